@@ -1,6 +1,6 @@
 """Time a whole context, step by step: `python -m benchmarks.bench_context [--memories 2000] [--rounds 200]`.
 
-Loads generated memories into a temporary database, then asks for contexts, alternately as previews and with receipts.
+Loads generated memories into a temporary database, then assembles contexts, alternately as previews and with receipts.
 Prints the median and the 95th percentile of each step in milliseconds, its share of the whole, and the ratio of the
 medians with and without receipts.
 """
@@ -10,7 +10,7 @@ from datetime import timedelta
 from statistics import median
 from typing import Any
 
-from benchmarks.database import benchmark_actor, new_benchmark_tenant, store_in_batches, throwaway_database
+from benchmarks.database import analyse, benchmark_actor, new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW, generated_memory, generated_question
 from benchmarks.timing import argument_parser, p95
 
@@ -33,6 +33,7 @@ def load_context_memories(tenant: Any, memories: int) -> None:
         for number in range(memories)
     )
     store_in_batches(tenant, rows, now=BENCHMARK_NOW)
+    analyse()
 
 
 def measure_contexts(tenant: Any, rounds: int, max_tokens: int) -> dict[bool, list[dict[str, float]]]:
@@ -45,12 +46,9 @@ def measure_contexts(tenant: Any, rounds: int, max_tokens: int) -> dict[bool, li
     for number in range(WARM_UP_ROUNDS + rounds):
         query = generated_question(draw)
         for is_preview in (True, False) if number % 2 else (False, True):
+            request = ContextRequest(query=query, max_tokens=max_tokens, preview=is_preview)
             context = assemble_context(
-                ContextRequest(query=query, max_tokens=max_tokens, preview=is_preview),
-                tenant_id=tenant.pk,
-                reach="",
-                actor=benchmark_actor(),
-                now=BENCHMARK_NOW,
+                request, tenant_id=tenant.pk, reach="", actor=benchmark_actor(), now=BENCHMARK_NOW
             )
             if number >= WARM_UP_ROUNDS:
                 timings[is_preview].append(dict(context.timings))
@@ -69,18 +67,13 @@ def report_contexts(timings: dict[bool, list[dict[str, float]]]) -> None:
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--memories", type=int, default=2_000)
-    parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--max-tokens", type=int, default=2_000)
-    options = parser.parse_args()
+    options = argument_parser(__doc__, memories=2_000, rounds=200, max_tokens=2_000).parse_args()
     with throwaway_database():
         tenant = new_benchmark_tenant("benchmark")
         load_context_memories(tenant, options.memories)
-        print(
-            f"{options.memories:,} memories, budget {options.max_tokens:,} tokens, {options.rounds} rounds of each kind"
-        )
-        report_contexts(measure_contexts(tenant, options.rounds, options.max_tokens))
+        rounds, budget = options.rounds, options.max_tokens
+        print(f"{options.memories:,} memories, budget {budget:,} tokens, {rounds} rounds of each kind")
+        report_contexts(measure_contexts(tenant, rounds, budget))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Time the hygiene lists at scale: `python -m benchmarks.bench_hygiene [--memories 100000] [--rounds 40]`.
 
-Loads made-up memories into a database of its own, half of them in one partition, with a pair for every second one.
+Loads generated memories into a temporary database, half of them in one partition, with a pair for every second one.
 Prints p50 and p95 of each list's page and of all counts, as milliseconds and as the ratio of its p50 to that of a plain
 indexed page of memories; then the time to search all memories and to compare one batch. Names every list whose plan,
 made as the app's own role under row-level security, reads a table from end to end.
@@ -102,10 +102,9 @@ def measure_hygiene(tenant_id: UUID, rounds: int) -> None:
     def page(*arguments: Any) -> Callable[[], object]:
         return lambda: hygiene_page(tenant_id, *arguments, behind=None, now=BENCHMARK_NOW)
 
+    memories = filtered_memories(tenant_id, MemoryFilter(), BENCHMARK_NOW)
     works: dict[str, Callable[[], object]] = {
-        "plain page of memories": lambda: list(
-            filtered_memories(tenant_id, MemoryFilter(), BENCHMARK_NOW).page("-created_at", count=50)
-        )
+        "plain page of memories": lambda: list(memories.page("-created_at", count=50))
     }
     for each in LISTS.values():
         for sort in each.sorts:
@@ -136,13 +135,12 @@ def scanned_tables(work: Callable[[], object]) -> set[str]:
 
     with connection.execute_wrapper(listen):
         work()
-    tables: set[str] = set()
+    plans = []
     with connection.cursor() as cursor:
         for sql, params in asked:
             cursor.execute(f"EXPLAIN {sql}", params)
-            plan = [line for (line,) in cursor.fetchall()]
-            tables |= {line.split("Seq Scan on ")[1].split()[0] for line in plan if "Seq Scan on " in line}
-    return tables
+            plans += [line for (line,) in cursor.fetchall()]
+    return {line.split("Seq Scan on ")[1].split()[0] for line in plans if "Seq Scan on " in line}
 
 
 def compare(tenant_id: UUID) -> None:
@@ -160,10 +158,7 @@ def compare(tenant_id: UUID) -> None:
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--memories", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=40)
-    options = parser.parse_args()
+    options = argument_parser(__doc__, memories=100_000, rounds=40).parse_args()
     with throwaway_database():
         tenant = new_benchmark_tenant("benchmark")
         print(f"{options.memories:,} memories, {options.rounds} rounds")

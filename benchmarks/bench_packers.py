@@ -15,7 +15,7 @@ from functools import partial
 from benchmarks import hard_knapsacks
 from benchmarks.bench_rules import NoCalculator, make_memories
 from benchmarks.texts import BENCHMARK_NOW
-from benchmarks.timing import CASE_HEADER, TimedCase
+from benchmarks.timing import TimedCase, report_cases
 from context.services.budget import BudgetCalculator
 from context.services.packer import ElasticPacker, GreedyKnapsackPacker, OptimalPacker
 from context.services.scorer import MemoryScorer, ScoredMemory
@@ -50,20 +50,11 @@ def packer_cases(instances: int) -> Iterator[TimedCase]:
 def as_scored(instance: hard_knapsacks.Instance) -> list[ScoredMemory]:
     """Return the instance as memories with stored token counts."""
     return [
-        ScoredMemory(
-            {"id": place, "content": "", "token_counts": {"o200k_base": tokens}}, score / 1e6, 0.0, 0.0, 0.0, 0.0, 0.0
-        )
+        ScoredMemory({"id": place, "content": "", "token_counts": {"o200k_base": tokens}}, score / 1e6, *(0.0,) * 5)
         for place, (score, tokens) in enumerate(zip(instance.scores, instance.tokens, strict=True))
     ]
 
 
-def main() -> int:
-    """Time and print every case; return 1 when a median is over the limit."""
-    instances = int(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_INSTANCES
-    print(CASE_HEADER)
-    slow = [case.name for case in packer_cases(instances) if not case.report(time.thread_time)]
-    return 1 if slow else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    instances = int(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_INSTANCES
+    sys.exit(report_cases(packer_cases(instances), time.thread_time))

@@ -18,13 +18,11 @@ import gzip
 import importlib
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database, without_vector_index
 from benchmarks.timing import Stopwatch, argument_parser, p95
@@ -35,9 +33,8 @@ _OPERATOR = "ada"
 COMING = b'class="card coming'
 
 
-@dataclass(frozen=True)
-class PageMeasurement:
-    """What was measured of one page; prints as a line of the table."""
+class PageMeasurement(NamedTuple):
+    """The measures of one page; prints as a line of the table."""
 
     name: str
     milliseconds: list[float]
@@ -47,10 +44,8 @@ class PageMeasurement:
     loads_result_later: bool
 
     def __str__(self) -> str:
-        return (
-            f"{self.name:<44}{median(self.milliseconds):>9.1f}{p95(self.milliseconds):>9.1f}{self.queries:>9}{self.html_bytes:>10,}"
-            f"{self.status:>8}"
-        )
+        times = f"{median(self.milliseconds):>9.1f}{p95(self.milliseconds):>9.1f}"
+        return f"{self.name:<44}{times}{self.queries:>9}{self.html_bytes:>10,}{self.status:>8}"
 
 
 def measure_page(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_result: bool = False) -> PageMeasurement:
@@ -67,23 +62,12 @@ def measure_page(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_r
     times = [watch.measure(ask)[0] for _ in range(rounds)]
     query = place.address.partition("?")[2]
     name = "  and its result" if is_result else f"{place.name}?{query}"[:43] if query else place.name
-    return PageMeasurement(
-        name, times, asked, len(gzip.compress(answer.content)), answer.status_code, COMING in answer.content
-    )
+    size, is_coming = len(gzip.compress(answer.content)), COMING in answer.content
+    return PageMeasurement(name, times, asked, size, answer.status_code, is_coming)
 
 
 def explain(client: Any, place: Any) -> None:
-    """Print the three slowest queries of a page with their plans."""
-    with slow_queries() as plans:
-        client.get(place.address)
-    for milliseconds, sql, plan in sorted(plans, reverse=True)[:3]:
-        print(f"  {milliseconds:.1f} ms {sql[:1500]}")
-        print("    " + "\n    ".join(plan))
-
-
-@contextmanager
-def slow_queries() -> Iterator[list[tuple[float, str, list[str]]]]:
-    """Collect milliseconds, text and plan of every query that takes more than 10 ms."""
+    """Print the three slowest queries of a page that take more than 10 ms, with their plans."""
     from django.db import connection
 
     found: list[tuple[float, str, list[str]]] = []
@@ -99,17 +83,15 @@ def slow_queries() -> Iterator[list[tuple[float, str, list[str]]]]:
         return answer
 
     with connection.execute_wrapper(timed):
-        yield found
+        client.get(place.address)
+    for milliseconds, sql, plan in sorted(found, reverse=True)[:3]:
+        print(f"  {milliseconds:.1f} ms {sql[:1500]}")
+        print("    " + "\n    ".join(plan))
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--memories", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=15, help="at least 2")
-    parser.add_argument("--limit-ms", type=float, default=0)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--wall", action="store_true")
-    parser.add_argument("--explain", action="store_true")
+    defaults = {"memories": 100_000, "rounds": 15, "limit_ms": 0.0, "only": "", "wall": False, "explain": False}
+    parser = argument_parser(__doc__, **defaults)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     with throwaway_database(options.keep):

@@ -5,7 +5,7 @@ scopes from small to large it prints, of the search as it is planned, of reading
 memory by memory: the median and the 95th percentile in milliseconds, the ratio of the medians to the planned one, and
 which share of the truly nearest the planned search found. Then the same of whole retrievals, by default and with a pool
 of 200 and its neighbours. Milliseconds are processor time of the client and of its database process together, so that
-neighbours on the machine do not count; `--wall` takes the clock instead.
+other work on the machine does not count; `--wall` measures wall-clock time instead.
 """
 
 import random
@@ -13,19 +13,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from hashlib import sha256
 from statistics import mean, median
 from typing import Any
 
-from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database
+from benchmarks.database import (
+    analyse,
+    benchmark_scope,
+    new_benchmark_tenant,
+    store_in_batches,
+    throwaway_database,
+)
 from benchmarks.texts import BENCHMARK_NOW, generated_memory, generated_question
 from benchmarks.timing import Stopwatch, argument_parser, p95
 
-_BATCH = 2_000
 TOKENS = "tokens_o200k_base"
 WANTED = 200
 SMALL_TENANTS = 50
-#: Partitions of the large tenant, as shares of its memories; the rest stands in a hundred others.
+#: Partitions of the large tenant, as shares of its memories; the rest is in a hundred others.
 _SHARES = {"user=half": 0.5, "user=fifth": 0.2, "user=tenth": 0.1, "user=twentieth": 0.05, "user=hundredth": 0.01}
 
 
@@ -36,45 +40,23 @@ def memory_partitions(memories: int) -> list[str]:
 
 
 def load_search_memories(tenant: Any, paths: list[str]) -> None:
-    """Insert a memory with its vector at each of the paths."""
-    from memories.embeddings.providers import get_embedder
-    from memories.models import Memory, MemoryEmbedding
+    """Store a memory with its vector in each of the partitions."""
     from memories.services.partitions.paths import parse_partition
-    from memories.store.live_rows import ensure_partitions
-    from memories.tenancy.scopes import tenant_scope
+    from memories.services.store.drafts import NewMemory
 
-    draw, embedder = random.Random(str(tenant.name)), get_embedder()
-    with tenant_scope(tenant.pk):
-        partitions = ensure_partitions(tenant.pk, [parse_partition(path) for path in dict.fromkeys(paths)])
-    for start in range(0, len(paths), _BATCH):
-        numbers = range(start, min(start + _BATCH, len(paths)))
-        texts = [generated_memory(number, draw) for number in numbers]
-        rows = [
-            _memory(tenant, partitions[paths[number]], text, number)
-            for number, text in zip(numbers, texts, strict=True)
-        ]
-        own = {"tenant_id": tenant.pk, "version": 1, "model": embedder.name, "dimension": embedder.dimension}
-        vectors = [
-            MemoryEmbedding(memory_id=row.pk, vector=vector, **own)
-            for row, vector in zip(rows, embedder.embed(texts), strict=True)
-        ]
-        with tenant_scope(tenant.pk):
-            Memory.objects.bulk_create(rows)
-            MemoryEmbedding.objects.bulk_create(vectors)
-
-
-def _memory(tenant: Any, partition: Any, text: str, number: int) -> Any:
-    from memories.models import Memory
-    from memories.services.search.lexemes import search_columns
-
-    tokens, at = len(text) // 4, BENCHMARK_NOW - timedelta(minutes=number % 525_600)
-    return Memory(
-        tenant_id=tenant.pk, partition=partition, partition_path=partition.path, content=text,
-        content_hash=sha256(text.encode()).hexdigest(), created_at=at, valid_from=at, recorded_from=BENCHMARK_NOW,
-        tokens_o200k_base=tokens, tokens_cl100k_base=tokens, embedding_state="ready",
-        session=f"s{number // 40}", position=number % 40, kind="episode" if number % 3 else "fact",
-        **search_columns(text),
-    )  # fmt: skip
+    draw = random.Random(str(tenant.name))
+    rows = (
+        NewMemory(
+            content=generated_memory(number, draw),
+            partition=parse_partition(path),
+            kind="episode" if number % 3 else "fact",
+            created_at=BENCHMARK_NOW - timedelta(minutes=number % 525_600),
+            session=f"s{number // 40}",
+            position=number % 40,
+        )
+        for number, path in enumerate(paths)
+    )
+    store_in_batches(tenant, rows, now=BENCHMARK_NOW)
 
 
 def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall: bool) -> dict[str, Any]:
@@ -93,12 +75,8 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
         watch = Stopwatch(is_wall=is_wall)
         for vector in vectors.values():
             taken, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
-            whole = VectorPlan(
-                SearchMethod.EXACT,
-                SearchPlanReason.FEW_ROWS,
-                planned.told["limit"],
-                reads_memories=bool(scope.conditions),
-            )
+            limit, reads_memories = planned.told["limit"], bool(scope.conditions)
+            whole = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, limit, reads_memories=reads_memories)
             times["planned"].append(taken)
             taken, exact = watch.measure(partial(execute_vector_plan, whole, scope, vector, model, TOKENS))
             times["exact"].append(taken)
@@ -123,16 +101,11 @@ def report_scope(name: str, result: Mapping[str, Any]) -> None:
 def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> dict[str, list[float]]:
     """Return times of whole retrievals at 4,000 tokens, by default and with the pool of a profile."""
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
-    from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
 
-    ways: dict[str, dict[str, Any]] = {
-        "default": {},
-        "pool of 200": {"adjacent_turn_reach": 2, "with_vectors": True},
-    }
+    ways: dict[str, dict[str, Any]] = {"default": {}, "pool of 200": {"neighbour_reach": 2, "with_vectors": True}}
     times: dict[str, list[float]] = {name: [] for name in ways}
     watch = Stopwatch(is_wall=is_wall)
-    scope = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
+    scope = benchmark_scope(tenant.pk)
     for query in questions:
         for name, options in ways.items():
             gate = CandidateGate(4_000, 1.25, marker_tokens=1, pool_size=200 if options else 0)
@@ -146,24 +119,17 @@ def report_searches(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> N
     """Print all tables."""
     from memories.embeddings.providers import get_embedder
     from memories.services.search.filters import parse_filters
-    from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
 
     draw, embedder = random.Random(9), get_embedder()
     questions = [generated_question(draw) for _ in range(rounds)]
     vectors = dict(zip(questions, embedder.embed(questions), strict=True))
-    whole = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
+    whole = benchmark_scope(tenant.pk)
     scopes = {"whole tenant": whole} | {path: replace(whole, path=path) for path in _SHARES}
-    scopes |= {
-        "segment half": replace(whole, segments={"user": "half"}),
-        "small tenant": replace(whole, tenant_id=small.pk),
-    }
-    scopes |= {"filter of two thirds": replace(whole, conditions=parse_filters({"kind": "episode"}))}
-    scopes |= {"filter of nothing": replace(whole, conditions=parse_filters({"kind": "procedure"}))}
-    print(
-        f"{'scope':<22}{'rows':>8} {'search':<6}{'reason':<14}{'planned':>14}{'exact':>14}{'compared':>14}"
-        f"{'exact':>7}{'comp.':>7}  recall    min"
-    )
+    scopes |= {"segment half": replace(whole, segments={"user": "half"}), "small tenant": benchmark_scope(small.pk)}
+    for name, kind in (("filter of two thirds", "episode"), ("filter of nothing", "procedure")):
+        scopes[name] = replace(whole, conditions=parse_filters({"kind": kind}))
+    columns = "".join(f"{name:>14}" for name in ("planned", "exact", "compared"))
+    print(f"{'scope':<22}{'rows':>8} {'search':<6}{'reason':<14}{columns}{'exact':>7}{'comp.':>7}  recall    min")
     for name, scope in scopes.items():
         report_scope(name, measure_scope(scope, vectors, embedder.name, is_wall=is_wall))
     times = measure_retrievals(tenant, questions, is_wall=is_wall)
@@ -173,11 +139,7 @@ def report_searches(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> N
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--memories", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--wall", action="store_true")
-    options = parser.parse_args()
+    options = argument_parser(__doc__, memories=100_000, rounds=20, wall=False).parse_args()
     with throwaway_database():
         from memories.partitions.maintenance import fold_partition_counts
 

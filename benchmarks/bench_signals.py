@@ -1,4 +1,4 @@
-"""What each signal is worth: `python -m benchmarks.bench_signals FOLDER [--late] [--summaries]`.
+"""Measure the value of each signal: `python -m benchmarks.bench_signals FOLDER [--late] [--summaries]`.
 
 FOLDER holds conversations in the format of the LoCoMo data set (which is not part of this project). For every question
 the candidates come from the real search once; weights are then learnt on all conversations but one and measured on that
@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import process_time
 from typing import Any
+from uuid import UUID, uuid4
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.bench_evidence import UPDATED_FACTS, load_evidence_corpus
-from benchmarks.database import new_benchmark_tenant, throwaway_database
+from benchmarks.bench_evidence import UPDATED_FACTS
+from benchmarks.database import analyse, benchmark_scope, throwaway_database
 from benchmarks.session_summaries import SUMMARY_PARTS, SessionSummaries
 from benchmarks.timing import argument_parser
 from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
@@ -28,7 +29,7 @@ from context.services.evaluation.evidence import estimate_means
 BUDGETS_TOKENS = (250, 1000)
 _MAX_CONSECUTIVE_SKIPS = 3
 LATE = datetime(2026, 11, 22, tzinfo=UTC)
-#: Learning: steps, their size, what a weight costs, and among how many of the likeliest candidates.
+#: Learning: steps, their size, the cost of a weight, and the number of likeliest candidates.
 _STEPS, STEP, RIDGE, LIKELIEST = 120, 0.1, 3e-4, 120
 PARTS = (
     "relevance",
@@ -57,45 +58,32 @@ class SignalCase:
     milliseconds: float
 
     def score(self, weights: dict[str, float]) -> SignalMatrix:
-        """The composite of each candidate."""
+        """Return the composite of each candidate."""
         return np.clip(sum((weight * self.parts[name] for name, weight in weights.items()), np.array(0.0)), 0.0, 1.0)
 
     def likeliest(self) -> npt.NDArray[np.intp]:
-        """The places of all evidence and of what is most like it: enough to learn from."""
-        rough = (
-            self.parts["relevance"]
-            + self.parts["lexical_overlap"]
-            + self.parts["adjacent_turns"]
-            + self.evidence * 10.0
-        )
+        """Return the places of all evidence and of the candidates most like it: enough to learn from."""
+        rough = self.parts["relevance"] + self.parts["words"] + self.parts["neighbours"] + self.evidence * 10.0
         return np.argsort(-rough, kind="stable")[:LIKELIEST]
 
 
 def build_signal_case(
-    tenant: Any,
-    question: CorpusQuestion,
-    at: datetime,
-    source_of: dict[str, str],
-    summaries: SessionSummaries | None,
+    tenant_id: UUID, question: CorpusQuestion, at: datetime, names: dict[str, str], summaries: SessionSummaries | None
 ) -> SignalCase:
-    """What the real search finds, and all parts of its scores; with `summaries` the parts they make as well."""
+    """Return what the real search finds, and all parts of its scores, including those of `summaries`."""
     from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
-    from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
 
-    scope = SearchScope(tenant.pk, str(question.partition), PointInTime.now(at))
+    scope = benchmark_scope(tenant_id, question.partition, at)
     gate = CandidateGate(max(BUDGETS_TOKENS), pool_size=CONVERSATION_RECALL.pool_size)
-    reach = CONVERSATION_RECALL.adjacent_turn_reach
-    found = retrieve(RetrievalRequest(scope, question.text, gate, adjacent_turn_reach=reach, with_vectors=True))
-    rows = found.candidates
+    reach = CONVERSATION_RECALL.neighbour_reach
+    found = retrieve(RetrievalRequest(scope, question.text, gate, neighbour_reach=reach, with_vectors=True))
+    asked = ScoringQuestion(question.text, at, found.query.lexemes)
     began = process_time()
-    scored = ProfiledScorer(CONVERSATION_RECALL).score(
-        rows, ScoringQuestion(question.text, at, found.query.lexemes), found.vectors
-    )
+    scored = ProfiledScorer(CONVERSATION_RECALL).score(found.candidates, asked, found.vectors)
     took = process_time() - began
-    sources = [source_of[str(one.memory["id"])] for one in scored]
+    sources = [names[str(one.memory["id"])] for one in scored]
     parts = {name: np.array([one.parts[name] for one in scored]) for name in CONVERSATION_RECALL.weights}
     if summaries:
         parts |= summaries.parts(question.text, [one.memory for one in scored])
@@ -119,7 +107,7 @@ def _packed_tokens(memory: Any) -> int:
 
 
 def evidence_share(case: SignalCase, scores: SignalMatrix, budget: int) -> float:
-    """The share of the question's evidence that greedy packing holds."""
+    """Return the share of the question's evidence that greedy packing includes."""
     from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 
     room, missed, found = budget - EXPECTED_OVERHEAD_TOKENS["markdown"][0], 0, 0
@@ -134,12 +122,10 @@ def evidence_share(case: SignalCase, scores: SignalMatrix, budget: int) -> float
 
 
 def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dict[str, float]:
-    """Weights >= 0 under which evidence is the likeliest choice among a question's candidates (conditional logit)."""
+    """Return weights >= 0 that make evidence the likeliest choice of a question's candidates (conditional logit)."""
     likeliest = [case.likeliest() for case in cases]
-    columns = [
-        np.column_stack([case.parts[name][places] for name in names])
-        for case, places in zip(cases, likeliest, strict=True)
-    ]
+    pairs = zip(cases, likeliest, strict=True)
+    columns = [np.column_stack([case.parts[name][places] for name in names]) for case, places in pairs]
     spread = np.vstack(columns).std(axis=0)
     spread[spread == 0.0] = 1.0
     size = max(len(column) for column in columns)
@@ -156,9 +142,8 @@ def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dic
         odds = np.exp(odds - odds.max(axis=1, keepdims=True))
         others = (odds * ~is_evidence).sum(axis=1, keepdims=True) + 1e-12
         gain = np.where(is_evidence, (1.0 - odds / (odds + others)) * share, 0.0)
-        cost = np.where(is_evidence, 0.0, odds) * np.where(is_evidence, share / (odds + others), 0.0).sum(
-            axis=1, keepdims=True
-        )
+        rival = np.where(is_evidence, share / (odds + others), 0.0).sum(axis=1, keepdims=True)
+        cost = np.where(is_evidence, 0.0, odds) * rival
         slope = RIDGE * weights - np.einsum("qc,qcp->p", (gain - cost).astype(np.float32), parts) / len(cases)
         mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
         weights = weights - STEP * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
@@ -170,7 +155,7 @@ def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dic
 def cross_validate_weights(
     cases: Sequence[SignalCase], names: Sequence[str]
 ) -> tuple[dict[str, list[float]], SignalMatrix]:
-    """By conversation held out: what 250 and 1,000 tokens hold of it; and the same for each question (a column)."""
+    """Return the evidence share at each budget by held-out conversation, and by question (a column)."""
     folds: dict[str, list[float]] = {}
     results = np.zeros((len(BUDGETS_TOKENS), len(cases)))
     for group in sorted({case.group for case in cases}):
@@ -191,61 +176,59 @@ def _line(name: str, values: Sequence[float] | SignalMatrix) -> None:
     print("  ".join(f"{value:.3f}" for value in values) + f"  {name}", flush=True)
 
 
+def _print_folds(name: str, folds: dict[str, list[float]], results: SignalMatrix) -> None:
+    _line(name, results.mean(axis=1))
+    for fold, values in folds.items():
+        _line(f"  {fold}", values)
+
+
 def gather_signal_cases(corpus: Corpus, *, is_late: bool = False, with_summaries: bool = False) -> list[SignalCase]:
-    """All questions of a corpus, asked in a tenant of its own."""
+    """Return all questions of a corpus, searched in a hidden tenant."""
+    from context.evaluation.staging import load_staged_corpus
     from memories.embeddings.embedders import embedder_of
 
-    tenant = new_benchmark_tenant(corpus.name[:40])
-    source_of = load_evidence_corpus(tenant, corpus)
-    summaries = SessionSummaries(corpus.memories, embedder_of(tenant.pk)) if with_summaries else None
+    tenant_id, ids = load_staged_corpus(uuid4(), corpus, now=LATE, loaded=lambda _: None)
+    analyse()
+    names = {str(memory_id): name for name, memory_id in ids.items()}
+    summaries = SessionSummaries(corpus.memories, embedder_of(tenant_id)) if with_summaries else None
     return [
-        build_signal_case(tenant, one, LATE if is_late else one.asked_at, source_of, summaries)
+        build_signal_case(tenant_id, one, LATE if is_late else one.asked_at, names, summaries)
         for one in corpus.questions
     ]
 
 
 def on_conversations(cases: list[SignalCase]) -> None:
-    """Folds, ablation, and the shipped weights, which saw all of these conversations."""
+    """Print folds, ablation, and the shipped weights, which were learnt on all of these conversations."""
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 
     print("held in 250 and 1,000 tokens")
-    folds, results = cross_validate_weights(cases, PARTS)
-    _line("all signals, learnt on the other conversations", results.mean(axis=1))
-    for name, values in folds.items():
-        _line(f"  {name}", values)
-    for left_out in PARTS:
-        results = cross_validate_weights(cases, [name for name in PARTS if name != left_out])[1]
-        _line(f"without {left_out}", results.mean(axis=1))
-    for alone in (("relevance",), ("lexical_overlap",), ("relevance", "lexical_overlap")):
-        _line(f"only {', '.join(alone)}", cross_validate_weights(cases, alone)[1].mean(axis=1))
-    shipped = dict(CONVERSATION_RECALL.weights)
-    _line(
-        "as shipped",
-        [
-            float(np.mean([evidence_share(case, case.score(shipped), budget) for case in cases]))
-            for budget in BUDGETS_TOKENS
-        ],
-    )
+    _print_folds("all signals, learnt on the other conversations", *cross_validate_weights(cases, PARTS))
+    subsets = {f"without {part}": [name for name in PARTS if name != part] for part in PARTS}
+    subsets |= {f"only {', '.join(names)}": names for names in (["relevance"], ["words"], ["relevance", "words"])}
+    for title, names in subsets.items():
+        _line(title, cross_validate_weights(cases, names)[1].mean(axis=1))
+    _line("as shipped", _mean_shares(cases, dict(CONVERSATION_RECALL.weights)))
 
 
 def on_summaries(cases: list[SignalCase]) -> None:
-    """All signals learnt without summaries and with each likeness to them, fold by fold, and what each gains."""
+    """Print all signals learnt without summaries and with each similarity to them, by fold, and their gains."""
     print("held in 250 and 1,000 tokens")
     folds, without = cross_validate_weights(cases, PARTS)
-    _line("without summaries", without.mean(axis=1))
-    for name, values in folds.items():
-        _line(f"  {name}", values)
+    _print_folds("without summaries", folds, without)
     for added in SUMMARY_PARTS:
         folds, results = cross_validate_weights(cases, (*PARTS, added))
         gains = [estimate for estimate in estimate_means((results - without).T) if estimate]
         told = ", ".join(f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]" for gain in gains)
-        _line(f"with {added}: {told}", results.mean(axis=1))
-        for name, values in folds.items():
-            _line(f"  {name}", values)
+        _print_folds(f"with {added}: {told}", folds, results)
+
+
+def _mean_shares(cases: Sequence[SignalCase], weights: dict[str, float]) -> list[float]:
+    pairs = [(case, case.score(weights)) for case in cases]
+    return [float(np.mean([evidence_share(*pair, budget) for pair in pairs])) for budget in BUDGETS_TOKENS]
 
 
 def on_updated_facts(cases: list[SignalCase]) -> None:
-    """How often the current version comes before every stale one, and whether old ones are still found."""
+    """Print how often the current version precedes every stale one, and whether old ones are still found."""
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 
     shipped = dict(CONVERSATION_RECALL.weights)
@@ -254,13 +237,8 @@ def on_updated_facts(cases: list[SignalCase]) -> None:
         values: list[float] = []
         for category in ("now", "then"):
             asked = [case for case in cases if case.category == category]
-            scores = [case.score(weights) for case in asked]
-            pairs = list(zip(asked, scores, strict=True))
-            values.append(float(np.mean([_is_first(case, score) for case, score in pairs])))
-            values += [
-                float(np.mean([evidence_share(case, score, budget) for case, score in pairs]))
-                for budget in BUDGETS_TOKENS
-            ]
+            values.append(float(np.mean([_is_first(case, case.score(weights)) for case in asked])))
+            values += _mean_shares(asked, weights)
         _line(name, values)
 
 
@@ -281,9 +259,8 @@ def main() -> None:
         if options.folder is None:
             print("bench_signals: no conversations given (see --help)")
         else:
-            cases = gather_signal_cases(
-                read_corpus(options.folder), is_late=options.late, with_summaries=options.summaries
-            )
+            corpus = read_corpus(options.folder)
+            cases = gather_signal_cases(corpus, is_late=options.late, with_summaries=options.summaries)
             sizes, took = [len(case.tokens) for case in cases], [case.milliseconds for case in cases]
             print(f"{len(cases):,} questions, {np.mean(sizes):.0f} candidates, {np.median(took):.1f} ms to score")
             (on_summaries if options.summaries else on_conversations)(cases)

@@ -1,10 +1,10 @@
 """Time searches by words over one large tenant: `python -m benchmarks.bench_text [--memories 100000] [--queries 200]`.
 
 Texts are made of invented words whose frequencies fall as in natural language (Zipf); queries are drawn from the same
-words, so that most hold one that is in many rows. Each is asked twice, in turn: matched by every word, and with common
-words ranking only (ADR-0076). Prints the median and the 95th percentile of both, their ratios, and how many of the best
-20 rows by all words are still found; the same for queries of common words alone. The rank of what is found is computed
-alike, so only what is matched differs.
+words, so that most contain one that is in many rows. Each is searched twice: matched by every word, and with common
+words ranking only (ADR-0076). Prints the median and the 95th percentile of both, their ratios, and the share of the
+best 20 rows by all words that is still found; the same for queries of common words alone. Both rank what they find in
+the same way, so only the matching differs.
 """
 
 import random
@@ -15,13 +15,13 @@ from statistics import fmean, median
 from time import perf_counter
 from typing import Any
 
-from benchmarks.database import new_benchmark_tenant, store_in_batches, throwaway_database
+from benchmarks.database import analyse, benchmark_scope, new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW
 from benchmarks.timing import argument_parser, p95
 
 _BATCH = 1_000
 VOCABULARY_WORDS = 20_000
-#: The share of the most frequent words that a query of common words is made of.
+#: The most frequent words, of which a query of common words is made.
 _COMMON_WORDS = 60
 BEST_ROWS = 20
 WARM_UP_QUERIES = 10
@@ -55,6 +55,7 @@ def load_text_memories(tenant: Any, words: Sequence[str], memories: int) -> None
         for number in range(memories)
     )
     store_in_batches(tenant, rows, now=BENCHMARK_NOW, batch=_BATCH, with_vectors=False)
+    analyse()
     start = perf_counter()
     found = recount_common_lexemes(tenant.pk)
     print(f"{memories:,} memories; counting {found:,} common lexemes took {perf_counter() - start:.2f} s")
@@ -74,11 +75,9 @@ def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, lis
     from memories.search.queries.lexemes import tenant_query_lexemes
     from memories.search.retrievers import build_text_query, rank_text_query
     from memories.services.search.text_query import match_all
-    from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
     from memories.tenancy.scopes import tenant_scope
 
-    scope = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
+    scope = benchmark_scope(tenant.pk)
     with tenant_scope(tenant.pk):
         start = perf_counter()
         query = build_text_query(scope, text) if drops else match_all(list(tenant_query_lexemes(tenant.pk, text)))
@@ -90,10 +89,8 @@ def measure_text_search(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict
     """Return by kind, of each query: milliseconds by all words, by rare words, and the share of the best rows kept."""
     measured: dict[str, list[tuple[float, float, float]]] = {}
     for number, (kind, text) in enumerate(queries):
-        pairs = {
-            drops: time_text_search(tenant, text, drops=drops)
-            for drops in ((False, True) if number % 2 else (True, False))
-        }
+        order = (False, True) if number % 2 else (True, False)
+        pairs = {drops: time_text_search(tenant, text, drops=drops) for drops in order}
         (slow, every), (quick, rare) = pairs[False], pairs[True]
         best = every[:BEST_ROWS]
         if number >= WARM_UP_QUERIES and best:
@@ -102,10 +99,7 @@ def measure_text_search(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--memories", type=int, default=100_000)
-    parser.add_argument("--queries", type=int, default=200, help="of each kind")
-    options = parser.parse_args()
+    options = argument_parser(__doc__, memories=100_000, queries=200).parse_args()
     words = vocabulary()
     with throwaway_database():
         tenant = new_benchmark_tenant("benchmark")

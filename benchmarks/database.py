@@ -9,16 +9,19 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import django
 
+from benchmarks.texts import BENCHMARK_NOW
 from memory_platform.embedded.postgres import start_postgres
 from memory_platform.embedded.processes import stop_processes
 from memory_platform.embedded.provision import DatabaseLogin, provision
 
 if TYPE_CHECKING:
-    from memories.models import Memory, Tenant
+    from memories.models import Tenant
     from memories.services.store.drafts import NewMemory
+    from memories.store.readings import SearchScope
     from memories.tenancy.audit import Actor
 
 
@@ -61,6 +64,14 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def benchmark_scope(tenant_id: UUID, path: str = "", at: datetime = BENCHMARK_NOW) -> "SearchScope":
+    """Return the scope of a search for the memories of a tenant at a time."""
+    from memories.services.store.moments import PointInTime
+    from memories.store.readings import SearchScope
+
+    return SearchScope(tenant_id, path, PointInTime.now(at))
+
+
 def benchmark_actor() -> "Actor":
     """Return the actor that the audit trail names."""
     from memories.tenancy.audit import Actor
@@ -79,23 +90,18 @@ def new_benchmark_tenant(name: str) -> "Tenant":
 
 def store_in_batches(
     tenant: "Tenant", rows: "Iterable[NewMemory]", *, now: datetime, batch: int = 500, with_vectors: bool = True
-) -> "list[Memory]":
-    """Store the memories, with vectors unless told otherwise, and analyse the tables; return them in the same order."""
+) -> None:
+    """Store the memories, with vectors unless told otherwise."""
     from memories.embeddings.indexer import index_memories
     from memories.store.actions.store import store_memories
     from memories.tenancy.scopes import tenant_scope
 
-    stored: list[Memory] = []
     rest = iter(rows)
     while some := list(islice(rest, batch)):
         with tenant_scope(tenant.pk):
             results = store_memories(tenant=tenant, rows=some, by=benchmark_actor(), now=now)
-        made = [result.memory for result in results if result.memory]
         if with_vectors:
-            index_memories(tenant.pk, [memory.pk for memory in made])
-        stored += made
-    analyse()
-    return stored
+            index_memories(tenant.pk, [result.memory.pk for result in results if result.memory])
 
 
 @contextmanager

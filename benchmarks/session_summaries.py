@@ -1,4 +1,4 @@
-"""What a question has to do with the summary of a message's session, which the rules of ADR-0069 make."""
+"""How similar a question is to the summary of a message's session (ADR-0069)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -15,18 +15,18 @@ from memories.embeddings.providers import Embedder
 from memories.embeddings.providers.protocol import EmbeddingVectors, unit_rows
 from memories.services.tokens import count_tokens
 
-#: As many as the LoCoMo data set's own summaries of a session have on average (ADR-0069).
+#: The mean of the LoCoMo data set's own summaries of a session (ADR-0069).
 SUMMARY_TOKENS = 126
-#: The last needs no summary: what it gains is no merit of theirs.
+#: The last needs no summary.
 SUMMARY_PARTS = ("summary", "summary_line", "summary_rank", "summary_line_rank", "session_mean")
 
 SummaryColumn = npt.NDArray[np.float64]
 
 
 class SessionSummaries:
-    """A summary of each session, of at most `SUMMARY_TOKENS`.
+    """A summary of each session, of at most `SUMMARY_TOKENS`, as vectors of its text and statements.
 
-    Kept are the vectors of its text and of its statements, and the mean of those of the session's messages.
+    The mean of the vectors of the session's messages is added.
     """
 
     def __init__(self, memories: Iterable[CorpusMemory], embedder: Embedder) -> None:
@@ -78,12 +78,13 @@ def _summary(messages: Sequence[CorpusMemory]) -> SummaryResult:
 def _turn(message: CorpusMemory) -> SessionTurn:
     speaker = str(message.metadata.get("speaker", ""))
     text = message.content.removeprefix(f"{speaker}: ")
+    at, sequence = message.created_at, message.position
     return SessionTurn(
         id=message.id,
         role="user",
         name=speaker,
         content=text,
         tokens=count_tokens(text),
-        created_at=message.created_at,
-        sequence=message.position,
+        created_at=at,
+        sequence=sequence,
     )

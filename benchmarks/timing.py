@@ -1,18 +1,22 @@
-"""How benchmarks read their arguments, measure time and print it."""
+"""Arguments, timing and tables of the benchmarks."""
 
 import argparse
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
 
-def argument_parser(description: str | None) -> argparse.ArgumentParser:
-    """Return a parser whose help is a module's docstring as it is written."""
-    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+def argument_parser(description: str | None, **defaults: Any) -> argparse.ArgumentParser:
+    """Return a parser whose help is a module's docstring, with an option for each default; False makes it a flag."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in defaults.items():
+        how = {"action": "store_true"} if default is False else {"type": type(default), "default": default}
+        parser.add_argument(f"--{name.replace('_', '-')}", **how)
+    return parser
 
 
 def p95(values: Sequence[float]) -> float:
@@ -22,7 +26,7 @@ def p95(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class TimedCase:
-    """Calls that are timed together, each `rounds` times; `limit_ms` is what their median must not exceed."""
+    """Calls that are timed together, each `rounds` times; `limit_ms` is the highest median allowed."""
 
     name: str
     calls: Sequence[Callable[[], object]]
@@ -50,7 +54,11 @@ class TimedCase:
         return self.limit_ms is None or median(times) <= self.limit_ms
 
 
-CASE_HEADER = f"{'case':<46}{'median ms':>11}{'p99 ms':>11}{'max ms':>11}{'limit':>9}"
+def report_cases(cases: Iterable[TimedCase], clock: Callable[[], float] = time.perf_counter) -> int:
+    """Time and print every case; return 1 if a median is over its limit, else 0."""
+    print(f"{'case':<46}{'median ms':>11}{'p99 ms':>11}{'max ms':>11}{'limit':>9}")
+    slow = [case for case in cases if not case.report(clock)]
+    return 1 if slow else 0
 
 
 class Stopwatch:

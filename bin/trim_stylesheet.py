@@ -1,6 +1,6 @@
 """`make css`: write static/css/tabler.css, the rules of Tabler's stylesheet that the pages can use.
 
-A rule stays out if each of its selectors needs a class that no template, script, form or view names (ADR-0092).
+A rule is omitted if each of its selectors needs a class that no template, script, form or view names (ADR-0092).
 """
 
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WHOLE = ROOT / "static/vendor/tabler/tabler.min.css"
 TRIMMED = ROOT / "static/css/tabler.css"
-#: Where names of classes are spelled: templates, scripts, and the few that Python gives to widgets.
+#: Files that name classes: templates, scripts, and the few Python files that give classes to widgets.
 SPELLED_IN = (
     *("templates/**/*.html", "static/**/*.js", "memory_platform/**/*.py"),
     *(
@@ -32,13 +32,13 @@ IsNamed = Callable[[str], bool]
 
 
 def trimmed() -> str:
-    """The stylesheet as it should be committed now."""
+    """Return the stylesheet to commit."""
     paths = {path for pattern in SPELLED_IN for path in ROOT.glob(pattern)}
     return trim(WHOLE.read_text(), names_in(path.read_text() for path in sorted(paths))) + "\n"
 
 
 def names_in(texts: Iterable[str]) -> IsNamed:
-    """Whether a class may be named in `texts`: as a word, or as a word that a template joins to a value."""
+    """Return whether `texts` may name a class: as a word, or as a word that a template joins to a value."""
     words: set[str] = set()
     joined: set[str] = set()
     for text in texts:
@@ -50,7 +50,7 @@ def names_in(texts: Iterable[str]) -> IsNamed:
 
 
 def trim(css: str, is_named: IsNamed) -> str:
-    """`css` without the rules that need a class that is not named; all else unchanged."""
+    """Return `css` without the rules that need a class that is not named."""
     return "".join(_kept(_COMMENT.sub("", css), is_named))
 
 
@@ -66,7 +66,7 @@ def _kept(css: str, is_named: IsNamed) -> Iterator[str]:
 
 
 def _rules(css: str) -> Iterator[tuple[str, str | None]]:
-    """Head and body of every rule; a statement such as @charset has no body. Braces in quotes do not count."""
+    """Yield head and body of every rule; a statement such as @charset has no body. Braces in quotes do not count."""
     start = opened = depth = 0
     for token in _TOKEN.finditer(css):
         depth += {"{": 1, "}": -1}.get(token[0], 0)
@@ -82,12 +82,12 @@ def _rules(css: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _selectors(head: str) -> list[str]:
-    """The selectors of a rule; a comma in parentheses or brackets separates none."""
+    """Return the selectors of a rule; commas in parentheses or brackets separate none."""
     return re.findall(rf"(?:{_GROUP}|[^,(\[])+", head)
 
 
 def _can_match(selector: str, is_named: IsNamed) -> bool:
-    """Whether each class that the selector needs may exist; :not(), :is() and [...] need none."""
+    """Return whether each class that the selector needs may exist; :not(), :is() and [...] need none."""
     return all(is_named(re.sub(r"\\(.)", r"\1", name)) for name in _CLASS.findall(re.sub(_GROUP, "", selector)))
 
 

@@ -1,4 +1,4 @@
-"""The orchestrator of a calibration: ask every question twice, by the profile and with all components (ADR-0081).
+"""The orchestrator of a calibration: assemble every question with the profile and with all components (ADR-0081).
 
 Every context is a preview through the real assembly, so nothing is counted. Called with no scope open.
 """
@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-from context.assembly.orchestrator import assemble_context
 from context.evaluation.corpora import EvaluationCorpus, stage_questions
-from context.evaluation.measurement import EvaluationQuestion
+from context.evaluation.measurement import EvaluationQuestion, question_context
 from context.evaluation.staging import EvaluationProgress, drop_staged_corpus, staged_run_ids
-from context.receipts.results import AssembledContext, ContextRequest
 from context.services.evaluation.calibration import Calibration, Observation, calibrate, require_enough_questions
 from context.services.evaluation.logistic import FOLDS, TooLittleDataError
 from context.services.profiles.scoring_profiles import PART_NAMES, ScoringProfile
@@ -33,25 +31,19 @@ def calibrate_profile(
     A corpus is loaded into a hidden tenant and dropped again. Raises `InvalidInput` for too little data, or for a
     memory that cannot be stored.
     """
-    # Before anything is loaded: what the questions alone tell.
-    if corpus.corpus is None:
-        evidence = [len(question.wanted) for question in corpus.golden]
-    else:
-        evidence = [len(question.evidence) for question in corpus.corpus.questions]
+    # Before anything is loaded: is there enough evidence?
+    evidence = [len(question.evidence) for question in corpus.all_questions]
     try:
-        require_enough_questions(sum(count > 0 for count in evidence), sum(evidence))
-    except TooLittleDataError as error:
-        raise InvalidInput(error.code, error.detail, "corpus") from error
-    drop_killed_calibrations(now=now)
-    stage = uuid5(NAMESPACE_OID, f"{tenant_id} {corpus.sha256}")
-    try:
-        staged_id, questions = stage_questions(stage, tenant_id, corpus, now=now, progress=progress, stage=_STAGE)
-        observations = _observed(staged_id, questions, base, progress)
-    finally:
-        if corpus.corpus is not None:
-            drop_staged_corpus(stage, stage=_STAGE)
-    wanted = {question.id: len(question.wanted) for question in questions if question.wanted}
-    try:
+        require_enough_questions(len(evidence), sum(evidence))
+        drop_killed_calibrations(now=now)
+        stage = uuid5(NAMESPACE_OID, f"{tenant_id} {corpus.sha256}")
+        try:
+            staged_id, questions = stage_questions(stage, tenant_id, corpus, now=now, progress=progress, stage=_STAGE)
+            observations = _observed(staged_id, questions, base, progress)
+        finally:
+            if corpus.corpus is not None:
+                drop_staged_corpus(stage, stage=_STAGE)
+        wanted = {question.id: len(question.evidence) for question in questions}
         return calibrate(observations, wanted, _BUDGETS)
     except TooLittleDataError as error:
         raise InvalidInput(error.code, error.detail, "corpus") from error
@@ -66,11 +58,13 @@ def drop_killed_calibrations(*, now: datetime) -> int:
 def _observed(
     tenant_id: UUID, questions: Sequence[EvaluationQuestion], base: ScoringProfile, progress: EvaluationProgress
 ) -> list[Observation]:
+    same = {"max_tokens": _BUDGETS[-1], "explain": True}
     probe = with_all_components(base)
     partitions = {question.partition for question in questions}
     observations: list[Observation] = []
     for done, question in enumerate(questions, start=1):
-        scores = {row.anchor.id: row.score for row in _context(tenant_id, question, base).candidates}
+        context = question_context(question, tenant_id, _BY, scoring=base, **same)
+        scores = {row.anchor.id: row.score for row in context.candidates}
         group = question.partition if len(partitions) >= FOLDS else question.id
         observations += [
             Observation(
@@ -80,9 +74,9 @@ def _observed(
                 tokens=row.tokens,
                 score=scores.get(row.anchor.id, 0.0),
                 parts=row.score_breakdown,
-                is_evidence=UUID(row.anchor.id) in question.wanted,
+                is_evidence=row.anchor.id in question.evidence,
             )
-            for row in _context(tenant_id, question, probe).candidates
+            for row in question_context(question, tenant_id, _BY, scoring=probe, **same).candidates
         ]
         progress("asking", done, len(questions))
     return observations
@@ -92,16 +86,3 @@ def with_all_components(base: ScoringProfile) -> ScoringProfile:
     """Return `base` with every component in the sum, so that each candidate reports all of them."""
     numbers = base.to_numbers() | {"weights": dict.fromkeys(PART_NAMES, 1 / len(PART_NAMES)), "recency_mode": "added"}
     return ScoringProfile.from_numbers(base.name, base.version, numbers | {"coefficients": None, "intercept": None})
-
-
-def _context(tenant_id: UUID, question: EvaluationQuestion, scoring: ScoringProfile) -> AssembledContext:
-    request = ContextRequest(
-        query=question.text,
-        partition=question.partition,
-        max_tokens=_BUDGETS[-1],
-        as_of=question.as_of,
-        scoring=scoring,
-        explain=True,
-        preview=True,
-    )
-    return assemble_context(request, tenant_id=tenant_id, reach="", actor=_BY, now=question.now)

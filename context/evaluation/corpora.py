@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -12,9 +12,9 @@ from uuid import UUID
 from context.evaluation.measurement import EvaluationQuestion
 from context.evaluation.staging import EVALUATION_STAGE, EvaluationProgress, load_staged_corpus
 from context.models import EvaluationRun, GoldenQuestion
-from context.services.evaluation.corpus import Corpus, CorpusError, read_corpus
-from context.services.evaluation.corpus.checks import MEMORIES_FILE, QUESTIONS_FILE
-from context.services.evaluation.fingerprint import corpus_sha256, rows_sha256
+from context.services.evaluation.corpus import Corpus, CorpusError, CorpusQuestion, read_corpus
+from context.services.evaluation.corpus.folders import MEMORIES_FILE, QUESTIONS_FILE
+from context.services.evaluation.corpus.model import rows_sha256
 from memories.services.partitions.paths import is_within
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -35,9 +35,8 @@ class EvaluationCorpus:
     golden: Sequence[EvaluationQuestion] = ()
 
     @property
-    def size(self) -> int:
-        """The number of questions."""
-        return len(self.golden) if self.corpus is None else len(self.corpus.questions)
+    def all_questions(self) -> Sequence[CorpusQuestion]:
+        return self.golden if self.corpus is None else self.corpus.questions
 
     def questions(self, ids: Mapping[str, UUID]) -> Sequence[EvaluationQuestion]:
         """Return the questions with their memories as rows; `ids` are the rows by their ids in the corpus."""
@@ -46,15 +45,12 @@ class EvaluationCorpus:
         newest = _newest_by_partition(self.corpus)
         return [
             EvaluationQuestion(
-                id=question.id,
-                text=question.text,
-                now=question.asked_at,
-                wanted=frozenset(ids[name] for name in question.evidence),
-                stale=frozenset(ids[name] for name in question.stale),
-                partition=question.partition,
-                category=question.category,
-                answer=question.answer,
-                # Where memories are younger than the question, it is about what was true then.
+                **vars(question)
+                | {
+                    name: frozenset(str(ids[each]) for each in getattr(question, name))
+                    for name in ("evidence", "stale")
+                },
+                # If memories are newer than the question, it is about what was true then.
                 as_of=question.asked_at if newest[question.partition] > question.asked_at else None,
             )
             for question in self.corpus.questions
@@ -70,11 +66,11 @@ def load_evaluation_corpus(run: EvaluationRun, *, now: datetime) -> EvaluationCo
         return evaluation_corpus_from_corpus(read_corpus_path(UPDATED_FACTS_CORPUS))
     if run.corpus_kind == EvaluationRun.Corpus.UPLOAD:
         return evaluation_corpus_from_corpus(read_corpus_upload(run.corpus_name, run.corpus_text))
-    raise InvalidInput("needs_its_file", "Only the command that reads its file can go on with it.", "corpus")
+    raise InvalidInput("needs_its_file", "Only the command that reads its file can continue it.", "corpus")
 
 
 def evaluation_corpus_from_corpus(corpus: Corpus) -> EvaluationCorpus:
-    return EvaluationCorpus(corpus.name, corpus_sha256(corpus), corpus)
+    return EvaluationCorpus(corpus.name, corpus.sha256, corpus)
 
 
 def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -> EvaluationCorpus:
@@ -86,10 +82,10 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
     evidence = rows.evidence_ids()
     questions = [
         EvaluationQuestion(
-            id=str(row.pk),
-            text=row.text,
-            now=now,
-            wanted=frozenset(evidence[row.pk]),
+            str(row.pk),
+            row.text,
+            frozenset(map(str, evidence[row.pk])),
+            asked_at=now,
             partition=row.partition_path,
             category=row.category,
             answer=row.answer,
@@ -99,17 +95,11 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
         if row.pk in evidence
     ]
     if not questions:
-        detail = "There are no golden questions yet whose memories are there: collect them on the context preview."
+        detail = "There are no golden questions yet whose memories exist. Collect them on the context preview."
         raise InvalidInput("no_questions", detail, "corpus")
+    same = ("id", "text", "partition", "as_of")
     identities = (
-        {
-            "id": each.id,
-            "text": each.text,
-            "partition": each.partition,
-            "as_of": each.as_of,
-            "wanted": sorted(map(str, each.wanted)),
-        }
-        for each in questions
+        {name: getattr(each, name) for name in same} | {"wanted": sorted(each.evidence)} for each in questions
     )
     return EvaluationCorpus(GOLDEN_NAME, rows_sha256(identities), golden=questions)
 
@@ -151,12 +141,9 @@ def read_corpus_path(path: Path) -> Corpus:
 def read_corpus_upload(name: str, text: str) -> Corpus:
     """Return the corpus of an upload as `corpus_upload_text` stores it. Raises `InvalidInput`."""
     with TemporaryDirectory() as folder:
-        place = Path(folder) / "corpus"
-        place.mkdir()
         for file_name, lines in json.loads(text).items():
-            (place / file_name).write_text(lines, encoding="utf-8", newline="")
-        corpus = read_corpus_path(place)
-    return Corpus(name, corpus.memories, corpus.questions, corpus.notes)
+            Path(folder, file_name).write_text(lines, encoding="utf-8", newline="")
+        return replace(read_corpus_path(Path(folder)), name=name)
 
 
 def corpus_upload_text(memories: str, questions: str) -> str:
@@ -164,15 +151,11 @@ def corpus_upload_text(memories: str, questions: str) -> str:
     return json.dumps({MEMORIES_FILE: memories, QUESTIONS_FILE: questions}, ensure_ascii=False)
 
 
+_within = cache(is_within)
+
+
 def _newest_by_partition(corpus: Corpus) -> Mapping[str, datetime]:
-    """Return the time of the newest memory by queried partition."""
-    partitions = {question.partition for question in corpus.questions}
     return {
-        asked: max(memory.created_at for memory in corpus.memories if _within(memory.partition, asked))
-        for asked in partitions
+        path: max(memory.created_at for memory in corpus.memories if _within(memory.partition, path))
+        for path in {question.partition for question in corpus.questions}
     }
-
-
-@cache
-def _within(path: str, prefix: str) -> bool:
-    return is_within(path, prefix)

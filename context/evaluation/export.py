@@ -11,8 +11,8 @@ from uuid import UUID
 from context.evaluation.corpora import GOLDEN_NAME, evaluation_corpus_from_golden_questions
 from context.evaluation.measurement import EvaluationQuestion
 from context.services.evaluation.corpus import Corpus, CorpusMemory, CorpusQuestion, write_corpus
+from context.services.evaluation.corpus.folders import reference_problems
 from memories.models import Memory
-from memories.services.partitions.paths import is_within
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
@@ -39,52 +39,26 @@ def export_golden(tenant_id: UUID, *, now: datetime) -> bytes:
 
 def _corpus(tenant_id: UUID, now: datetime) -> Corpus:
     asked = evaluation_corpus_from_golden_questions(tenant_id, now=now).golden
-    wanted = {memory_id for question in asked for memory_id in question.wanted}
-    paths = {question.partition for question in asked}
-    live = Memory.objects.for_tenant(tenant_id).live(now).within_any(paths)
+    live = Memory.objects.for_tenant(tenant_id).live(now).within_any({question.partition for question in asked})
     rows = list(live.order_by("created_at", "id")[: MEMORIES_MAX + 1])
     if len(rows) > MEMORIES_MAX:
+        wanted = {memory_id for question in asked for memory_id in question.evidence}
         rows = list(Memory.objects.for_tenant(tenant_id).with_ids(wanted))
     newest = max((row.created_at for row in rows), default=now)
-    by_id = {row.pk: row for row in rows}
-    questions = [_question(question, by_id, question.as_of or max(now, newest)) for question in asked]
+    memories = {str(row.pk): CorpusMemory.of(row, id=str(row.pk), partition=row.partition_path) for row in rows}
+    questions = [_question(question, memories, question.as_of or max(now, newest)) for question in asked]
     answerable = [question for question in questions if question.evidence]
     if not answerable:
-        raise InvalidInput("no_questions", "There is no golden question whose memories are there.")
-    return Corpus(GOLDEN_NAME, [_memory(row) for row in rows], answerable)
+        raise InvalidInput("no_questions", "There is no golden question whose memories exist.")
+    return Corpus(GOLDEN_NAME, list(memories.values()), answerable)
 
 
-def _question(asked: EvaluationQuestion, rows: Mapping[UUID, Memory], asked_at: datetime) -> CorpusQuestion:
+def _question(asked: EvaluationQuestion, memories: Mapping[str, CorpusMemory], asked_at: datetime) -> CorpusQuestion:
     """Return the question with the evidence that it can find: memories may have moved since."""
-    wanted = (rows[memory_id] for memory_id in asked.wanted if memory_id in rows)
-    return CorpusQuestion(
-        id=asked.id,
-        text=asked.text,
-        evidence=frozenset(
-            str(row.pk)
-            for row in wanted
-            if is_within(row.partition_path, asked.partition)
-            and row.created_at <= asked_at
-            and (row.expires_at is None or row.expires_at > asked_at)
-        ),
-        asked_at=asked_at,
-        partition=asked.partition,
-        category=asked.category,
-        answer=asked.answer,
+    evidence = frozenset(
+        memory_id
+        for memory_id in asked.evidence & memories.keys()
+        if not any(reference_problems(memories[memory_id], asked.partition, asked_at))
     )
-
-
-def _memory(row: Memory) -> CorpusMemory:
-    return CorpusMemory(
-        id=str(row.pk),
-        content=row.content,
-        created_at=row.created_at,
-        partition=row.partition_path,
-        kind=row.kind,
-        session=row.session,
-        position=row.position,
-        confidence=row.confidence,
-        pinned=row.pinned,
-        expires_at=row.expires_at,
-        metadata=row.metadata,
-    )
+    same = {name: getattr(asked, name) for name in ("id", "text", "partition", "category", "answer")}
+    return CorpusQuestion(**same, evidence=evidence, asked_at=asked_at)

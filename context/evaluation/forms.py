@@ -10,7 +10,7 @@ from django.http import QueryDict
 from context.evaluation.corpora import corpus_upload_text
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, UPLOAD_BYTES_MAX
 from context.models import BudgetProfile, EvaluationRun
-from context.workbench.forms import BEFORE_MAX_CHARACTERS
+from context.workbench.forms import BEFORE_MAX_CHARACTERS, uuid_or_none
 from memories.store.forms import QUERY_MAX_CHARACTERS
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
@@ -52,7 +52,7 @@ class EvaluationForm(PlatformForm):
         if file is None:
             self.add_error(name, "Select a file.")
         elif file.size > UPLOAD_BYTES_MAX:
-            self.add_error(name, f"At most {UPLOAD_BYTES_MAX // 2**20} MiB are taken.")
+            self.add_error(name, f"At most {UPLOAD_BYTES_MAX // 2**20} MiB are allowed.")
         else:
             try:
                 return str(file.read().decode("utf-8-sig"))
@@ -91,9 +91,9 @@ class NewGoldenForm(GoldenQuestionForm):
             raise ValidationError("Enter memory IDs, separated by spaces.", code="invalid") from error
 
     def selected(self) -> list[UUID]:
-        """Return the memories whose boxes are checked; what is no id is ignored."""
+        """Return the memories whose boxes are checked; anything that is no id is ignored."""
         sent = self.data.getlist("memory") if isinstance(self.data, QueryDict) else []
-        return [found for text in sent[: self.IDS_MAX] if (found := _as_uuid(text)) is not None]
+        return [found for text in sent[: self.IDS_MAX] if (found := uuid_or_none(text)) is not None]
 
 
 class GoldenMemoryForm(PlatformForm):
@@ -104,10 +104,3 @@ class GoldenMemoryForm(PlatformForm):
     asked_at = forms.DateTimeField(required=False)
     memory = forms.UUIDField(label="Memory", error_messages={"invalid": "Select a memory or enter an ID."})
     back = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)
-
-
-def _as_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

@@ -4,13 +4,14 @@ Every context is a preview through the real assembly, so nothing is stored or co
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
 from context.receipts.results import MEMORY, AssembledContext, ContextRequest
+from context.services.evaluation.corpus import CorpusQuestion
 from context.services.evaluation.evidence import measure_retrieved_evidence
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.services.scorer import SCORE_DECIMALS
@@ -27,64 +28,50 @@ class DegradedSearchError(PlatformError):
 
 
 @dataclass(frozen=True)
-class EvaluationQuestion:
-    """A question with its memories as rows: `wanted` is the evidence, `stale` answered it at another time.
+class EvaluationQuestion(CorpusQuestion):
+    """A question whose evidence and stale memories are rows. `as_of` is set if it is about an earlier time."""
 
-    `as_of` is set if some memories are younger than the question.
-    """
-
-    id: str
-    text: str
-    now: datetime
-    wanted: frozenset[UUID]
-    stale: frozenset[UUID] = frozenset()
-    partition: str = ""
-    category: str = ""
-    answer: str = ""
     as_of: datetime | None = None
 
 
-@dataclass(frozen=True)
-class EvaluationSettings:
+class EvaluationSettings(NamedTuple):
     """The tenant, scoring, packer, ordering and budgets (tokens) of every question of a run."""
 
     tenant_id: UUID
     scoring: ScoringProfile
     packer: str
     ordering: str
-    budgets: Sequence[int] = field(default_factory=list)
+    budgets: Sequence[int]
+
+
+def question_context(question: EvaluationQuestion, tenant_id: UUID, by: Actor, **settings: Any) -> AssembledContext:
+    """Return the context of a question at its own time, as a preview; `settings` are fields of `ContextRequest`."""
+    request = ContextRequest(
+        query=question.text, partition=question.partition, as_of=question.as_of, preview=True, **settings
+    )
+    return assemble_context(request, tenant_id=tenant_id, reach="", actor=by, now=question.asked_at)
 
 
 def measure_question(question: EvaluationQuestion, settings: EvaluationSettings) -> dict[str, Any]:
     """Return the measures at each budget, as a run stores them. Raises `DegradedSearchError`."""
-    return {str(budget): _measured(question, _context_of(question, settings, budget)) for budget in settings.budgets}
-
-
-def _context_of(question: EvaluationQuestion, settings: EvaluationSettings, budget: int) -> AssembledContext:
-    request = ContextRequest(
-        query=question.text,
-        partition=question.partition,
-        max_tokens=budget,
-        packer=settings.packer,
-        ordering=settings.ordering,
-        as_of=question.as_of,
-        scoring=settings.scoring,
-        preview=True,
-    )
-    context = assemble_context(request, tenant_id=settings.tenant_id, reach="", actor=_BY, now=question.now)
-    for notice in context.warnings:
-        if notice.code in DEGRADED:
-            raise DegradedSearchError("degraded_search", notice.detail)
-    return context
+    tenant_id, scoring, packer, ordering, budgets = settings
+    same = {"scoring": scoring, "packer": packer, "ordering": ordering}
+    return {
+        str(budget): _measured(question, question_context(question, tenant_id, _BY, max_tokens=budget, **same))
+        for budget in budgets
+    }
 
 
 def _measured(question: EvaluationQuestion, context: AssembledContext) -> dict[str, Any]:
+    for notice in context.warnings:
+        if notice.code in DEGRADED:
+            raise DegradedSearchError("degraded_search", notice.detail)
     memories = [block for block in context.blocks if block.anchor.type == MEMORY]
     memories.sort(key=lambda block: block.score or 0.0, reverse=True)
     measured = measure_retrieved_evidence(
         [block.anchor.id for block in memories],
-        evidence=[str(memory_id) for memory_id in question.wanted],
-        stale=[str(memory_id) for memory_id in question.stale],
+        evidence=question.evidence,
+        stale=question.stale,
         answer=question.answer,
         text=context.text,
         tokens=context.budget.used,

@@ -1,13 +1,11 @@
 """Evaluations and golden questions."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
 from django.db.models import Count, F, Q
 
-from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.rows import TenantRows
 
 _OPEN_STATES = ("queued", "running")
@@ -19,20 +17,11 @@ _LARGE_FIELDS = ("corpus_text", "profile_numbers")
 class EvaluationRunQuerySet(TenantRows):
     """Evaluation runs; a claimed one belongs to one worker."""
 
-    def with_id(self, run_id: UUID) -> Self:
-        return self.filter(pk=run_id)
-
-    def with_ids(self, run_ids: Iterable[UUID]) -> Self:
-        return self.filter(pk__in=list(run_ids))
-
     def open(self) -> Self:
         return self.filter(state__in=_OPEN_STATES)
 
     def in_state(self, *states: str) -> Self:
         return self.filter(state__in=states)
-
-    def of_kind(self, *kinds: str) -> Self:
-        return self.filter(corpus_kind__in=kinds)
 
     def of_corpus(self, sha256: str) -> Self:
         """Runs of the same corpus, which can be compared question by question."""
@@ -111,17 +100,8 @@ class EvaluationAnswerQuerySet(TenantRows):
 class GoldenQuestionQuerySet(TenantRows):
     """Golden questions of a tenant."""
 
-    def with_id(self, question_id: UUID) -> Self:
-        return self.filter(pk=question_id)
-
-    def with_ids(self, question_ids: Iterable[UUID]) -> Self:
-        return self.filter(pk__in=list(question_ids))
-
     def not_removed(self) -> Self:
         return self.filter(removed_at__isnull=True)
-
-    def within(self, path: str) -> Self:
-        return self.filter(path_condition("partition_path", path, exact=False))
 
     def with_question(self, text: str, partition_path: str, asked_at: datetime | None) -> Self:
         """The question with this text, partition and time."""

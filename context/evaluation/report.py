@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from context.models import EvaluationAnswer, EvaluationRun
 from context.services.evaluation.evidence import (
@@ -46,12 +46,14 @@ class ReportTable:
 
     name: str
     questions: int
-    headings: Sequence[str]
     rows: Sequence[ReportRow]
 
+    @property
+    def headings(self) -> list[str]:
+        return [cell.name for cell in self.rows[0].cells]
 
-@dataclass(frozen=True)
-class RunReport:
+
+class RunReport(NamedTuple):
     """A finished run as a page and the command show it."""
 
     tables: Sequence[ReportTable]
@@ -90,7 +92,7 @@ class _Measure:
         )
 
     def signed(self, difference: float) -> str:
-        """Return a difference with its sign and unit; one that rounds to zero has no sign."""
+        """Return a difference with unit and sign, without sign if it rounds to zero."""
         text = f"{self.scale * difference:+,.{self.decimals}f}"
         text = with_minus_sign(text) if float(text.replace(",", "")) else text[1:]
         return f"{text}{self.difference_unit}"
@@ -102,9 +104,9 @@ def _share(heading: str) -> _Measure:
 
 #: In the order in which people read them. Fewer tokens are neither better nor worse.
 _MEASURES = {
-    "recall": _share("Evidence held"),
-    "full": _share("All evidence held"),
-    "containment": _share("Answer words held"),
+    "recall": _share("Evidence included"),
+    "full": _share("All evidence included"),
+    "containment": _share("Answer words included"),
     "mrr": _Measure("Reciprocal rank"),
     "current_first": _share("Right time first"),
     "tokens": _Measure("Tokens", decimals=0, difference_unit=" tokens", is_judged=False),
@@ -132,7 +134,6 @@ def _measured_answers(rows: Iterable[EvaluationAnswer], budget: int) -> list[Mea
 
 
 def _reports(run: EvaluationRun) -> dict[int, EvaluationReport]:
-    """Return the stored reports by budget."""
     stored = {budget: run.results.get(str(budget)) for budget in run.budgets}
     return {budget: EvaluationReport.from_dict(result["report"]) for budget, result in stored.items() if result}
 
@@ -164,7 +165,7 @@ def _table(name: str, summaries: Mapping[int, MeasuresSummary]) -> ReportTable:
         )
         for budget, summary in summaries.items()
     ]
-    return ReportTable(name, first.questions, [cell.name for cell in rows[0].cells], rows)
+    return ReportTable(name, first.questions, rows)
 
 
 def _chart(run: EvaluationRun, totals: Sequence[Mapping[str, Estimate]]) -> BudgetChart:
@@ -172,10 +173,7 @@ def _chart(run: EvaluationRun, totals: Sequence[Mapping[str, Estimate]]) -> Budg
     scores = [run.results[str(budget)]["score"] for budget in run.budgets]
     highest = max(scores) or 1.0
     series = [
-        (
-            _MEASURES[name].heading,
-            [Interval(total[name].value, total[name].low, total[name].high) for total in totals],
-        )
+        (_MEASURES[name].heading, [Interval(total[name].value, total[name].low, total[name].high) for total in totals])
         for name in ("recall", "full")
     ]
     series.append(("Score captured", [Interval(score / highest) for score in scores]))
@@ -186,29 +184,29 @@ def _evidence(run: EvaluationRun) -> dict[int, Estimate]:
     return {budget: report.total.measures["recall"] for budget, report in _reports(run).items()}
 
 
-def evidence_cells(run: EvaluationRun) -> dict[int, ReportCell]:
-    """Return the evidence recall of a run by budget; empty for an unfinished one."""
-    return {budget: _EVIDENCE.cell(estimate) for budget, estimate in _evidence(run).items()}
+def evidence_rows(run: EvaluationRun, base: EvaluationRun | None) -> list[ReportRow]:
+    """Return by budget the evidence recall of a run, that of `base`, and the difference; dashes for what is missing.
 
-
-def evidence_gain(run: EvaluationRun, other: EvaluationRun) -> dict[int, ReportCell]:
-    """Return by how much the recall of `run` exceeds that of `other`; better or worse if the intervals are disjoint."""
-    here, there = _evidence(run), _evidence(other)
-    return {
-        budget: ReportCell(
-            _EVIDENCE.heading,
-            _EVIDENCE.signed(here[budget].value - there[budget].value),
-            is_better=here[budget].low > there[budget].high,
-            is_worse=here[budget].high < there[budget].low,
-        )
-        for budget in here
-        if budget in there
-    }
+    A difference is significant if the intervals do not overlap.
+    """
+    ours, theirs = _evidence(run), _evidence(base) if base else {}
+    rows = []
+    for budget, own in ours.items():
+        other, difference = theirs.get(budget), _EVIDENCE.cell(None)
+        if other is not None:
+            difference = ReportCell(
+                _EVIDENCE.heading,
+                _EVIDENCE.signed(own.value - other.value),
+                is_better=own.low > other.high,
+                is_worse=own.high < other.low,
+            )
+        rows.append(ReportRow(budget, [_EVIDENCE.cell(own), _EVIDENCE.cell(other), difference]))
+    return rows
 
 
 def evidence_range_text(run: EvaluationRun) -> str:
     """Return the evidence recall at the smallest and the largest budget as text; "" for an unfinished run."""
-    shares = [f"{cell.text} at {budget:,}" for budget, cell in evidence_cells(run).items()]
+    shares = [f"{_EVIDENCE.cell(share).text} at {budget:,}" for budget, share in _evidence(run).items()]
     return ", ".join(dict.fromkeys([shares[0], shares[-1]])) + " tokens" if shares else ""
 
 
@@ -233,14 +231,15 @@ def run_comparison_table(run: EvaluationRun, other: EvaluationRun) -> ReportTabl
         ReportRow(budget, [_MEASURES[measure].difference_cell(difference.measures[measure]) for measure in shown])
         for budget, difference in differences.items()
     ]
-    return ReportTable("Difference", first.questions, [_MEASURES[measure].heading for measure in shown], table)
+    return ReportTable("Difference", first.questions, table)
 
 
 def run_comparison_rows(run: EvaluationRun, other: EvaluationRun, comparison: ReportTable) -> list[ReportRow]:
     """Return the evidence recall of both runs and its difference at the budgets of their `comparison`."""
-    here, there = evidence_cells(run), evidence_cells(other)
     place = comparison.headings.index(_EVIDENCE.heading)
-    return [ReportRow(row.budget, [here[row.budget], there[row.budget], row.cells[place]]) for row in comparison.rows]
+    differences = {row.budget: row.cells[place] for row in comparison.rows}
+    rows = [row for row in evidence_rows(run, other) if row.budget in differences]
+    return [ReportRow(row.budget, [*row.cells[:2], differences[row.budget]]) for row in rows]
 
 
 def run_comparison_chart(run: EvaluationRun, other: EvaluationRun) -> Chart:

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_EVALUATION_BUDGETS = (250, 500, 1000, 2000, 4000)
 #: Of both files of an upload together.
 UPLOAD_BYTES_MAX = 4 * 1024 * 1024
-#: How long a claim lasts after its last update: much longer than loading one batch, or asking one question.
+#: How long a claim lasts after its last update: much longer than one batch or one question takes.
 _LEASE = timedelta(minutes=5)
 #: How long one task works before it leaves the run to the next (tasks.py), well below its own limit.
 SLICE = timedelta(minutes=3)
@@ -53,10 +53,6 @@ RUN_GRACE = timedelta(seconds=60)
 _RUNS_BATCH = 50
 #: Steps that a run shows.
 _READING, _ASKING, _REPORTING = "reading", "asking", "summing up"
-
-
-def _silent(step: str, done: int, total: int) -> None:
-    """Show no progress."""
 
 
 class EvaluationRunResult(NamedTuple):
@@ -81,11 +77,11 @@ def run_evaluation(
     now: datetime,
     corpus: Corpus | None = None,
     time_limit: timedelta | None = None,
-    progress: EvaluationProgress = _silent,
+    progress: EvaluationProgress = lambda *_: None,
 ) -> EvaluationRunResult:
-    """Do a queued or abandoned run, or continue it; do nothing if another worker has it.
+    """Start or continue a queued or abandoned run; do nothing if another worker has it.
 
-    A run of a file needs its `corpus`. After `time_limit` the run is returned to the queue.
+    A run of a file needs its `corpus`. After `time_limit` the run returns to the queue.
     """
     until = now + _LEASE
     with tenant_scope(tenant_id):
@@ -111,13 +107,13 @@ def run_evaluation(
     except OperationalError:
         raise  # the database is away: another worker continues the run when the claim expires
     except KeyboardInterrupt:
-        claim.fail("interrupted", "It was interrupted; it can go on where it stopped.")
+        claim.fail("interrupted", "It was interrupted. You can resume it.")
         raise
     except Exception as error:  # noqa: BLE001 - a run ends in a defined state
         # The error's message may quote a memory.
         place = traceback.extract_tb(error.__traceback__)[-1]
         logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)
-        return claim.fail("internal_error", "It broke in a way that nobody foresaw.")
+        return claim.fail("internal_error", "An internal error occurred.")
 
 
 @dataclass
@@ -161,13 +157,10 @@ class _Claim:
     def evaluate(self, file_corpus: Corpus | None) -> EvaluationRunResult:
         run = self.run
         if run.attempts > EVALUATION_ATTEMPTS_MAX:
-            raise InvalidInput("too_many_attempts", "Workers died over this again and again.")
+            raise InvalidInput("too_many_attempts", "Workers died repeatedly during this run.")
         self.show(_READING)
-        corpus = (
-            load_evaluation_corpus(run, now=self.clock())
-            if file_corpus is None
-            else evaluation_corpus_from_corpus(file_corpus)
-        )
+        corpus = evaluation_corpus_from_corpus(file_corpus) if file_corpus else None
+        corpus = corpus or load_evaluation_corpus(run, now=self.clock())
         answered = self._begin(corpus)
         tenant_id, questions = stage_questions(run.pk, run.tenant_id, corpus, now=self.clock(), progress=self.show)
         profile = ScoringProfile.from_numbers(run.profile_name, run.profile_version, run.profile_numbers)
@@ -187,32 +180,21 @@ class _Claim:
             if is_changed:
                 answers.delete()
             answered = answers.question_ids()
-            self.write(
-                corpus_sha256=corpus.sha256,
-                corpus_name=corpus.name,
-                total=corpus.size,
-                done=len(answered),
-                started_at=run.started_at or self.clock(),
-            )
+            counts = {"total": len(corpus.all_questions), "done": len(answered)}
+            started_at = run.started_at or self.clock()
+            self.write(corpus_sha256=corpus.sha256, corpus_name=corpus.name, started_at=started_at, **counts)
         return answered
 
     def _ask(self, settings: EvaluationSettings, questions: Sequence[EvaluationQuestion], answered: set[str]) -> None:
-        done, unsaved = len(answered), list[EvaluationAnswer]()
-        saved_at = time.monotonic()
+        done, unsaved, saved_at = len(answered), list[EvaluationAnswer](), time.monotonic()
+        own = {"tenant_id": self.run.tenant_id, "run_id": self.run.pk}
         self.progress(_ASKING, done, len(questions))
         for position, question in enumerate(questions):
             if question.id in answered:
                 continue
-            unsaved.append(
-                EvaluationAnswer(
-                    tenant_id=self.run.tenant_id,
-                    run_id=self.run.pk,
-                    position=position,
-                    question_id=question.id,
-                    category=question.category[:64],
-                    measures=measure_question(question, settings),
-                )
-            )
+            values = {"position": position, "question_id": question.id, "category": question.category[:64]}
+            measures = measure_question(question, settings)
+            unsaved.append(EvaluationAnswer(**own, **values, measures=measures))
             if time.monotonic() - saved_at >= _WRITE_EVERY_SECONDS:
                 done = self._save_answers(unsaved, done, len(questions))
                 unsaved, saved_at = [], time.monotonic()
@@ -221,7 +203,6 @@ class _Claim:
         self._save_answers(unsaved, done, len(questions))
 
     def _save_answers(self, answers: list[EvaluationAnswer], done: int, total: int) -> int:
-        """Return how many questions are answered now."""
         done += len(answers)
         with tenant_scope(self.run.tenant_id):
             self.write(step=_ASKING, done=done)
@@ -250,7 +231,7 @@ def abandoned_evaluation_runs(*, now: datetime) -> list[EvaluationRun]:
         abandoned: list[EvaluationRun] = list(runs[:_RUNS_BATCH])
     for run in abandoned:
         if run.corpus_kind == EvaluationRun.Corpus.FILE:
-            detail = f"The command ended before it was done. manage.py evaluate with --resume {run.pk} goes on with it."
+            detail = f"The command ended before the run. Resume it with manage.py evaluate --resume {run.pk}."
             with tenant_scope(run.tenant_id):
                 rows = EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk)
                 rows.abandoned(now).finish("failed", now, code="abandoned", detail=detail)

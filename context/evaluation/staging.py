@@ -5,7 +5,6 @@ No memory of a corpus is ever stored in a visible tenant.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Protocol
 from uuid import UUID
 
 from context.services.evaluation.corpus import Corpus
@@ -25,10 +24,8 @@ _BY = Actor.system("evaluation")
 _ROWS_PER_BATCH = 500
 
 
-class EvaluationProgress(Protocol):
-    """Called with the current step, and how much of how much is done."""
-
-    def __call__(self, step: str, done: int, total: int) -> None: ...
+#: Called with the current step, and how much of how much is done.
+EvaluationProgress = Callable[[str, int, int], None]
 
 
 def load_staged_corpus(
@@ -71,7 +68,6 @@ def _tenant(run_id: UUID, now: datetime, stage: str) -> Tenant:
 
 
 def _ready_ids(tenant_id: UUID) -> dict[str, UUID]:
-    """Return the embedded memories by their ids in the corpus."""
     model = embedder_of(tenant_id).name
     with tenant_scope(tenant_id):
         return Memory.objects.for_tenant(tenant_id).ids_by_source(model)

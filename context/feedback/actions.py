@@ -1,18 +1,22 @@
-"""Judging memories, and taking a judgement back. A vote that was taken back stays in the history."""
+"""Vote on memories, and withdraw a vote. A withdrawn vote stays in the history."""
 
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
 
-from context.feedback.votes import RecordedVotes, recalculate_usefulness, receipt_memories, record_explicit_votes
+from context.feedback.votes import (
+    RecordedVotes,
+    audit_votes,
+    recalculate_usefulness,
+    receipt_memories,
+    record_explicit_votes,
+)
 from context.models import Feedback
 from context.services.feedback.votes import EXPLICIT_WEIGHTS
 from memories.models import Memory
-from memories.tenancy.audit import Actor, record_audit
-from memories.tenancy.exceptions import InvalidInput, NotFound
-
-REASON_CHARACTERS = 500
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import NotFound
 
 
 @transaction.atomic
@@ -27,18 +31,15 @@ def record_feedback(
     by: Actor,
     now: datetime,
 ) -> RecordedVotes:
-    """POSITIVE, NEGATIVE or VERY_NEGATIVE on one memory, or on all memories of a context; exactly one of the two.
+    """Record a vote, a key of `EXPLICIT_WEIGHTS`, on one memory or on all memories of a context: give one of the two.
 
-    Raises `InvalidInput` naming the field, `NotFound` for what is absent, archived or outside of `reach`. Of a
-    context's memories those that are archived, erased or out of reach by now are skipped.
+    Memories of a context that are now archived, erased or out of reach are skipped. Raises `NotFound` for a memory or
+    context that is absent, archived or outside of `reach`.
     """
-    _check(memory_id, receipt_id, feedback, reason)
-    if receipt_id is not None:
-        wanted = list(receipt_memories(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach))
-    else:
-        wanted = [_votable(tenant_id, memory_id, reach)]
     given = record_explicit_votes(
-        wanted,
+        [_votable(tenant_id, memory_id, reach)]
+        if receipt_id is None
+        else list(receipt_memories(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)),
         tenant_id=tenant_id,
         weight=EXPLICIT_WEIGHTS[feedback],
         receipt_id=receipt_id,
@@ -47,14 +48,13 @@ def record_feedback(
         by=by,
         now=now,
     )
-    if given.votes:
-        _audit(tenant_id, "give_feedback", [vote.memory_id for vote in given.votes], by, now)
+    audit_votes(tenant_id, "give_feedback", given.votes, by=by, now=now)
     return given
 
 
 @transaction.atomic
 def withdraw_feedback(*, tenant_id: UUID, feedback_id: UUID, reach: str = "", by: Actor, now: datetime) -> Feedback:
-    """Take a vote back and reckon its memory's usefulness without it; a vote taken back before stays as it is.
+    """Withdraw a vote and update its memory's usefulness; a vote that was withdrawn before stays unchanged.
 
     Raises `NotFound` for a vote that is absent or on a memory outside of `reach`.
     """
@@ -63,23 +63,11 @@ def withdraw_feedback(*, tenant_id: UUID, feedback_id: UUID, reach: str = "", by
     if vote is None:
         raise NotFound("not_found", "There is no such vote.")
     list(Memory.objects.for_tenant(tenant_id).with_id(vote.memory_id).locked())
-    taken = votes.standing().update(withdrawn_at=now, withdrawn_by=by.stored_label)
-    if taken:
+    if votes.standing().update(withdrawn_at=now, withdrawn_by=by.stored_label):
         recalculate_usefulness(tenant_id, [vote.memory_id])
-        _audit(tenant_id, "withdraw_feedback", [vote.memory_id], by, now)
+        audit_votes(tenant_id, "withdraw_feedback", [vote], by=by, now=now)
     vote.refresh_from_db()
     return vote
-
-
-def _check(memory_id: UUID | None, receipt_id: UUID | None, feedback: str, reason: str) -> None:
-    if (memory_id is None) == (receipt_id is None):
-        raise InvalidInput("one_target", "Either a memory or a context is needed, and not both.", "memory_id")
-    if feedback not in EXPLICIT_WEIGHTS:
-        raise InvalidInput("unknown_choice", f"Known are: {', '.join(EXPLICIT_WEIGHTS)}.", "feedback")
-    if len(reason) > REASON_CHARACTERS:
-        raise InvalidInput("too_long", f"A reason has at most {REASON_CHARACTERS} characters.", "reason")
-    if any(character == "\x00" or "\ud800" <= character <= "\udfff" for character in reason):
-        raise InvalidInput("bad_characters", "The text holds NUL or half of a surrogate pair.", "reason")
 
 
 def _votable(tenant_id: UUID, memory_id: UUID | None, reach: str) -> UUID:
@@ -87,17 +75,5 @@ def _votable(tenant_id: UUID, memory_id: UUID | None, reach: str) -> UUID:
     if memory is None:
         raise NotFound("not_found", "There is no such memory.", "memory_id")
     if memory.archived_at is not None:
-        raise NotFound("archived", "The memory is archived; restore it before judging it.", "memory_id")
+        raise NotFound("archived", "The memory is archived; restore it before you vote on it.", "memory_id")
     return memory.pk
-
-
-def _audit(tenant_id: UUID, verb: str, memory_ids: list[UUID], by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=tenant_id,
-        by=by,
-        now=now,
-        verb=verb,
-        target_kind="memory",
-        target_ids=memory_ids,
-        fields=["usefulness_score"],
-    )

@@ -1,58 +1,71 @@
-"""Endpoints of feedback: votes on memories and contexts, their history, and what became of a context."""
+"""Endpoints of feedback: votes on memories and contexts, their history, and the outcome of a context."""
 
 from datetime import datetime
 from uuid import UUID
 
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from context.feedback.actions import record_feedback, withdraw_feedback
-from context.feedback.api_schema import feedback_list_schema, feedback_schema, outcome_schema, withdraw_schema
 from context.feedback.outcomes import record_answer_usage
 from context.feedback.serializers import (
+    AnswerUsageOutput,
     FeedbackInput,
-    FeedbackListInput,
+    FeedbackOutput,
     OutcomeInput,
-    serialize_answer_usage,
-    serialize_feedback,
-    serialize_recorded_votes,
+    RecordedVotesOutput,
 )
 from context.models import Feedback
 from memories.models import Memory
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.pages import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _WRITE = {"POST": "write", "DELETE": "write"}
+_EXAMPLES = {
+    "On one memory": {
+        "memory_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11",
+        "feedback": "NEGATIVE",
+        "reason": "Alex moved away from Lisbon.",
+    },
+    "On all memories of a context": {"context_id": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20", "feedback": "POSITIVE"},
+}
+_ANSWER = {"answer": "Sam moved to Lisbon in May and lives in a small flat."}
 
 
 class FeedbackEndpoint(Endpoint):
-    """Judge a memory or a context."""
+    """Vote on a memory or a context."""
 
     scopes = _WRITE
 
-    @feedback_schema
+    @operation(
+        "feedback_create",
+        {201: RecordedVotesOutput, 200: RecordedVotesOutput},
+        *(404, 409, 413),
+        request=FeedbackInput,
+        examples=[OpenApiExample(name, value, request_only=True) for name, value in _EXAMPLES.items()],
+        parameters=[IDEMPOTENCY_KEY],
+    )
     @idempotent
     def post(self, request: Request) -> Response:
-        """A vote on one memory, or on every memory of a context; 200 where all of it stood already."""
+        """Vote on one memory, or on every memory of a context; 200 if all these votes were given before."""
         values = self.body(FeedbackInput)
         with tenant_scope(self.tenant_id):
             given = record_feedback(
                 tenant_id=self.tenant_id,
-                memory_id=values["memory_id"],
-                receipt_id=values["context_id"],
-                feedback=values["feedback"],
-                reason=values["reason"],
+                receipt_id=values.pop("context_id"),
+                **values,
                 reach=self.key.partition_prefix,
                 by=self.actor,
                 now=self.now,
             )
-        return Response(
-            serialize_recorded_votes(given), status=status.HTTP_201_CREATED if given.votes else status.HTTP_200_OK
-        )
+        return Response(RecordedVotesOutput(given).data, status=201 if given.votes else 200)
 
 
 class FeedbackWithdrawalEndpoint(Endpoint):
@@ -60,17 +73,14 @@ class FeedbackWithdrawalEndpoint(Endpoint):
 
     scopes = _WRITE
 
-    @withdraw_schema
+    @operation("feedback_withdraw", {204: None}, 404)
     def delete(self, request: Request, feedback_id: UUID) -> Response:
-        """Take the vote back; it stays in the history and counts no more. Twice is no error."""
+        """Withdraw the vote; it stays in the history and does not count. Repeating this is no error."""
         self.query(EmptyInput)
+        reach = self.key.partition_prefix
         with tenant_scope(self.tenant_id):
             withdraw_feedback(
-                tenant_id=self.tenant_id,
-                feedback_id=feedback_id,
-                reach=self.key.partition_prefix,
-                by=self.actor,
-                now=self.now,
+                tenant_id=self.tenant_id, feedback_id=feedback_id, reach=reach, by=self.actor, now=self.now
             )
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -78,36 +88,45 @@ class FeedbackWithdrawalEndpoint(Endpoint):
 class MemoryFeedbackListEndpoint(Endpoint):
     """The votes on one memory."""
 
-    @feedback_list_schema
+    @operation("feedback_of_memory", {200: page_of(FeedbackOutput)}, 404, parameters=[PageInput])
     def get(self, request: Request, memory_id: UUID) -> Response:
-        """Every vote, newest first; also those that were taken back, and of an archived memory.
+        """Every vote, newest first, including withdrawn votes and those on an archived memory.
 
-        A key that did not always reach the memory sees the votes since it does.
+        A key sees only the votes since the memory last came within its reach.
         """
-        values = self.query(FeedbackListInput)
+        values, reach = self.query(PageInput), self.key.partition_prefix
         with tenant_scope(self.tenant_id):
-            if not Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_id(memory_id):
+            if not Memory.objects.for_tenant(self.tenant_id).within(reach).with_id(memory_id):
                 raise NotFound("not_found", "There is no such memory.")
-        rows = Feedback.objects.for_tenant(self.tenant_id).given_within(memory_id, self.key.partition_prefix)
-        return self.listing(rows, values, ordering="-at", kinds=(datetime, UUID), answer=serialize_feedback)
+        rows = Feedback.objects.for_tenant(self.tenant_id).given_within(memory_id, reach)
+        return self.listing(
+            rows, values, ordering="-at", kinds=(datetime, UUID), answer=lambda row: FeedbackOutput(row).data
+        )
 
 
 class OutcomeEndpoint(Endpoint):
-    """What became of a context."""
+    """The outcome of a context."""
 
     scopes = _WRITE
 
-    @outcome_schema
+    @operation(
+        "context_outcome",
+        {200: AnswerUsageOutput},
+        *(404, 409, 413),
+        tag="feedback",
+        request=OutcomeInput,
+        examples=[OpenApiExample("What the model said", _ANSWER, request_only=True)],
+        parameters=[IDEMPOTENCY_KEY],
+    )
     @idempotent
     def post(self, request: Request, receipt_id: UUID) -> Response:
-        """Which memories the model's answer made use of; each gains a little usefulness, at most once a day."""
-        answer = self.body(OutcomeInput)["answer"]
-        outcome = record_answer_usage(
+        """Count the memories that the model's answer used; each gains a little usefulness, at most once a day."""
+        usage = record_answer_usage(
             tenant_id=self.tenant_id,
             receipt_id=receipt_id,
-            answer=answer,
+            answer=self.body(OutcomeInput)["answer"],
             reach=self.key.partition_prefix,
             by=self.actor,
             now=self.now,
         )
-        return Response(serialize_answer_usage(outcome))
+        return Response(AnswerUsageOutput(usage).data)

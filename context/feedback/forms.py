@@ -6,7 +6,7 @@ from memory_platform.web.forms import PlatformForm
 
 
 class FeedbackForm(PlatformForm):
-    """A judgement on a memory."""
+    """A vote on a memory."""
 
     VOTES = [("POSITIVE", "Useful"), ("NEGATIVE", "Not useful"), ("VERY_NEGATIVE", "Wrong or harmful")]
 

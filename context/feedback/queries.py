@@ -17,10 +17,7 @@ class FeedbackQuerySet(TenantRows):
 
     def for_reach(self, reach: str) -> Self:
         """Votes on memories that are in `reach` or below it; "" reaches all."""
-        return self.filter(path_condition("memory__partition_path", reach, exact=False)) if reach else self
-
-    def with_id(self, feedback_id: UUID) -> Self:
-        return self.filter(pk=feedback_id)
+        return self.filter(path_condition("memory__partition_path", reach, exact=False))
 
     def on_memories(self, memory_ids: Iterable[UUID]) -> Self:
         return self.filter(memory_id__in=list(memory_ids))
@@ -29,7 +26,7 @@ class FeedbackQuerySet(TenantRows):
         return self.filter(receipt_id=receipt_id)
 
     def given_within(self, memory_id: UUID, reach: str) -> Self:
-        """Votes on a memory since it last stood outside of `reach`: what was said of it there is not told here."""
+        """Votes on a memory since it was last outside of `reach`; earlier ones may quote what is not in reach."""
         if not reach:
             return self.on_memories([memory_id])
         versions = self.model._meta.apps.get_model("memories", "MemoryVersion").objects
@@ -42,22 +39,22 @@ class FeedbackQuerySet(TenantRows):
         )
 
     def standing(self) -> Self:
-        """Those that were not taken back."""
+        """Votes that were not withdrawn."""
         return self.filter(withdrawn_at__isnull=True)
 
     def given_since(self, moment: datetime) -> bool:
-        """Whether there is any that was given at `moment` or later."""
+        """Whether any vote was given at `moment` or later."""
         return self.filter(at__gte=moment).exists()
 
     def explicit(self) -> Self:
         return self.filter(kind="explicit")
 
     def implied_on(self, day: date) -> Self:
-        """What answers of a day implied, taken back or not."""
+        """The votes that answers of a day implied, withdrawn or not."""
         return self.filter(kind="implicit", on_day=day)
 
     def repeating(self, vote: Any) -> Self:
-        """Standing votes of the same day, actor, occasion and weight as `vote`."""
+        """Standing votes of the same day, actor, context and weight as `vote`."""
         same = ("kind", "weight", "receipt_id", "on_day", "actor_kind", "actor_id", "actor_label")
         return self.standing().filter(**{name: getattr(vote, name) for name in same})
 
@@ -65,7 +62,7 @@ class FeedbackQuerySet(TenantRows):
         return self.order_by("-at", "-pk")
 
     def sums_by_memory(self) -> dict[UUID, tuple[float, float]]:
-        """Of each memory that has standing votes: what weighs for it and what against it, both as amounts."""
+        """Return by memory the sums of its positive and of its negative standing votes, both without sign."""
         votes = self.standing().order_by().values("memory_id")
         sums = votes.annotate(
             positive=Coalesce(Sum("weight", filter=Q(weight__gt=0)), 0.0),
@@ -74,6 +71,6 @@ class FeedbackQuerySet(TenantRows):
         return {row["memory_id"]: (row["positive"], -row["negative"]) for row in sums}
 
     def scores_before(self) -> dict[UUID, float]:
-        """Of each memory the usefulness it had before its first vote, where that was noted."""
+        """Return the usefulness of each memory before its first vote, if that is known."""
         first = self.filter(score_before__isnull=False).order_by("memory_id", "at", "pk").distinct("memory_id")
         return dict(first.values_list("memory_id", "score_before"))

@@ -1,12 +1,11 @@
-"""Votes on a memory: their history, giving one and taking it back; the contexts in which the memory stood."""
+"""Votes on a memory: history, new votes, withdrawals; the contexts that contained the memory."""
 
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
@@ -20,14 +19,7 @@ from memories.models import Memory, MemoryLink
 from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    flash_error,
-    operator_required,
-    render_page,
-    wants_fragment,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 
 VOTES_SHOWN_MAX = 100
 CONTEXTS_SHOWN_MAX = 10
@@ -40,10 +32,8 @@ VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def memory_feedback(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """The votes with who gave them and why, the form that gives one, and where the memory was used."""
-    if request.method != "POST":
-        return _page(request, memory_id, FeedbackForm(label_suffix=""))
-    form = FeedbackForm(request.POST, label_suffix="")
+    """The votes on a memory, the form for a new one, and the contexts that contained the memory."""
+    form = FeedbackForm(request.POST if request.method == "POST" else None, label_suffix="")
     if form.is_valid() and _vote(request, memory_id, form):
         return _again(request, memory_id)
     return _page(request, memory_id, form)
@@ -52,27 +42,17 @@ def memory_feedback(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 def _vote(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> bool:
     try:
         with tenant_scope(request.tenant.id):
+            by, now = operator_actor(request.operator), timezone.now()
             given = record_feedback(
-                tenant_id=request.tenant.id,
-                memory_id=memory_id,
-                feedback=form.cleaned_data["feedback"],
-                reason=form.cleaned_data["reason"],
-                by=operator_actor(request.operator),
-                now=timezone.now(),
+                tenant_id=request.tenant.id, memory_id=memory_id, **form.cleaned_data, by=by, now=now
             )
-    except NotFound as error:
-        if error.code != "archived":
+    except PlatformError as error:
+        if error.code == "not_found":
             raise Http404 from error
         add_error_to_form(form, error)
         return False
-    except PlatformError as error:
-        add_error_to_form(form, error)
-        return False
-    if given.votes:
-        undo = reverse("vote-withdraw", args=[request.tenant.id, memory_id, given.votes[0].pk])
-        add_flash(request, "Vote recorded.", undo_url=undo)
-    else:
-        add_flash(request, "You already gave this vote today.")
+    undo = reverse("vote-withdraw", args=[request.tenant.id, memory_id, given.votes[0].pk]) if given.votes else ""
+    add_flash(request, "Vote recorded." if given.votes else "You already gave this vote today.", undo_url=undo)
     return True
 
 
@@ -80,19 +60,15 @@ def _vote(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> bool:
 @tenant_required
 @require_POST
 def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpResponseBase:
-    """Take a vote back; it stays in the history.
+    """Withdraw a vote; it stays in the history.
 
-    One on a memory that was merged into this one cannot be given anew: that one is archived.
+    A vote on a memory that was merged into this one cannot be restored: that memory is archived.
     """
     try:
         with tenant_scope(request.tenant.id):
-            _found(request, memory_id)
-            vote = withdraw_feedback(
-                tenant_id=request.tenant.id,
-                feedback_id=vote_id,
-                by=operator_actor(request.operator),
-                now=timezone.now(),
-            )
+            _memory(request, memory_id)
+            by, now = operator_actor(request.operator), timezone.now()
+            vote = withdraw_feedback(tenant_id=request.tenant.id, feedback_id=vote_id, by=by, now=now)
     except NotFound as error:
         raise Http404 from error
     undo = ""
@@ -107,9 +83,9 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
 @tenant_required
 @require_POST
 def vote_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Undo of a withdrawal: the vote that the address names, given anew."""
+    """Undo a withdrawal: give the vote that the address names again."""
     with tenant_scope(request.tenant.id):
-        _found(request, memory_id)
+        _memory(request, memory_id)
     form = FeedbackForm(request.GET)
     if not form.is_valid() or not _vote(request, memory_id, form):
         flash_error(request, "The vote could not be restored.")
@@ -122,18 +98,15 @@ def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     return redirect("memory-votes", request.tenant.id, memory_id)
 
 
-def _found(request: HtmxRequest, memory_id: UUID) -> Memory:
-    """The tenant's memory, whatever was sent about it; inside a scope."""
-    memory: Memory | None = Memory.objects.for_tenant(request.tenant.id).with_id(memory_id).first()
-    if memory is None:
-        raise Http404
+def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:
+    memory: Memory = get_object_or_404(Memory.objects.for_tenant(request.tenant.id), pk=memory_id)
     return memory
 
 
 def _page(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
-        memory = _found(request, memory_id)
+        memory = _memory(request, memory_id)
         merged = MemoryLink.objects.for_tenant(tenant_id).current().to_memory(memory_id).of_kind(MERGED_INTO)
         about = [memory_id, *merged.in_order().sources(MERGED_SHOWN_MAX)]
         votes = Feedback.objects.for_tenant(tenant_id).on_memories(about).newest_first()
@@ -145,8 +118,4 @@ def _page(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> HttpResp
             "votes": list(votes[:VOTES_SHOWN_MAX]),
             "contexts": list(contexts[:CONTEXTS_SHOWN_MAX]),
         }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = (
-        "context/feedback/memory_votes.html#body" if wants_fragment(request) else "context/feedback/memory_votes.html"
-    )
-    return render_page(request, template, page, status=status)
+    return render_page(request, "context/feedback/memory_votes.html", page, fragment="body", form=form)

@@ -1,28 +1,29 @@
-"""Votes as rows, and what they make of the memories: steps inside a scope, one transaction with what calls them.
+"""Votes as rows, and the usefulness that follows from them. Called inside a scope, in the transaction of the caller.
 
-Whoever votes holds the memories' rows first, so that two voters come one after the other and both are counted.
+The memories are locked before a vote is stored, so concurrent votes are all counted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
+from context.feedback.queries import FeedbackQuerySet
 from context.models import Feedback
 from context.receipts.results import MEMORY
 from context.receipts.storing import read_receipt_anchors
 from context.services.feedback.votes import IMPLICIT_WEIGHT, usefulness_from_votes
 from memories.models import AuditEntry, Memory
 from memories.store.recall import update_usefulness_scores
-from memories.tenancy.audit import Actor
+from memories.tenancy.audit import Actor, record_audit
 
 
 @dataclass(frozen=True)
 class RecordedVotes:
-    """What came of a judgement: the votes that stand, usefulness by memory, and the memories that took none.
+    """The new votes, those that were given before (`repeated`), and the usefulness by memory.
 
-    `skipped` are those that are archived, erased or out of reach by now; `repeated` votes had been given before.
+    `skipped` memories are now archived, erased or out of reach.
     """
 
     votes: Sequence[Feedback] = ()
@@ -32,15 +33,9 @@ class RecordedVotes:
 
 
 def receipt_memories(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> dict[UUID, int]:
-    """The memories a context held, in its order, with the versions shown. Raises `NotFound` outside of `reach`."""
+    """Return the memories of a context in its order, with the versions shown. Raises `NotFound` outside of `reach`."""
     anchors = read_receipt_anchors(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
     return {UUID(anchor.id): anchor.version for anchor in anchors if anchor.type == MEMORY}
-
-
-def lock_votable_memories(tenant_id: UUID, memory_ids: Iterable[UUID], reach: str) -> dict[UUID, Memory]:
-    """The memories that can be voted on, locked until the transaction ends."""
-    rows = Memory.objects.for_tenant(tenant_id).unarchived().within(reach).with_ids(memory_ids)
-    return {row.pk: row for row in rows.locked()}
 
 
 def record_explicit_votes(
@@ -54,112 +49,87 @@ def record_explicit_votes(
     by: Actor,
     now: datetime,
 ) -> RecordedVotes:
-    """A person's or an agent's judgement on each of the memories.
+    """Store the vote of a person or an agent on each of the memories.
 
-    The same judgement by the same actor on the same day stands once: on one context, and by an operator on one memory.
-    An agent's key votes on a memory for many conversations, so each of those counts.
+    The same vote by the same actor on the same day counts once: on one context, and by an operator on one memory. The
+    key of an agent votes on a memory for many conversations, so each of those votes counts.
     """
-    memories = lock_votable_memories(tenant_id, memory_ids, reach)
-    drafts = [
-        _draft(memory, Feedback.Kind.EXPLICIT, weight, receipt_id, by=by, now=now, reason=reason)
-        for memory in memories.values()
-    ]
-    before = _repetitions(drafts) if receipt_id or by.kind == AuditEntry.ActorKind.OPERATOR else {}
-    return _cast(drafts, before, _missing(memory_ids, memories))
+    fields = {"kind": Feedback.Kind.EXPLICIT, "weight": weight, "receipt_id": receipt_id, "reason": reason}
+    drafts = _drafts(memory_ids, tenant_id, reach, by, now, fields)
+    can_repeat = bool(receipt_id) or by.kind == AuditEntry.ActorKind.OPERATOR
+    before = _votes_on(drafts).repeating(drafts[0]) if drafts and can_repeat else ()
+    return _store(memory_ids, drafts, before)
 
 
 def record_implicit_votes(
     memory_ids: Sequence[UUID], *, tenant_id: UUID, receipt_id: UUID, reach: str, by: Actor, now: datetime
 ) -> RecordedVotes:
-    """What a model's answer to a context says of memories that it used: once a memory and day.
+    """Store that an answer to a context used these memories: once for each memory and day.
 
-    A vote that was taken back today is not given again, and who judged the memory in this context outranks the answer.
+    A vote that was withdrawn today is not given again. An explicit vote on the memory in this context replaces it.
     """
-    memories = lock_votable_memories(tenant_id, memory_ids, reach)
-    drafts = [
-        _draft(memory, Feedback.Kind.IMPLICIT, IMPLICIT_WEIGHT, receipt_id, by=by, now=now)
-        for memory in memories.values()
-    ]
-    votes = Feedback.objects.for_tenant(tenant_id).on_memories(memories)
-    judged = votes.standing().explicit().on_receipt(receipt_id)
-    before = {vote.memory_id: vote for vote in (*judged, *votes.implied_on(_day(now)))}
-    return _cast(drafts, before, _missing(memory_ids, memories))
+    fields = {"kind": Feedback.Kind.IMPLICIT, "weight": IMPLICIT_WEIGHT, "receipt_id": receipt_id}
+    drafts = _drafts(memory_ids, tenant_id, reach, by, now, fields)
+    votes = _votes_on(drafts)
+    before = (*votes.standing().explicit().on_receipt(receipt_id), *votes.implied_on(_day(now)))
+    return _store(memory_ids, drafts, before)
 
 
 def recalculate_usefulness(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, float]:
-    """Reckon the usefulness of memories (locked by the caller) from their standing votes; at most three queries.
+    """Store and return the usefulness of memories, locked by the caller, from their votes; at most three queries.
 
-    A memory whose votes were all taken back returns to what it had before the first.
+    A memory whose votes were all withdrawn gets the value it had before the first.
     """
     ids = set(memory_ids)
     votes = Feedback.objects.for_tenant(tenant_id).on_memories(ids)
-    scores = {
-        pk: usefulness_from_votes(positive, negative) for pk, (positive, negative) in votes.sums_by_memory().items()
-    }
+    scores = {pk: usefulness_from_votes(*sums) for pk, sums in votes.sums_by_memory().items()}
     if bare := ids - scores.keys():
         scores |= votes.on_memories(bare).scores_before()
     update_usefulness_scores(scores=scores)
     return scores
 
 
-def _missing(wanted: Iterable[UUID], memories: Mapping[UUID, Memory]) -> list[UUID]:
-    return [memory_id for memory_id in wanted if memory_id not in memories]
+def audit_votes(tenant_id: UUID, verb: str, votes: Iterable[Feedback], *, by: Actor, now: datetime) -> None:
+    """Write one audit row for the memories of the votes; none without votes."""
+    ids = [vote.memory_id for vote in votes]
+    if ids:
+        fields = ["usefulness_score"]
+        record_audit(
+            tenant_id=tenant_id, by=by, verb=verb, target_kind="memory", target_ids=ids, fields=fields, now=now
+        )
 
 
-def _cast(drafts: Sequence[Feedback], before: Mapping[UUID, Feedback], skipped: Sequence[UUID]) -> RecordedVotes:
-    """Store the drafts of memories that have no vote `before`, and reckon anew."""
-    new = [draft for draft in drafts if draft.memory_id not in before]
-    _note_scores_without_votes(new)
-    Feedback.objects.bulk_create(new)
-    scores = recalculate_usefulness(new[0].tenant_id, [vote.memory_id for vote in new]) if new else {}
-    return RecordedVotes(votes=new, repeated=list(before.values()), skipped=skipped, scores=scores)
+def _drafts(
+    memory_ids: Iterable[UUID], tenant_id: UUID, reach: str, by: Actor, now: datetime, fields: Mapping[str, Any]
+) -> list[Feedback]:
+    """Return unsaved votes on those memories that can be voted on, which stay locked until the transaction ends."""
+    memories = Memory.objects.for_tenant(tenant_id).unarchived().within(reach).with_ids(memory_ids).locked()
+    actor = {"actor_kind": by.kind, "actor_id": by.id, "actor_label": by.stored_label}
+    same = {"tenant_id": tenant_id, "at": now, "on_day": _day(now), **actor, **fields}
+    return [Feedback(memory_id=memory.pk, score_before=memory.usefulness_score, **same) for memory in memories]
 
 
-def _note_scores_without_votes(drafts: Sequence[Feedback]) -> None:
-    """Only where no vote stands is the score at hand the one to return to.
-
-    Of votes at the same moment the one that came first may be counted last, so their times do not tell which it was.
-    """
-    if not drafts:
-        return
-    votes = Feedback.objects.for_tenant(drafts[0].tenant_id).on_memories(draft.memory_id for draft in drafts)
-    judged = votes.sums_by_memory()
-    for draft in drafts:
-        if draft.memory_id in judged:
-            draft.score_before = None
+def _votes_on(drafts: Sequence[Feedback]) -> FeedbackQuerySet:
+    votes = Feedback.objects.for_tenant(drafts[0].tenant_id) if drafts else Feedback.objects.none()
+    return votes.on_memories(draft.memory_id for draft in drafts)
 
 
-def _repetitions(drafts: Sequence[Feedback]) -> dict[UUID, Feedback]:
-    if not drafts:
-        return {}
-    votes = Feedback.objects.for_tenant(drafts[0].tenant_id).on_memories(draft.memory_id for draft in drafts)
-    return {vote.memory_id: vote for vote in votes.repeating(drafts[0])}
+def _store(memory_ids: Sequence[UUID], drafts: Sequence[Feedback], before: Iterable[Feedback]) -> RecordedVotes:
+    """Store the drafts on memories that have no vote in `before`, and update their usefulness."""
+    repeated = {vote.memory_id: vote for vote in before}
+    new = [draft for draft in drafts if draft.memory_id not in repeated]
+    scores: dict[UUID, float] = {}
+    if new:
+        # Only a memory without votes has the score to return to. The first of several votes at the same moment may be
+        # stored last, so their times do not tell which one that is.
+        judged = _votes_on(new).sums_by_memory()
+        for draft in new:
+            draft.score_before = None if draft.memory_id in judged else draft.score_before
+        Feedback.objects.bulk_create(new)
+        scores = recalculate_usefulness(new[0].tenant_id, [vote.memory_id for vote in new])
+    votable = {draft.memory_id for draft in drafts}
+    return RecordedVotes(new, list(repeated.values()), [pk for pk in memory_ids if pk not in votable], scores)
 
 
-def _draft(
-    memory: Memory, kind: str, weight: float, receipt_id: UUID | None, *, by: Actor, now: datetime, reason: str = ""
-) -> Feedback:
-    return Feedback(
-        tenant_id=memory.tenant_id,
-        memory_id=memory.pk,
-        receipt_id=receipt_id,
-        kind=kind,
-        weight=weight,
-        reason=reason,
-        at=now,
-        on_day=_day(now),
-        score_before=memory.usefulness_score,
-        **_signature(by),
-    )
-
-
-def _signature(by: Actor) -> dict[str, Any]:
-    return {
-        "actor_kind": by.kind,
-        "actor_id": by.id,
-        "actor_label": by.stored_label,
-    }
-
-
-def _day(now: datetime) -> Any:
+def _day(now: datetime) -> date:
     return now.astimezone(UTC).date()

@@ -1,8 +1,9 @@
-"""The budget curve of one question: what each larger budget adds, and its knee (ADR-0080)."""
+"""The budget curve of one query: what each larger budget adds, and its knee (ADR-0080)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from context.assembly.repacking import prepare_repacking
@@ -19,8 +20,7 @@ from memory_platform.web.charts import Chart, ChartRow
 CURVE_BUDGETS = (125, 180, 250, 350, 500, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000)
 
 
-@dataclass(frozen=True)
-class CurvePoint:
+class CurvePoint(NamedTuple):
     """One budget: tokens used, of which memo and summaries take `leading`, included memories, and their total score.
 
     `gain` is the score beyond the budget before; `wanted_share` is the evidence recall, None without a golden question.
@@ -52,22 +52,13 @@ class BudgetCurve:
     def chart(self) -> Chart:
         """Scores as a share of the highest, and the evidence recall; budgets to scale."""
         highest = max(point.score for point in self.points) or 1.0
-        return Chart(
-            title="Score over budget",
-            unit="% of the highest sum of scores",
-            series=["score captured", "wanted memories"] if self.wanted else ["score captured"],
-            rows=[
-                ChartRow(
-                    point.budget,
-                    [100 * point.score / highest, *([100 * (point.wanted_share or 0.0)] if self.wanted else [])],
-                    mark="knee" if point == self.knee_point else "",
-                )
-                for point in self.points
-            ],
-            kind="number",
-            x_name="Budget in tokens",
-            height=240,
-        )
+        series = ["score captured", "wanted memories"][: 2 if self.wanted else 1]
+        rows = []
+        for point in self.points:
+            shares = [100 * point.score / highest, 100 * (point.wanted_share or 0.0)][: len(series)]
+            rows.append(ChartRow(point.budget, shares, mark="knee" if point == self.knee_point else ""))
+        unit = "% of the highest sum of scores"
+        return Chart("Score over budget", unit, series, rows, kind="number", x_name="Budget in tokens", height=240)
 
 
 def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: datetime) -> BudgetCurve:
@@ -76,8 +67,6 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     Candidates are retrieved once, for the largest budget, and packed for each (ADR-0087). Call it with no scope open.
     Raises as `assemble_context` does.
     """
-    if not request.preview:
-        raise ValueError("a curve only previews")
     calculator = budget_calculator()
     window = calculator.context_window(request.model or None)
     budgets = [budget for budget in CURVE_BUDGETS if budget <= window]
@@ -87,7 +76,9 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     )
     retrieved = prepare_repacking(resolved, tenant_id)
     with tenant_scope(tenant_id):
-        wanted = _evidence(tenant_id, request)
+        golden = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
+        evidence = golden.with_text(request.query.strip(), request.partition).evidence_ids()
+    wanted = {memory_id for ids in evidence.values() for memory_id in ids}
     points: list[CurvePoint] = []
     for budget in budgets:
         points.append(_point(budget, retrieved.trimmed_at(budget), wanted, points[-1].score if points else 0.0))
@@ -95,18 +86,10 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     return BudgetCurve(points, knee_index(budgets, [point.score for point in points]), len(wanted), list(notices))
 
 
-def _evidence(tenant_id: UUID, request: ContextRequest) -> set[UUID]:
-    """Return the evidence of a golden question with this text and partition."""
-    rows = (
-        GoldenQuestion.objects.for_tenant(tenant_id).not_removed().with_text(request.query.strip(), request.partition)
-    )
-    return {memory_id for ids in rows.evidence_ids().values() for memory_id in ids}
-
-
-def _point(budget: int, fitted: TrimmedContext, wanted: Collection[UUID], before: float) -> CurvePoint:
+def _point(budget: int, fitted: TrimmedContext, wanted: Set[UUID], before: float) -> CurvePoint:
     memories = [block for block in fitted.blocks if block.anchor.type == MEMORY]
     score = round(sum(block.score or 0.0 for block in memories), 6)
-    held = {UUID(block.anchor.id) for block in memories}
-    share = len(held & set(wanted)) / len(wanted) if wanted else None
+    included = {UUID(block.anchor.id) for block in memories}
+    share = len(included & wanted) / len(wanted) if wanted else None
     leading = sum(block.tokens for block in fitted.blocks if block.anchor.type != MEMORY)
     return CurvePoint(budget, fitted.tokens, leading, len(memories), score, round(score - before, 6), share)

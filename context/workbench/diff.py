@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 from context.receipts.results import MEMORY, Anchor
 from context.services.diff import RANK_ADDED, RANK_CHANGES, RANK_REMOVED, RankChange, rank_changes, rank_overlap
@@ -39,21 +40,16 @@ class BlockDiff:
 
     @property
     def row(self) -> IncludedRow:
-        """The block as one of the previews includes it, the later one first."""
-        row = self.after or self.before
-        if row is None:
-            raise ValueError("a block is in one preview at least")
-        return row
+        """The block as the later preview includes it, else as the earlier one does."""
+        return self.after or cast(IncludedRow, self.before)
 
     @property
     def is_rescored(self) -> bool:
-        """Whether both previews include it with different scores."""
         old, new = (row.block.score if row else None for row in (self.before, self.after))
         return old is not None and new is not None and abs(new - old) >= SCORE_SHOWN
 
 
-@dataclass(frozen=True)
-class SlopeLine:
+class SlopeLine(NamedTuple):
     """The line of one block in the rank chart, in pixels; `mark_x` places the mark of an added or removed one."""
 
     change: RankChange[Anchor]
@@ -83,14 +79,11 @@ class PreviewDiff:
         return [self._block(BlockDiff(change, old.get(change.key), new.get(change.key))) for change in changes]
 
     def _block(self, block: BlockDiff) -> BlockDiff:
-        """Return the block with the reason why one side lacks it."""
         if block.before and block.after:
             return block
         other, anchor = self.before if block.after else self.after, block.change.key
-        kept, excluded = (
-            [row.block.anchor for row in other.kept],
-            {row.omission.anchor: row for row in other.left_out},
-        )
+        kept = [row.block.anchor for row in other.kept]
+        excluded = {row.omission.anchor: row for row in other.left_out}
         version = next((one.version for one in kept if (one.type, one.id) == (anchor.type, anchor.id)), None)
         if anchor in excluded or version or block.row.memory is None:
             return replace(block, omission=excluded.get(anchor), version=version)
@@ -136,13 +129,7 @@ class PreviewDiff:
 
     @property
     def tokens(self) -> int:
-        """How many more `after` uses."""
         return self.after.context.budget.used - self.before.context.budget.used
-
-    @property
-    def blocks(self) -> int:
-        """How many more `after` includes."""
-        return len(self.after.kept) - len(self.before.kept)
 
     @property
     def is_none(self) -> bool:
@@ -154,47 +141,30 @@ class PreviewDiff:
         """Whether there is nothing to list."""
         return not (self.added or self.removed or self.moved or self.rescored)
 
-    @property
-    def left_rows(self) -> list[BlockDiff]:
-        """The blocks of `before` in its order."""
-        return sorted((row for row in self.rows if row.before), key=lambda row: row.change.before or 0)
 
-    @property
-    def right_rows(self) -> list[BlockDiff]:
-        """The blocks of `after` in its order."""
-        return [row for row in self.rows if row.after]
-
-    @property
-    def lines(self) -> list[SlopeLine]:
-        return [slope_line(row.change) for row in self.rows]
-
-    @property
-    def height_px(self) -> int:
-        """Height of the lines between the columns."""
-        return ROW_HEIGHT_PX * max(len(self.before.kept), len(self.after.kept), 1)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of blocks by kind of change."""
-        kinds = Counter(row.change.kind for row in self.rows)
-        return {kind: kinds[kind] for kind in RANK_CHANGES}
-
-    @property
-    def overlap(self) -> float:
-        """The share of all blocks that both include."""
-        return rank_overlap([row.change for row in self.rows])
-
-    @property
-    def score_sums(self) -> list[float]:
-        return [sum(row.block.score or 0.0 for row in side.kept) for side in (self.before, self.after)]
+def side_by_side(pair: PreviewDiff) -> dict[str, Any]:
+    """Return what the page of two contexts shows: both columns, the lines between them, and sums."""
+    kinds = Counter(row.change.kind for row in pair.rows)
+    sides = (pair.before, pair.after)
+    return {
+        "left_rows": sorted((row for row in pair.rows if row.before), key=lambda row: row.change.before or 0),
+        "right_rows": [row for row in pair.rows if row.after],
+        "lines": [slope_line(row.change) for row in pair.rows],
+        "slope_width": SLOPE_WIDTH_PX,
+        "slope_height": ROW_HEIGHT_PX * max(*(len(side.kept) for side in sides), 1),
+        "counts": {kind: kinds[kind] for kind in RANK_CHANGES},
+        "overlap": rank_overlap([row.change for row in pair.rows]),
+        "blocks": len(pair.after.kept) - len(pair.before.kept),
+        "score_sums": [sum(row.block.score or 0.0 for row in side.kept) for side in sides],
+    }
 
 
 def slope_line(change: RankChange[Anchor]) -> SlopeLine:
     """Return the line between both ranks, or a stub for an added or removed block."""
     left, right = (rank and rank * ROW_HEIGHT_PX - ROW_HEIGHT_PX // 2 for rank in (change.before, change.after))
-    if left is not None and right is not None:
-        return SlopeLine(change, 0, left, SLOPE_WIDTH_PX, right)
-    if right is not None:
+    if left is None:
         start = SLOPE_WIDTH_PX - STUB_PX
-        return SlopeLine(change, start, right, SLOPE_WIDTH_PX, right, mark_x=start)
-    return SlopeLine(change, 0, left or 0, STUB_PX, left or 0, mark_x=STUB_PX)
+        return SlopeLine(change, start, right or 0, SLOPE_WIDTH_PX, right or 0, mark_x=start)
+    if right is None:
+        return SlopeLine(change, 0, left, STUB_PX, left, mark_x=STUB_PX)
+    return SlopeLine(change, 0, left, SLOPE_WIDTH_PX, right)

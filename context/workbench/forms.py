@@ -42,6 +42,11 @@ class PreviewForm(PlatformForm):
         choice for choice in BudgetProfile.Ordering.choices if choice[0] != BudgetProfile.Ordering.STABLE
     ]
     PACKERS = [("", "By profile"), *PACKER_CHOICES]
+    #: Fields of the same name in a context request.
+    SAME = (
+        *("query", "partition", "exact", "max_tokens", "profile", "budget_profile", "packer", "ordering", "as_of"),
+        "model",
+    )
 
     units: ClassVar[Mapping[str, str]] = {"max_tokens": "tokens", "directive": "tokens"}
 
@@ -67,19 +72,11 @@ class PreviewForm(PlatformForm):
     def to_request(self) -> ContextRequest:
         """Return the valid fields as the request of an explained preview."""
         fields = self.cleaned_data
+        memory_id, summary_id = uuid_or_none(fields["focus_memory"]), fields["focus_summary"]
         return ContextRequest(
-            query=fields["query"],
-            focus=self._focus(),
-            partition=fields["partition"],
-            exact=fields["exact"],
-            max_tokens=fields["max_tokens"],
-            profile=fields["profile"],
-            budget_profile=fields["budget_profile"],
-            packer=fields["packer"],
-            ordering=fields["ordering"],
-            as_of=fields["as_of"],
+            **{name: fields[name] for name in self.SAME},
+            focus=Focus(memory_id=memory_id, summary_id=summary_id) if memory_id or summary_id else None,
             render=fields["style"] or DEFAULT_RENDER,
-            model=fields["model"],
             explain=True,
             preview=True,
         )
@@ -88,11 +85,7 @@ class PreviewForm(PlatformForm):
     def searched_focus(self) -> str:
         """Words in place of a memory id; the memory is still to be chosen."""
         text: str = self.cleaned_data["focus_memory"].strip()
-        return "" if _uuid(text) else text
-
-    def _focus(self) -> Focus | None:
-        memory_id, summary_id = _uuid(self.cleaned_data["focus_memory"]), self.cleaned_data["focus_summary"]
-        return Focus(memory_id=memory_id, summary_id=summary_id) if memory_id or summary_id else None
+        return "" if uuid_or_none(text) else text
 
     def clean(self) -> dict[str, Any]:
         fields = super().clean() or {}
@@ -119,7 +112,8 @@ class PreviewForm(PlatformForm):
         return any(self[name].value() or self[name].errors for name in names)
 
 
-def _uuid(text: str) -> UUID | None:
+def uuid_or_none(text: str) -> UUID | None:
+    """Return the UUID in `text`; None if it is none."""
     try:
         return UUID(text.strip())
     except ValueError:

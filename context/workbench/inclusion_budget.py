@@ -1,6 +1,6 @@
-"""At which budget an excluded item enters a context (ADR-0087). Changes nothing."""
+"""The budget at which a context includes an excluded item (ADR-0087). Changes nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
@@ -27,13 +27,12 @@ SEARCH_SECONDS_MAX = 1.0
 
 @dataclass(frozen=True)
 class InclusionBudget:
-    """Where the item `anchor_id` enters: `inclusion` is None if no budget up to `highest_budget_tried` includes it.
+    """The inclusion budget of an item: `inclusion` is None if no budget up to `highest_budget_tried` includes it.
 
     `outcome` is its outcome at the largest budget that was retrieved for, "" if it was no candidate there;
     `is_search_limited` if the time was over before every budget was tried.
     """
 
-    anchor_id: str
     max_tokens: int
     highest_budget_tried: int
     inclusion: InclusionPoint | None = None
@@ -42,32 +41,22 @@ class InclusionBudget:
 
     @property
     def is_already_included(self) -> bool:
-        """Whether the context of the current budget includes it."""
         return self.inclusion is not None and self.inclusion.budget == self.max_tokens
 
     @property
     def more_tokens(self) -> int | None:
-        """The tokens that the budget lacks."""
         return None if self.inclusion is None else self.inclusion.budget - self.max_tokens
 
 
 def find_inclusion_budget(
-    request: ContextRequest,
-    anchor_id: str,
-    *,
-    tenant_id: UUID,
-    actor: Actor,
-    now: datetime,
-    clock: Callable[[], float],
+    request: ContextRequest, anchor_id: str, *, tenant_id: UUID, actor: Actor, now: datetime, clock: Callable[[], float]
 ) -> InclusionBudget:
-    """Return the smallest larger budget of `request`, a preview, that includes the item. Call it with no scope open.
+    """Return the smallest larger budget of `request` that includes the item. Call it with no scope open.
 
     It retrieves once or twice and packs in memory; the budget it finds is then assembled in full, as a check. `clock`
     returns seconds: nothing more is packed after `SEARCH_SECONDS_MAX`. An item that is no candidate is not packed for.
     Raises as `assemble_context` does.
     """
-    if not request.preview:
-        raise ValueError("a page only previews")
     calculator = budget_calculator()
     resolved = resolve_context_request(
         request, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now
@@ -75,31 +64,30 @@ def find_inclusion_budget(
     current = resolved.max_tokens
 
     def is_included(budget: int) -> bool:
-        preview = replace(request, max_tokens=budget, explain=False)
+        preview = replace(request, max_tokens=budget, explain=False, preview=True)
         context = assemble_context(preview, tenant_id=tenant_id, reach="", actor=actor, now=now)
         return any(block.anchor.id == anchor_id for block in context.blocks)
 
     if is_included(current):
-        return InclusionBudget(anchor_id, current, current, InclusionPoint(current, True), KEPT)
-    highest_tried, above, outcome, is_limited = current, current, "", False
+        return InclusionBudget(current, current, InclusionPoint(current, True), KEPT)
+    found, above, is_limited = InclusionBudget(current, current), current, False
     for highest in _horizons(current, calculator.context_window(resolved.model)):
         retrieved = prepare_repacking(replace(resolved, max_tokens=highest), tenant_id)
-        outcome = _outcome(retrieved, anchor_id, highest)
         search = _Search(highest)
         if retrieved.knows(anchor_id):
             search = _search(retrieved, anchor_id, above, highest, is_included, clock)
-        if search.inclusion is not None:
-            is_smallest = search.inclusion.is_smallest and above == current
-            return InclusionBudget(
-                anchor_id, current, highest, replace(search.inclusion, is_smallest=is_smallest), outcome
-            )
-        above, is_limited, highest_tried = highest, is_limited or search.is_limited, search.highest_tried
-    return InclusionBudget(anchor_id, current, highest_tried, None, outcome, is_limited)
+        point, is_limited = search.inclusion, is_limited or search.is_limited
+        if point and above > current:
+            point = replace(point, is_smallest=False)
+        outcome = _outcome(retrieved, anchor_id, highest)
+        found = InclusionBudget(current, search.highest_tried, point, outcome, is_limited)
+        if point:
+            break
+        above = highest
+    return found
 
 
 class _Search(NamedTuple):
-    """The result of the search up to one horizon."""
-
     highest_tried: int
     inclusion: InclusionPoint | None = None
     is_limited: bool = False
@@ -115,6 +103,7 @@ def _search(
 ) -> _Search:
     """Return the first budget that packs the item and, assembled in full, includes it."""
     until, tried, is_smallest = clock() + SEARCH_SECONDS_MAX, [above], True
+    is_greedy = retrieved.request.packing.packer == GREEDY
 
     def packs(budget: int) -> bool:
         tried.append(budget)
@@ -125,7 +114,7 @@ def _search(
             packs,
             above=above,
             highest=highest,
-            looked_at_max=LOOKED_AT_MAX_GREEDY if retrieved.request.packing.packer == GREEDY else LOOKED_AT_MAX,
+            looked_at_max=LOOKED_AT_MAX_GREEDY if is_greedy else LOOKED_AT_MAX,
             is_over=lambda: clock() >= until,
         )
         if point is None:
@@ -137,18 +126,12 @@ def _search(
     return _Search(max(tried), is_limited=clock() >= until)
 
 
-def _horizons(budget: int, window: int) -> Iterator[int]:
-    """Yield the highest budgets to search, one after the other."""
-    near = min(budget + NEAR_TOKENS, window)
-    if near > budget:
-        yield near
-    far = min(max(FAR_TOKENS, 2 * budget), window)
-    if far > near:
-        yield far
+def _horizons(budget: int, window: int) -> list[int]:
+    near, far = (min(most, window) for most in (budget + NEAR_TOKENS, max(FAR_TOKENS, 2 * budget)))
+    return [highest for highest, least in ((near, budget), (far, near)) if highest > least]
 
 
 def _outcome(retrieved: RepackableContext, anchor_id: str, budget: int) -> str:
-    """Return the outcome of the item at a budget; "" if it is no candidate."""
     sections = retrieved.sections_at(budget)
     if any(block.anchor.id == anchor_id for section in sections for block in section.blocks):
         return KEPT

@@ -1,13 +1,12 @@
 """A preview: a context assembled as for an agent, joined with the rows it came from. Nothing is stored."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from urllib.parse import urlencode
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
-from context.models import Receipt
 from context.profiles.bars import TimedStep, WindowBar, timed_steps, window_bar
 from context.profiles.budget_profiles import budget_profile_version
 from context.profiles.scoring_profiles import scoring_profile_at
@@ -29,23 +28,23 @@ from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from context.services.workbench.plan_text import PlanLine, plan_lines
 from memories.models import Memory, PartitionSummary
-from memories.services.store.demo import demo_questions_for_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
-_QUESTIONS_MAX = 6
-
-# Names of the blocks that are no search results.
+#: Names of the blocks that are no search results.
 _KINDS = {TENANT_MEMO: "tenant memo", PARTITION_SUMMARY: "partition summary", LINKED_MEMORY: "linked memory"}
 
 
-@dataclass(frozen=True)
-class AnchorRows:
+class AnchorRows(NamedTuple):
     """The current rows behind anchors: memories and summaries by id."""
 
     memories: Mapping[str, Memory]
     summaries: Mapping[str, PartitionSummary]
+
+    def of(self, anchor_id: str) -> dict[str, Any]:
+        """Return the `memory` and the `summary` with an id, at most one of which is not None."""
+        return {"memory": self.memories.get(anchor_id), "summary": self.summaries.get(anchor_id)}
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,9 @@ class IncludedRow:
     """An included block with its memory or summary (None for a memo) and its candidate."""
 
     block: Block
-    memory: Memory | None
     found: CandidateOutcome | None
-    summary: PartitionSummary | None = None
+    memory: Memory | None
+    summary: PartitionSummary | None
     is_focus: bool = False
 
     @property
@@ -78,10 +77,10 @@ class ExcludedRow:
     """An excluded item with its memory or summary, its candidate, and the near-duplicate that is included."""
 
     omission: Exclusion
-    memory: Memory | None
     found: CandidateOutcome | None
-    summary: PartitionSummary | None = None
-    twin: Memory | None = None
+    memory: Memory | None
+    summary: PartitionSummary | None
+    twin: Memory | None
 
     @property
     def kind(self) -> str:
@@ -110,7 +109,6 @@ class Preview:
 
     @property
     def considered(self) -> int:
-        """The number of included and excluded items."""
         return len(self.kept) + len(self.left_out)
 
     @property
@@ -133,7 +131,6 @@ class Preview:
 
     @property
     def milliseconds(self) -> float:
-        """Duration of the assembly."""
         return self.context.timings.get("total", sum(self.context.timings.values()))
 
     @property
@@ -168,20 +165,16 @@ class Preview:
 
     @property
     def plan(self) -> list[PlanLine]:
-        """The retrieval plan, one line a step."""
         return plan_lines(self.context.plan)
 
     @property
     def steps(self) -> list[TimedStep]:
-        """The timed steps in order, in milliseconds."""
         return timed_steps(self.context.timings)
 
 
 def preview_context(request: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime) -> Preview:
-    """Assemble `request`, a preview, over the whole tenant. Call it with no scope open."""
-    if not request.preview:
-        raise ValueError("a page only previews")
-    context = assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now)
+    """Assemble `request` as a preview over the whole tenant. Call it with no scope open."""
+    context = assemble_context(replace(request, preview=True), tenant_id=tenant_id, reach="", actor=actor, now=now)
     return build_preview(context, tenant_id)
 
 
@@ -190,36 +183,26 @@ def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
     anchors = [block.anchor for block in context.blocks] + [omission.anchor for omission in context.omitted]
     with tenant_scope(tenant_id):
         rows = anchor_rows(anchors, tenant_id)
-        scoring = context.scoring or _scoring_of(context, tenant_id)
+        # A receipt names its profile; the numbers are the current ones.
+        named = context.profile
+        scoring = context.scoring or scoring_profile_at(tenant_id, named["name"], named["version"])
         minimum_score = _minimum_score(context, tenant_id)
     found = {candidate.anchor.id: candidate for candidate in context.candidates}
     focus = set((context.request.get("focus") or {}).values())
     kept = [
-        IncludedRow(
-            block,
-            rows.memories.get(block.anchor.id),
-            found.get(block.anchor.id),
-            rows.summaries.get(block.anchor.id),
-            is_focus=block.anchor.id in focus,
-        )
-        for block in context.blocks
+        IncludedRow(block, found.get(block.anchor.id), **rows.of(block.anchor.id), is_focus=block.anchor.id in focus)
+        for block in sorted(context.blocks, key=lambda block: block.position)
     ]
     left_out = [
         ExcludedRow(
             omission,
-            rows.memories.get(omission.anchor.id),
             found.get(omission.anchor.id),
-            rows.summaries.get(omission.anchor.id),
-            None if omission.twin is None else rows.memories.get(omission.twin.id),
+            **rows.of(omission.anchor.id),
+            twin=rows.memories.get(omission.twin.id) if omission.twin else None,
         )
         for omission in context.omitted
     ]
-    return Preview(context, sorted(kept, key=lambda row: row.block.position), left_out, scoring, minimum_score)
-
-
-def _scoring_of(context: AssembledContext, tenant_id: UUID) -> ScoringProfile:
-    """Return the profile that a receipt names, in its current state."""
-    return scoring_profile_at(tenant_id, context.profile["name"], context.profile["version"])
+    return Preview(context, kept, left_out, scoring, minimum_score)
 
 
 def _minimum_score(context: AssembledContext, tenant_id: UUID) -> float | None:
@@ -234,38 +217,13 @@ def _minimum_score(context: AssembledContext, tenant_id: UUID) -> float | None:
 
 
 def anchor_rows(anchors: Iterable[Anchor], tenant_id: UUID) -> AnchorRows:
-    """Return the current rows of anchors; inside a scope. Two queries."""
+    """Return the current rows of anchors; inside a scope. At most two queries."""
     ids: dict[str, set[str]] = {MEMORY: set(), PARTITION_SUMMARY: set()}
     for anchor in anchors:
         if anchor.type in ids:
             ids[anchor.type].add(anchor.id)
-    memories = Memory.objects.for_tenant(tenant_id).with_ids(ids[MEMORY]) if ids[MEMORY] else []
+    memories = Memory.objects.for_tenant(tenant_id).with_ids(ids[MEMORY])
     summaries = PartitionSummary.objects.for_tenant(tenant_id).latest_of(ids[PARTITION_SUMMARY])
     return AnchorRows(
-        {str(memory.id): memory for memory in memories},
-        {str(summary.summary_id): summary for summary in (summaries if ids[PARTITION_SUMMARY] else [])},
+        {str(memory.id): memory for memory in memories}, {str(summary.summary_id): summary for summary in summaries}
     )
-
-
-@dataclass(frozen=True)
-class RecentQuestion:
-    """A query and its partition."""
-
-    query: str
-    partition: str
-
-    @property
-    def query_string(self) -> str:
-        """The query string of the preview page."""
-        return urlencode({"query": self.query, "partition": self.partition})
-
-
-def recent_questions(tenant_id: UUID) -> list[RecentQuestion]:
-    """Return the latest distinct queries of agents, newest first; inside a scope."""
-    rows = Receipt.objects.for_tenant(tenant_id).recent_questions(_QUESTIONS_MAX)
-    return [RecentQuestion(query, partition) for query, partition in rows]
-
-
-def demo_questions(tenant_name: str) -> list[RecentQuestion]:
-    """Return suggested queries of the demo tenant; nothing for any other tenant."""
-    return [RecentQuestion(query, partition) for query, partition in demo_questions_for_tenant(tenant_name)]

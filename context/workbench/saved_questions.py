@@ -7,25 +7,27 @@ preview through the real assembly, so nothing is stored or counted.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple, Self
 from urllib.parse import urlencode
 from uuid import UUID
 
 from context.assembly.difference import ContextDiff
 from context.assembly.orchestrator import assemble_context
-from context.models import GoldenQuestion
-from context.receipts.results import MEMORY, AssembledContext, Block, ContextRequest
-from context.workbench.preview import demo_questions, recent_questions
+from context.models import GoldenQuestion, Receipt
+from context.receipts.results import AssembledContext, Block, ContextRequest
+from memories.services.store.demo import demo_questions_for_tenant
 from memories.tenancy.audit import Actor
 
 #: Two contexts of each are assembled while the page loads.
 SAVED_QUESTIONS_MAX = 8
 #: No further question is assembled after this time; the first always is.
 SECONDS_MAX = 2.0
+_RECENT_MAX = 6
 
 
 @dataclass(frozen=True)
 class SavedQuestion:
-    """A question that shows the effect; a golden one has evidence, and may be about an earlier time."""
+    """A query and its partition; a golden question also has evidence, and may be about an earlier time."""
 
     query: str
     partition: str
@@ -35,7 +37,7 @@ class SavedQuestion:
 
     @property
     def query_string(self) -> str:
-        """The query string of the pages that assemble one question."""
+        """The query string of the pages that assemble it."""
         asked = {"query": self.query, "partition": self.partition}
         return urlencode(asked | ({"as_of": form_datetime(self.as_of)} if self.as_of else {}))
 
@@ -45,69 +47,55 @@ def form_datetime(at: datetime) -> str:
     return at.replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-@dataclass(frozen=True)
-class SavedQuestionEffect:
-    """The contexts of one question before and after."""
+class SavedQuestionEffect(NamedTuple):
+    """The contexts of one question before and after, the evidence that they include, and the blocks that differ."""
 
     question: SavedQuestion
     before: AssembledContext
     after: AssembledContext
-
-    @property
-    def held_before(self) -> int:
-        return _held(self.question, self.before)
-
-    @property
-    def held_after(self) -> int:
-        return _held(self.question, self.after)
+    held_before: int
+    held_after: int
+    entering: Sequence[Block]
+    leaving: Sequence[Block]
 
     @property
     def gain(self) -> int:
-        """How much more evidence is included afterwards."""
         return self.held_after - self.held_before
 
-    @property
-    def entering(self) -> Sequence[Block]:
-        return ContextDiff.between((block.anchor for block in self.before.blocks), self.after).added
+    @classmethod
+    def between(cls, question: SavedQuestion, before: AssembledContext, after: AssembledContext) -> Self:
+        held = [{block.anchor.id for block in context.blocks} for context in (before, after)]
+        held_before, held_after = (sum(str(memory_id) in ids for memory_id in question.wanted) for ids in held)
+        entering = ContextDiff.between((block.anchor for block in before.blocks), after).added
+        leaving = ContextDiff.between((block.anchor for block in after.blocks), before).added
+        return cls(question, before, after, held_before, held_after, entering, leaving)
 
-    @property
-    def leaving(self) -> Sequence[Block]:
-        return ContextDiff.between((block.anchor for block in self.after.blocks), self.before).added
 
+class SavedQuestionEffects(NamedTuple):
+    """The effects on all questions: evidence, how many include more or less of it, and how many have other blocks.
 
-@dataclass(frozen=True)
-class SavedQuestionEffects:
-    """The effects on all questions, the duration, and how many questions were skipped for lack of time."""
+    `not_asked` questions were skipped for lack of time.
+    """
 
     rows: Sequence[SavedQuestionEffect]
     milliseconds: float
-    not_asked: int = 0
+    not_asked: int
+    wanted: int
+    held_before: int
+    held_after: int
+    better: int
+    worse: int
+    moved: int
 
-    @property
-    def wanted(self) -> int:
-        return sum(len(row.question.wanted) for row in self.rows)
 
-    @property
-    def held_before(self) -> int:
-        return sum(row.held_before for row in self.rows)
+def recent_questions(tenant_id: UUID) -> list[SavedQuestion]:
+    """Return the latest distinct queries of agents, newest first; inside a scope."""
+    return [SavedQuestion(*row) for row in Receipt.objects.for_tenant(tenant_id).recent_questions(_RECENT_MAX)]
 
-    @property
-    def held_after(self) -> int:
-        return sum(row.held_after for row in self.rows)
 
-    @property
-    def better(self) -> int:
-        """Questions whose context includes more evidence."""
-        return sum(row.gain > 0 for row in self.rows)
-
-    @property
-    def worse(self) -> int:
-        return sum(row.gain < 0 for row in self.rows)
-
-    @property
-    def moved(self) -> int:
-        """Questions whose blocks change."""
-        return sum(bool(row.entering or row.leaving) for row in self.rows)
+def demo_questions(tenant_name: str) -> list[SavedQuestion]:
+    """Return suggested queries of the demo tenant; nothing for any other tenant."""
+    return [SavedQuestion(*row) for row in demo_questions_for_tenant(tenant_name)]
 
 
 def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuestion], int]:
@@ -120,7 +108,7 @@ def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuesti
     ]
     known = {(each.query, each.partition) for each in found}
     others = recent_questions(tenant_id) or demo_questions(tenant_name)
-    found += [SavedQuestion(each.query, each.partition) for each in others if (each.query, each.partition) not in known]
+    found += [each for each in others if (each.query, each.partition) not in known]
     return found[:SAVED_QUESTIONS_MAX], standing.count()
 
 
@@ -139,12 +127,11 @@ def saved_question_effects(
     If both are equal, each is assembled once. `clock` returns seconds: none is assembled after `SECONDS_MAX`. Raises
     as `assemble_context` does.
     """
-    if not (before.preview and after.preview):
-        raise ValueError("a page only previews")
     started = clock()
 
     def answer(settings: ContextRequest, question: SavedQuestion) -> AssembledContext:
-        request = replace(settings, query=question.query, partition=question.partition, as_of=question.as_of)
+        query, partition, as_of = question.query, question.partition, question.as_of
+        request = replace(settings, query=query, partition=partition, as_of=as_of, preview=True)
         return assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now)
 
     rows: list[SavedQuestionEffect] = []
@@ -152,10 +139,15 @@ def saved_question_effects(
         if rows and clock() - started >= SECONDS_MAX:
             break
         first = answer(before, question)
-        rows.append(SavedQuestionEffect(question, first, first if after == before else answer(after, question)))
-    return SavedQuestionEffects(rows, round((clock() - started) * 1000, 1), len(questions) - len(rows))
-
-
-def _held(question: SavedQuestion, context: AssembledContext) -> int:
-    held = {block.anchor.id for block in context.blocks if block.anchor.type == MEMORY}
-    return sum(str(memory_id) in held for memory_id in question.wanted)
+        rows.append(SavedQuestionEffect.between(question, first, first if after == before else answer(after, question)))
+    return SavedQuestionEffects(
+        rows,
+        milliseconds=round((clock() - started) * 1000, 1),
+        not_asked=len(questions) - len(rows),
+        wanted=sum(len(row.question.wanted) for row in rows),
+        held_before=sum(row.held_before for row in rows),
+        held_after=sum(row.held_after for row in rows),
+        better=sum(row.gain > 0 for row in rows),
+        worse=sum(row.gain < 0 for row in rows),
+        moved=sum(bool(row.entering or row.leaving) for row in rows),
+    )

@@ -45,8 +45,7 @@ def request_evaluation(
 ) -> EvaluationRun:
     """Queue an evaluation of a corpus; the caller runs it unless `is_enqueued`. Inside the scope.
 
-    `profile` may name a draft; "" is adr-0040. Raises `InvalidInput` by field: an
-    unknown `profile`, `packer` or `ordering`, bad `budgets`, a `corpus` that is empty or wrong.
+    `profile` may name a draft; "" is adr-0040. Raises `InvalidInput` by field.
     """
     scoring = resolve_scoring_profile(tenant_id, profile or DEFAULT_SCORING_PROFILE_NAME, "", None, allow_drafts=True)
     run = EvaluationRun.objects.create(
@@ -73,10 +72,10 @@ def request_evaluation(
 def cancel_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> EvaluationRun:
     """Cancel an unfinished run; its worker notices within seconds. Raises `Conflict` `is_over`."""
     if not _rows(run).open().finish(EvaluationRun.State.CANCELLED, now):
-        raise Conflict("is_over", "The evaluation is over already.")
+        raise Conflict("is_over", "The evaluation has already ended.")
     _audit(run, "cancel_evaluation", ["state"], by, now)
-    current: EvaluationRun = _rows(run).get()
-    return current
+    run.refresh_from_db()
+    return run
 
 
 @transaction.atomic
@@ -86,16 +85,16 @@ def retry_evaluation(*, run: EvaluationRun, is_enqueued: bool = True, by: Actor,
     Only the command that reads its file can continue the run of a file: `needs_its_file`.
     """
     if is_enqueued and run.corpus_kind == EvaluationRun.Corpus.FILE:
-        detail = f"Its file is read by the command: manage.py evaluate with --resume {run.pk} goes on with it."
+        detail = f"Only the command that reads its file can resume it: manage.py evaluate with --resume {run.pk}."
         raise Conflict("needs_its_file", detail)
     stopped = _rows(run).in_state(EvaluationRun.State.FAILED, EvaluationRun.State.CANCELLED)
     if not stopped.requeue():
-        raise Conflict("not_stopped", "Only an evaluation that failed or was cancelled is tried again.")
+        raise Conflict("not_stopped", "Only a failed or cancelled evaluation can be resumed.")
     _audit(run, "retry_evaluation", ["state"], by, now)
     if is_enqueued:
         enqueue_evaluation(run.tenant_id, run.pk)
-    current: EvaluationRun = _rows(run).get()
-    return current
+    run.refresh_from_db()
+    return run
 
 
 @transaction.atomic
@@ -107,14 +106,13 @@ def delete_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> None:
             EvaluationAnswer.objects.for_tenant(run.tenant_id).of_run(run.pk).delete()
             gone, _ = _rows(run).delete()
     except RestrictedError as error:
-        detail = "A scoring profile rests on this evaluation, so it stays as long as that profile."
+        detail = "A scoring profile needs this evaluation, so it stays as long as that profile."
         raise Conflict("proves_a_profile", detail) from error
     if gone:
         _audit(run, "delete_evaluation", [], by, now)
 
 
 def _checked_budgets(budgets: Iterable[int]) -> list[int]:
-    """Return distinct budgets in ascending order. Raises `InvalidInput`."""
     found = sorted(set(budgets))
     if not 1 <= len(found) <= BUDGETS_MAX or not all(TOKENS_MIN <= budget <= TOKENS_MAX for budget in found):
         detail = f"Give 1 to {BUDGETS_MAX} budgets of {TOKENS_MIN} to {TOKENS_MAX:,} tokens each."
@@ -135,14 +133,14 @@ def _checked_corpus(tenant_id: UUID, kind: str, name: str, text: str, now: datet
         raise InvalidInput("bad_name", detail, "corpus_name")
     if kind == EvaluationRun.Corpus.UPLOAD:
         if len(text.encode()) > UPLOAD_BYTES_MAX:
-            raise InvalidInput("too_large", f"At most {UPLOAD_BYTES_MAX // 2**20} MiB are taken.", "corpus")
+            raise InvalidInput("too_large", f"At most {UPLOAD_BYTES_MAX // 2**20} MiB are allowed.", "corpus")
         read_corpus_upload(name, text)
     return name
 
 
 def _known(field: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
-        raise InvalidInput("unknown_choice", f"Known are: {', '.join(known)}.", field)
+        raise InvalidInput("unknown_choice", f"Choose one of: {', '.join(known)}.", field)
     return value
 
 
@@ -152,11 +150,5 @@ def _rows(run: EvaluationRun) -> EvaluationRunQuerySet:
 
 def _audit(run: EvaluationRun, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:
     record_audit(
-        tenant_id=run.tenant_id,
-        by=by,
-        verb=verb,
-        target_kind="evaluation",
-        target_ids=[run.pk],
-        fields=fields,
-        now=now,
+        tenant_id=run.tenant_id, by=by, verb=verb, target_kind="evaluation", target_ids=[run.pk], fields=fields, now=now
     )

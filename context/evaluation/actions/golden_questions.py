@@ -1,4 +1,4 @@
-"""Collect, change, remove and restore golden questions. Their evidence is live memories of the tenant."""
+"""Collect, change, remove and restore golden questions. Their evidence are live memories of the tenant."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -11,15 +11,13 @@ from context.models import GoldenMemory, GoldenQuestion
 from memories.models import Memory
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.content import ContentError, check_content
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
 QUESTION_CHARACTERS_MAX = 4_000
 _ANSWER_CHARACTERS_MAX = 2_000
 CATEGORY_CHARACTERS_MAX = 64
 WANTED_MAX = 100
-#: Attempts to find or create a question that others add and remove at the same time.
-COLLECT_ATTEMPTS = 3
 
 
 @transaction.atomic
@@ -40,14 +38,23 @@ def collect_golden_question(
     Raises `InvalidInput` by field, `Conflict` `busy`.
     """
     path = str(partition or "")
-    values = _checked(text, answer, category)
-    _refuse_the_future(asked_at, now)
+    values = _checked(text, answer, category, asked_at, now)
     memories = _live(tenant_id, path, memory_ids, now)
     if not memories:
-        raise InvalidInput("no_evidence", "A golden question wants at least one memory.", "memory_ids")
-    question, is_new = _get_or_create(tenant_id, values, path, asked_at, by, now)
+        raise InvalidInput("no_evidence", "A golden question needs at least one memory.", "memory_ids")
+    identity = {"tenant_id": tenant_id, "text": values["text"], "partition_path": path, "asked_at": asked_at}
+    rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed().locked()
+    question: GoldenQuestion
+    try:
+        question, is_new = rows.get_or_create(
+            **identity, defaults=values | {"created_at": now, "created_by": by.stored_label}
+        )
+    except IntegrityError as error:
+        detail = "The same question is being collected and removed at this moment. Try again."
+        raise Conflict("busy", detail) from error
     _add_evidence(question, memories)
-    _audit(question, "collect_golden_question" if is_new else "change_golden_question", ["memories"], by, now)
+    verb = "collect_golden_question" if is_new else "change_golden_question"
+    audit_rows(verb, [question], fields=["memories"], by=by, now=now)
     return question
 
 
@@ -64,18 +71,13 @@ def update_golden_question(
 ) -> GoldenQuestion:
     """Change text, answer, category or time. Raises `InvalidInput`, `Conflict` `duplicate` or `removed`."""
     current = _locked(question)
-    words = _checked(text, answer, category)
-    _refuse_the_future(asked_at, now)
-    values: dict[str, Any] = words | {"asked_at": asked_at}
-    rows = GoldenQuestion.objects.for_tenant(question.tenant_id).not_removed()
-    if rows.with_question(words["text"], current.partition_path, asked_at).exclude(pk=current.pk).exists():
-        raise _duplicate("text")
+    values = _checked(text, answer, category, asked_at, now)
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if changed:
         for name in changed:
             setattr(current, name, values[name])
         _save(current, changed, "text")
-        _audit(current, "change_golden_question", changed, by, now)
+        audit_rows("change_golden_question", [current], fields=changed, by=by, now=now)
     return current
 
 
@@ -84,7 +86,7 @@ def add_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, n
     """Add a memory to the evidence. Raises `InvalidInput`, `Conflict` `removed`."""
     current = _locked(question)
     _add_evidence(current, _live(current.tenant_id, current.partition_path, [memory_id], now))
-    _audit(current, "change_golden_question", ["memories"], by, now)
+    audit_rows("change_golden_question", [current], fields=["memories"], by=by, now=now)
     return current
 
 
@@ -94,9 +96,9 @@ def remove_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor
     current = _locked(question)
     wanted = current.wanted.all()
     if wanted.count() <= 1:
-        raise Conflict("last_memory", "A golden question wants at least one memory; remove the question instead.")
+        raise Conflict("last_memory", "A golden question needs at least one memory; remove the question instead.")
     wanted.filter(memory_id=memory_id).delete()
-    _audit(current, "change_golden_question", ["memories"], by, now)
+    audit_rows("change_golden_question", [current], fields=["memories"], by=by, now=now)
     return current
 
 
@@ -106,75 +108,40 @@ def remove_golden_question(*, question: GoldenQuestion, by: Actor, now: datetime
     if question.removed_at is None:
         question.removed_at = now
         question.save(update_fields=["removed_at"])
-        _audit(question, "remove_golden_question", ["removed_at"], by, now)
+        audit_rows("remove_golden_question", [question], fields=["removed_at"], by=by, now=now)
     return question
 
 
 @transaction.atomic
 def restore_golden_question(*, question: GoldenQuestion, by: Actor, now: datetime) -> GoldenQuestion:
     """Restore a removed question. Raises `Conflict` `duplicate` if the same question exists."""
-    if question.removed_at is None:
-        return question
-    rows = GoldenQuestion.objects.for_tenant(question.tenant_id).not_removed()
-    if rows.with_question(question.text, question.partition_path, question.asked_at).exists():
-        raise _duplicate()
-    question.removed_at = None
-    _save(question, ["removed_at"])
-    _audit(question, "restore_golden_question", ["removed_at"], by, now)
+    if question.removed_at is not None:
+        question.removed_at = None
+        _save(question, ["removed_at"])
+        audit_rows("restore_golden_question", [question], fields=["removed_at"], by=by, now=now)
     return question
 
 
-def _get_or_create(
-    tenant_id: UUID, words: dict[str, str], path: str, asked_at: datetime | None, by: Actor, now: datetime
-) -> tuple[GoldenQuestion, bool]:
-    """Return the question with this text, locked, and whether it is new. Concurrent calls create one row."""
-    rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed().with_question(words["text"], path, asked_at)
-    for _ in range(COLLECT_ATTEMPTS):
-        found: GoldenQuestion | None = rows.locked().first()
-        if found is not None:
-            return found, False
-        question = GoldenQuestion(
-            tenant_id=tenant_id,
-            partition_path=path,
-            asked_at=asked_at,
-            created_at=now,
-            created_by=by.label[:150],
-            **words,
-        )
-        try:
-            with transaction.atomic():
-                question.save(force_insert=True)
-        except IntegrityError:
-            continue
-        return question, True
-    raise Conflict("busy", "The same question is being collected and removed at this moment. Try again.")
-
-
 def _save(question: GoldenQuestion, fields: Iterable[str], field: str = "") -> None:
-    """Raises `Conflict` `duplicate` if the same question was added at the same time."""
     try:
         with transaction.atomic():
             question.save(update_fields=fields)
     except IntegrityError as error:
-        raise _duplicate(field) from error
-
-
-def _duplicate(field: str = "") -> Conflict:
-    return Conflict("duplicate", "There is a golden question of these words, place and time.", field)
+        detail = "A golden question with this text, partition and time exists."
+        raise Conflict("duplicate", detail, field) from error
 
 
 def _locked(question: GoldenQuestion) -> GoldenQuestion:
-    row: GoldenQuestion | None = (
-        GoldenQuestion.objects.for_tenant(question.tenant_id).with_id(question.pk).locked().first()
-    )
+    rows = GoldenQuestion.objects.for_tenant(question.tenant_id).with_id(question.pk)
+    row: GoldenQuestion | None = rows.locked().first()
     if row is None:
         raise NotFound("not_found", "There is no such golden question.")
     if row.removed_at is not None:
-        raise Conflict("removed", "The golden question was removed. Put it back first.")
+        raise Conflict("removed", "The golden question was removed. Restore it first.")
     return row
 
 
-def _checked(text: str, answer: str, category: str) -> dict[str, str]:
+def _checked(text: str, answer: str, category: str, asked_at: datetime | None, now: datetime) -> dict[str, Any]:
     values = {"text": text.strip(), "answer": answer.strip(), "category": category.strip()}
     limits = {"text": QUESTION_CHARACTERS_MAX, "answer": _ANSWER_CHARACTERS_MAX, "category": CATEGORY_CHARACTERS_MAX}
     for name, value in values.items():
@@ -184,14 +151,11 @@ def _checked(text: str, answer: str, category: str) -> dict[str, str]:
             except ContentError as error:
                 raise InvalidInput(error.code, error.detail, name) from error
         if len(value) > limits[name]:
-            raise InvalidInput("too_long", f"At most {limits[name]:,} characters are taken.", name)
-    return values
-
-
-def _refuse_the_future(asked_at: datetime | None, now: datetime) -> None:
-    """Raise `InvalidInput`: no context can be read at a future time, so every evaluation would fail."""
+            raise InvalidInput("too_long", f"At most {limits[name]:,} characters are allowed.", name)
+    # No context can be read at a future time, so every evaluation would fail.
     if asked_at is not None and asked_at > now:
-        raise InvalidInput("in_the_future", "A question is asked now or in the past.", "asked_at")
+        raise InvalidInput("in_the_future", "The time of a question is not in the future.", "asked_at")
+    return {**values, "asked_at": asked_at}
 
 
 def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime) -> Collection[UUID]:
@@ -200,27 +164,13 @@ def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime)
     rows = Memory.objects.for_tenant(tenant_id).live(now).within(path).with_ids(wanted)
     found = set(rows.values_list("pk", flat=True))
     if found != wanted:
-        detail = "A memory that is wanted does not exist, is archived, or lies outside of the question's partition."
+        detail = "A memory does not exist, is archived, or is outside of the question's partition."
         raise InvalidInput("unknown_memory", detail, "memory_ids")
     return found
 
 
 def _add_evidence(question: GoldenQuestion, memory_ids: Collection[UUID]) -> None:
     if question.wanted.count() + len(memory_ids) > WANTED_MAX:
-        raise InvalidInput("too_many", f"A golden question wants at most {WANTED_MAX} memories.", "memory_ids")
-    rows = [
-        GoldenMemory(tenant_id=question.tenant_id, question=question, memory_id=memory_id) for memory_id in memory_ids
-    ]
+        raise InvalidInput("too_many", f"A golden question has at most {WANTED_MAX} memories.", "memory_ids")
+    rows = [GoldenMemory(tenant_id=question.tenant_id, question=question, memory_id=pk) for pk in memory_ids]
     GoldenMemory.objects.bulk_create(rows, ignore_conflicts=True)
-
-
-def _audit(question: GoldenQuestion, verb: str, fields: Iterable[str], by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=question.tenant_id,
-        by=by,
-        verb=verb,
-        target_kind="golden_question",
-        target_ids=[question.pk],
-        fields=fields,
-        now=now,
-    )

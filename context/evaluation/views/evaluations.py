@@ -1,12 +1,11 @@
 """Evaluations: the list, a new run, one run with its progress and tables, two runs compared."""
 
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.http import Http404, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -17,12 +16,7 @@ from context.evaluation.actions.evaluations import (
     retry_evaluation,
 )
 from context.evaluation.forms import EvaluationForm
-from context.evaluation.report import (
-    evaluation_report,
-    run_comparison_chart,
-    run_comparison_rows,
-    run_comparison_table,
-)
+from context.evaluation.report import evaluation_report, run_comparison_chart, run_comparison_rows, run_comparison_table
 from context.evaluation.views.changes import tenant_change
 from context.models import EvaluationRun
 from context.profiles.scoring_profiles import listed_scoring_profiles
@@ -30,14 +24,7 @@ from context.profiles.views.form_errors import add_error_to_form
 from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    operator_required,
-    render_page,
-    wants_fragment,
-    watch_job,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, watch_job
 from memory_platform.web.tables import SortColumn, read_table
 
 _COLUMNS = (SortColumn("asked", "created_at", datetime),)
@@ -49,44 +36,26 @@ COMPARED_WITH_MAX = 50
 @require_http_methods(["GET", "HEAD", "POST"])
 def evaluations(request: HtmxRequest) -> HttpResponseBase:
     """The runs, newest first, and the form that starts one; polls while one is unfinished."""
-    if request.method != "POST":
-        return _list_page(request, EvaluationForm(label_suffix=""))
-    form = EvaluationForm(request.POST, request.FILES, label_suffix="")
+    data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
+    form = EvaluationForm(data, files, label_suffix="")
     if form.is_valid():
         try:
             with tenant_scope(request.tenant.id):
-                run = request_evaluation(
-                    tenant_id=request.tenant.id,
-                    **form.to_evaluation_settings(),
-                    by=operator_actor(request.operator),
-                    now=timezone.now(),
-                )
+                by, now = operator_actor(request.operator), timezone.now()
+                run = request_evaluation(tenant_id=request.tenant.id, **form.to_evaluation_settings(), by=by, now=now)
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
             add_flash(request, "Evaluation started.")
             watch_job(request, "evaluation", run.pk)
             return redirect("evaluation", request.tenant.id, run.pk)
-    return _list_page(request, form)
-
-
-def _list_page(request: HtmxRequest, form: EvaluationForm) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         rows = EvaluationRun.objects.for_tenant(request.tenant.id).without_details()
         table = read_table(request, _COLUMNS, rows.page)
         profiles = listed_scoring_profiles(request.tenant.id)
-    page: dict[str, Any] = {
-        "section": "evaluations",
-        "form": form,
-        "profiles": profiles,
-        "table": table,
-        "is_unfinished": any(row.is_open for row in table.rows),
-    }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = (
-        "context/evaluation/evaluations.html#rows" if wants_fragment(request) else "context/evaluation/evaluations.html"
-    )
-    return render_page(request, template, page, status=status)
+    page = {"section": "evaluations", "form": form, "profiles": profiles, "table": table}
+    page["is_unfinished"] = any(row.is_open for row in table.rows)
+    return render_page(request, "context/evaluation/evaluations.html", page, fragment="rows", form=form)
 
 
 @operator_required("viewer")
@@ -95,28 +64,21 @@ def _list_page(request: HtmxRequest, form: EvaluationForm) -> HttpResponse:
 def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """One run: its progress, then its tables, its chart, and the comparison with another run."""
     with tenant_scope(request.tenant.id):
-        run = _found(request, run_id)
+        run = _run(request, run_id)
         others = _comparable(request, run)
-        other = _chosen(request, others)
-        page: dict[str, Any] = {
-            "section": "evaluations",
-            "run": run,
-            "report": evaluation_report(run),
-            "others": others,
-            "other": other,
-        }
+        wanted = request.GET.get("with", "")
+        other = next((row for row in others if str(row.pk) == wanted), None)
+        if wanted and other is None:
+            raise Http404
+        page: dict[str, Any] = {"section": "evaluations", "run": run, "others": others, "other": other}
+        page["report"] = evaluation_report(run)
         if other is not None:
             comparison = page["comparison"] = run_comparison_table(run, other)
             page |= {"pair": run_comparison_rows(run, other, comparison), "chart": run_comparison_chart(run, other)}
-    return render_page(
-        request,
-        "context/evaluation/evaluation.html#body" if wants_fragment(request) else "context/evaluation/evaluation.html",
-        page,
-    )
+    return render_page(request, "context/evaluation/evaluation.html", page, fragment="body")
 
 
 def _comparable(request: HtmxRequest, run: EvaluationRun) -> list[EvaluationRun]:
-    """Return the finished runs of the same corpus."""
     if run.state != EvaluationRun.State.DONE:
         return []
     rows = EvaluationRun.objects.for_tenant(request.tenant.id).in_state(EvaluationRun.State.DONE)
@@ -124,18 +86,8 @@ def _comparable(request: HtmxRequest, run: EvaluationRun) -> list[EvaluationRun]
     return [row for row in rows[: COMPARED_WITH_MAX + 1] if row.pk != run.pk]
 
 
-def _chosen(request: HtmxRequest, others: list[EvaluationRun]) -> EvaluationRun | None:
-    wanted = request.GET.get("with", "")
-    other = next((row for row in others if str(row.pk) == wanted), None)
-    if wanted and other is None:
-        raise Http404
-    return other
-
-
-def _found(request: HtmxRequest, run_id: UUID) -> EvaluationRun:
-    run: EvaluationRun | None = EvaluationRun.objects.for_tenant(request.tenant.id).with_id(run_id).first()
-    if run is None:
-        raise Http404
+def _run(request: HtmxRequest, run_id: UUID) -> EvaluationRun:
+    run: EvaluationRun = get_object_or_404(EvaluationRun.objects.for_tenant(request.tenant.id), pk=run_id)
     return run
 
 
@@ -145,7 +97,7 @@ def _found(request: HtmxRequest, run_id: UUID) -> EvaluationRun:
 def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Cancel an unfinished run; it can continue later."""
     with tenant_change(request):
-        cancel_evaluation(run=_found(request, run_id), by=operator_actor(request.operator), now=timezone.now())
+        cancel_evaluation(run=_run(request, run_id), by=operator_actor(request.operator), now=timezone.now())
         add_flash(request, "Evaluation cancelled. You can resume it.")
     return redirect("evaluation", request.tenant.id, run_id)
 
@@ -156,7 +108,7 @@ def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
 def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Continue a failed or cancelled run."""
     with tenant_change(request):
-        retry_evaluation(run=_found(request, run_id), by=operator_actor(request.operator), now=timezone.now())
+        retry_evaluation(run=_run(request, run_id), by=operator_actor(request.operator), now=timezone.now())
         add_flash(request, "Job resumed.")
         watch_job(request, "evaluation", run_id)
     return redirect("evaluation", request.tenant.id, run_id)
@@ -168,7 +120,7 @@ def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
 def evaluation_delete(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Ask for confirmation, then delete a run with its answers."""
     with tenant_scope(request.tenant.id):
-        run = _found(request, run_id)
+        run = _run(request, run_id)
     if request.method != "POST":
         page = {"section": "evaluations", "run": run}
         return render_page(request, "context/evaluation/evaluation_delete.html", page)

@@ -1,13 +1,13 @@
 """Golden questions: the list, one question, collecting from the preview, changing, removing and exporting."""
 
+from collections.abc import Callable
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -29,14 +29,7 @@ from memories.services.partitions.paths import parse_partition
 from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    flash_error,
-    operator_required,
-    render_page,
-    wants_fragment,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 from memory_platform.web.tables import SortColumn, read_table
 
 _COLUMNS = (SortColumn("collected", "created_at", datetime),)
@@ -46,23 +39,19 @@ _COLUMNS = (SortColumn("collected", "created_at", datetime),)
 @tenant_required
 @require_safe
 def golden_questions(request: HtmxRequest) -> HttpResponseBase:
-    """The questions with the number of memories each needs, newest first."""
+    """The questions with the size of their evidence, newest first."""
     with tenant_scope(request.tenant.id):
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_counts(timezone.now())
         table = read_table(request, _COLUMNS, rows.page)
-    template = (
-        "context/evaluation/golden_questions.html#rows"
-        if wants_fragment(request)
-        else "context/evaluation/golden_questions.html"
-    )
-    return render_page(request, template, {"section": "golden-questions", "table": table})
+    page = {"section": "golden-questions", "table": table}
+    return render_page(request, "context/evaluation/golden_questions.html", page, fragment="rows")
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def golden_collect(request: HtmxRequest) -> HttpResponseBase:
-    """From the preview: add a memory to the evidence of this question, and return to the preview."""
+    """Add a memory to the evidence of the question of a preview, and return to the preview."""
     form = GoldenMemoryForm(request.POST, label_suffix="")
     query = form["back"].data or urlencode({"query": request.POST.get("text", "")})
     preview = redirect(f"{reverse('context-preview', args=[request.tenant.id])}?{query}#golden")
@@ -93,22 +82,20 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
 def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
     """One question with its evidence; a POST changes its text."""
     with tenant_scope(request.tenant.id):
-        question = _found(request, question_id)
+        question = _question(request, question_id)
         wanted = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
     initial = {name: getattr(question, name) for name in ("text", "answer", "category", "asked_at")}
     form = GoldenQuestionForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
         try:
             with tenant_scope(request.tenant.id):
-                update_golden_question(
-                    question=question, **form.cleaned_data, by=operator_actor(request.operator), now=timezone.now()
-                )
+                by, now = operator_actor(request.operator), timezone.now()
+                update_golden_question(question=question, **form.cleaned_data, by=by, now=now)
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
             add_flash(request, "Golden question saved.")
             return redirect("golden-question", request.tenant.id, question_id)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     page: dict[str, Any] = {
         "section": "golden-questions",
         "question": question,
@@ -117,64 +104,44 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         "form": form,
         "preview_query": urlencode({"query": question.text, "partition": question.partition_path}),
     }
-    return render_page(request, "context/evaluation/golden_question.html", page, status=status)
+    return render_page(request, "context/evaluation/golden_question.html", page, form=form)
 
 
-def _found(request: HtmxRequest, question_id: UUID) -> GoldenQuestion:
-    row: GoldenQuestion | None = GoldenQuestion.objects.for_tenant(request.tenant.id).with_id(question_id).first()
-    if row is None:
-        raise Http404
+def _question(request: HtmxRequest, question_id: UUID) -> GoldenQuestion:
+    row: GoldenQuestion = get_object_or_404(GoldenQuestion.objects.for_tenant(request.tenant.id), pk=question_id)
     return row
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
-def golden_remove(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
-    """Remove a question; the message offers to restore it."""
-    with tenant_scope(request.tenant.id):
-        question = _found(request, question_id)
-        remove_golden_question(question=question, by=operator_actor(request.operator), now=timezone.now())
-    undo = reverse("golden-restore", args=[request.tenant.id, question_id])
-    add_flash(request, "Golden question removed.", undo_url=undo)
-    return redirect("golden-questions", request.tenant.id)
+def _change_view(
+    action: Callable[..., object], done: str, *, undo: str = "", page: str = "golden-question"
+) -> Callable[..., HttpResponseBase]:
+    """Return a view that applies `action` to a question, and to a memory if the URL names one.
+
+    It shows `done` with a button that calls the view `undo`, and returns to `page`.
+    """
+
+    @operator_required("operator")
+    @tenant_required
+    @require_POST
+    def change(request: HtmxRequest, question_id: UUID, **memory: UUID) -> HttpResponseBase:
+        place = [request.tenant.id, question_id]
+        with tenant_change(request):
+            by, now = operator_actor(request.operator), timezone.now()
+            action(question=_question(request, question_id), **memory, by=by, now=now)
+            add_flash(request, done, undo_url=reverse(undo, args=[*place, *memory.values()]) if undo else "")
+        return redirect(page, *(place if page == "golden-question" else place[:1]))
+
+    return change
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
-def golden_restore(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
-    """Restore a removed question."""
-    with tenant_change(request):
-        question = _found(request, question_id)
-        restore_golden_question(question=question, by=operator_actor(request.operator), now=timezone.now())
-        add_flash(request, "Golden question restored.")
-    return redirect("golden-questions", request.tenant.id)
-
-
-@operator_required("operator")
-@tenant_required
-@require_POST
-def golden_memory_add(request: HtmxRequest, question_id: UUID, memory_id: UUID) -> HttpResponseBase:
-    """Add a memory to the evidence of a question."""
-    with tenant_change(request):
-        question, by, now = _found(request, question_id), operator_actor(request.operator), timezone.now()
-        add_golden_memory(question=question, memory_id=memory_id, by=by, now=now)
-        add_flash(request, "Memory added to the golden question.")
-    return redirect("golden-question", request.tenant.id, question_id)
-
-
-@operator_required("operator")
-@tenant_required
-@require_POST
-def golden_memory_remove(request: HtmxRequest, question_id: UUID, memory_id: UUID) -> HttpResponseBase:
-    """Remove a memory from the evidence of a question; the message offers to undo that."""
-    with tenant_change(request):
-        question, by, now = _found(request, question_id), operator_actor(request.operator), timezone.now()
-        remove_golden_memory(question=question, memory_id=memory_id, by=by, now=now)
-        undo = reverse("golden-want", args=[request.tenant.id, question_id, memory_id])
-        add_flash(request, "Memory removed from the golden question.", undo_url=undo)
-    return redirect("golden-question", request.tenant.id, question_id)
+golden_remove = _change_view(
+    remove_golden_question, "Golden question removed.", undo="golden-restore", page="golden-questions"
+)
+golden_restore = _change_view(restore_golden_question, "Golden question restored.", page="golden-questions")
+golden_memory_add = _change_view(add_golden_memory, "Memory added to the golden question.")
+golden_memory_remove = _change_view(
+    remove_golden_memory, "Memory removed from the golden question.", undo="golden-want"
+)
 
 
 @operator_required("viewer")

@@ -1,11 +1,10 @@
 """A golden question by hand: first the search, then the selection of its evidence."""
 
 from collections.abc import Collection
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -36,35 +35,11 @@ def golden_new(request: HtmxRequest) -> HttpResponseBase:
     is_post = request.method == "POST"
     typed = request.POST if is_post else request.GET if "text" in request.GET else None
     form = NewGoldenForm(typed, label_suffix="")
-    is_saving = is_post and "find" not in request.POST
-    if is_saving and form.is_valid():
+    if is_post and "find" not in request.POST and form.is_valid():
         try:
             return _collected(request, form)
         except PlatformError as error:
             add_error_to_form(form, error, {"memory_ids": "ids"})
-    return _page(request, form, is_refused=is_saving)
-
-
-def _collected(request: HtmxRequest, form: NewGoldenForm) -> HttpResponseBase:
-    fields = form.cleaned_data
-    with tenant_scope(request.tenant.id):
-        question = collect_golden_question(
-            tenant_id=request.tenant.id,
-            text=fields["text"],
-            partition=parse_partition(fields["partition"]),
-            memory_ids=[*form.selected(), *fields["ids"]],
-            asked_at=fields["asked_at"],
-            answer=fields["answer"],
-            category=fields["category"],
-            by=operator_actor(request.operator),
-            now=timezone.now(),
-        )
-    undo = reverse("golden-remove", args=[request.tenant.id, question.pk])
-    add_flash(request, "Golden question added.", undo_url=undo)
-    return redirect("golden-question", request.tenant.id, question.pk)
-
-
-def _page(request: HtmxRequest, form: NewGoldenForm, *, is_refused: bool) -> HttpResponse:
     page: dict[str, Any] = {"section": "golden-questions", "form": form, "selected": set(form.selected())}
     if form.is_bound and not {"text", "partition", "asked_at"} & form.errors.keys():
         try:
@@ -73,12 +48,25 @@ def _page(request: HtmxRequest, form: NewGoldenForm, *, is_refused: bool) -> Htt
             add_error_to_form(form, error, {"as_of": "asked_at"})
     with tenant_scope(request.tenant.id):
         page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused or (form.is_bound and form.errors) else HTTPStatus.OK
-    return render_page(request, "context/evaluation/golden_new.html", page, status=status)
+    return render_page(request, "context/evaluation/golden_new.html", page, form=form)
+
+
+def _collected(request: HtmxRequest, form: NewGoldenForm) -> HttpResponseBase:
+    fields = form.cleaned_data
+    with tenant_scope(request.tenant.id):
+        question = collect_golden_question(
+            tenant_id=request.tenant.id,
+            memory_ids=[*form.selected(), *fields.pop("ids")],
+            **fields | {"partition": parse_partition(fields["partition"])},
+            by=operator_actor(request.operator),
+            now=timezone.now(),
+        )
+    undo = reverse("golden-remove", args=[request.tenant.id, question.pk])
+    add_flash(request, "Golden question added.", undo_url=undo)
+    return redirect("golden-question", request.tenant.id, question.pk)
 
 
 def _found(request: HtmxRequest, form: NewGoldenForm, selected: Collection[UUID]) -> list[Memory]:
-    """Return the search results, best first, and the selected memories."""
     search = ContextRequest(
         query=form.cleaned_data["text"],
         partition=form.cleaned_data["partition"],

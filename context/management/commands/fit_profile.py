@@ -91,7 +91,7 @@ class Command(PlatformCommand):
 
     def _print(self, corpus: EvaluationCorpus, base: ScoringProfile, calibration: Calibration) -> None:
         report = calibration.report
-        questions = counted(corpus.size, "question", "questions")
+        questions = counted(len(corpus.all_questions), "question", "questions")
         self.stdout.write(f"{corpus.name}, {questions}, candidates of {base.name} {base.version}")
         numbers = calibration.as_numbers()
         self.stdout.write(f"\nlog-odds = {numbers['intercept']:+.4f}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,7 +18,6 @@ from context.services.evaluation.logistic import (
     TooLittleDataError,
     cross_validate,
     fit_logistic,
-    require_enough_rows,
 )
 from context.services.packer import GreedyKnapsackPacker, OptimalPacker
 from context.services.profiles.scoring_profiles import PART_NAMES
@@ -70,11 +70,8 @@ class Calibration:
 
     def as_record(self) -> dict[str, Any]:
         """Return the report as a version stores it."""
-        return {
-            **vars(self.report),
-            "bins": [list(each) for each in self.report.bins],
-            "recalls": [list(row) for row in self.recalls],
-        }
+        bins, recalls = ([list(row) for row in rows] for rows in (self.report.bins, self.recalls))
+        return {**vars(self.report), "bins": bins, "recalls": recalls}
 
 
 def require_enough_questions(questions: int, evidence: int) -> None:
@@ -83,10 +80,10 @@ def require_enough_questions(questions: int, evidence: int) -> None:
     `questions` is the number with evidence, `evidence` the number of memories that they name.
     """
     if questions < FOLDS:
-        detail = f"A calibration needs at least {FOLDS} questions with evidence, here are {questions:,}."
+        detail = f"A calibration needs at least {FOLDS} questions with evidence; there are {questions:,}."
         raise TooLittleDataError("too_few_groups", detail)
     if evidence < MIN_OUTCOMES:
-        detail = f"A calibration needs at least {MIN_OUTCOMES} memories named as evidence, here are {evidence:,}."
+        detail = f"A calibration needs at least {MIN_OUTCOMES} memories named as evidence; there are {evidence:,}."
         raise TooLittleDataError("too_few_outcomes", detail)
 
 
@@ -97,8 +94,7 @@ def calibrate(observations: Sequence[Observation], wanted: Mapping[str, int], bu
     """
     names = [name for name in PART_NAMES if len({row.parts.get(name, 0.0) for row in observations}) > 1]
     outcomes = np.array([float(row.is_evidence) for row in observations])
-    require_enough_rows(len(outcomes), int(outcomes.sum()), max(len(names), 1))
-    features = np.array([[row.parts.get(name, 0.0) for name in names] for row in observations])
+    features = np.array([[row.parts.get(name, 0.0) for name in names] for row in observations], dtype=np.float64)
     model = fit_logistic(features, outcomes, names)
     report, held_out = cross_validate(features, outcomes, names, [row.group for row in observations])
     return Calibration(model, report, _recalls(observations, held_out.tolist(), wanted, budgets))
@@ -126,9 +122,8 @@ def _recalls(
 
 
 def _by_question(observations: Sequence[Observation], scores: Sequence[float]) -> dict[str, list[ScoredMemory]]:
-    found: dict[str, list[ScoredMemory]] = {}
+    found = defaultdict[str, list[ScoredMemory]](list)
     for row, score in zip(observations, scores, strict=True):
         memory = {"id": row.memory, "content": "", "created_at": None, "token_counts": {_COUNTED: row.tokens}}
-        scored = ScoredMemory(memory, round(score, SCORE_DECIMALS), 0.0, 0.0, 0.0, 0.0, 0.0)
-        found.setdefault(row.question, []).append(scored)
+        found[row.question].append(ScoredMemory(memory, round(score, SCORE_DECIMALS), 0.0, 0.0, 0.0, 0.0, 0.0))
     return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Estimate:
 
     @property
     def is_beyond_chance(self) -> bool:
-        """Of a difference: whether the interval leaves out 0."""
+        """Whether the interval of a difference excludes 0."""
         return self.low > 0 or self.high < 0
 
 
@@ -87,21 +87,6 @@ class QuestionMeasures:
     milliseconds: float
 
     @property
-    def recall(self) -> float:
-        """The share of the evidence that the context includes."""
-        return self.held / self.evidence
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the context includes all evidence."""
-        return self.held == self.evidence
-
-    @property
-    def reciprocal_rank(self) -> float:
-        """1 / the rank of the first evidence; 0 without any."""
-        return 1 / self.evidence_rank if self.evidence_rank else 0.0
-
-    @property
     def is_current_first(self) -> bool | None:
         """Whether evidence precedes everything stale; None if nothing is stale, False without evidence."""
         if not self.stale:
@@ -119,12 +104,7 @@ def measure_retrieved_evidence(
     tokens: int = 0,
     milliseconds: float = 0.0,
 ) -> QuestionMeasures:
-    """Return the measures of a context. `ranked` are the ids of its memories, the highest score first.
-
-    Raises `ValueError` if no evidence is named.
-    """
-    if not evidence:
-        raise ValueError("a question names at least one memory as evidence")
+    """Return the measures of a context for at least one `evidence`; `ranked` are its memories, best score first."""
     words = significant_words(answer)
     return QuestionMeasures(
         evidence=len(set(evidence)),
@@ -144,10 +124,10 @@ def _first_rank(ranked: Sequence[Hashable], wanted: Collection[Hashable]) -> int
 
 #: The measures that have an interval, in the order in which people read them.
 MEASURES: Mapping[str, Callable[[QuestionMeasures], float | None]] = {
-    "recall": lambda measured: measured.recall,
-    "full": lambda measured: float(measured.is_full),
+    "recall": lambda measured: measured.held / measured.evidence,
+    "full": lambda measured: measured.held == measured.evidence,
     "containment": lambda measured: measured.containment,
-    "mrr": lambda measured: measured.reciprocal_rank,
+    "mrr": lambda measured: 1 / measured.evidence_rank if measured.evidence_rank else 0.0,
     "current_first": lambda measured: measured.is_current_first,
     "tokens": lambda measured: measured.tokens,
 }
@@ -192,8 +172,7 @@ class EvaluationReport:
         return cls(MeasuresSummary.from_dict(stored["total"]), categories)
 
 
-@dataclass(frozen=True)
-class RunDifference:
+class RunDifference(NamedTuple):
     """The second run minus the first over the questions of both; `measures` as in `MeasuresSummary`."""
 
     questions: int
@@ -201,24 +180,16 @@ class RunDifference:
 
 
 def build_evaluation_report(answers: Sequence[MeasuredAnswer]) -> EvaluationReport:
-    """Return the means of a run at one budget; questions without a category count in the total only.
-
-    Raises `ValueError` without answers.
-    """
-    names = sorted({answer.category for answer in answers} - {""})
-    return EvaluationReport(
-        total=summarise_measures([answer.measured for answer in answers]),
-        categories={
-            name: summarise_measures([answer.measured for answer in answers if answer.category == name])
-            for name in names
-        },
-    )
+    """Return the means of a run (at least one answer) at one budget; the empty category counts in the total only."""
+    groups: dict[str, list[QuestionMeasures]] = {name: [] for name in sorted({answer.category for answer in answers})}
+    for answer in answers:
+        groups[answer.category].append(answer.measured)
+    total = summarise_measures([answer.measured for answer in answers])
+    return EvaluationReport(total, {name: summarise_measures(group) for name, group in groups.items() if name})
 
 
 def summarise_measures(measured: Sequence[QuestionMeasures]) -> MeasuresSummary:
-    """Return the means of questions. Raises `ValueError` without questions."""
-    if not measured:
-        raise ValueError("there is no answer to sum up")
+    """Return the means of questions, at least one."""
     p50, p95 = np.percentile([each.milliseconds for each in measured], [50, 95])
     return MeasuresSummary(
         questions=len(measured),
@@ -229,21 +200,18 @@ def summarise_measures(measured: Sequence[QuestionMeasures]) -> MeasuresSummary:
 
 
 def run_difference(first: Sequence[MeasuredAnswer], second: Sequence[MeasuredAnswer]) -> RunDifference:
-    """Return the second run minus the first, question by question. Raises `ValueError` if they share no question."""
+    """Return the second run minus the first, question by question. They share at least one question."""
     before = {answer.question_id: answer.measured for answer in first}
     after = {answer.question_id: answer.measured for answer in second}
-    # Sorted: the interval must not depend on the order in which either run was asked.
+    # Sorted: the interval must not depend on the order of the questions in either run.
     shared = sorted(before.keys() & after.keys())
-    if not shared:
-        raise ValueError("the two runs share no question")
     steps = _columns([after[name] for name in shared]) - _columns([before[name] for name in shared])
     return RunDifference(questions=len(shared), measures=_named(estimate_means(steps)))
 
 
 def _columns(measured: Sequence[QuestionMeasures]) -> Values:
-    """(questions, measures) in the order of `MEASURES`; NaN where a measure does not apply."""
-    rows = [[read(each) for read in MEASURES.values()] for each in measured]
-    return np.array(rows, dtype=np.float64)
+    """Return (questions, measures) in the order of `MEASURES`; NaN where a measure does not apply."""
+    return np.array([[read(each) for read in MEASURES.values()] for each in measured], dtype=np.float64)
 
 
 def _named(estimates: Sequence[Estimate | None]) -> dict[str, Estimate]:

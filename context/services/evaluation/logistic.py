@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
-FeatureMatrix = npt.NDArray[np.float64]
-FeatureColumn = npt.NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 #: Fewer would overfit: rows, rows of each outcome, and rows of the rarer outcome for each column (the usual ten events
 #: per variable).
@@ -23,7 +22,7 @@ MIN_OUTCOMES = 20
 MIN_OUTCOMES_PER_COLUMN = 10
 
 #: What a standardised coefficient of 1 costs, in units of one row's log loss.
-DEFAULT_RIDGE = 1.0
+RIDGE = 1.0
 NEWTON_STEPS_MAX = 100
 NEWTON_TOLERANCE = 1e-10
 #: Halvings of a step that increases the loss, before the point counts as the optimum.
@@ -50,7 +49,7 @@ class LogisticModel:
     coefficients: tuple[float, ...]
     intercept: float
 
-    def probabilities(self, features: FeatureMatrix) -> FeatureColumn:
+    def probabilities(self, features: Floats) -> Floats:
         """Return the probability of each row."""
         return _sigmoid(features @ np.array(self.coefficients) + self.intercept)
 
@@ -83,107 +82,75 @@ class HeldOutReport:
     bins: tuple[CalibrationBin, ...]
 
 
-def fit_logistic(
-    features: npt.ArrayLike, outcomes: npt.ArrayLike, names: Sequence[str], *, ridge: float = DEFAULT_RIDGE
-) -> LogisticModel:
+def fit_logistic(features: Floats, outcomes: Floats, names: Sequence[str]) -> LogisticModel:
     """Return the model that predicts `outcomes` (0 or 1, one a row) best from `features` (rows x columns, named).
 
-    A column that never changes gets the coefficient 0. Raises `TooLittleDataError` below the limits of this module, and
-    `ValueError` for numbers that are not finite, outcomes other than 0 and 1, shapes that do not fit, a negative ridge.
+    A column that never changes gets the coefficient 0. Raises `TooLittleDataError` below the limits of this module.
     """
-    matrix, labels = _checked(features, outcomes, len(names))
-    if not ridge >= 0:
-        raise ValueError(f"ridge must not be negative, not {ridge}")
-    require_enough_rows(len(labels), int(labels.sum()), len(names))
-    centre, spread = matrix.mean(axis=0), matrix.std(axis=0)
+    _require_enough_rows(len(outcomes), int(outcomes.sum()), len(names))
+    centre, spread = features.mean(axis=0), features.std(axis=0)
     changes = spread > 1e-12
     scale = np.where(changes, spread, 1.0)
-    standardised = np.where(changes, (matrix - centre) / scale, 0.0)
-    beta = _newton(np.column_stack([np.ones(len(labels)), standardised]), labels, ridge)
+    standardised = np.where(changes, (features - centre) / scale, 0.0)
+    beta = _newton(np.column_stack([np.ones(len(outcomes)), standardised]), outcomes)
     coefficients = np.where(changes, beta[1:] / scale, 0.0)
     intercept = float(beta[0] - coefficients @ centre)
     return LogisticModel(tuple(names), tuple(coefficients.tolist()), intercept)
 
 
-def require_enough_rows(rows: int, positives: int, columns: int) -> None:
-    """Raise `TooLittleDataError` unless there is enough data for so many coefficients."""
+def _require_enough_rows(rows: int, positives: int, columns: int) -> None:
     if rows < MIN_ROWS:
-        raise TooLittleDataError(
-            "too_few_rows", f"A model needs {MIN_ROWS} candidates to learn from, here are {rows:,}."
-        )
+        detail = f"A model needs {MIN_ROWS} candidates to learn from; there are {rows:,}."
+        raise TooLittleDataError("too_few_rows", detail)
     rarer = min(positives, rows - positives)
     needed = max(MIN_OUTCOMES, MIN_OUTCOMES_PER_COLUMN * columns)
     if rarer < needed:
         kind = "evidence" if positives < rows - positives else "no evidence"
-        detail = f"{columns} coefficients need {needed} candidates that are {kind}, here are {rarer:,}."
+        detail = f"{columns} coefficients need {needed} candidates that are {kind}; there are {rarer:,}."
         raise TooLittleDataError("too_few_outcomes", detail)
 
 
 def cross_validate(
-    features: npt.ArrayLike,
-    outcomes: npt.ArrayLike,
-    names: Sequence[str],
-    groups: Sequence[Hashable],
-) -> tuple[HeldOutReport, FeatureColumn]:
+    features: Floats, outcomes: Floats, names: Sequence[str], groups: Sequence[Hashable]
+) -> tuple[HeldOutReport, Floats]:
     """Return the report on rows predicted by models fitted without their group, and these predictions in row order.
 
-    Groups, such as questions, go to the folds in the order they appear. Raises as `fit_logistic` does, and
-    `TooLittleDataError` for fewer groups than folds and for a fold that leaves too little data.
+    Groups, such as questions, go to the folds in the order they appear. Raises `TooLittleDataError` for fewer groups
+    than folds and for a fold that leaves too little data.
     """
-    matrix, labels = _checked(features, outcomes, len(names))
     number_of = {group: number for number, group in enumerate(dict.fromkeys(groups))}
-    if len(groups) != len(labels):
-        raise ValueError("every row belongs to one group")
     if len(number_of) < FOLDS:
-        raise TooLittleDataError(
-            "too_few_groups", f"{FOLDS} folds need as many questions, or partitions, here are {len(number_of)}."
-        )
+        detail = f"{FOLDS} folds need as many questions, or partitions; there are {len(number_of)}."
+        raise TooLittleDataError("too_few_groups", detail)
     fold_of = np.array([number_of[group] % FOLDS for group in groups])
-    predicted = np.empty(len(labels))
+    predicted = np.empty(len(outcomes))
     for fold in range(FOLDS):
         is_held_out = fold_of == fold
-        model = fit_logistic(matrix[~is_held_out], labels[~is_held_out], names)
-        predicted[is_held_out] = model.probabilities(matrix[is_held_out])
-    return held_out_report(predicted, labels), predicted
+        model = fit_logistic(features[~is_held_out], outcomes[~is_held_out], names)
+        predicted[is_held_out] = model.probabilities(features[is_held_out])
+    return held_out_report(predicted, outcomes), predicted
 
 
-def held_out_report(probabilities: npt.ArrayLike, outcomes: npt.ArrayLike) -> HeldOutReport:
-    """Return the quality of probabilities for outcomes they were not fitted to. Raises `ValueError` without rows."""
-    predicted = np.asarray(probabilities, dtype=np.float64)
-    labels = np.asarray(outcomes, dtype=np.float64)
-    if predicted.ndim != 1 or predicted.shape != labels.shape or not len(labels):
-        raise ValueError("probabilities and outcomes are two columns of the same length, of at least one row")
-    share = np.full(len(labels), labels.mean())
+def held_out_report(predicted: Floats, outcomes: Floats) -> HeldOutReport:
+    """Return the quality of probabilities for outcomes (at least one) they were not fitted to."""
+    share = np.full(len(outcomes), outcomes.mean())
     return HeldOutReport(
-        rows=len(labels),
-        positives=int(labels.sum()),
-        log_loss=_log_loss(predicted, labels),
-        base_log_loss=_log_loss(share, labels),
-        brier=float(np.mean((predicted - labels) ** 2)),
-        base_brier=float(np.mean((share - labels) ** 2)),
-        auc=_auc(predicted, labels),
-        bins=_bins(predicted, labels),
+        rows=len(outcomes),
+        positives=int(outcomes.sum()),
+        log_loss=_log_loss(predicted, outcomes),
+        base_log_loss=_log_loss(share, outcomes),
+        brier=float(np.mean((predicted - outcomes) ** 2)),
+        base_brier=float(np.mean((share - outcomes) ** 2)),
+        auc=_auc(predicted, outcomes),
+        bins=_bins(predicted, outcomes),
     )
 
 
-def _checked(features: npt.ArrayLike, outcomes: npt.ArrayLike, columns: int) -> tuple[FeatureMatrix, FeatureColumn]:
-    matrix = np.asarray(features, dtype=np.float64)
-    labels = np.asarray(outcomes, dtype=np.float64)
-    if matrix.ndim != 2 or labels.ndim != 1 or matrix.shape != (len(labels), columns):
-        raise ValueError("features are rows x columns, with one outcome a row and one name a column")
-    if not np.isfinite(matrix).all():
-        raise ValueError("features must be finite numbers")
-    if not np.isin(labels, (0.0, 1.0)).all():
-        raise ValueError("outcomes are 0 or 1")
-    return matrix, labels
-
-
-def _newton(design: FeatureMatrix, labels: FeatureColumn, ridge: float) -> FeatureColumn:
+def _newton(design: Floats, labels: Floats) -> Floats:
     """Return the coefficients of least penalised log loss; the intercept, the first column, has no penalty."""
-    # A minimal penalty keeps the system solvable if columns are identical.
-    penalty = np.array([0.0, *[ridge + 1e-9] * (design.shape[1] - 1)])
+    penalty = np.array([0.0, *[RIDGE] * (design.shape[1] - 1)])
 
-    def loss(beta: FeatureColumn) -> float:
+    def loss(beta: Floats) -> float:
         log_odds = design @ beta
         return float(np.sum(np.logaddexp(0.0, log_odds) - labels * log_odds) + 0.5 * np.sum(penalty * beta**2))
 
@@ -200,16 +167,16 @@ def _newton(design: FeatureMatrix, labels: FeatureColumn, ridge: float) -> Featu
     return beta
 
 
-def _sigmoid(log_odds: FeatureColumn) -> FeatureColumn:
+def _sigmoid(log_odds: Floats) -> Floats:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0))), dtype=np.float64)
 
 
-def _log_loss(predicted: FeatureColumn, labels: FeatureColumn) -> float:
+def _log_loss(predicted: Floats, labels: Floats) -> float:
     safe = np.clip(predicted, PROBABILITY_MIN, 1.0 - PROBABILITY_MIN)
     return float(-np.mean(labels * np.log(safe) + (1.0 - labels) * np.log(1.0 - safe)))
 
 
-def _auc(predicted: FeatureColumn, labels: FeatureColumn) -> float | None:
+def _auc(predicted: Floats, labels: Floats) -> float | None:
     positives, negatives = predicted[labels == 1.0], np.sort(predicted[labels == 0.0])
     if not len(positives) or not len(negatives):
         return None
@@ -217,7 +184,7 @@ def _auc(predicted: FeatureColumn, labels: FeatureColumn) -> float | None:
     return float(np.mean(below + not_above) / (2 * len(negatives)))
 
 
-def _bins(predicted: FeatureColumn, labels: FeatureColumn) -> tuple[CalibrationBin, ...]:
+def _bins(predicted: Floats, labels: Floats) -> tuple[CalibrationBin, ...]:
     number = np.clip((predicted * CALIBRATION_BINS).astype(int), 0, CALIBRATION_BINS - 1)
     return tuple(
         CalibrationBin(

@@ -42,9 +42,6 @@ class RequestedScope:
     partition: str
     is_exact: bool
 
-    def reaches(self, path: str) -> bool:
-        return path == self.partition if self.is_exact else is_within(path, self.partition)
-
 
 def exclusion_reason(memory: ExcludedMemory, scope: RequestedScope) -> ExclusionReason:
     """Return why `memory` was no candidate."""
@@ -56,4 +53,6 @@ def exclusion_reason(memory: ExcludedMemory, scope: RequestedScope) -> Exclusion
         return ExclusionReason.ARCHIVED
     if memory.expires_at is not None and memory.expires_at <= at:
         return ExclusionReason.EXPIRED
-    return ExclusionReason.FARTHER if scope.reaches(memory.partition_path) else ExclusionReason.ELSEWHERE
+    path, searched = memory.partition_path, scope.partition
+    is_reached = path == searched if scope.is_exact else is_within(path, searched)
+    return ExclusionReason.FARTHER if is_reached else ExclusionReason.ELSEWHERE

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _MODES = {
     "hybrid": "vector and lexical",
@@ -13,19 +12,19 @@ _MODES = {
     "newest": "none: the pinned memories, then the newest",
     "none": "none: no memories requested",
 }
-#: Parts of a plan in the order they run.
-ORDER = (
-    "embed",
-    "vector",
-    "lexical",
-    "pinned",
-    "fused_rows",
-    "gated_rows",
-    "read",
-    "beside",
-    "vectors",
-    "in_play_rows",
-)
+#: Parts of a plan in the order they run: label and text.
+_PARTS = {
+    "embed": ("Embedding model", "{model}"),
+    "vector": ("Vector candidates", "{memories}, {search} search{reason}"),
+    "lexical": ("Lexical candidates", "{memories}, by {stems}"),
+    "pinned": ("Pinned", "{memories}"),
+    "fused_rows": ("All candidates", "{memories}"),
+    "gated_rows": ("Considered", "{memories}; best by rank"),
+    "read": ("Read", "{memories}"),
+    "beside": ("Adjacent turns", "{memories}, up to {messages} away"),
+    "vectors": ("Vectors read", "of {memories}"),
+    "in_play_rows": ("Scored", "{memories}, the best by score"),
+}
 #: Why the query planner chose a search; reasons of `memories.services.search.plan`.
 SEARCH_PLAN_REASONS = {
     "history": "past versions are not indexed",
@@ -56,8 +55,7 @@ _STEPS = {
 }
 
 
-@dataclass(frozen=True)
-class PlanLine:
+class PlanLine(NamedTuple):
     """One line of a plan: a step and its result."""
 
     name: str
@@ -70,9 +68,8 @@ def plan_lines(plan: Mapping[str, Any]) -> list[PlanLine]:
     if plan.get("failed"):
         facts.append(PlanLine("Outcome", "the search failed"))
     # A stored plan has no order.
-    known = [name for name in ORDER if name in plan]
-    others = [name for name in plan if name not in (*ORDER, "mode", "failed")]
-    return facts + [_fact(name, plan[name]) for name in (*known, *others)]
+    names = dict.fromkeys((*(name for name in _PARTS if name in plan), *plan))
+    return facts + [_fact(name, plan[name]) for name in names if name not in ("mode", "failed")]
 
 
 def step_label(step: str) -> str:
@@ -81,44 +78,24 @@ def step_label(step: str) -> str:
 
 
 def _fact(name: str, entry: Any) -> PlanLine:
-    match name, entry:
-        case "embed", {"failed": True}:
-            return PlanLine("Embedding model", "did not answer")
-        case "embed", {"model": model}:
-            return PlanLine("Embedding model", model)
-        case "vector", {"rows": rows, "search": search}:
-            reason = SEARCH_PLAN_REASONS.get(entry.get("reason", ""), "")
-            return PlanLine(
-                "Vector candidates", f"{_memories(rows)}, {search} search" + (f": {reason}" if reason else "")
-            )
-        case "lexical", {"rows": rows, "lexemes": stems}:
-            return PlanLine("Lexical candidates", f"{_memories(rows)}, by {_counted(stems, 'word stem')}")
-        case "pinned", {"rows": rows}:
-            return PlanLine("Pinned", _memories(rows))
-        case "fused_rows", int():
-            return PlanLine("All candidates", _memories(entry))
-        case "gated_rows", int():
-            return PlanLine("Considered", f"{_memories(entry)}; best by rank")
-        case "in_play_rows", int():
-            return PlanLine("Scored", f"{_memories(entry)}, the best by score")
-        case "read", {"rows": rows}:
-            return PlanLine("Read", _memories(rows))
-        case "beside", {"rows": rows, "reach": reach}:
-            return PlanLine("Adjacent turns", f"{_memories(rows)}, up to {_counted(reach, 'message')} away")
-        case "vectors", {"rows": rows}:
-            return PlanLine("Vectors read", f"of {_memories(rows)}")
-    return PlanLine(name.replace("_", " ").capitalize(), _plain(entry))
+    part: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {"rows": entry}
+    if name not in _PARTS:
+        words = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in part.items())
+        return PlanLine(name.replace("_", " ").capitalize(), words if part is entry else str(entry))
+    label, text = _PARTS[name]
+    if part.get("failed"):
+        return PlanLine(label, "did not answer")
+    reason = SEARCH_PLAN_REASONS.get(part.get("reason", ""), "")
+    values = {
+        "memories": _counted(part.get("rows", 0), "memory", "memories"),
+        "stems": _counted(part.get("lexemes", 0), "word stem", "word stems"),
+        "messages": _counted(part.get("reach", 0), "message", "messages"),
+        "model": part.get("model", ""),
+        "search": part.get("search", ""),
+        "reason": f": {reason}" if reason else "",
+    }
+    return PlanLine(label, text.format(**values))
 
 
-def _plain(entry: Any) -> str:
-    if isinstance(entry, Mapping):
-        return ", ".join(f"{name.replace('_', ' ')} {part}" for name, part in entry.items())
-    return str(entry)
-
-
-def _memories(count: int) -> str:
-    return "1 memory" if count == 1 else f"{count:,} memories"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,9 +11,10 @@ from django.views.decorators.http import require_safe
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
 from context.profiles.views.form_errors import add_error_to_form
-from context.workbench.diff import SLOPE_WIDTH_PX, PreviewDiff
+from context.workbench.diff import PreviewDiff, side_by_side
 from context.workbench.forms import SideBySideForm
-from context.workbench.preview import Preview, demo_questions, recent_questions
+from context.workbench.preview import Preview
+from context.workbench.saved_questions import demo_questions, recent_questions
 from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
 from memories.models import Partition
 from memories.tenancy.access import tenant_required
@@ -32,7 +32,7 @@ NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 @tenant_required
 @require_safe
 def context_compare(request: HtmxRequest) -> HttpResponseBase:
-    """Two scoring profiles, and optionally budget profiles, on the same question. Changes nothing."""
+    """Two scoring profiles, and optionally budget profiles, on the same query. Changes nothing."""
     with tenant_scope(request.tenant.id):
         page: dict[str, Any] = {
             "section": "context-preview",
@@ -41,22 +41,18 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
             "scoring_profiles": scoring_choices(request.tenant.id),
         }
     form = page["form"] = SideBySideForm(_both_named(request, page["scoring_profiles"]), label_suffix="")
-    is_asked = bool(request.GET.keys() & {"query", "partition", "focus_memory", "focus_summary"})
-    if form.is_valid() and is_asked:
+    is_requested = bool(request.GET.keys() & {"query", "partition", "focus_memory", "focus_summary"})
+    if form.is_valid() and is_requested:
         page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
     page["scoring_profiles"] += _beyond(page["scoring_profiles"], form)
     page["kept"] = [
         (field.name, field.value()) for field in form if field.value() and field.name not in (*TYPED, *NOT_OF_A_PAIR)
     ]
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    if wants_fragment(request):
-        return render_page(request, "context/workbench/context_compare.html#fragment", page, status=status)
-    with tenant_scope(request.tenant.id):
-        page |= {
-            "partitions": Partition.objects.for_tenant(request.tenant.id).offered_paths(),
-            "suggestions": recent_questions(request.tenant.id) or demo_questions(request.tenant.name),
-        }
-    return render_page(request, "context/workbench/context_compare.html", page, status=status)
+    if not wants_fragment(request):
+        with tenant_scope(request.tenant.id):
+            page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
+            page["suggestions"] = recent_questions(request.tenant.id) or demo_questions(request.tenant.name)
+    return render_page(request, "context/workbench/context_compare.html", page, fragment="fragment", form=form)
 
 
 def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[str, str]:
@@ -79,15 +75,14 @@ def _beyond(choices: list[tuple[str, str]], form: SideBySideForm) -> list[tuple[
 
 
 def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
-    """Return both contexts; an error appears at the field of its side."""
     left, right = (_side(request, form, side) for side in ("left", "right"))
     if left is None or right is None:
         return {}
     fields = form.cleaned_data
     own = {name: value for name, value in request.GET.items() if name not in ("left", "right", *NOT_OF_A_PAIR)}
     return {
-        "pair": PreviewDiff(left, right),
-        "slope_width": SLOPE_WIDTH_PX,
+        "pair": (pair := PreviewDiff(left, right)),
+        **side_by_side(pair),
         "open_left": _workbench(own, fields["left"], fields["left_budget"]),
         "open_right": _workbench(own, fields["right"], fields["right_budget"]),
     }
@@ -106,6 +101,5 @@ def _side(request: HtmxRequest, form: SideBySideForm, side: str) -> Preview | No
 
 
 def _workbench(own: Mapping[str, Any], profile: str, budget_profile: str) -> str:
-    """Return the query string of the preview page for one side."""
     run = {name: value for name, value in own.items() if name not in ("left_budget", "right_budget")}
     return urlencode(run | {"profile": profile, "budget_profile": budget_profile})

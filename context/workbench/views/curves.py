@@ -1,6 +1,5 @@
 """The budget curve: what a larger budget adds to the context of a question."""
 
-from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpResponseBase
@@ -15,7 +14,7 @@ from context.workbench.views.preview import NOT_OF_A_RUN, allow_draft_profile, p
 from memories.tenancy.access import tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page
 
 #: Parameters of a preview that the page's form shows itself, or that a curve does not use.
 NOT_PASSED_ON = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
@@ -30,23 +29,17 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
     kept = [(name, value) for name, value in request.GET.items() if name not in NOT_PASSED_ON]
     budgets = ", ".join(map(str, CURVE_BUDGETS))
     page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept, "curve_budgets": budgets}
-    if form.is_bound and form.is_valid() and loads_result_later(request):
-        page["is_coming"] = True
-    elif form.is_bound and form.is_valid():
+    if form.is_bound and form.is_valid():
         try:
-            page |= _curve(request, form)
+            page |= {"is_coming": True} if loads_result_later(request) else _curve(request, form)
         except PlatformError as error:
             add_error_to_form(form, error)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    if wants_fragment(request):
-        return render_page(request, "context/workbench/budget_curve.html#result", page, status=status)
     with tenant_scope(request.tenant.id):
         page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().how_many()
-    return render_page(request, "context/workbench/budget_curve.html", page, status=status)
+    return render_page(request, "context/workbench/budget_curve.html", page, fragment="result", form=form)
 
 
 def _curve(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
-    """Return the curve, and the query string of the workbench at its knee."""
     curve = budget_curve_of_request(
         allow_draft_profile(request, form.to_request()), tenant_id=request.tenant.id, now=timezone.now()
     )

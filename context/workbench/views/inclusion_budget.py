@@ -39,13 +39,7 @@ def context_inclusion_budget(request: HtmxRequest) -> HttpResponseBase:
             page |= _inclusion_budget(request, form)
         except PlatformError as error:
             add_error_to_form(form, error, PREVIEW_FIELDS)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = (
-        "context/workbench/inclusion_budget.html#entry"
-        if wants_fragment(request)
-        else "context/workbench/inclusion_budget.html"
-    )
-    return render_page(request, template, page, status=status)
+    return render_page(request, "context/workbench/inclusion_budget.html", page, fragment="entry", form=form)
 
 
 def _inclusion_budget(request: HtmxRequest, form: InclusionBudgetForm) -> dict[str, Any]:
@@ -60,12 +54,7 @@ def _inclusion_budget(request: HtmxRequest, form: InclusionBudgetForm) -> dict[s
     if found.inclusion is not None:
         inputs["max_tokens"] = str(found.inclusion.budget)
         inputs["before"] = preview_query_string(request.GET)
-    return {
-        "found": found,
-        "memory": rows.memories.get(item),
-        "summary": rows.summaries.get(item),
-        "entry_query": inputs.urlencode(),
-    }
+    return {"found": found, **rows.of(item), "entry_query": inputs.urlencode()}
 
 
 @operator_required("viewer")
@@ -83,9 +72,9 @@ def context_suggestions(request: HtmxRequest) -> HttpResponseBase:
     page_data: dict[str, Any] = {"words": words}
     with tenant_scope(request.tenant.id):
         if len(words) >= _CHARACTERS_MIN:
-            page_data["memories"] = find_memories_by_id_or_text(
-                request.tenant.id, words, count=FOCI_OFFERED_MAX, now=timezone.now()
-            )
+            now = timezone.now()
+            found = find_memories_by_id_or_text(request.tenant.id, words, count=FOCI_OFFERED_MAX, now=now)
+            page_data["memories"] = found
         if "partition" in request.GET:
             rows = Partition.objects.for_tenant(request.tenant.id)
             page_data["partitions"] = (rows.holding(path) if path else rows).paths(PARTITIONS_FOUND_MAX)

@@ -1,7 +1,6 @@
 """The context workbench: what an agent would read, why, what is excluded, and what differs from before."""
 
 from dataclasses import replace
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlencode, urlsplit
 from uuid import UUID
@@ -23,7 +22,8 @@ from context.receipts.storing import read_receipt
 from context.services.assembly.model_catalog import DEFAULT_MODEL, load_catalog
 from context.workbench.diff import PreviewDiff
 from context.workbench.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
-from context.workbench.preview import Preview, build_preview, demo_questions, preview_context, recent_questions
+from context.workbench.preview import Preview, build_preview, preview_context
+from context.workbench.saved_questions import demo_questions, recent_questions
 from memories.models import Partition, Snapshot
 from memories.search.browsing import find_memories_by_id_or_text
 from memories.tenancy.access import operator_actor, tenant_required
@@ -45,15 +45,10 @@ RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 20, 50, 8
 NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item", WHOLE_RESULT_PARAMETER)
 #: Parameters whose change adds no entry to the browser history.
 NOT_A_STEP = ("max_tokens", "before", WHOLE_RESULT_PARAMETER)
-#: What a reset keeps: the question and its scope, not the settings.
-_ASKED = ("query", "partition", "exact", "focus_memory", "focus_summary", "as_of")
+#: Parameters that a reset keeps: the query and its scope, not the settings.
+_KEPT = ("query", "partition", "exact", "focus_memory", "focus_summary", "as_of")
 FIELDS_OF_FOCUS = {"focus.memory_id": "focus_memory", "focus.summary_id": "focus_summary", "focus": "focus_memory"}
-PREVIEW_FIELDS = {
-    **FIELDS_OF_FOCUS,
-    "since.context_id": "receipt",
-    "since.snapshot": "snapshot",
-    "render": "style",
-}
+PREVIEW_FIELDS = {**FIELDS_OF_FOCUS, "since.context_id": "receipt", "since.snapshot": "snapshot", "render": "style"}
 
 
 @operator_required("viewer")
@@ -63,26 +58,20 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
     """What an agent would read, and why. Changes nothing."""
     form = PreviewForm(request.GET or None, label_suffix="")
     page: dict[str, Any] = {"section": "context-preview", "form": form, "before": request.GET.get("before", "")}
-    status = HTTPStatus.OK
     if form.is_bound and form.is_valid():
         try:
             page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
         except PlatformError as error:
             add_error_to_form(form, error, PREVIEW_FIELDS)
-    if form.errors:
-        status = HTTPStatus.UNPROCESSABLE_ENTITY
-    if wants_fragment(request):
-        return _at_own_address(
-            request, render_page(request, "context/workbench/context_preview.html#fragment", page, status=status)
-        )
-    with tenant_scope(request.tenant.id):
-        page |= _offers(request)
-    page |= {"models": _known_models(), "default_model": DEFAULT_MODEL, "slider": SLIDER}
-    return render_page(request, "context/workbench/context_preview.html", page, status=status)
+    if not wants_fragment(request):
+        with tenant_scope(request.tenant.id):
+            page |= _offers(request)
+        page |= {"models": _known_models(), "default_model": DEFAULT_MODEL, "slider": SLIDER}
+    response = render_page(request, "context/workbench/context_preview.html", page, fragment="fragment", form=form)
+    return _at_own_address(request, response) if wants_fragment(request) else response
 
 
 def _offers(request: HtmxRequest) -> dict[str, Any]:
-    """Return the choices of the form's fields; inside a scope."""
     tenant_id = request.tenant.id
     return {
         "profile": current_budget_profile(tenant_id),
@@ -108,9 +97,7 @@ def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
         "window": preview.window(fields["directive"] or 0),
         "before": fields["before"] if keeps else own,
         "query": own,
-        "reset_query": urlencode(
-            {name: request.GET[name] for name in request.GET if name in _ASKED and request.GET[name]}
-        ),
+        "reset_query": urlencode({name: value for name, value in request.GET.items() if name in _KEPT and value}),
         "golden": _golden(request, form, own),
         "is_draft": VERSION_MARK in fields["profile"],
         "curl": curl_command(request_body(preview.context.request), request.build_absolute_uri(reverse("api-context"))),
@@ -131,10 +118,8 @@ def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: 
             return {}
         case "receipt":
             earlier: Preview | None = _receipt_preview(tenant_id, fields["receipt"])
-            named = {
-                "title": "Compared with receipt",
-                "address": reverse("receipt", args=[tenant_id, fields["receipt"]]),
-            }
+            address = reverse("receipt", args=[tenant_id, fields["receipt"]])
+            named = {"title": "Compared with receipt", "address": address}
         case "snapshot":
             moment = snapshot_recorded_at(fields["snapshot"], tenant_id)
             earlier = operator_preview_request(request, replace(form.to_request(), moment=moment))
@@ -205,10 +190,8 @@ def preview_query_string(query: QueryDict) -> str:
 
 def operator_preview_request(request: HtmxRequest, context_request: ContextRequest) -> Preview:
     """Return the preview for an operator: of the whole tenant, now, also with a draft of a scoring profile."""
-    context_request = allow_draft_profile(request, context_request)
-    return preview_context(
-        context_request, tenant_id=request.tenant.id, actor=operator_actor(request.operator), now=timezone.now()
-    )
+    context_request, actor = allow_draft_profile(request, context_request), operator_actor(request.operator)
+    return preview_context(context_request, tenant_id=request.tenant.id, actor=actor, now=timezone.now())
 
 
 def allow_draft_profile(request: HtmxRequest, context_request: ContextRequest) -> ContextRequest:
@@ -216,13 +199,8 @@ def allow_draft_profile(request: HtmxRequest, context_request: ContextRequest) -
     if not context_request.profile:
         return context_request
     with tenant_scope(request.tenant.id):
-        scoring = resolve_scoring_profile(
-            request.tenant.id,
-            name=context_request.profile,
-            partition_path=context_request.partition,
-            api_key_id=None,
-            allow_drafts=True,
-        )
+        name, path = context_request.profile, context_request.partition
+        scoring = resolve_scoring_profile(request.tenant.id, name, path, None, allow_drafts=True)
     return replace(context_request, profile="", scoring=scoring)
 
 
@@ -244,11 +222,10 @@ def _without_budget(address: str) -> dict[str, list[str]]:
 
 def scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
     """Return the scoring profiles of the form: active ones by name, others by name and newest version."""
+    rows = [(row.name, row.version, row.is_active) for row in listed_scoring_profiles(tenant_id)]
     return [
-        (row.name, row.name)
-        if row.is_active
-        else (f"{row.name}{VERSION_MARK}{row.version}", f"{row.name} {row.version}")
-        for row in listed_scoring_profiles(tenant_id)
+        (name, name) if is_active else (f"{name}{VERSION_MARK}{version}", f"{name} {version}")
+        for name, version, is_active in rows
     ]
 
 

@@ -28,11 +28,11 @@ def read_conversations(name: str, paths: Sequence[Path]) -> Corpus:
     conversations = [_read_file(path) for path in paths]
     questions = [question for conversation in conversations for question in conversation.questions]
     if not questions:
-        raise CorpusError([CorpusProblem("no_questions", "No conversation has a question that its turns answer.")])
+        raise CorpusError(CorpusProblem("no_questions", "No conversation has a question that its turns answer."))
     memories = [memory for conversation in conversations for memory in conversation.memories]
     lost = sum(conversation.without_evidence for conversation in conversations)
     what = "answerable question names" if lost == 1 else "answerable questions name"
-    notes = (f"{lost:,} {what} no turn that exists and {'is' if lost == 1 else 'are'} left out.",) if lost else ()
+    notes = (f"{lost:,} {what} no turn that exists and {'is' if lost == 1 else 'are'} omitted.",) if lost else ()
     return Corpus(name, tuple(memories), tuple(questions), notes)
 
 
@@ -50,7 +50,7 @@ def _read_file(path: Path) -> _Conversation:
         problem = CorpusProblem("malformed_json", f"The file is not JSON: {error.msg}.", path.name, error.lineno)
     except (ValueError, RecursionError):
         problem = CorpusProblem("malformed_json", "The file is not JSON.", path.name)
-    raise CorpusError([problem])
+    raise CorpusError(problem)
 
 
 def _conversation(stem: str, turns: Sequence[LocomoTurn], asked: Sequence[LocomoQuestion]) -> _Conversation:
@@ -75,19 +75,8 @@ def _conversation(stem: str, turns: Sequence[LocomoTurn], asked: Sequence[Locomo
                     answer=question.answer,
                 )
             )
-    memories = []
-    for turn in first_with_text.values():
-        draft = turn.as_memory(stem)
-        memories.append(
-            CorpusMemory(
-                id=f"{stem}/{turn.dia_id}",
-                content=draft.content,
-                created_at=turn.said_at,
-                partition=draft.partition.path,
-                kind=draft.kind,
-                session=draft.session,
-                position=draft.position,
-                metadata=draft.metadata,
-            )
-        )
+    drafts = {turn.dia_id: turn.as_memory(stem) for turn in first_with_text.values()}
+    memories = [
+        CorpusMemory.of(draft, id=f"{stem}/{name}", partition=draft.partition.path) for name, draft in drafts.items()
+    ]
     return _Conversation(memories, questions, len(asked) - len(questions))

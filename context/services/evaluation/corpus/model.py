@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -27,29 +29,25 @@ class CorpusMemory:
     expires_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, row: object, **own: str) -> CorpusMemory:
+        """Return a memory with the fields of `row`, except those of `own`."""
+        same: dict[str, Any] = {each.name: getattr(row, each.name) for each in fields(cls) if each.name not in own}
+        return cls(**same | own)
+
     def as_new_memory(self) -> NewMemory:
         """Return the row to store; its `source_id` is the id in the corpus."""
-        return NewMemory(
-            content=self.content,
-            partition=parse_partition(self.partition),
-            kind=self.kind,
-            confidence=self.confidence,
-            pinned=self.pinned,
-            metadata=self.metadata,
-            created_at=self.created_at,
-            expires_at=self.expires_at,
-            source_id=self.id,
-            session=self.session,
-            position=self.position,
-        )
+        values = vars(self) | {"partition": parse_partition(self.partition), "source_id": self.id}
+        del values["id"]
+        return NewMemory(**values)
 
 
 @dataclass(frozen=True)
 class CorpusQuestion:
-    """A question asked in `partition` at `asked_at`.
+    """A question in `partition` at `asked_at`.
 
-    `evidence` are the ids of the memories that answer it (at least one); `stale` those that answered it at another time
-    and are wrong for it now. `category` groups results, `answer` is the answer in words; both may be empty.
+    `evidence` are the ids of the memories that answer it (at least one); `stale` those that answer it for another time.
+    `category` groups results, `answer` is the answer in words; both may be empty.
     """
 
     id: str
@@ -64,12 +62,17 @@ class CorpusQuestion:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Checked memories and questions. `notes` tell people what was not read."""
+    """Checked memories and questions. `notes` say what was not read."""
 
     name: str
     memories: Sequence[CorpusMemory]
     questions: Sequence[CorpusQuestion]
     notes: Sequence[str] = ()
+
+    @property
+    def sha256(self) -> str:
+        """The hash of memories and questions in their order, without the name: runs with the same can be compared."""
+        return rows_sha256([*map(asdict, self.memories), *map(asdict, self.questions)])
 
 
 @dataclass(frozen=True)
@@ -92,23 +95,21 @@ class CorpusProblem:
 
 
 class CorpusError(ValueError):
-    """A corpus that cannot be used. `problems` are all problems, at least one, in the order of the files.
+    """A corpus that cannot be used: all problems, at least one, in the order of the files; `code` is of the first."""
 
-    `code`, `detail`, `file`, `line` and `field` are those of the first.
-    """
-
-    def __init__(self, problems: Sequence[CorpusProblem]) -> None:
-        first = problems[0]
+    def __init__(self, *problems: CorpusProblem) -> None:
         more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
-        super().__init__(f"{first}{more}")
-        self.problems = tuple(problems)
-        self.code = first.code
-        self.detail = first.detail
-        self.file = first.file
-        self.line = first.line
-        self.field = first.field
+        super().__init__(f"{problems[0]}{more}")
+        self.problems = problems
+        self.code = problems[0].code
 
 
 def plain_value(value: Any) -> Any:
     """Return what JSON can contain: a time as ISO text, a set in sorted order."""
     return sorted(value) if isinstance(value, frozenset) else value.isoformat()
+
+
+def rows_sha256(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the hexadecimal SHA-256 of rows of plain values, times and sets."""
+    lines = (json.dumps(row, default=plain_value, sort_keys=True, ensure_ascii=False) for row in rows)
+    return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()

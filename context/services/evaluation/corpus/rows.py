@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,10 +12,6 @@ from memories.services.partitions.paths import PartitionError, PartitionPath, pa
 from memories.services.store.content import ContentError, check_content
 from memories.services.store.drafts import MAX_LABEL_CHARACTERS, FieldProblem, NewMemory, new_memory_problems
 
-MEMORY_REQUIRED = ("id", "content", "created_at")
-MEMORY_OPTIONAL = ("partition", "kind", "session", "position", "confidence", "pinned", "expires_at", "metadata")
-QUESTION_REQUIRED = ("id", "text", "evidence")
-QUESTION_OPTIONAL = ("asked_at", "partition", "category", "answer", "stale")
 #: A corpus has its own times, so none of them is in the future.
 _END_OF_TIME = datetime(9998, 12, 31, tzinfo=UTC)
 
@@ -29,7 +26,7 @@ class RowError(ValueError):
 
 def memory_from(row: Mapping[str, Any]) -> CorpusMemory:
     """Return the memory that an object of `memories.jsonl` describes; a null counts as missing. Raises `RowError`."""
-    values, problems = _fields_of(row, MEMORY_REQUIRED, MEMORY_OPTIONAL)
+    values, problems = _fields_of(row, CorpusMemory)
     _convert(values, problems, {"created_at": _time, "expires_at": _time, "partition": parse_partition, "id": _label})
     content = values.get("content")
     if isinstance(content, str):
@@ -38,9 +35,8 @@ def memory_from(row: Mapping[str, Any]) -> CorpusMemory:
     # A missing or bad text is a problem of its own, so the draft gets a placeholder.
     good = {name: value for name, value in values.items() if name != "id" and name not in bad}
     draft = NewMemory(**{"content": "-", **good})
-    problems += [
-        problem for problem in new_memory_problems(draft, now=_END_OF_TIME) if problem.field in values.keys() - bad
-    ]
+    found = new_memory_problems(draft, now=_END_OF_TIME)
+    problems += [problem for problem in found if problem.field in values.keys() - bad]
     if problems:
         raise RowError(problems)
     return CorpusMemory(**{**values, "partition": draft.partition.path})
@@ -51,7 +47,9 @@ def question_from(row: Mapping[str, Any], *, asked_at: datetime) -> CorpusQuesti
 
     Raises `RowError`.
     """
-    values, problems = _fields_of(row, QUESTION_REQUIRED, QUESTION_OPTIONAL)
+    if row.get("asked_at") is None:
+        row = {**row, "asked_at": asked_at.isoformat()}
+    values, problems = _fields_of(row, CorpusQuestion)
     conversions = {"id": _label, "text": _text, "evidence": _ids, "stale": _ids, "asked_at": _time}
     _convert(values, problems, {**conversions, "partition": parse_partition, "category": _group, "answer": _answer})
     if not problems and not values["evidence"]:
@@ -61,23 +59,17 @@ def question_from(row: Mapping[str, Any], *, asked_at: datetime) -> CorpusQuesti
     if problems:
         raise RowError(problems)
     partition = values.get("partition", PartitionPath()).path
-    return CorpusQuestion(**{"asked_at": asked_at, **values, "partition": partition})
+    return CorpusQuestion(**{**values, "partition": partition})
 
 
-def _fields_of(
-    row: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...]
-) -> tuple[dict[str, Any], list[FieldProblem]]:
-    known = {*required, *optional}
-    problems = [
-        FieldProblem(
-            _name(name), "unknown_field", f"There is no such field; known: {', '.join((*required, *optional))}."
-        )
-        for name in row
-        if name not in known
-    ]
+def _fields_of(row: Mapping[str, Any], kind: type) -> tuple[dict[str, Any], list[FieldProblem]]:
+    """Return the known values of a row that are not null, and problems of unknown and missing fields."""
+    known = {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(kind)}
+    detail = f"There is no such field; known: {', '.join(known)}."
+    problems = [FieldProblem(_name(name), "unknown_field", detail) for name in row if name not in known]
     values = {name: value for name, value in row.items() if name in known and value is not None}
-    problems += [FieldProblem(name, "required", "This field is required.") for name in required if name not in values]
-    return values, problems
+    missing = [name for name, is_required in known.items() if is_required and name not in values]
+    return values, problems + [FieldProblem(name, "required", "This field is required.") for name in missing]
 
 
 def _convert(
@@ -114,9 +106,7 @@ def _text(value: Any) -> str:
 def _answer(value: Any) -> str:
     """Numbers are answers too: {"answer": 12}."""
     text = str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-    if text == "":
-        return ""
-    return _text(text)
+    return "" if text == "" else _text(text)
 
 
 def _label(value: Any) -> str:

@@ -63,7 +63,7 @@ def test_table_and_paired_difference_are_printed(corpus: Path) -> None:
     printed = evaluate(corpus, "--budgets", "1000", "--packer", "elastic", "--compare", first)
     assert "bakery, scored by adr-0040 1, packer elastic" in printed
     assert "All questions (4)" in printed
-    assert "Evidence held" in printed
+    assert "Evidence included" in printed
     assert "100.0 to 100.0" in printed
     assert "Less the other run (4 questions of both)" in printed
     assert "0.0 to 0.0 pp" in printed.split("Less the other run")[1]
@@ -116,7 +116,7 @@ def test_unknown_run_to_compare_with_is_refused_before_anything_is_asked_for(cor
     [
         ({"questions.jsonl": ""}, "no questions"),
         ({"memories.jsonl": ""}, "no memories"),
-        ({"questions.jsonl": lines([{"id": "q", "text": "Who?", "evidence": ["m9"]}])}, "no memory 'm9'"),
+        ({"questions.jsonl": lines([{"id": "q", "text": "Who?", "evidence": ["m9"]}])}, "memory 'm9' does not exist"),
         ({"memories.jsonl": "{"}, "not JSON"),
     ],
 )
@@ -132,9 +132,9 @@ def test_bad_corpus_is_refused_with_exit_code_2(corpus: Path, change: dict[str, 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--profile", "nonsense"], "no published scoring profile|Known are"),
-        (["--packer", "nonsense"], "Known are"),
-        (["--ordering", "stable"], "Known are"),
+        (["--profile", "nonsense"], "no published scoring profile|Choose one of"),
+        (["--packer", "nonsense"], "Choose one of"),
+        (["--ordering", "stable"], "Choose one of"),
         (["--budgets", "0"], "budgets"),
         (["--budgets", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25"], "budgets"),
         (["--budgets", "x"], "whole numbers"),

@@ -122,7 +122,7 @@ def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, t
                 "corpus_name": "x",
                 **files(lines(memory_rows()), lines([{"id": "q", "text": "Who?", "evidence": ["m9"]}])),
             },
-            "no memory &#x27;m9&#x27;",
+            "memory &#x27;m9&#x27; does not exist",
         ),
         ({"corpus": "upload", "corpus_name": "x", **files("\xff", "{}")}, "not JSON"),
     ],
@@ -161,12 +161,12 @@ def test_two_runs_of_one_corpus_are_compared_question_by_question(client: Client
 def test_run_is_cancelled_and_gone_on_with(client: Client, asked: Tenant) -> None:
     run = requested(asked)
     assert "Evaluation cancelled" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
-    assert "is over already" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
+    assert "has already ended" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
     assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == ""
     assert "Job resumed" in text_of(client.post(page("evaluation-retry", asked, run.pk), follow=True))
     assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == "done"
     again = client.post(page("evaluation-retry", asked, run.pk), follow=True)
-    assert "Only an evaluation that failed" in text_of(again)
+    assert "Only a failed or cancelled evaluation" in text_of(again)
 
 
 def test_failed_run_says_why(client: Client, asked: Tenant) -> None:

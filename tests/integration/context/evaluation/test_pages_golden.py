@@ -113,7 +113,7 @@ def test_empty_and_doubled_words_are_refused(client: Client, tenant: Tenant, mem
     assert client.post(address, {"text": " "}).status_code == 422
     doubled = client.post(address, {"text": "Another one?"})
     assert doubled.status_code == 422
-    assert "There is a golden question of these words" in text_of(doubled)
+    assert "A golden question with this text" in text_of(doubled)
 
 
 def test_question_is_removed_and_put_back(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
@@ -122,7 +122,7 @@ def test_question_is_removed_and_put_back(client: Client, tenant: Tenant, memori
     assert wanted(tenant) == {}
     undo = undo_of(removed)
     golden(tenant, QUESTION, memories[2])
-    assert "There is a golden question" in text_of(client.post(undo, follow=True))
+    assert "A golden question with this text" in text_of(client.post(undo, follow=True))
     with tenant_scope(tenant.pk):
         GoldenQuestion.objects.for_tenant(tenant.pk).not_removed().delete()
     client.post(undo)
@@ -216,7 +216,7 @@ def test_question_of_the_future_is_refused(client: Client, tenant: Tenant, memor
     question = golden(tenant, QUESTION, memories[1])
     response = client.post(page("golden-question", tenant, question.pk), {"text": QUESTION, "asked_at": "2999-01-01"})
     assert response.status_code == 422
-    assert response.context["form"].errors["asked_at"] == ["A question is asked now or in the past."]
+    assert response.context["form"].errors["asked_at"] == ["The time of a question is not in the future."]
     with tenant_scope(tenant.pk):
         question.refresh_from_db()
     assert question.asked_at is None
@@ -278,9 +278,9 @@ def test_question_is_added_by_hand_from_what_was_found(client: Client, tenant: T
         ({"text": ""}, "This field is required"),
         ({"ids": "nonsense"}, "Enter memory IDs, separated by spaces."),
         ({"ids": str(uuid4())}, "does not exist"),
-        ({"ids": ""}, "wants at least one memory"),
+        ({"ids": ""}, "needs at least one memory"),
         ({"partition": "nonsense"}, "nonsense"),
-        ({"asked_at": "2999-01-01T00:00"}, "in the past"),
+        ({"asked_at": "2999-01-01T00:00"}, "in the future"),
     ],
 )
 def test_refused_question_by_hand_is_told_at_its_field(

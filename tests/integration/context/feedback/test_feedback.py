@@ -20,7 +20,7 @@ from memories.models import AuditEntry, Memory, Tenant
 from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import InvalidInput, NotFound
+from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
 from tests.concurrency import concurrent_refusal_codes
 from tests.factories import make_memory, reread_memory
@@ -215,20 +215,14 @@ def test_vote_survives_an_edit_and_opens_no_version() -> None:
 @pytest.mark.parametrize(
     ("wishes", "field", "code"),
     [
-        ({}, "memory_id", "one_target"),
-        ({"memory_id": uuid4(), "receipt_id": uuid4()}, "memory_id", "one_target"),
-        ({"memory_id": uuid4(), "feedback": "positive"}, "feedback", "unknown_choice"),
-        ({"memory_id": uuid4(), "feedback": ""}, "feedback", "unknown_choice"),
-        ({"memory_id": uuid4(), "reason": "x" * 501}, "reason", "too_long"),
-        ({"memory_id": uuid4(), "reason": "a\x00b"}, "reason", "bad_characters"),
-        ({"memory_id": uuid4(), "reason": "\ud800"}, "reason", "bad_characters"),
+        ({}, "memory_id", "not_found"),
         ({"memory_id": uuid4()}, "memory_id", "not_found"),
         ({"receipt_id": uuid4()}, "", "not_found"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(wishes: dict[str, Any], field: str, code: str) -> None:
     tenant = make_empty_tenant()
-    with pytest.raises((InvalidInput, NotFound)) as refused:
+    with pytest.raises(NotFound) as refused:
         vote(tenant, **{"feedback": "POSITIVE", **wishes})
     assert (refused.value.field, refused.value.code) == (field, code)
     assert votes(tenant) == []
@@ -245,7 +239,7 @@ def test_archived_memory_is_not_judged_and_skipped_in_a_context() -> None:
     assert refused.value.code == "archived"
     assert vote(tenant, receipt_id=context.id).skipped == [bread.pk]
     outcome = answered(tenant, context.id, SOURDOUGH)
-    assert outcome.used == outcome.given.skipped == [bread.pk]
+    assert outcome.used == outcome.skipped == [bread.pk]
     assert score(bread) == 0.5
 
 
@@ -347,11 +341,11 @@ def test_answer_does_not_speak_for_a_memory_that_was_judged_in_the_same_context(
     context = assemble_test_context(tenant, "What does Alex do?")
     given = vote(tenant, "NEGATIVE", receipt_id=context.id)
     outcome = answered(tenant, context.id, SOURDOUGH)
-    assert not outcome.given.votes
+    assert not outcome.votes
     assert score(bread_of(tenant)) == pytest.approx(1 / 3)
     for row in given.votes:
         take_back(tenant, row.pk)
-    assert answered(tenant, context.id, SOURDOUGH).given.votes
+    assert answered(tenant, context.id, SOURDOUGH).votes
 
 
 def test_memory_edited_since_is_compared_as_it_was_shown() -> None:
@@ -361,23 +355,6 @@ def test_memory_edited_since_is_compared_as_it_was_shown() -> None:
     with tenant_scope(tenant.pk):
         update_memory(memory=bread, changes={"content": "Nothing of the kind."}, by=KIM, now=CONTEXT_NOW)
     assert answered(tenant, context.id, SOURDOUGH).used == [bread.pk]
-
-
-@pytest.mark.parametrize(
-    ("answer", "code"),
-    [
-        ("", "blank"),
-        (" \n", "blank"),
-        ("a\x00", "bad_characters"),
-        ("\udfff", "bad_characters"),
-        ("x" * 200_001, "too_long"),
-    ],
-)
-def test_answer_that_is_no_text_is_refused(answer: str, code: str) -> None:
-    tenant = make_empty_tenant()
-    with pytest.raises(InvalidInput) as refused:
-        answered(tenant, uuid4(), answer)
-    assert (refused.value.field, refused.value.code) == ("answer", code)
 
 
 def test_outcome_of_an_absent_context_is_refused() -> None:

@@ -1,7 +1,6 @@
 """At which budget something enters: what real contexts at each budget say, never one that does not hold it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -101,9 +100,3 @@ def test_search_is_cut_when_its_time_is_over_and_says_how_far_it_looked(kitchen:
     found = admission(kitchen, left_out[0].anchor.id, lambda: float(next(ticks)), max_tokens=90, partition="user=alex")
     assert (found.inclusion, found.is_search_limited) == (None, True)
     assert found.highest_budget_tried < 32_000
-
-
-def test_only_a_preview_is_asked(kitchen: Tenant) -> None:
-    request = replace(ContextRequest(query=QUERY), preview=False)
-    with pytest.raises(ValueError, match="previews"):
-        find_inclusion_budget(request, "x", tenant_id=kitchen.pk, actor=SYSTEM, now=CONTEXT_NOW, clock=lambda: 0.0)

@@ -49,8 +49,8 @@ def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client,
     pair = response.context["pair"]
     assert pair.before.context.profile["name"] == "adr-0040"
     assert pair.after.context.profile == {"name": "sure", "version": 1}
-    assert pair.counts["in"]
-    assert pair.counts["out"]
+    assert response.context["counts"]["in"]
+    assert response.context["counts"]["out"]
     assert shown.count('<g class="slope-') == len(pair.rows)
     assert shown.count('<td class="memory-cell">') == len(pair.rows)
     for words in ("adr-0040 1", "sure 1", "Sum of scores", "As a table", "overlap", "slope-in", "slope-out", "new"):
@@ -88,12 +88,10 @@ def test_budget_profiles_are_compared_as_well(client: Client, tenant: Tenant) ->
     client.post(page("budget", tenant, "short"), {"default_tokens": 60, "edited_from": 1})
     with tenant_scope(tenant.pk):
         assert current_budget_profile(tenant.pk, "short").default_tokens == 60
-    pair = compare(client, tenant, query=QUESTION, left="adr-0040", right="adr-0040", right_budget="short").context[
-        "pair"
-    ]
-    assert pair.tokens < 0
-    assert pair.counts["out"]
-    assert not pair.counts["in"]
+    response = compare(client, tenant, query=QUESTION, left="adr-0040", right="adr-0040", right_budget="short")
+    assert response.context["pair"].tokens < 0
+    assert response.context["counts"]["out"]
+    assert not response.context["counts"]["in"]
 
 
 def test_fragment_is_the_result_alone_and_speaks_to_a_screen_reader(client: Client, tenant: Tenant) -> None:

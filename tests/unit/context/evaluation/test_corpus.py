@@ -131,7 +131,12 @@ def test_defaults_are_those_of_a_memory(tmp_path: Path) -> None:
 )
 def test_a_bad_memory_is_told_with_line_and_field(tmp_path: Path, field: str, value: Any, code: str) -> None:
     error = refusal(tmp_path, memories=[MEMORY, changed(LATER, field, value)])
-    assert (error.code, error.file, error.line, error.field) == (code, "memories.jsonl", 2, field)
+    assert (error.code, error.problems[0].file, error.problems[0].line, error.problems[0].field) == (
+        code,
+        "memories.jsonl",
+        2,
+        field,
+    )
     assert len(error.problems) == 1
 
 
@@ -166,7 +171,7 @@ def test_a_bad_memory_is_told_with_line_and_field(tmp_path: Path, field: str, va
 def test_a_bad_question_is_told_with_line_and_field(tmp_path: Path, field: str, value: Any, code: str) -> None:
     second = {"id": "q2", "text": "Where is Priya's home?", "evidence": ["m2"]}
     error = refusal(tmp_path, questions=[QUESTION, changed(second, field, value)])
-    assert (error.code, error.file, error.line) == (code, "questions.jsonl", 2)
+    assert (error.code, error.problems[0].file, error.problems[0].line) == (code, "questions.jsonl", 2)
     # What is wrong between two fields is told of the one that names the memory.
     named = "evidence" if code in {"not_yet_known", "out_of_reach"} else field
     assert {problem.field for problem in error.problems} == {named}
@@ -194,7 +199,7 @@ def test_evidence_that_has_expired_is_told(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_no_object_is_told(tmp_path: Path, line: str) -> None:
     error = refusal(tmp_path, memories=f"{json.dumps(MEMORY)}\n\n{line}\n{json.dumps(LATER)}\n")
-    assert (error.code, error.line, error.field) == ("malformed_json", 3, "")
+    assert (error.code, error.problems[0].line, error.problems[0].field) == ("malformed_json", 3, "")
 
 
 def test_all_problems_are_told_at_once_and_in_order(tmp_path: Path) -> None:
@@ -219,7 +224,7 @@ def test_all_problems_are_told_at_once_and_in_order(tmp_path: Path) -> None:
 )
 def test_an_empty_corpus_is_refused(tmp_path: Path, memories: Any, questions: Any, code: str, file: str) -> None:
     error = refusal(tmp_path, memories, questions)
-    assert (error.code, error.file, error.line) == (code, file, None)
+    assert (error.code, error.problems[0].file, error.problems[0].line) == (code, file, None)
 
 
 def test_problems_never_quote_what_was_written(tmp_path: Path) -> None:
@@ -238,11 +243,11 @@ def test_paths_that_hold_no_corpus_are_told(tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").unlink()
     with pytest.raises(CorpusError) as caught:
         read_corpus(tmp_path)
-    assert (caught.value.code, caught.value.file) == ("unreadable", "questions.jsonl")
+    assert (caught.value.code, caught.value.problems[0].file) == ("unreadable", "questions.jsonl")
     (tmp_path / "questions.jsonl").write_bytes(b"\xff\xfe")
     with pytest.raises(CorpusError) as caught:
         read_corpus(tmp_path)
-    assert (caught.value.code, caught.value.file) == ("not_utf8", "questions.jsonl")
+    assert (caught.value.code, caught.value.problems[0].file) == ("not_utf8", "questions.jsonl")
 
 
 TIMES = st.integers(0, 1_900_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
@@ -339,7 +344,7 @@ def test_a_conversation_is_a_corpus(tmp_path: Path) -> None:
             answer="33",
         ),
     )
-    assert corpus.notes == ("2 answerable questions name no turn that exists and are left out.",)
+    assert corpus.notes == ("2 answerable questions name no turn that exists and are omitted.",)
 
 
 def test_conversations_of_a_folder_keep_their_ids_apart(tmp_path: Path) -> None:
@@ -373,4 +378,4 @@ def test_what_is_no_conversation_is_told(tmp_path: Path, text: str, code: str) -
     with pytest.raises(CorpusError) as caught:
         read_corpus(path)
     assert caught.value.code == code
-    assert caught.value.file == ("" if code == "no_questions" else "talk.json")
+    assert caught.value.problems[0].file == ("" if code == "no_questions" else "talk.json")

@@ -47,16 +47,18 @@ def answers(*measured: QuestionMeasures, category: str = "now") -> list[Measured
 
 
 def test_one_context_worked_by_hand() -> None:
-    assert (HALF.evidence, HALF.held, HALF.recall, HALF.is_full) == (2, 1, 0.5, False)
-    assert (HALF.evidence_rank, HALF.reciprocal_rank) == (3, pytest.approx(1 / 3))
-    assert (HALF.stale, HALF.stale_rank, HALF.is_current_first) == (2, 2, False)
-    assert HALF.containment == pytest.approx(2 / 3), "harbour and kiel of harbour, kiel, 1998"
+    assert (HALF.evidence, HALF.held, HALF.evidence_rank) == (2, 1, 3)
+    assert (HALF.stale, HALF.stale_rank) == (2, 2)
+    measured = {name: read(HALF) for name, read in MEASURES.items()}
+    assert (measured["recall"], measured["full"], measured["current_first"]) == (0.5, False, False)
+    assert measured["mrr"] == pytest.approx(1 / 3)
+    assert measured["containment"] == pytest.approx(2 / 3), "harbour and kiel of harbour, kiel, 1998"
     assert (HALF.tokens, HALF.milliseconds) == (14, 3.0)
 
 
 def test_an_empty_context_holds_nothing() -> None:
     empty = measure_retrieved_evidence([], evidence={"a"}, stale={"old"}, answer="Kiel")
-    assert (empty.recall, empty.reciprocal_rank, empty.containment, empty.is_current_first) == (0, 0, 0, False)
+    assert not any(read(empty) for read in MEASURES.values())
 
 
 @pytest.mark.parametrize(
@@ -80,11 +82,6 @@ def test_without_a_stale_version_none_can_be_before() -> None:
 @pytest.mark.parametrize("answer", ["", "yes, she is", "东京"])
 def test_an_answer_without_words_is_not_looked_for(answer: str) -> None:
     assert measure_retrieved_evidence(["a"], evidence={"a"}, answer=answer, text="anything").containment is None
-
-
-def test_a_question_without_evidence_is_nonsense() -> None:
-    with pytest.raises(ValueError, match="at least one memory"):
-        measure_retrieved_evidence(["a"], evidence=())
 
 
 def test_four_questions_summed_up_by_hand() -> None:
@@ -137,11 +134,6 @@ def test_categories_are_summed_up_alone_and_no_category_in_the_total_only() -> N
     assert list(report.categories) == ["now", "then"]
 
 
-def test_no_answers_cannot_be_summed_up() -> None:
-    with pytest.raises(ValueError, match="no answer"):
-        build_evaluation_report([])
-
-
 def test_the_interval_is_that_of_a_share_of_coin_tosses() -> None:
     """100 questions, half of them found: the normal approximation says 0.5 ± 1.96 x 0.05."""
     found, lost = measure_retrieved_evidence(["a"], evidence={"a"}), measure_retrieved_evidence([], evidence={"a"})
@@ -181,11 +173,6 @@ def test_questions_of_one_run_alone_are_left_out() -> None:
     assert loss.measures["recall"].value == -0.5
     assert not loss.measures["recall"].is_beyond_chance
     assert run_difference(first, second[::-1]) == loss
-
-
-def test_runs_without_a_shared_question_cannot_be_compared() -> None:
-    with pytest.raises(ValueError, match="share no question"):
-        run_difference(answers(HALF), [MeasuredAnswer("other", "", HALF)])
 
 
 @given(st.lists(MEASURED, min_size=1, max_size=8))

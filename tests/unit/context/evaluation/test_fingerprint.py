@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from context.services.evaluation.corpus import Corpus, CorpusMemory, CorpusQuestion
-from context.services.evaluation.fingerprint import corpus_sha256
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 CORPUS = Corpus(
@@ -15,8 +14,8 @@ CORPUS = Corpus(
 
 
 def test_name_of_a_corpus_does_not_count() -> None:
-    assert corpus_sha256(replace(CORPUS, name="two", notes=("a note",))) == corpus_sha256(CORPUS)
-    assert len(corpus_sha256(CORPUS)) == 64
+    assert replace(CORPUS, name="two", notes=("a note",)).sha256 == CORPUS.sha256
+    assert len(CORPUS.sha256) == 64
 
 
 def test_every_field_and_the_order_count() -> None:
@@ -28,11 +27,11 @@ def test_every_field_and_the_order_count() -> None:
         replace(CORPUS, questions=[replace(question, evidence=frozenset({"m1"}))]),
         replace(CORPUS, questions=[replace(question, asked_at=datetime(2026, 1, 2, tzinfo=UTC))]),
     ]
-    assert len({corpus_sha256(other) for other in [CORPUS, *others]}) == len(others) + 1
+    assert len({other.sha256 for other in [CORPUS, *others]}) == len(others) + 1
 
 
 def test_order_within_a_set_does_not_count() -> None:
     names = [f"m{number}" for number in range(50)]
     turned = [replace(CORPUS.questions[0], evidence=frozenset(each)) for each in (names, names[::-1])]
-    hashes = {corpus_sha256(replace(CORPUS, questions=[each])) for each in turned}
+    hashes = {replace(CORPUS, questions=[each]).sha256 for each in turned}
     assert len(hashes) == 1

@@ -53,7 +53,7 @@ def test_usefulness_by_the_sums_of_votes(positive: float, negative: float, score
 
 @pytest.mark.parametrize(("positive", "negative"), [(-1, 0), (0, -0.25)])
 def test_negative_sums_are_nonsense(positive: float, negative: float) -> None:
-    with pytest.raises(ValueError, match="amounts"):
+    with pytest.raises(ValueError, match="not below 0"):
         usefulness_from_votes(positive, negative)
 
 

@@ -9,7 +9,7 @@ from datetime import date
 
 from compaction.services.pipeline.citation_support import shared_word_share
 from compaction.services.pipeline.statements.dates import date_text
-from compaction.services.pipeline.statements.rendering import drop_repeated_day
+from compaction.services.pipeline.statements.model import drop_repeated_day
 from compaction.services.pipeline.stored_statements import CitedStatement
 
 REVIEW_REASON_CHARACTERS_MAX = 500

@@ -1,6 +1,6 @@
 """The partition tree with the contents of each node, sessions included. Called inside a scope."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -24,9 +24,8 @@ from memories.services.partitions.tree import (
     truncated_siblings,
 )
 
-#: A tree of so many partitions is shown with every node open.
+#: Up to so many partitions, every node of the tree is open.
 OPEN_MAX = 40
-_FIGURES = {"sessions": "sum", "open_sessions": "sum"}
 
 
 @dataclass(frozen=True)
@@ -54,47 +53,42 @@ class PartitionTree:
 def read_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> PartitionTree:
     """Return the tenant's tree with `place` opened. Six queries for any number of partitions."""
     listing = list_partition_tree(tenant_id, place, after=after)
-    open_paths = {step.path for step in (*place.ancestors(), place)}
-    facts = _facts(tenant_id, {"", place.path, *_paths(listing.branches)}, within="", now=now)
+    facts = _facts(tenant_id, listing.branches, "", place.path, within="", now=now)
     is_small = listing.is_whole and listing.total <= OPEN_MAX
+    open_paths = None if is_small else {step.path for step in (*place.ancestors(), place)}
     below = count_descendants(tenant_id, facts, within="")
-    nodes = build_partition_nodes(listing.branches, facts, below, top="", open_paths=None if is_small else open_paths)
-    first_level = [branch for branch in listing.branches if path_depth(branch.path) == 1]
-    return PartitionTree(
-        facts[""], nodes, listing.total, rest_after=truncated_siblings(first_level), opened=facts[place.path]
-    )
+    nodes = build_partition_nodes(listing.branches, facts, below, top="", open_paths=open_paths)
+    rest_after = truncated_siblings(branch for branch in listing.branches if path_depth(branch.path) == 1)
+    return PartitionTree(facts[""], nodes, listing.total, rest_after, opened=facts[place.path])
 
 
 def read_partition_branch(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> PartitionTree:
     """Return one page of the children of `place`. Five queries."""
     branches = list_child_partitions(tenant_id, place, after=after)
-    facts = _facts(tenant_id, {place.path, *_paths(branches)}, within=place.path, now=now)
+    facts = _facts(tenant_id, branches, place.path, within=place.path, now=now)
     below = count_descendants(tenant_id, facts, within=place.path)
     nodes = build_partition_nodes(branches, facts, below, top=place.path, open_paths=())
-    return PartitionTree(facts[place.path], nodes, len(branches), rest_after=truncated_siblings(branches))
+    return PartitionTree(facts[place.path], nodes, len(branches), truncated_siblings(branches))
 
 
 def find_partitions(tenant_id: UUID, text: str, *, after: str, now: datetime) -> PartitionTree:
     """Return one page of the partitions whose path contains `text`, as a flat list. Four queries."""
     branches = search_partition_list(tenant_id, text, after=after)
-    facts = _facts(tenant_id, {"", *_paths(branches)}, within="", now=now)
-    nodes = [
-        PartitionNode(branch.path, branch.path, 1, 0, facts[branch.path], (), is_open=False) for branch in branches
-    ]
-    return PartitionTree(facts[""], nodes, len(branches), rest_after=truncated_siblings(branches))
+    facts = _facts(tenant_id, branches, "", within="", now=now)
+    nodes = [PartitionNode(one.path, one.path, 1, 0, facts[one.path], (), is_open=False) for one in branches]
+    return PartitionTree(facts[""], nodes, len(branches), truncated_siblings(branches))
 
 
 def read_partition_facts(tenant_id: UUID, path: str, *, now: datetime) -> PartitionFacts:
     """Return the contents of one partition. Three queries."""
-    return _facts(tenant_id, {path}, within=path, now=now)[path]
+    return _facts(tenant_id, (), path, within=path, now=now)[path]
 
 
-def _facts(tenant_id: UUID, paths: Collection[str], *, within: str, now: datetime) -> dict[str, PartitionFacts]:
+def _facts(
+    tenant_id: UUID, branches: Sequence[PartitionBranch], *others: str, within: str, now: datetime
+) -> dict[str, PartitionFacts]:
+    paths = {*others, *(branch.path for branch in branches)}
     known = partition_contents(tenant_id, paths, within=within, now=now)
     rows = Session.objects.for_tenant(tenant_id).within(within).counted_by_partition()
-    sessions = subtree_sums(rows, paths, _FIGURES)
+    sessions = subtree_sums(rows, paths, {"sessions": "sum", "open_sessions": "sum"})
     return {path: PartitionFacts(known[path], sessions[path]) for path in paths}
-
-
-def _paths(branches: Sequence[PartitionBranch]) -> list[str]:
-    return [branch.path for branch in branches]

@@ -23,7 +23,7 @@ class SummaryStyleView:
 
 
 def read_summaries(tenant_id: UUID, path: str, form_values: SummaryForm | None) -> list[SummaryStyleView]:
-    """Both styles; `form_values` is the form that was refused, where one was. Two queries."""
+    """Return both styles; `form_values` is a refused form of one of them. Two queries."""
     rows = list(PartitionSummary.objects.for_tenant(tenant_id).of_partition(path).newest_first())
     entries = AuditEntry.objects.for_tenant(tenant_id).about_any("partition_summary", {row.summary_id for row in rows})
     saved = entries.of_verbs(["save_summary"]).at_any(row.recorded_from for row in rows)
@@ -34,17 +34,13 @@ def read_summaries(tenant_id: UUID, path: str, form_values: SummaryForm | None) 
         versions = [row for row in rows if row.style == style][:_VERSIONS_MAX]
         latest = versions[0] if versions else None
         current = latest if latest is not None and latest.recorded_to is None else None
-        form = (
-            form_values if form_values is not None and form_values["style"].value() == style else _form(style, current)
-        )
+        is_refused = form_values is not None and form_values["style"].value() == style
+        form = form_values if form_values is not None and is_refused else _form(style, current)
         styles.append(SummaryStyleView(style, current, latest, form, build_text_versions(versions, saved_by)))
     return styles
 
 
 def _form(style: str, current: PartitionSummary | None) -> SummaryForm:
-    initial = {
-        "style": style,
-        "seen_version": current.version if current else 0,
-        "content": current.content if current else "",
-    }
+    seen_version, content = (current.version, current.content) if current else (0, "")
+    initial = {"style": style, "seen_version": seen_version, "content": content}
     return SummaryForm(initial=initial, label_suffix="", auto_id=f"id_{style}_%s")

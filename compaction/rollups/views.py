@@ -35,7 +35,7 @@ _ROOT = PartitionPath()
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def partitions(request: HtmxRequest) -> HttpResponseBase:
-    """The tree, found partitions, or one partition beside the tree; a POST saves a summary of that one."""
+    """Show the tree, search results, or one partition beside the tree; a POST saves a summary of that one."""
     form = PartitionsForm(request.GET, label_suffix="")
     is_chosen = "partition" in request.GET and form.is_valid()
     if request.method != "POST":
@@ -48,8 +48,7 @@ def partitions(request: HtmxRequest) -> HttpResponseBase:
         return _page(request, form, form_values)
     is_new = saved.version != form_values.cleaned_data["seen_version"]
     add_flash(request, f"Version {saved.version} is active." if is_new else "No changes made.")
-    query = urlencode({"partition": form.place().path})
-    return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}")
+    return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{urlencode({'partition': form.place().path})}")
 
 
 def _saved(request: HtmxRequest, place: PartitionPath, form_values: SummaryForm) -> PartitionSummary | None:
@@ -86,12 +85,8 @@ def _page(request: HtmxRequest, form: PartitionsForm, form_values: SummaryForm |
             page |= _chosen(request, place, facts, form_values)
     is_refused = not is_valid or (form_values is not None and bool(form_values.errors))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
-    template = (
-        "compaction/rollups/partitions.html#fragment"
-        if wants_fragment(request)
-        else "compaction/rollups/partitions.html"
-    )
-    return render_page(request, template, page, status=status)
+    fragment = "#fragment" if wants_fragment(request) else ""
+    return render_page(request, f"compaction/rollups/partitions.html{fragment}", page, status=status)
 
 
 def _chosen(
@@ -104,20 +99,17 @@ def _chosen(
         "facts": facts,
         "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
     }
-    if not place.depth:
-        return chosen
-    return (
-        chosen
-        | {"summaries": read_summaries(tenant_id, place.path, form_values)}
-        | roll_up_list_context(tenant_id, place.path)
-    )
+    if place.depth:
+        chosen["summaries"] = read_summaries(tenant_id, place.path, form_values)
+        chosen |= roll_up_list_context(tenant_id, place.path)
+    return chosen
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
 def partition_branch(request: HtmxRequest) -> HttpResponseBase:
-    """The children of a partition for an opened node; without htmx, the page with that node open."""
+    """Show the children of a partition for an opened node; without htmx, the page with that node open."""
     form = PartitionsForm(request.GET, label_suffix="")
     if not form.is_valid():
         raise Http404

@@ -1,15 +1,11 @@
 """The turns of a conversation, on which the rules of compaction work."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-LIVE = "live"
-MASKED = "masked"
-COMPACTED = "compacted"
+LIVE, MASKED, COMPACTED = "live", "masked", "compacted"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Sentences into clauses with one subject each, and clauses into parts, without what says nothing."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from compaction.services.pipeline.statements import lexicon
 from compaction.services.pipeline.statements.dates import GLUE
@@ -20,14 +19,6 @@ MIN_WORDS_BEFORE_CLAUSE = 2
 #: Adverbs that are dropped, unless one of these follows ("so that", "even if", "rather than").
 _ADVERBS_OF_LINKS = lexicon.word_set("so even such rather just")
 _LINKS_OF_ADVERBS = lexicon.word_set("that as many far if though much than like")
-
-
-@dataclass(frozen=True)
-class Clause:
-    """One clause of a sentence: the word that linked it to the one before, and its tokens."""
-
-    link: str
-    tokens: tuple[str, ...]
 
 
 def without_opener(tokens: Sequence[str], names: Collection[str]) -> list[str]:
@@ -83,16 +74,19 @@ def is_small_talk(tokens: Sequence[str]) -> bool:
     return lexicon.SMALL_TALK.size_at_start(said) > 0
 
 
-def split_clauses(tokens: Sequence[str]) -> list[Clause]:
-    """Return the clauses of a sentence; one begins where a link or a comma is followed by a subject and its verb."""
-    clauses: list[Clause] = []
+def split_clauses(tokens: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
+    """Return the clauses of a sentence, each with the word that links it to the one before.
+
+    A clause begins where a link or a comma is followed by a subject and its verb.
+    """
+    clauses: list[tuple[str, Sequence[str]]] = []
     start, link = 0, ""
     for index in range(1, len(tokens)):
         if index > start and (begin := _clause_start(tokens, index, start)) is not None:
-            clauses.append(Clause(link, tuple(tokens[start:index])))
+            clauses.append((link, tokens[start:index]))
             start, link = begin, bare_word(tokens[index]) if begin > index else ""
-    clauses.append(Clause(link, tuple(tokens[start:])))
-    return [clause for clause in clauses if any(map(bare_word, clause.tokens))]
+    clauses.append((link, tokens[start:]))
+    return [(link, clause) for link, clause in clauses if any(map(bare_word, clause))]
 
 
 def _clause_start(tokens: Sequence[str], index: int, start: int) -> int | None:

@@ -13,17 +13,8 @@ from compaction.services.pipeline.statements.reading import StatementDraft, Stat
 from compaction.services.pipeline.statements.weighting import is_name, word_weights
 from compaction.services.pipeline.statements.words import bare_word, content_words, is_past, join_tokens
 
-#: Weighs statements of a kind against others.
-KIND_FACTORS = {
-    StatementKind.FACT: 1.0,
-    StatementKind.EVENT: 1.1,
-    StatementKind.PREFERENCE: 1.1,
-    StatementKind.PLAN: 1.0,
-    StatementKind.DECISION: 1.2,
-    StatementKind.CONSTRAINT: 1.2,
-    StatementKind.OPINION: 0.8,
-    StatementKind.VERBATIM: 0.5,
-}
+#: Weighs statements of a kind against others, whose factor is 1.
+KIND_FACTORS = {"event": 1.1, "preference": 1.1, "decision": 1.2, "constraint": 1.2, "opinion": 0.8, "verbatim": 0.5}
 #: What people say of the one spoken to is mostly encouragement; not what is said of one named by a role alone.
 LISTENER_FACTOR = 0.7
 #: A clause told in the speaker's words ("Caroline: ...") says less of anybody than one with a subject of its own.
@@ -58,9 +49,11 @@ def extract_statements(messages: Sequence[StatementMessage]) -> list[Statement]:
     names = frozenset(word for message in ordered for word in message.speaker.lower().split())
     nicknames = {name[:size] for name in names for size in range(_MIN_NICKNAME_LETTERS, len(name))}
     reader = StatementReader(names, names | nicknames)
-    talkers = list(dict.fromkeys(message.speaker for message in ordered if _talks(message)))
+    # systems and texts without a role talk only by a name, and a tool's name is no one's
+    talkers = (one for one in ordered if one.role not in ("tool", "system", "") or (one.name and one.role != "tool"))
+    speakers = list(dict.fromkeys(one.speaker for one in talkers))
     for message in ordered:
-        reader.read(message, SpeakerTurn(message.speaker, _listener(message, talkers)))
+        reader.read(message, SpeakerTurn(message.speaker, _listener(message, speakers)))
     counts = Counter(word for message in ordered for word in content_words(message.content))
     statements = (_statement(draft, counts, names) for draft in reader.drafts)
     return [made for made in statements if made.parts and not unfit_opening(made.lead, made.body) and not _is_nod(made)]
@@ -95,11 +88,6 @@ def _with_speakers(messages: Sequence[StatementMessage]) -> list[StatementMessag
     ]
 
 
-def _talks(message: StatementMessage) -> bool:
-    """Whether others may speak to whoever said it; a tool's name is no one's."""
-    return message.role not in ("tool", "system", "") or (bool(message.name) and message.role != "tool")
-
-
 def _listener(message: StatementMessage, talkers: Sequence[str]) -> str:
     """Whom a message speaks to: the other one of two, for the system the assistant; "" for a group."""
     if message.role == "system":
@@ -117,7 +105,7 @@ def _statement(draft: StatementDraft, counts: Counter[str], names: Collection[st
     kind = StatementKind.VERBATIM
     if not draft.is_verbatim:
         kind = _kind(" ".join((opening.lead, *(part.text for part in parts))))
-    factor = KIND_FACTORS[kind]
+    factor = KIND_FACTORS.get(kind, 1.0)
     if listener not in _PARTIES and opening.subject == listener:
         factor *= LISTENER_FACTOR
     if opening.lead.endswith(":") and not opening.of_speaker:

@@ -3,18 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compaction.services.pipeline.statements import lexicon
+from compaction.services.pipeline.statements import lexicon, words
 from compaction.services.pipeline.statements.dates import GLUE
-from compaction.services.pipeline.statements.words import (
-    bare_word,
-    ends_clause,
-    is_past,
-    third_person_clause,
-    third_person_token,
-    trailing_punctuation,
-    verb_places,
-    word_at,
-)
 
 #: How "we" is told of, when only one of them is known.
 AND_OTHERS = "and others"
@@ -60,24 +50,24 @@ class ClauseOpening:
 def clause_opening(tokens: Sequence[str], talk: SpeakerTurn) -> ClauseOpening:
     """Return the opening of a clause."""
     rest = _without_adverbs(tokens)
-    word = word_at(rest, 0)
+    word = words.word_at(rest, 0)
     if talk.speaker and (own := _about_speaker(word, tokens, rest, talk.speaker)):
         return own
     if word in ("you", "your", "yours"):
         if not talk.listener:
             return _continuing(rest)
-        said = third_person_clause(rest[1:]) if word == "you" else rest[1:]
+        said = words.third_person_clause(rest[1:]) if word == "you" else rest[1:]
         return ClauseOpening(
             talk.listener, talk.lead, (talk.listener if word == "you" else f"{talk.listener}'s", *said)
         )
-    if rest and rest[0].startswith("(") and GLUE in rest[0] and word_at(rest, 1) in lexicon.AUXILIARIES:
+    if rest and rest[0].startswith("(") and GLUE in rest[0] and words.word_at(rest, 1) in lexicon.AUXILIARIES:
         return _continuing(rest[1:])
     if _points_back(word, rest):
         return _continuing(rest)
     size = _size_of_empty_start(word, rest)
     told = _without_adverbs(rest[size:])
     is_verb = not size and word in lexicon.COPULAS | lexicon.MODALS
-    if not told or is_verb or bare_word(told[0]) in lexicon.PRONOUNS:
+    if not told or is_verb or words.bare_word(told[0]) in lexicon.PRONOUNS:
         return _continuing(told)
     return ClauseOpening(talk.speaker, talk.lead, tuple(rest[size:]))
 
@@ -88,24 +78,28 @@ def _continuing(tokens: Sequence[str]) -> ClauseOpening:
 
 def _points_back(word: str, rest: Sequence[str]) -> bool:
     """Whether it opens with a pronoun that has no noun of its own: "above that Ida decides", not "in that case"."""
-    if len(rest) < 3 or word not in lexicon.PREPOSITIONS | _DEGREES or bare_word(rest[1]) not in lexicon.DEMONSTRATIVES:
+    if (
+        len(rest) < 3
+        or word not in lexicon.PREPOSITIONS | _DEGREES
+        or words.bare_word(rest[1]) not in lexicon.DEMONSTRATIVES
+    ):
         return False
-    return not ends_clause(rest[1]) and rest[2][:1].isupper()
+    return not words.ends_clause(rest[1]) and rest[2][:1].isupper()
 
 
 def _about_speaker(word: str, tokens: Sequence[str], rest: Sequence[str], name: str) -> ClauseOpening | None:
     lead, told = name, list(rest[1:])
     if word == "i":
-        told = third_person_clause(told)
+        told = words.third_person_clause(told)
     elif word == "we":
         lead = f"{name} {AND_OTHERS}"
     elif word in ("my", "our"):
         lead = f"{name}'s"
-    elif word == "let" and len(rest) > 2 and bare_word(rest[1]) == "us":
+    elif word == "let" and len(rest) > 2 and words.bare_word(rest[1]) == "us":
         lead, told = f"{name} suggests", told[1:]
     elif word in lexicon.LEFT_OUT_I and _leaves_out_i(tokens, rest):
         verb = lexicon.LEFT_OUT_I[word]
-        told = [verb, *rest] if verb else third_person_clause(rest)
+        told = [verb, *rest] if verb else words.third_person_clause(rest)
     else:
         return None
     return ClauseOpening(name, lead, tuple(told), of_speaker=True)
@@ -113,32 +107,32 @@ def _about_speaker(word: str, tokens: Sequence[str], rest: Sequence[str], name: 
 
 def _leaves_out_i(tokens: Sequence[str], rest: Sequence[str]) -> bool:
     """Not in "the feeling was unreal" and "trying seafood is a must", where the word is the subject itself."""
-    dropped = map(bare_word, tokens[: len(tokens) - len(rest)])
+    dropped = map(words.bare_word, tokens[: len(tokens) - len(rest)])
     if len(rest) < 2 or not lexicon.ARTICLES.isdisjoint(dropped):
         return False
-    word, after = bare_word(rest[0]), bare_word(rest[1])
-    behind = word_at(rest, 2) if after in lexicon.DROPPED else ""
+    word, after = words.bare_word(rest[0]), words.bare_word(rest[1])
+    behind = words.word_at(rest, 2) if after in lexicon.DROPPED else ""
     if word in lexicon.BOUND_STATES:
         return after in lexicon.PREPOSITIONS or after in ("that", "forward")
     if after in lexicon.OTHER_SUBJECT_SIGNS or not lexicon.COPULAS.isdisjoint((after, behind)) or after == "and":
         return False
     if word == "been":
         return after not in lexicon.ARTICLES
-    reach = map(bare_word, rest[1:_GERUND_REACH_TOKENS])
+    reach = map(words.bare_word, rest[1:_GERUND_REACH_TOKENS])
     return not word.endswith("ing") or lexicon.VERBS_AFTER_GERUND.isdisjoint(reach)
 
 
 def _size_of_empty_start(word: str, rest: Sequence[str]) -> int:
     """Tokens of "there is" or of a "this" before its noun, which a clause can do without."""
-    after = word_at(rest, 1)
+    after = words.word_at(rest, 1)
     if word == "there" and after in lexicon.AUXILIARIES and len(rest) > 3:
         return 2
     is_determiner = word in lexicon.DEMONSTRATIVES and after not in lexicon.VERBS_AFTER_DEMONSTRATIVE
-    return int(is_determiner and len(rest) > 2 and not ends_clause(rest[0]))
+    return int(is_determiner and len(rest) > 2 and not words.ends_clause(rest[0]))
 
 
 def _without_adverbs(tokens: Sequence[str]) -> Sequence[str]:
-    while len(tokens) > 1 and (bare_word(tokens[0]) in lexicon.DROPPED or not bare_word(tokens[0])):
+    while len(tokens) > 1 and (words.bare_word(tokens[0]) in lexicon.DROPPED or not words.bare_word(tokens[0])):
         tokens = tokens[1:]
     return tokens
 
@@ -151,14 +145,14 @@ def replace_pronouns(tokens: Sequence[str], talk: SpeakerTurn, *, of_speaker: bo
     result: list[str] = []
     verbs: set[int] = set()
     for index, token in enumerate(tokens):
-        word, before = bare_word(token), word_at(tokens, index - 1)
-        replacement = _replacement(word, before, word_at(tokens, index + 1), talk, of_speaker)
+        word, before = words.bare_word(token), words.word_at(tokens, index - 1)
+        replacement = _replacement(word, before, words.word_at(tokens, index + 1), talk, of_speaker)
         if not replacement:
-            result.append(third_person_token(token) if index in verbs else token)
+            result.append(words.third_person_token(token) if index in verbs else token)
             continue
         if word in ("i", "you") and before != "and":
-            verbs.update(verb_places(tokens, index + 1, only_telling=word == "you" and before not in _CONDITIONS))
-        result.append(replacement + trailing_punctuation(token))
+            verbs.update(words.verb_places(tokens, index + 1, only_telling=word == "you" and before not in _CONDITIONS))
+        result.append(replacement + words.trailing_punctuation(token))
     return result
 
 
@@ -175,6 +169,6 @@ def _replacement(word: str, before: str, after: str, talk: SpeakerTurn, of_speak
     if word in ("i", "me"):
         return talk.speaker
     if word in ("you", "your") and talk.listener:
-        name = "one" if before in _BEFORE_ANYBODY and not is_past(after) else talk.listener
+        name = "one" if before in _BEFORE_ANYBODY and not words.is_past(after) else talk.listener
         return name if word == "you" else f"{name}'s"
     return ""

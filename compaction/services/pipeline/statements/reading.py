@@ -3,30 +3,13 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from compaction.services.pipeline.statements import lexicon
-from compaction.services.pipeline.statements.clauses import (
-    Clause,
-    is_small_talk,
-    main_clause_first,
-    polarity,
-    split_clauses,
-    split_into_parts,
-    subject_first,
-    without_opener,
-)
+from compaction.services.pipeline.statements import clauses, lexicon, words
 from compaction.services.pipeline.statements.dates import GLUE, resolve_dates
 from compaction.services.pipeline.statements.model import StatementMessage
 from compaction.services.pipeline.statements.people import ClauseOpening, SpeakerTurn, clause_opening, replace_pronouns
 from compaction.services.pipeline.statements.questions import OpenQuestion, is_short_answer, parse_question
 from compaction.services.pipeline.statements.sentences import prose_lines, split_long_text, split_sentences
 from compaction.services.pipeline.statements.weighting import may_be_name
-from compaction.services.pipeline.statements.words import (
-    bare_word,
-    has_content,
-    sentence_tokens,
-    trailing_punctuation,
-    word_at,
-)
 
 #: Parts that one statement takes at most, with the clauses that continue it.
 MAX_PARTS = 10
@@ -85,15 +68,15 @@ class StatementReader:
             self._question = parse_question(sentence, self._message.id, self._talk.speaker) or self._question
             self._base = None
             return
-        tokens = sentence_tokens(resolve_dates(sentence, self._message.stated_on))
-        answer = polarity(tokens)
-        tokens = without_opener(tokens, self._calls)
+        tokens = words.sentence_tokens(resolve_dates(sentence, self._message.stated_on))
+        answer = clauses.polarity(tokens)
+        tokens = clauses.without_opener(tokens, self._calls)
         if answer and (not tokens or is_short_answer(tokens)) and self._confirm(answer, tokens):
             return
         if is_short_answer(tokens) and self._answer(tokens):
             return
-        for clause in split_clauses(tokens) if tokens else ():
-            self._read_clause(clause, answer)
+        for link, clause in clauses.split_clauses(tokens):
+            self._read_clause(link, clause, answer)
 
     def _confirm(self, answer: str, tokens: Sequence[str]) -> bool:
         """A yes or no as what it confirms or denies, with the few words that go with it."""
@@ -102,7 +85,7 @@ class StatementReader:
             return False
         lead = f"{self._talk.speaker} {'confirmed' if answer == 'yes' else 'denied'}:".strip()
         parts = [topic]
-        if has_content(tokens):
+        if words.has_content(tokens):
             topic[-1] += ","
             parts.append(self._lowered(replace_pronouns(tokens, self._talk, of_speaker=True)))
         self._add_answer(asked, lead, parts)
@@ -111,10 +94,15 @@ class StatementReader:
     def _answer(self, tokens: Sequence[str]) -> bool:
         """A short answer behind what was asked; False when it is better alone."""
         asked = self._asked
-        if asked is None or not (asked.is_open or asked.offers) or is_small_talk(tokens) or not has_content(tokens):
+        if (
+            asked is None
+            or not (asked.is_open or asked.offers)
+            or clauses.is_small_talk(tokens)
+            or not words.has_content(tokens)
+        ):
             return False
         topic = asked.topic(self._talk.speaker)
-        parts = split_into_parts(replace_pronouns(self._lowered(tokens), self._talk, of_speaker=True))
+        parts = clauses.split_into_parts(replace_pronouns(self._lowered(tokens), self._talk, of_speaker=True))
         if not topic or not parts or (not asked.offers and _share_content(topic, parts[0])):
             return False
         *start, end = self._lowered(topic)
@@ -126,15 +114,15 @@ class StatementReader:
         self._add(ClauseOpening(self._talk.speaker, lead, of_speaker=True), parts, asked.message_id)
         self._asked = None
 
-    def _read_clause(self, clause: Clause, answer: str) -> None:
-        tokens = without_opener(clause.tokens, self._calls)
+    def _read_clause(self, link: str, tokens: Sequence[str], answer: str) -> None:
+        tokens = clauses.without_opener(tokens, self._calls)
         if not tokens:
             return
-        if is_small_talk(tokens):
+        if clauses.is_small_talk(tokens):
             self._base = self._base if len(tokens) <= MAX_IDLE_TOKENS else None
             return
-        main, subordinate = main_clause_first(tokens)
-        main, lead_in = subject_first(main)
+        main, subordinate = clauses.main_clause_first(tokens)
+        main, lead_in = clauses.subject_first(main)
         opening = clause_opening(self._lowered(main), self._talk)
         if opening.continues and self._base is None:
             if self._answer(_without_it_is(opening.tokens)):
@@ -142,12 +130,12 @@ class StatementReader:
             if answer:
                 self._confirm(answer, ())
         of_speaker = self._base.opening.of_speaker if opening.continues and self._base else opening.of_speaker
-        parts = split_into_parts(replace_pronouns(opening.tokens, self._talk, of_speaker=of_speaker))
+        parts = clauses.split_into_parts(replace_pronouns(opening.tokens, self._talk, of_speaker=of_speaker))
         parts = self._led_in(parts, lead_in, subordinate)
-        if not any(map(has_content, parts)):
+        if not any(map(words.has_content, parts)):
             self._base = self._base if opening.continues else None
-        elif opening.continues or (clause.link in lexicon.SUBORDINATE_LINKS and not opening.of_speaker):
-            self._continue(clause.link, parts)
+        elif opening.continues or (link in lexicon.SUBORDINATE_LINKS and not opening.of_speaker):
+            self._continue(link, parts)
         else:
             self._asked = None
             self._add(opening, parts)
@@ -159,18 +147,18 @@ class StatementReader:
         """
         for tokens in lead_ins:
             named = replace_pronouns(tokens, self._talk, of_speaker=True)
-            is_clause = word_at(named, 0) in lexicon.SUBORDINATE_OPENERS
+            is_clause = words.word_at(named, 0) in lexicon.SUBORDINATE_OPENERS
             dates = [token.rstrip(",") for token in named if GLUE in token and not is_clause]
             rest = [token for token in named if GLUE not in token or is_clause]
             if parts and dates:
                 *start, end = parts[0]
                 dates[-1] += "," if end.endswith(",") else ""
                 parts[0] = [*start, end.rstrip(",;.!"), *dates]
-            if parts and len(rest) == 1 and bare_word(rest[0]) in lexicon.UNCERTAIN:
-                parts[0].insert(0, bare_word(rest[0]))
-            elif has_content(rest):
-                parts = [*parts, *split_into_parts(self._lowered(rest))]
-                if bare_word(rest[0]) in lexicon.BOUND_OPENERS:
+            if parts and len(rest) == 1 and words.bare_word(rest[0]) in lexicon.UNCERTAIN:
+                parts[0].insert(0, words.bare_word(rest[0]))
+            elif words.has_content(rest):
+                parts = [*parts, *clauses.split_into_parts(self._lowered(rest))]
+                if words.bare_word(rest[0]) in lexicon.BOUND_OPENERS:
                     parts = [[token for part in parts for token in part]]
         return parts
 
@@ -193,7 +181,7 @@ class StatementReader:
         if not tokens:
             return []
         first = tokens[0]
-        word = first[: len(first) - len(trailing_punctuation(first))]
+        word = first[: len(first) - len(words.trailing_punctuation(first))]
         is_sentence_case = word[:1].isupper() and (word[1:].islower() or word == "A") and GLUE not in word
         if is_sentence_case and word.lower() not in self._names and not may_be_name(word):
             first = first[0].lower() + first[1:]
@@ -202,7 +190,7 @@ class StatementReader:
     def _keep(self, line: str) -> None:
         """Keep a line that is no English prose as it is, in quotation marks where it would open with a pronoun."""
         for sentence in split_sentences(line):
-            first = bare_word(sentence.split(" ", 1)[0])
+            first = words.bare_word(sentence.split(" ", 1)[0])
             is_quoted = first in lexicon.PRONOUNS | lexicon.YES_WORDS or not self._talk.speaker
             text = f'"{sentence}"' if is_quoted else sentence
             parts = [piece.split(" ") for piece in split_long_text(text, VERBATIM_PART_CHARACTERS)]
@@ -213,11 +201,11 @@ class StatementReader:
 
 def _share_content(topic: Sequence[str], answer: Sequence[str]) -> bool:
     """Whether an answer repeats a word of the question, and so needs no more of it."""
-    return not ({*map(bare_word, topic)} - lexicon.STATEMENT_STOP_WORDS).isdisjoint(map(bare_word, answer))
+    return not ({*map(words.bare_word, topic)} - lexicon.STATEMENT_STOP_WORDS).isdisjoint(map(words.bare_word, answer))
 
 
 def _without_it_is(tokens: Sequence[str]) -> Sequence[str]:
     """An answer such as "it's a pendant" without "it is"; empty when its subject is somebody else."""
-    if word_at(tokens, 0) not in ("it", "that", "this"):
+    if words.word_at(tokens, 0) not in ("it", "that", "this"):
         return ()
-    return tokens[2:] if len(tokens) > 2 and bare_word(tokens[1]) in lexicon.COPULAS else tokens
+    return tokens[2:] if len(tokens) > 2 and words.bare_word(tokens[1]) in lexicon.COPULAS else tokens

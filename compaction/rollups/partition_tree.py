@@ -1,4 +1,4 @@
-"""The partition tree with the contents of each node, sessions included. Called inside a scope."""
+"""The partition tree with the contents of each node, and the summaries of one partition. Called inside a scope."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,10 @@ from datetime import datetime
 from uuid import UUID
 
 from compaction.models import Session
+from memories.models import AuditEntry, PartitionSummary
+from memories.partitions.forms import SummaryForm
 from memories.partitions.queries.tree import SubtreeSums, subtree_sums
+from memories.partitions.text_versions import TextVersion, build_text_versions
 from memories.partitions.tree import (
     PartitionContents,
     count_descendants,
@@ -26,6 +29,7 @@ from memories.services.partitions.tree import (
 
 #: Up to so many partitions, every node of the tree is open.
 OPEN_MAX = 40
+_VERSIONS_MAX = 30
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,7 @@ class PartitionFacts:
 
 @dataclass(frozen=True)
 class PartitionTree:
-    """The nodes below `top`, the facts of `top`, and the total number of partitions.
-
-    `opened` has the facts of the opened partition, None without one.
-    """
+    """The nodes below `top`, the facts of `top` and of the opened partition, and the total number of partitions."""
 
     top: PartitionFacts
     nodes: Sequence[PartitionNode[PartitionFacts]]
@@ -92,3 +93,38 @@ def _facts(
     rows = Session.objects.for_tenant(tenant_id).within(within).counted_by_partition()
     sessions = subtree_sums(rows, paths, {"sessions": "sum", "open_sessions": "sum"})
     return {path: PartitionFacts(known[path], sessions[path]) for path in paths}
+
+
+@dataclass(frozen=True)
+class SummaryStyleView:
+    """One style: the active summary (None without one), the latest version, the form that opens the next one."""
+
+    style: str
+    current: PartitionSummary | None
+    latest: PartitionSummary | None
+    form: SummaryForm
+    history: Sequence[TextVersion]
+
+
+def read_summaries(tenant_id: UUID, path: str, form_values: SummaryForm | None) -> list[SummaryStyleView]:
+    """Return both styles; `form_values` is a refused form of one of them. Two queries."""
+    rows = list(PartitionSummary.objects.for_tenant(tenant_id).of_partition(path).newest_first())
+    entries = AuditEntry.objects.for_tenant(tenant_id).about_any("partition_summary", {row.summary_id for row in rows})
+    saved = entries.of_verbs(["save_summary"]).at_any(row.recorded_from for row in rows)
+    labels = {(entry.target_ids[0], entry.at): entry.actor_label for entry in saved}
+    saved_by = {row.pk: labels.get((str(row.summary_id), row.recorded_from), "") for row in rows}
+    styles = []
+    for style in PartitionSummary.Style.values:
+        versions = [row for row in rows if row.style == style][:_VERSIONS_MAX]
+        latest = versions[0] if versions else None
+        current = latest if latest is not None and latest.recorded_to is None else None
+        is_refused = form_values is not None and form_values["style"].value() == style
+        form = form_values if form_values is not None and is_refused else _form(style, current)
+        styles.append(SummaryStyleView(style, current, latest, form, build_text_versions(versions, saved_by)))
+    return styles
+
+
+def _form(style: str, current: PartitionSummary | None) -> SummaryForm:
+    seen_version, content = (current.version, current.content) if current else (0, "")
+    initial = {"style": style, "seen_version": seen_version, "content": content}
+    return SummaryForm(initial=initial, label_suffix="", auto_id=f"id_{style}_%s")

@@ -1,7 +1,4 @@
-"""The orchestrator of roll-ups: a partition's summary from its memories and the summaries below it (ADR-0074).
-
-The rules that choose the statements of a session's summary also choose those of a partition's.
-"""
+"""The orchestrator of roll-ups: a partition's summary from its memories and the summaries below it (ADR-0074)."""
 
 import logging
 from dataclasses import dataclass
@@ -48,10 +45,7 @@ class RollUpResult:
 
 
 def open_roll_up(partition: Partition, style: str, requested_by: str, now: datetime) -> Run:
-    """Return a queued run; inside a scope. `requested_by` is "" for the schedule.
-
-    Raises `Conflict` while another run of the same summary is open.
-    """
+    """Return a queued run, "" requests for the schedule; inside a scope. Raises `Conflict` while one is open."""
     try:
         with transaction.atomic():
             run: Run = Run.objects.create(
@@ -68,10 +62,7 @@ def open_roll_up(partition: Partition, style: str, requested_by: str, now: datet
 
 
 def roll_up_changed_partitions(*, now: datetime) -> int:
-    """Roll up changed partitions, the deepest first, so that a change reaches those above; return the new summaries.
-
-    Each tenant has a bounded number of roll-ups.
-    """
+    """Roll up changed partitions, the deepest first so that those above follow; return how many summaries are new."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.visible().values_list("pk", flat=True))
     return sum(_roll_up_tenant(tenant_id, now) for tenant_id in tenant_ids)
@@ -195,7 +186,6 @@ def _memories(partition: Partition, now: datetime) -> list[StatementMessage]:
 
 
 def _children(partition: Partition, style: str) -> list[StatementMessage]:
-    """The summaries one level below."""
     below = Partition.objects.for_tenant(partition.tenant_id).children_of(partition.path, partition.depth)
     rows = PartitionSummary.objects.for_tenant(partition.tenant_id).current().of_style(style)
     summaries = rows.of_partitions(below)[:CHILDREN_READ_MAX]

@@ -17,8 +17,8 @@ from compaction.rollups.partition_tree import (
     read_partition_branch,
     read_partition_facts,
     read_partition_tree,
+    read_summaries,
 )
-from compaction.rollups.summaries import read_summaries
 from memories.models import PartitionSummary, TenantMemo
 from memories.partitions.actions.summaries import save_summary
 from memories.partitions.forms import PartitionsForm, SummaryForm

@@ -19,10 +19,7 @@ def first_preserved_index(
     preserve_messages: int = PRESERVE_MESSAGES,
     preserve_share: float = PRESERVE_SHARE,
 ) -> int:
-    """Return the index of the first message that is preserved; the number of messages when none is.
-
-    Raises `ValueError` for negative numbers.
-    """
+    """Return the index of the first preserved message, or their number. Raises `ValueError` for negative numbers."""
     if min(max_context_tokens, preserve_messages, preserve_share, *message_tokens) < 0:
         raise ValueError("tokens, messages and shares are not below 0")
     by_share = _first_index_that_fits(message_tokens, window_share_tokens(max_context_tokens, preserve_share))
@@ -95,7 +92,6 @@ def preserved_from(
 
 
 def _index_above_units(turns: Sequence[SessionTurn], index: int) -> int:
-    """`index`, moved up until no unit has turns on both sides of it."""
     for unit in tool_call_units(turns):
         if unit[0] < index:
             index = max(index, unit[-1] + 1)

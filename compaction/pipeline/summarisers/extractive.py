@@ -98,7 +98,6 @@ def _told(statement: Statement, old: Collection[tuple[str, tuple[str, ...]]]) ->
 
 
 def _openings(messages: Sequence[StatementMessage]) -> list[Statement]:
-    """The beginning of each message, for messages of which the rules make nothing."""
     statements = []
     for message in messages:
         text = " ".join(message.content.split())[:OPENING_CHARACTERS]

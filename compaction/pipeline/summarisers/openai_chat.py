@@ -12,17 +12,8 @@ import openai
 from openai.types.chat import ChatCompletion
 
 from compaction.pipeline.summarisers.protocol import SummariserError, SummaryResult, SummaryTask
+from compaction.services.pipeline import prompts
 from compaction.services.pipeline.chunking import divide_budget, split_turns_to_fit
-from compaction.services.pipeline.citations import CitationError, parse_cited_items
-from compaction.services.pipeline.prompts import (
-    JOURNAL_PROMPT,
-    JOURNAL_SCHEMA,
-    PROMPT,
-    SUMMARY_SCHEMA,
-    complete_prompt,
-    number_prompt_lines,
-    summary_prompt,
-)
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
 from context.profiles.token_counters import budget_calculator
@@ -60,10 +51,9 @@ class OpenAIChatSummariser:
 
     def summarise(self, task: SummaryTask) -> SummaryResult:
         """See `Summariser`."""
-        prompt = complete_prompt(task.prompt or PROMPT)
-        statements = self._asked(
-            task, lambda budget: summary_prompt(int(budget * ASKED_SHARE), prompt), "statements", SUMMARY_SCHEMA
-        )
+        text = prompts.complete_prompt(task.prompt or prompts.PROMPT)
+        prompt = partial(prompts.summary_prompt, text=text)
+        statements = self._asked(task, lambda budget: prompt(int(budget * ASKED_SHARE)), prompts.SUMMARY_SCHEMA)
         if not statements:
             raise SummariserError("empty", "The model's answer contains no statement.")
         summary = SummaryResult("\n".join(one.text for one in statements), tuple(statements))
@@ -74,17 +64,18 @@ class OpenAIChatSummariser:
     def journal(self, task: SummaryTask) -> list[CitedStatement]:
         """See `Summariser`."""
         entries, left = [], task.budget_tokens
-        for entry in self._asked(replace(task, earlier=()), lambda _: JOURNAL_PROMPT, "entries", JOURNAL_SCHEMA):
+        journal_task = replace(task, earlier=())
+        for entry in self._asked(journal_task, lambda _: prompts.JOURNAL_PROMPT, prompts.JOURNAL_SCHEMA):
             left -= task.count_tokens(entry.text)
             if left >= 0:
                 entries.append(entry)
         return entries
 
     def _asked(
-        self, task: SummaryTask, prompt: Callable[[int], str], list_name: str, schema: Mapping[str, Any]
+        self, task: SummaryTask, prompt: Callable[[int], str], schema: Mapping[str, Any]
     ) -> list[CitedStatement]:
         """The answers about all parts, one after the other; the first part includes the earlier statements."""
-        started = time.monotonic()
+        (list_name,), started = schema["required"], time.monotonic()
         parts = self._parts(task)
         sizes = [sum(turn.tokens + 1 for turn in part) for part in parts]
         told: list[CitedStatement] = []
@@ -92,11 +83,10 @@ class OpenAIChatSummariser:
             earlier = task.earlier if number == 0 else ()
             messages = [
                 {"role": "system", "content": prompt(budget)},
-                {"role": "user", "content": number_prompt_lines(part, [one.text for one in earlier])},
+                {"role": "user", "content": prompts.number_prompt_lines(part, [one.text for one in earlier])},
             ]
-            answer = self._answer(
-                task.model, messages, {"name": list_name, "schema": schema}, self._time_left(task, started)
-            )
+            json_schema = {"name": list_name, "schema": schema}
+            answer = self._answer(task.model, messages, json_schema, self._time_left(task, started))
             told += _told(answer, list_name, earlier, part)
         return told
 
@@ -104,14 +94,15 @@ class OpenAIChatSummariser:
         """The messages in parts that fit the model's window with prompt, earlier statements and answer."""
         calculator = budget_calculator()
 
-        def count(turn: SessionTurn) -> int:
-            return calculator.count_tokens(number_prompt_lines([turn]), task.model)
+        def count(text: str) -> int:
+            return calculator.count_tokens(text, task.model)
 
-        fixed = calculator.count_tokens(number_prompt_lines((), [one.text for one in task.earlier]), task.model)
-        fixed += calculator.count_tokens(complete_prompt(task.prompt or PROMPT), task.model) + task.budget_tokens
-        room = int(calculator.context_window(task.model) * _WINDOW_SHARE) - fixed
+        earlier = prompts.number_prompt_lines((), [one.text for one in task.earlier])
+        prompt = prompts.complete_prompt(task.prompt or prompts.PROMPT)
+        room = int(calculator.context_window(task.model) * _WINDOW_SHARE)
+        room -= count(earlier) + count(prompt) + task.budget_tokens
         try:
-            return split_turns_to_fit(task.messages, room, count)
+            return split_turns_to_fit(task.messages, room, lambda turn: count(prompts.number_prompt_lines([turn])))
         except ValueError as error:
             detail = "The model's window is too small for the messages."
             raise SummariserError("window_too_small", detail, is_permanent=True, blames_task=True) from error
@@ -157,10 +148,7 @@ class OpenAIChatSummariser:
 
 
 def _in_time(call: Callable[[], _T], seconds: float) -> _T:
-    """What the call returns. Raises `TimeoutError`.
-
-    The time limit of a connection begins again with every byte; an endpoint that keeps sending spaces never ends.
-    """
+    """Return what the call returns, else raise `TimeoutError`; an endpoint that keeps sending spaces never ends."""
     done: Future[_T] = Future()
 
     def work() -> None:
@@ -188,10 +176,9 @@ def _refused(error: openai.APIStatusError) -> SummariserError:
 def _told(
     answer: str, list_name: str, earlier: Sequence[CitedStatement], part: Sequence[SessionTurn]
 ) -> list[CitedStatement]:
-    """The items of an answer with the messages behind their numbers."""
     try:
-        items = parse_cited_items(answer, list_name, len(earlier) + len(part))
-    except CitationError as error:
+        items = prompts.parse_cited_items(answer, list_name, len(earlier) + len(part))
+    except prompts.CitationError as error:
         raise SummariserError(error.code, error.detail) from error
     sources = [*(one.message_ids for one in earlier), *((str(turn.id),) for turn in part)]
     told = []

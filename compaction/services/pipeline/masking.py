@@ -8,10 +8,7 @@ PLACEHOLDER = "[TOOL OUTPUT ARCHIVED - search history for details]"
 
 
 def messages_to_mask(messages: Sequence[SessionTurn], first_preserved: int, over_bytes: int) -> tuple[Hashable, ...]:
-    """Return the ids of the tool outputs before `first_preserved` that are masked, in their order.
-
-    These have more than `over_bytes` of UTF-8, are live and not pinned, and the placeholder makes them smaller.
-    """
+    """Return the ids of live tool outputs over so many bytes that are not pinned and that the placeholder shortens."""
     return tuple(
         turn.id
         for turn in messages[:first_preserved]

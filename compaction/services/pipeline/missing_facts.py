@@ -27,7 +27,9 @@ def clauses_with_facts(missing: Iterable[RetainedFact], turns: Mapping[str, Sess
     by_sentence: dict[tuple[str, str], list[RetainedFact]] = {}
     for fact in missing:
         for message_id in map(str, fact.message_ids):
-            if message_id in turns and (sentence := _sentence_with(fact.text, turns[message_id].content)):
+            content = turns[message_id].content if message_id in turns else ""
+            if told := next((one for one in (*_BREAK.split(content), content) if fact.text in one), ""):
+                sentence = _cut(" ".join(told.split()), " ".join(fact.text.split()))
                 by_sentence.setdefault((message_id, sentence), []).append(fact)
                 break
     clauses = [
@@ -35,11 +37,6 @@ def clauses_with_facts(missing: Iterable[RetainedFact], turns: Mapping[str, Sess
         for (message_id, sentence), facts in by_sentence.items()
     ]
     return sorted(clauses, key=lambda clause: -len(clause.facts))
-
-
-def _sentence_with(text: str, content: str) -> str:
-    sentence = next((sentence for sentence in (*_BREAK.split(content), content) if text in sentence), "")
-    return _cut(" ".join(sentence.split()), " ".join(text.split()))
 
 
 def _cut(sentence: str, text: str) -> str:

@@ -87,7 +87,10 @@ def plan_compaction(
     before = fixed_tokens + sum(turn.context_tokens for turn in turns)
     after_masking = fixed_tokens + sum(turn.context_tokens for turn in masked)
 
-    span = _span(masked, first)
+    # units with a pinned part stay
+    units = (unit for unit in tool_call_units(masked) if unit[-1] < first)
+    leaving = (unit for unit in units if not any(masked[index].pinned for index in unit))
+    span = [masked[index] for index in sorted(chain.from_iterable(leaving))]
     span_tokens = sum(turn.context_tokens for turn in span)
     index = places[first] if first < len(places) else len(messages)
     reason = _reason(masked[:first], span_tokens, after_masking - target, window, policy, is_forced)
@@ -105,13 +108,6 @@ def mask_turns(turns: Sequence[SessionTurn], mask_ids: Sequence[Hashable]) -> li
     """Return the turns with those of `mask_ids` masked."""
     masked = set(mask_ids)
     return [replace(turn, state=MASKED) if turn.id in masked else turn for turn in turns]
-
-
-def _span(turns: Sequence[SessionTurn], first: int) -> list[SessionTurn]:
-    """The turns before `first` that may leave the context: all but units with a pinned part."""
-    units = (unit for unit in tool_call_units(turns) if unit[-1] < first)
-    leaving = (unit for unit in units if not any(turns[index].pinned for index in unit))
-    return [turns[index] for index in sorted(chain.from_iterable(leaving))]
 
 
 def _reason(

@@ -43,10 +43,7 @@ class TransitionError(Exception):
 
 
 def next_state(state: str, action: str) -> str:
-    """Return the state that `action` leads to.
-
-    Raises `TransitionError` where the state does not allow it, `ValueError` for an unknown state or action.
-    """
+    """Return the state after `action`. Raises `TransitionError`, or `ValueError` for an unknown state or action."""
     if state not in COMPACTION_STATES or action not in {known for _, known in TRANSITIONS}:
         raise ValueError(f"no such state or action: {state!r}, {action!r}")
     if (state, action) not in TRANSITIONS:

@@ -21,10 +21,7 @@ _STOP_WORDS = STATEMENT_STOP_WORDS | {"user", "assistant", "said", "says"}
 
 @dataclass(frozen=True)
 class CitedStatement:
-    """A statement as compactions store it: a self-contained text, and the ids of the messages that it cites.
-
-    `is_from_earlier`: taken from the former summary. `is_edited`: written by a person and never dropped.
-    """
+    """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept."""
 
     text: str
     message_ids: tuple[str, ...]
@@ -69,10 +66,7 @@ def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
 
 
 def is_supported(statement: str, cited: Sequence[str]) -> bool:
-    """Return whether enough of the statement's content words occur in the texts it cites.
-
-    A statement without content words is supported by any text, by none without one.
-    """
+    """Return whether the cited texts contain enough of the statement's content words; without any, one text will do."""
     if not _stems(statement):
         return bool(cited)
     return shared_word_share(statement, "\n".join(cited)) >= SUPPORTED_SHARE_MIN

@@ -79,7 +79,6 @@ def _as_body(body: str) -> str:
 
 
 def _leads(statement: CitedStatement) -> list[str]:
-    """What the statement may open with in common with its neighbours."""
     patterns = [_SPEAKER, *([re.compile(re.escape(statement.subject) + _OF_SUBJECT)] if statement.subject else [])]
     return [found[0] for pattern in patterns if (found := pattern.match(statement.text))]
 

@@ -38,7 +38,9 @@ def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: i
     Memories with memo, partition summaries and links are one section here: a quarter of the budget, or what the
     profile gives them together. Where it lacks memo or memories, the greater of the two.
     """
-    own = sum(_tokens(sections[name], budget) for name in MEMORY_SECTIONS if sections.get(name))
+    own = 0
+    for setting in filter(None, map(sections.get, MEMORY_SECTIONS)):
+        own += int(setting["tokens"]) if "tokens" in setting else int(budget * float(setting["share"]))
     is_said = bool(sections.get("memories")) and bool(sections.get("tenant_memo"))
     room = own if is_said else max(own, int(budget * MEMORIES_SHARE))
     settings: dict[str, Mapping[str, Any]] = {SESSION_MEMORIES_SECTION: {"tokens": room}}
@@ -72,7 +74,3 @@ def newest_unit_tokens(turns: Sequence[SessionTurn]) -> int:
 def order_by_tool_units(turns: Sequence[SessionTurn]) -> list[SessionTurn]:
     """Return the turns with every result right behind its call, as providers demand; else in their order."""
     return [turns[index] for unit in tool_call_units(turns) for index in unit]
-
-
-def _tokens(setting: Mapping[str, Any], budget: int) -> int:
-    return int(setting["tokens"]) if "tokens" in setting else int(budget * float(setting["share"]))

@@ -9,10 +9,7 @@ from compaction.services.windowing import is_complete_unit, tool_call_units
 
 @dataclass(frozen=True)
 class TrimmedTurns:
-    """The turns that stay, in their order, their tokens, and the excluded turns.
-
-    `incomplete` are among the excluded: results without a call, calls that still lack a result.
-    """
+    """The kept turns, their tokens, and the excluded turns, of which `incomplete` lack a call or a result."""
 
     kept: tuple[SessionTurn, ...]
     excluded: tuple[SessionTurn, ...]

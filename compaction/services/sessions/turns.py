@@ -10,10 +10,7 @@ LIVE, MASKED, COMPACTED = "live", "masked", "compacted"
 
 @dataclass(frozen=True)
 class SessionTurn:
-    """One message of a session. `tokens` are those of its original content and tool calls, whatever its state.
-
-    `placeholder_tokens` are those of the placeholder that stands for a masked tool output.
-    """
+    """A message. `tokens` are those of its original content and tool calls, `placeholder_tokens` those when masked."""
 
     id: Hashable
     role: str

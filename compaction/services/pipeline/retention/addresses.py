@@ -8,7 +8,6 @@ from compaction.services.pipeline.retention.matches import FactMatch
 CODE_CHARACTERS_MAX = 200
 #: What is longer is no name that anybody repeats.
 RUN_CHARACTERS_MAX = 400
-
 _CODE = re.compile(rf"(?<!`)(`{{1,2}})(?!`)([^`\n]{{1,{CODE_CHARACTERS_MAX}}})\1(?!`)")
 _URL = re.compile(
     r"(?<![\w@.-])(?:(?:https?|ftp|wss?|postgres(?:ql)?|redis|s3)://[^\s<>\"'`|{}]++"
@@ -19,7 +18,6 @@ _EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}+@[A-Za-z0-9-]{1,63}+(?:\.[A-Za
 #: What ends a sentence or closes a bracket after an address is not a part of it.
 _TRAILING = ".,;:!?…*_"
 _BRACKETS = {")": "(", "]": "["}
-
 _RUN = re.compile(r"[^\s,;()\[\]<>\"'“”‘’`{}|=\ufffc]++")
 _EXTENSIONS = (
     "py js ts tsx jsx json yaml yml toml ini cfg conf env md rst txt csv tsv xml html css scss sql sh bash zip tar gz"
@@ -37,9 +35,7 @@ _PATH = re.compile(
 )
 #: A slash before one word alone is as often "and/or" cut in two as a path.
 _ROOTS = {"tmp", "etc", "var", "usr", "opt", "home", "srv", "dev", "proc", "root", "bin", "mnt", "data", "app", "run"}
-
 _PATH_HINT = re.compile(r"[/\\]|\.\w")
-
 _IDENTIFIER_HINT = re.compile(r"[\d_]|[A-Za-z][A-Z]|\(\)")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _HASH = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}|0x[0-9a-f]{2,64}", re.IGNORECASE)
@@ -109,7 +105,6 @@ def find_identifiers(text: str) -> Iterator[FactMatch]:
 
 
 def _is_identifier(written: str) -> bool:
-    """Whether a word is made as people make names for machines."""
     if len(written) < 2 or (written.isalpha() and (written.islower() or written.istitle() or written.isupper())):
         return False
     if any(pattern.fullmatch(written) for pattern in (_UUID, _VERSION, _SNAKE, _SERIAL, _HASH)):

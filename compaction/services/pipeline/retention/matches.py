@@ -17,10 +17,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*+")
 
 @dataclass(frozen=True)
 class FactMatch:
-    """A fact at a place of a text: as written, and `normalised` for comparison.
-
-    `offers` are the normalised facts that follow from it: a day tells its month.
-    """
+    """A fact in a text, as written and as compared. `offers` are facts that follow from it: a day tells its month."""
 
     start: int
     text: str

@@ -99,14 +99,10 @@ def _capitalised_runs(text: str) -> Iterator[tuple[list[re.Match[str]], bool]]:
 
 
 def _opens(text: str, place: int) -> bool:
-    """Whether the word at `place` opens a sentence, a line or a quotation."""
     if _TITLE.search(text, max(place - 6, 0), place):
         return False
-    at = place - 1
-    lowest = max(at - 3, -1)
-    while at > lowest and text[at] in " (*_#":
-        at -= 1
-    return at < 0 or not (text[at].isalnum() or text[at] in _GOES_ON)
+    before = text[max(place - 4, 0) : place].rstrip(" (*_#")
+    return not before or not (before[-1].isalnum() or before[-1] in _GOES_ON)
 
 
 def _is_common(match: re.Match[str]) -> bool:

@@ -106,7 +106,6 @@ def _with_unit(match: re.Match[str]) -> FactMatch | None:
 
 
 def _unit(rest: str) -> tuple[str, int]:
-    """The unit that a text begins with, as long as possible, and how many characters it takes."""
     words = rest.split(" ")
     for count in range(len(words), 0, -1):
         written = " ".join(words[:count])

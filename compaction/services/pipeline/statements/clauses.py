@@ -75,10 +75,7 @@ def is_small_talk(tokens: Sequence[str]) -> bool:
 
 
 def split_clauses(tokens: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
-    """Return the clauses of a sentence, each with the word that links it to the one before.
-
-    A clause begins where a link or a comma is followed by a subject and its verb.
-    """
+    """Return the clauses, each with the word that links it; one begins at a link or comma before subject and verb."""
     clauses: list[tuple[str, Sequence[str]]] = []
     start, link = 0, ""
     for index in range(1, len(tokens)):
@@ -156,10 +153,7 @@ def subject_first(tokens: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def split_into_parts(tokens: Sequence[str]) -> list[list[str]]:
-    """Return the tokens in parts that may be left off from the end, without tokens that carry nothing.
-
-    The first part says something by itself.
-    """
+    """Return the tokens in parts that may be left off from the end; the first says something by itself."""
     parts: list[list[str]] = [[]]
     content = 0
     for index, token in enumerate(tokens):
@@ -203,7 +197,6 @@ def drop_fillers(tokens: Sequence[str]) -> list[str]:
 
 
 def _filler_size(token: str, words: Sequence[str]) -> int:
-    """How many words carry nothing; `words` begins with the bare word of `token`."""
     size = lexicon.FILLERS.size_at_start(words)
     if size and words[size : size + 1] != ["as"]:
         return size

@@ -74,10 +74,7 @@ def _is_nod(statement: Statement) -> bool:
 
 
 def _with_speakers(messages: Sequence[StatementMessage]) -> list[StatementMessage]:
-    """The messages, with a speaker written into the text ("Caroline: I ran.") as their name.
-
-    In messages of a role a name counts that opens at least two of them.
-    """
+    """Speakers written into the text ("Caroline: I ran.") become names; with a role, if two messages have it."""
     written = [_WRITTEN_SPEAKER.match(message.content) if not message.name else None for message in messages]
     counts = Counter(match[1] for match in written if match)
     return [
@@ -115,7 +112,6 @@ def _statement(draft: StatementDraft, counts: Counter[str], names: Collection[st
 
 
 def _kind(text: str) -> StatementKind:
-    """The kind of a clause by its wording; "fact" when nothing tells it."""
     for kind, pattern in _KINDS:
         if pattern.search(text):
             return kind

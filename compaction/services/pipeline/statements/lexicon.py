@@ -8,14 +8,13 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-FIRST_PERSON = word_set("i me my mine myself we us our ours ourselves")
-SECOND_PERSON = word_set("you your yours yourself yourselves u ur")
 #: Nothing a statement may open with: what they stand for is in another clause.
-PRONOUNS = FIRST_PERSON | SECOND_PERSON | word_set(
-    "he she it they him her them his hers its their theirs himself herself itself themselves this that these those "
-    "there here who whom whose which what one ones someone somebody something everyone everybody everything anyone "
-    "anybody anything nobody nothing both such same another"
-)  # fmt: skip
+PRONOUNS = word_set(
+    "i me my mine myself we us our ours ourselves you your yours yourself yourselves u ur he she it they him her them "
+    "his hers its their theirs himself herself itself themselves this that these those there here who whom whose which "
+    "what one ones someone somebody something everyone everybody everything anyone anybody anything nobody nothing "
+    "both such same another"
+)
 DEMONSTRATIVES = word_set("this that these those")
 POSSESSIVES = word_set("my our your his her their its")
 SUBJECT_PRONOUNS = word_set("i we he she they it you that this there these those")
@@ -23,23 +22,20 @@ YES_WORDS = word_set(
     "yes yeah yep yup ya yea sure absolutely definitely certainly indeed totally exactly correct right ok okay"
 )
 NO_WORDS = word_set("no nope nah")
-
 AUXILIARIES = word_set(
     "am is are was were be been being do does did have has had will would can could should shall may might must isn't "
     "aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't won't wouldn't can't cannot couldn't shouldn't "
     "mightn't mustn't ain't"
 )
+_VERB_ENDINGS = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'s": "is"}
+_CONTRACTED = {"I": "'m 've 'll 'd", "we you they": "'re 've 'll 'd", "he she it": "'s 'll 'd", "that": "'s 'll"}
 CONTRACTIONS = {
-    "i'm": "I am", "im": "I am", "i've": "I have", "ive": "I have", "i'll": "I will", "i'd": "I would",
-    "we're": "we are", "we've": "we have", "we'll": "we will", "we'd": "we would",
-    "you're": "you are", "you've": "you have", "you'll": "you will", "you'd": "you would",
-    "they're": "they are", "they've": "they have", "they'll": "they will", "they'd": "they would",
-    "he's": "he is", "he'll": "he will", "he'd": "he would", "she's": "she is", "she'll": "she will",
-    "she'd": "she would",
-    "it's": "it is", "it'll": "it will", "it'd": "it would", "that's": "that is", "that'll": "that will",
-    "there's": "there is", "here's": "here is", "what's": "what is", "who's": "who is", "let's": "let us",
-    "gonna": "going to", "wanna": "want to", "gotta": "have to", "&": "and",
-}  # fmt: skip
+    f"{word}{ending}".lower(): f"{word} {_VERB_ENDINGS[ending]}"
+    for words, endings in (_CONTRACTED | {"there here what who": "'s"}).items()
+    for word in words.split()
+    for ending in endings.split()
+} | {"im": "I am", "ive": "I have", "let's": "let us"}
+CONTRACTIONS |= {"gonna": "going to", "wanna": "want to", "gotta": "have to", "&": "and"}
 COPULAS = word_set("is was are were be been")
 MODALS = word_set(
     "will would can could should shall may might must won't wouldn't can't cannot couldn't shouldn't mustn't"
@@ -66,7 +62,6 @@ LEFT_OUT_I = {
 }
 #: Behind a verb these tell that something else is its subject ("made me laugh", "made of wood").
 OTHER_SUBJECT_SIGNS = word_set("me us by of")
-
 ARTICLES = word_set("a an the")
 PREPOSITIONS = word_set(
     "in on at to from with for of by about into onto over under after before during through between against around "
@@ -86,7 +81,6 @@ BOUND_OPENERS = word_set("if unless except without only until till but not never
 LEAD_INS = word_set(
     "recently since then once next now sometimes usually lately currently first finally later afterwards"
 )
-
 #: Said before the clause proper begins; dropped there.
 INTERJECTIONS = YES_WORDS | NO_WORDS | word_set(
     "thankfully wow whoa woah oh ooh aw aww awww ah hey hi hello hiya yo well so haha hahaha lol hmm hm um uh oops "
@@ -108,10 +102,8 @@ DROPPED = word_set(
 FREQUENCY_ADVERBS = word_set(
     "never always often usually both all still already probably again instead mainly mostly maybe perhaps"
 )
-
 #: Said before a clause these make it uncertain, so they are kept.
 UNCERTAIN = word_set("maybe perhaps hopefully possibly probably")
-
 _OTHER_SMALL_WORDS = word_set(
     "too still already again mainly mostly not never if how why when where up out down away back more most much many "
     "some any all every each other only own got get gets getting go goes going gonna wanna s t re ve ll d m let lets "
@@ -134,7 +126,6 @@ FAINT_WORDS = word_set(
     "last next share sharing nothing catch care luck journey enjoy enjoyed agree understand absolutely worth well "
     "going thrilled stoked pumped touch kudos cheers later soon yet again same different able"
 )
-
 IRREGULAR_PAST = MODALS | word_set(
     "went got had was were did made took came saw found gave told felt left kept began started brought bought thought "
     "taught caught sought fought built sent spent lent bent lost met sat stood understood won ran swam sang drank rang "

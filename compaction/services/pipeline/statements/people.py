@@ -123,7 +123,6 @@ def _leaves_out_i(tokens: Sequence[str], rest: Sequence[str]) -> bool:
 
 
 def _size_of_empty_start(word: str, rest: Sequence[str]) -> int:
-    """Tokens of "there is" or of a "this" before its noun, which a clause can do without."""
     after = words.word_at(rest, 1)
     if word == "there" and after in lexicon.AUXILIARIES and len(rest) > 3:
         return 2
@@ -138,10 +137,7 @@ def _without_adverbs(tokens: Sequence[str]) -> Sequence[str]:
 
 
 def replace_pronouns(tokens: Sequence[str], talk: SpeakerTurn, *, of_speaker: bool = False) -> list[str]:
-    """Return the tokens behind the opening with names for "me" and "you", and with verbs that agree with them.
-
-    "my" is told of the speaker, "myself" is "self".
-    """
+    """Return the tokens with names for "me" and "you", and with verbs that agree with these names."""
     result: list[str] = []
     verbs: set[int] = set()
     for index, token in enumerate(tokens):
@@ -157,7 +153,6 @@ def replace_pronouns(tokens: Sequence[str], talk: SpeakerTurn, *, of_speaker: bo
 
 
 def _replacement(word: str, before: str, after: str, talk: SpeakerTurn, of_speaker: bool) -> str:
-    """What stands for `word`, "" for itself."""
     if word in ("my", "our"):
         return "their" if of_speaker or not talk.speaker else f"{talk.speaker}'s"
     if word in _SELVES:

@@ -103,8 +103,11 @@ class StatementReader:
             return False
         topic = asked.topic(self._talk.speaker)
         parts = clauses.split_into_parts(replace_pronouns(self._lowered(tokens), self._talk, of_speaker=True))
-        if not topic or not parts or (not asked.offers and _share_content(topic, parts[0])):
+        if not topic or not parts:
             return False
+        topic_words = {*map(words.bare_word, topic)} - lexicon.STATEMENT_STOP_WORDS
+        if not asked.offers and not topic_words.isdisjoint(map(words.bare_word, parts[0])):
+            return False  # an answer that repeats a word of the question needs no more of it
         *start, end = self._lowered(topic)
         parts[0] = [*start, f"{end.rstrip(',.:')}:", *parts[0]]
         self._add_answer(asked, self._talk.lead, parts)
@@ -141,10 +144,7 @@ class StatementReader:
             self._add(opening, parts)
 
     def _led_in(self, parts: list[list[str]], *lead_ins: Sequence[str]) -> list[list[str]]:
-        """The parts with what stood before the subject: a date goes into the first part, the rest behind the last.
-
-        A condition is never left off: all is one part then.
-        """
+        """Add what was before the subject: dates to the first part, the rest at the end; a condition stays bound."""
         for tokens in lead_ins:
             named = replace_pronouns(tokens, self._talk, of_speaker=True)
             is_clause = words.word_at(named, 0) in lexicon.SUBORDINATE_OPENERS
@@ -163,7 +163,6 @@ class StatementReader:
         return parts
 
     def _continue(self, link: str, parts: list[list[str]]) -> None:
-        """Append to the statement before, which says what the pronoun stands for."""
         if self._base is None or len(self._base.parts) + len(parts) > MAX_PARTS:
             return
         last = self._base.parts[-1]
@@ -197,11 +196,6 @@ class StatementReader:
             self._add(ClauseOpening(self._talk.speaker, self._talk.lead), parts)
             self.drafts[-1].is_verbatim = True
         self._base = None
-
-
-def _share_content(topic: Sequence[str], answer: Sequence[str]) -> bool:
-    """Whether an answer repeats a word of the question, and so needs no more of it."""
-    return not ({*map(words.bare_word, topic)} - lexicon.STATEMENT_STOP_WORDS).isdisjoint(map(words.bare_word, answer))
 
 
 def _without_it_is(tokens: Sequence[str]) -> Sequence[str]:

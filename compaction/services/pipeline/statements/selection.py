@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from compaction.services.pipeline.statements.model import Statement, drop_repeated_day, render_statements
 
@@ -78,10 +78,7 @@ class _Choice:
         self.sizes[index] = size
         for part in self.statements[index].parts[taken:size]:
             self.covered.update(part.weights)
-        return self._cost(index, taken, size)
-
-    def _cost(self, index: int, taken: int, size: int) -> int:
-        return self.costs[index][size] - (self.costs[index][taken] if taken else 0)
+        return self.costs[index][size] - self.costs[index][taken]
 
     def _best(self, index: int, room: int) -> tuple[float, int]:
         """The best value per token that taking more parts of a statement adds, and how many parts that makes."""
@@ -96,7 +93,7 @@ class _Choice:
                 if word not in self.covered and word not in seen:
                     value += part.weights[word]
             seen.update(part.weights)
-            cost = self._cost(index, taken, count)
+            cost = self.costs[index][count] - self.costs[index][taken]
             if cost > room:
                 break
             density = value * statement.factor / (cost + (0 if taken else SEPARATOR_TOKENS))
@@ -106,7 +103,7 @@ class _Choice:
 
 
 def _costs(statement: Statement, count_tokens: StatementTokenCounter) -> list[int]:
-    """Tokens of the statement with 0, 1, 2 ... of its parts."""
+    """Tokens of the statement with 0, 1, 2 ... of its parts; the first includes the lead."""
+    lead = count_tokens(f" {statement.lead}") + JOINT_TOKENS
     texts = (drop_repeated_day(part.text, statement.stated_on) for part in statement.parts)
-    costs = (count_tokens(f" {statement.lead}") + JOINT_TOKENS, *(count_tokens(f" {text}") for text in texts))
-    return list(accumulate(costs))
+    return [0, *islice(accumulate((count_tokens(f" {text}") for text in texts), initial=lead), 1, None)]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from compaction.services.pipeline.statements.lexicon import FOREIGN_WORDS, STATEMENT_STOP_WORDS
 from compaction.services.pipeline.statements.words import bare_word
@@ -61,14 +62,12 @@ def is_english(text: str) -> bool:
 
 def split_sentences(line: str) -> list[str]:
     """Return the sentences of one line in order, very long ones in pieces."""
-    sentences: list[str] = []
-    start = 0
+    ends, start = [0], 0
     for match in _END.finditer(line):
-        if _ABBREVIATION.search(line, max(start, match.start() - _ABBREVIATION_CHARACTERS), match.start()):
-            continue
-        sentences.append(line[start : match.end()].strip())
-        start = match.end()
-    sentences.append(line[start:].strip())
+        if not _ABBREVIATION.search(line, max(start, match.start() - _ABBREVIATION_CHARACTERS), match.start()):
+            start = match.end()
+            ends.append(start)
+    sentences = (line[start:end].strip() for start, end in pairwise([*ends, len(line)]))
     return [piece for sentence in sentences for piece in split_long_text(sentence, MAX_SENTENCE_CHARACTERS) if piece]
 
 

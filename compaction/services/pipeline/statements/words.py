@@ -8,7 +8,6 @@ from compaction.services.pipeline.statements import lexicon
 #: Scripts without spaces count two characters as a word.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2}|[^\W_]+(?:'[^\W_]+)*")
 _EDGE = " .,!?;:\"'()[]{}*_~-"
-_CLAUSE_ENDS = (",", ";", ":", ".", "!", "?")
 _THIRD_PERSON = {
     "am": "is", "are": "is", "have": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't", "were": "was",
     "weren't": "wasn't", "aren't": "isn't", "ain't": "isn't",
@@ -34,7 +33,7 @@ def trailing_punctuation(token: str) -> str:
 
 def ends_clause(token: str) -> bool:
     """Return whether punctuation behind the token ends a clause."""
-    return token.endswith(_CLAUSE_ENDS)
+    return token.endswith((",", ";", ":", ".", "!", "?"))
 
 
 def all_words(text: str) -> list[str]:

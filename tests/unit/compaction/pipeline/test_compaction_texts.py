@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.services.pipeline.chunking import divide_budget, split_text_by_bytes, split_turns_to_fit
-from compaction.services.pipeline.citations import CitationError, parse_cited_items
 from compaction.services.pipeline.missing_facts import CLAUSE_CHARACTERS_MAX, clauses_with_facts
+from compaction.services.pipeline.prompts import CitationError, parse_cited_items
 from compaction.services.pipeline.recalled_text import (
     candidate_recalled_hashes,
     strip_recalled_pieces,

@@ -20,7 +20,7 @@ def request_roll_up(*, partition: Partition, style: str, by: Actor, now: datetim
     """
     if style not in PartitionSummary.Style.values:
         raise InvalidInput(
-            "unknown_choice", f"One of these is needed: {', '.join(PartitionSummary.Style.values)}.", "style"
+            "unknown_choice", f"Known are: {', '.join(PartitionSummary.Style.values)}.", "style"
         )
     if not partition.path:
         raise InvalidInput("no_roll_up", "The whole tenant has a memo but no summary.", "partition")

@@ -45,7 +45,7 @@ class RollUpResult:
 
 
 def open_roll_up(partition: Partition, style: str, requested_by: str, now: datetime) -> Run:
-    """Return a queued run, "" requests for the schedule; inside a scope. Raises `Conflict` while one is open."""
+    """Return a queued run; inside a scope. `requested_by` is "" for the schedule. Raises `Conflict` if one is open."""
     try:
         with transaction.atomic():
             run: Run = Run.objects.create(

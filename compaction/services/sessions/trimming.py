@@ -26,7 +26,8 @@ def trim_to_newest_turns(turns: Sequence[SessionTurn], token_budget: int) -> Tri
     shown = [turn for turn in turns if turn.state != COMPACTED]
     groups = [(unit, [shown[index] for index in unit]) for unit in tool_call_units(shown)]
     incomplete = {index for unit, members in groups if not is_complete_unit(members) for index in unit}
-    pinned, others = [], []
+    pinned: list[tuple[tuple[int, ...], int]] = []
+    others: list[tuple[tuple[int, ...], int]] = []
     for unit, members in reversed(groups):
         if unit[0] not in incomplete:
             is_pinned = any(turn.pinned for turn in members)

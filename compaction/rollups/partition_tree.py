@@ -7,17 +7,10 @@ from uuid import UUID
 
 from compaction.models import Session
 from memories.models import AuditEntry, PartitionSummary
+from memories.partitions import tree
 from memories.partitions.forms import SummaryForm
 from memories.partitions.queries.tree import SubtreeSums, subtree_sums
 from memories.partitions.text_versions import TextVersion, build_text_versions
-from memories.partitions.tree import (
-    PartitionContents,
-    count_descendants,
-    list_child_partitions,
-    list_partition_tree,
-    partition_contents,
-    search_partition_list,
-)
 from memories.services.partitions.paths import PartitionPath
 from memories.services.partitions.tree import (
     PartitionBranch,
@@ -36,7 +29,7 @@ _VERSIONS_MAX = 30
 class PartitionFacts:
     """The contents of a partition: memories, summaries, sessions."""
 
-    standing: PartitionContents
+    standing: tree.PartitionContents
     sessions: SubtreeSums
 
 
@@ -53,11 +46,11 @@ class PartitionTree:
 
 def read_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> PartitionTree:
     """Return the tenant's tree with `place` opened. Six queries for any number of partitions."""
-    listing = list_partition_tree(tenant_id, place, after=after)
+    listing = tree.list_partition_tree(tenant_id, place, after=after)
     facts = _facts(tenant_id, listing.branches, "", place.path, within="", now=now)
     is_small = listing.is_whole and listing.total <= OPEN_MAX
     open_paths = None if is_small else {step.path for step in (*place.ancestors(), place)}
-    below = count_descendants(tenant_id, facts, within="")
+    below = tree.count_descendants(tenant_id, facts, within="")
     nodes = build_partition_nodes(listing.branches, facts, below, top="", open_paths=open_paths)
     rest_after = truncated_siblings(branch for branch in listing.branches if path_depth(branch.path) == 1)
     return PartitionTree(facts[""], nodes, listing.total, rest_after, opened=facts[place.path])
@@ -65,16 +58,16 @@ def read_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str, no
 
 def read_partition_branch(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> PartitionTree:
     """Return one page of the children of `place`. Five queries."""
-    branches = list_child_partitions(tenant_id, place, after=after)
+    branches = tree.list_child_partitions(tenant_id, place, after=after)
     facts = _facts(tenant_id, branches, place.path, within=place.path, now=now)
-    below = count_descendants(tenant_id, facts, within=place.path)
+    below = tree.count_descendants(tenant_id, facts, within=place.path)
     nodes = build_partition_nodes(branches, facts, below, top=place.path, open_paths=())
     return PartitionTree(facts[place.path], nodes, len(branches), truncated_siblings(branches))
 
 
 def find_partitions(tenant_id: UUID, text: str, *, after: str, now: datetime) -> PartitionTree:
     """Return one page of the partitions whose path contains `text`, as a flat list. Four queries."""
-    branches = search_partition_list(tenant_id, text, after=after)
+    branches = tree.search_partition_list(tenant_id, text, after=after)
     facts = _facts(tenant_id, branches, "", within="", now=now)
     nodes = [PartitionNode(one.path, one.path, 1, 0, facts[one.path], (), is_open=False) for one in branches]
     return PartitionTree(facts[""], nodes, len(branches), truncated_siblings(branches))
@@ -89,7 +82,7 @@ def _facts(
     tenant_id: UUID, branches: Sequence[PartitionBranch], *others: str, within: str, now: datetime
 ) -> dict[str, PartitionFacts]:
     paths = {*others, *(branch.path for branch in branches)}
-    known = partition_contents(tenant_id, paths, within=within, now=now)
+    known = tree.partition_contents(tenant_id, paths, within=within, now=now)
     rows = Session.objects.for_tenant(tenant_id).within(within).counted_by_partition()
     sessions = subtree_sums(rows, paths, {"sessions": "sum", "open_sessions": "sum"})
     return {path: PartitionFacts(known[path], sessions[path]) for path in paths}

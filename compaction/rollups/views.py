@@ -11,14 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from compaction.pipeline.views.background import roll_up_list_context
-from compaction.rollups.partition_tree import (
-    PartitionFacts,
-    find_partitions,
-    read_partition_branch,
-    read_partition_facts,
-    read_partition_tree,
-    read_summaries,
-)
+from compaction.rollups import partition_tree
 from memories.models import PartitionSummary, TenantMemo
 from memories.partitions.actions.summaries import save_summary
 from memories.partitions.forms import PartitionsForm, SummaryForm
@@ -77,11 +70,11 @@ def _page(request: HtmxRequest, form: PartitionsForm, form_values: SummaryForm |
     page: dict[str, Any] = {"section": "partitions", "form": form, "place": place, "text": text, "after": after}
     with tenant_scope(request.tenant.id):
         if text:
-            page["tree"] = find_partitions(request.tenant.id, text, after=after, now=now)
+            page["tree"] = partition_tree.find_partitions(request.tenant.id, text, after=after, now=now)
         else:
-            page["tree"] = read_partition_tree(request.tenant.id, place or _ROOT, after=after, now=now)
+            page["tree"] = partition_tree.read_partition_tree(request.tenant.id, place or _ROOT, after=after, now=now)
         if place is not None:
-            facts = page["tree"].opened or read_partition_facts(request.tenant.id, place.path, now=now)
+            facts = page["tree"].opened or partition_tree.read_partition_facts(request.tenant.id, place.path, now=now)
             page |= _chosen(request, place, facts, form_values)
     is_refused = not is_valid or (form_values is not None and bool(form_values.errors))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
@@ -90,7 +83,7 @@ def _page(request: HtmxRequest, form: PartitionsForm, form_values: SummaryForm |
 
 
 def _chosen(
-    request: HtmxRequest, place: PartitionPath, facts: PartitionFacts, form_values: SummaryForm | None
+    request: HtmxRequest, place: PartitionPath, facts: partition_tree.PartitionFacts, form_values: SummaryForm | None
 ) -> dict[str, Any]:
     tenant_id = request.tenant.id
     chosen: dict[str, Any] = {
@@ -100,7 +93,7 @@ def _chosen(
         "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
     }
     if place.depth:
-        chosen["summaries"] = read_summaries(tenant_id, place.path, form_values)
+        chosen["summaries"] = partition_tree.read_summaries(tenant_id, place.path, form_values)
         chosen |= roll_up_list_context(tenant_id, place.path)
     return chosen
 
@@ -117,6 +110,6 @@ def partition_branch(request: HtmxRequest) -> HttpResponseBase:
         return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{request.GET.urlencode()}")
     place, after = form.place(), form.cleaned_data["after"]
     with tenant_scope(request.tenant.id):
-        tree = read_partition_branch(request.tenant.id, place, after=after, now=timezone.now())
+        tree = partition_tree.read_partition_branch(request.tenant.id, place, after=after, now=timezone.now())
     page = {"nodes": tree.nodes, "rest_after": tree.rest_after, "parent": place.path}
     return render_page(request, "compaction/rollups/_partition_nodes.html", page)

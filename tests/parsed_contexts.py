@@ -3,7 +3,7 @@
 import json
 import re
 
-from compaction.services.sessions.transcript import _CALLS, ChatMessage
+from compaction.services.sessions.transcript import ChatMessage
 from context.services.rendering import (
     _CONFUSING,
     _MARKER,
@@ -15,6 +15,8 @@ from context.services.rendering import (
     RENDER_STYLES,
     _frame,
 )
+
+_CALLS = "[calls]\n"
 
 _KINDS = {marker: kind for kind, marker in MARKERS.items()}
 _ESCAPED_LOOKALIKE = re.compile(rf"(?<={LINE_BREAK})\\(\\*{_CONFUSING})")

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from compaction.services.pipeline.statements.checks import unfit_opening
 from compaction.services.pipeline.statements.dates import RESOLVED_DATE
-from compaction.services.pipeline.statements.lexicon import ARTICLES, STATEMENT_STOP_WORDS, word_set
+from compaction.services.pipeline.statements.extraction import unfit_opening
+from compaction.services.pipeline.statements.lexicon import ARTICLES, CONTRACTIONS, STATEMENT_STOP_WORDS, word_set
 from compaction.services.pipeline.statements.model import Statement, StatementMessage
 from compaction.services.pipeline.statements.people import AND_OTHERS, ASSISTANT_NAME
-from compaction.services.pipeline.statements.verbs import third_person
-from compaction.services.pipeline.statements.words import _WORD, CONTRACTIONS
+from compaction.services.pipeline.statements.words import all_words, third_person
 
 _WRITTEN_OUT = [word for full in CONTRACTIONS.values() for word in full.lower().split()]
 #: Words that statements may hold without any message saying them.
@@ -46,11 +45,6 @@ def _opening_faults(statement: Statement) -> Iterator[str]:
 def _invention_faults(statement: Statement, messages: Mapping[str, StatementMessage]) -> Iterator[str]:
     if invented := invented_words(statement, messages):
         yield f"says {', '.join(invented)}, which no cited message says"
-
-
-def all_words(text: str) -> list[str]:
-    """Every word of `text` in lower case."""
-    return _WORD.findall(text.lower())
 
 
 def invented_words(statement: Statement, messages: Mapping[str, StatementMessage]) -> list[str]:

@@ -22,11 +22,10 @@ from compaction.pipeline.summarisers import (
     configured_summariser,
     fallback_summariser,
 )
-from compaction.services.pipeline.citation_support import is_supported
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.missing_facts import clauses_with_facts
-from compaction.services.pipeline.retention import RetainedFact, RetentionResult, check_retention, extract_facts
-from compaction.services.pipeline.stored_statements import CitedStatement, retention_to_record
+from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention, extract_facts
+from compaction.services.pipeline.stored_statements import CitedStatement, is_supported, retention_to_record
 from compaction.services.sessions.turns import LIVE, SessionTurn
 from context.receipts.results import ContextWarning
 

@@ -10,13 +10,13 @@ from uuid import UUID
 import numpy as np
 
 from compaction.models import Compaction, Session
+from compaction.services.pipeline.chunking import split_text_by_bytes
 from compaction.services.pipeline.recalled_text import (
     candidate_recalled_hashes,
     strip_recalled_pieces,
     strip_rendered_contexts,
 )
-from compaction.services.pipeline.retention import extract_facts, fact_lookup
-from compaction.services.pipeline.splitting import split_text_by_bytes
+from compaction.services.pipeline.retention.check import extract_facts, fact_lookup
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.drafts import AHEAD_MAX
 from compaction.services.sessions.turns import LIVE, SessionTurn

@@ -8,7 +8,7 @@ from compaction.pipeline.applying import MEMBER_COMPACTED
 from compaction.pipeline.drafting import HEADING
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
 from compaction.services.pipeline.missing_facts import clauses_with_facts
-from compaction.services.pipeline.retention import RetainedFact, RetentionResult, check_retention
+from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention
 from compaction.services.pipeline.stored_statements import CitedStatement, recorded_facts, retention_to_record
 from compaction.services.review.editing import SUMMARY_BYTES_MAX, parse_statements, split_appended_text
 from compaction.services.sessions.drafts import text_problem

@@ -14,7 +14,7 @@ from compaction.models import Compaction, CompactionMember, Message, Run
 from compaction.pipeline.applying import exclusive_memories
 from compaction.review.queries import allowed_review_actions
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.pipeline.retention import RetainedFact, fact_lookup, mark_facts
+from compaction.services.pipeline.retention.check import RetainedFact, fact_lookup, mark_facts
 from compaction.services.pipeline.stored_statements import recorded_facts
 from memories.models import Memory
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from compaction.models import Compaction, Session
 from compaction.pipeline.queries.compactions import CompactionQuerySet
 from compaction.services.pipeline import states
-from compaction.services.pipeline.retention import RetainedFact
+from compaction.services.pipeline.retention.check import RetainedFact
 from compaction.services.pipeline.stored_statements import recorded_facts
 from memories.models import AuditEntry
 from memories.services.store.text_diff import DiffPiece, diff_words

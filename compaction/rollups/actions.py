@@ -14,14 +14,14 @@ from memories.tenancy.exceptions import InvalidInput
 
 @transaction.atomic
 def request_roll_up(*, partition: Partition, style: str, by: Actor, now: datetime) -> Run:
-    """Have a worker regenerate the partition's summary after the commit; returns the run.
+    """Have a worker regenerate the partition's summary after the commit; return the run.
 
     Raises `InvalidInput` for an unknown style and for the root, `Conflict` while another such run is open.
     """
     if style not in PartitionSummary.Style.values:
         raise InvalidInput("unknown_choice", f"Known are: {', '.join(PartitionSummary.Style.values)}.", "style")
     if not partition.path:
-        raise InvalidInput("no_roll_up", "The whole tenant has a memo, no summary.", "partition")
+        raise InvalidInput("no_roll_up", "The whole tenant has a memo but no summary.", "partition")
     run = open_roll_up(partition, style, by.label, now)
     record_audit(
         tenant_id=partition.tenant_id,

@@ -1,20 +1,16 @@
-"""The partition tree with the contents of each node, sessions included. Called inside a scope."""
+"""The partition tree with the contents of each node, and the summaries of one partition. Called inside a scope."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from compaction.models import Session
+from memories.models import AuditEntry, PartitionSummary
+from memories.partitions import tree
+from memories.partitions.forms import SummaryForm
 from memories.partitions.queries.tree import SubtreeSums, subtree_sums
-from memories.partitions.tree import (
-    PartitionContents,
-    count_descendants,
-    list_child_partitions,
-    list_partition_tree,
-    partition_contents,
-    search_partition_list,
-)
+from memories.partitions.text_versions import TextVersion, build_text_versions
 from memories.services.partitions.paths import PartitionPath
 from memories.services.partitions.tree import (
     PartitionBranch,
@@ -24,25 +20,22 @@ from memories.services.partitions.tree import (
     truncated_siblings,
 )
 
-#: A tree of so many partitions is shown with every node open.
+#: Up to so many partitions, every node of the tree is open.
 OPEN_MAX = 40
-_FIGURES = {"sessions": "sum", "open_sessions": "sum"}
+_VERSIONS_MAX = 30
 
 
 @dataclass(frozen=True)
 class PartitionFacts:
     """The contents of a partition: memories, summaries, sessions."""
 
-    standing: PartitionContents
+    standing: tree.PartitionContents
     sessions: SubtreeSums
 
 
 @dataclass(frozen=True)
 class PartitionTree:
-    """The nodes below `top`, the facts of `top`, and the total number of partitions.
-
-    `opened` has the facts of the opened partition, None without one.
-    """
+    """The nodes below `top`, the facts of `top` and of the opened partition, and the total number of partitions."""
 
     top: PartitionFacts
     nodes: Sequence[PartitionNode[PartitionFacts]]
@@ -53,48 +46,78 @@ class PartitionTree:
 
 def read_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> PartitionTree:
     """Return the tenant's tree with `place` opened. Six queries for any number of partitions."""
-    listing = list_partition_tree(tenant_id, place, after=after)
-    open_paths = {step.path for step in (*place.ancestors(), place)}
-    facts = _facts(tenant_id, {"", place.path, *_paths(listing.branches)}, within="", now=now)
+    listing = tree.list_partition_tree(tenant_id, place, after=after)
+    facts = _facts(tenant_id, listing.branches, "", place.path, within="", now=now)
     is_small = listing.is_whole and listing.total <= OPEN_MAX
-    below = count_descendants(tenant_id, facts, within="")
-    nodes = build_partition_nodes(listing.branches, facts, below, top="", open_paths=None if is_small else open_paths)
-    first_level = [branch for branch in listing.branches if path_depth(branch.path) == 1]
-    return PartitionTree(
-        facts[""], nodes, listing.total, rest_after=truncated_siblings(first_level), opened=facts[place.path]
-    )
+    open_paths = None if is_small else {step.path for step in (*place.ancestors(), place)}
+    below = tree.count_descendants(tenant_id, facts, within="")
+    nodes = build_partition_nodes(listing.branches, facts, below, top="", open_paths=open_paths)
+    rest_after = truncated_siblings(branch for branch in listing.branches if path_depth(branch.path) == 1)
+    return PartitionTree(facts[""], nodes, listing.total, rest_after, opened=facts[place.path])
 
 
 def read_partition_branch(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> PartitionTree:
     """Return one page of the children of `place`. Five queries."""
-    branches = list_child_partitions(tenant_id, place, after=after)
-    facts = _facts(tenant_id, {place.path, *_paths(branches)}, within=place.path, now=now)
-    below = count_descendants(tenant_id, facts, within=place.path)
+    branches = tree.list_child_partitions(tenant_id, place, after=after)
+    facts = _facts(tenant_id, branches, place.path, within=place.path, now=now)
+    below = tree.count_descendants(tenant_id, facts, within=place.path)
     nodes = build_partition_nodes(branches, facts, below, top=place.path, open_paths=())
-    return PartitionTree(facts[place.path], nodes, len(branches), rest_after=truncated_siblings(branches))
+    return PartitionTree(facts[place.path], nodes, len(branches), truncated_siblings(branches))
 
 
 def find_partitions(tenant_id: UUID, text: str, *, after: str, now: datetime) -> PartitionTree:
     """Return one page of the partitions whose path contains `text`, as a flat list. Four queries."""
-    branches = search_partition_list(tenant_id, text, after=after)
-    facts = _facts(tenant_id, {"", *_paths(branches)}, within="", now=now)
-    nodes = [
-        PartitionNode(branch.path, branch.path, 1, 0, facts[branch.path], (), is_open=False) for branch in branches
-    ]
-    return PartitionTree(facts[""], nodes, len(branches), rest_after=truncated_siblings(branches))
+    branches = tree.search_partition_list(tenant_id, text, after=after)
+    facts = _facts(tenant_id, branches, "", within="", now=now)
+    nodes = [PartitionNode(one.path, one.path, 1, 0, facts[one.path], (), is_open=False) for one in branches]
+    return PartitionTree(facts[""], nodes, len(branches), truncated_siblings(branches))
 
 
 def read_partition_facts(tenant_id: UUID, path: str, *, now: datetime) -> PartitionFacts:
     """Return the contents of one partition. Three queries."""
-    return _facts(tenant_id, {path}, within=path, now=now)[path]
+    return _facts(tenant_id, (), path, within=path, now=now)[path]
 
 
-def _facts(tenant_id: UUID, paths: Collection[str], *, within: str, now: datetime) -> dict[str, PartitionFacts]:
-    known = partition_contents(tenant_id, paths, within=within, now=now)
+def _facts(
+    tenant_id: UUID, branches: Sequence[PartitionBranch], *others: str, within: str, now: datetime
+) -> dict[str, PartitionFacts]:
+    paths = {*others, *(branch.path for branch in branches)}
+    known = tree.partition_contents(tenant_id, paths, within=within, now=now)
     rows = Session.objects.for_tenant(tenant_id).within(within).counted_by_partition()
-    sessions = subtree_sums(rows, paths, _FIGURES)
+    sessions = subtree_sums(rows, paths, {"sessions": "sum", "open_sessions": "sum"})
     return {path: PartitionFacts(known[path], sessions[path]) for path in paths}
 
 
-def _paths(branches: Sequence[PartitionBranch]) -> list[str]:
-    return [branch.path for branch in branches]
+@dataclass(frozen=True)
+class SummaryStyleView:
+    """One style: the active summary (None without one), the latest version, the form that opens the next one."""
+
+    style: str
+    current: PartitionSummary | None
+    latest: PartitionSummary | None
+    form: SummaryForm
+    history: Sequence[TextVersion]
+
+
+def read_summaries(tenant_id: UUID, path: str, form_values: SummaryForm | None) -> list[SummaryStyleView]:
+    """Return both styles; `form_values` is a refused form of one of them. Two queries."""
+    rows = list(PartitionSummary.objects.for_tenant(tenant_id).of_partition(path).newest_first())
+    entries = AuditEntry.objects.for_tenant(tenant_id).about_any("partition_summary", {row.summary_id for row in rows})
+    saved = entries.of_verbs(["save_summary"]).at_any(row.recorded_from for row in rows)
+    labels = {(entry.target_ids[0], entry.at): entry.actor_label for entry in saved}
+    saved_by = {row.pk: labels.get((str(row.summary_id), row.recorded_from), "") for row in rows}
+    styles = []
+    for style in PartitionSummary.Style.values:
+        versions = [row for row in rows if row.style == style][:_VERSIONS_MAX]
+        latest = versions[0] if versions else None
+        current = latest if latest is not None and latest.recorded_to is None else None
+        is_refused = form_values is not None and form_values["style"].value() == style
+        form = form_values if form_values is not None and is_refused else _form(style, current)
+        styles.append(SummaryStyleView(style, current, latest, form, build_text_versions(versions, saved_by)))
+    return styles
+
+
+def _form(style: str, current: PartitionSummary | None) -> SummaryForm:
+    seen_version, content = (current.version, current.content) if current else (0, "")
+    initial = {"style": style, "seen_version": seen_version, "content": content}
+    return SummaryForm(initial=initial, label_suffix="", auto_id=f"id_{style}_%s")

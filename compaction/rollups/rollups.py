@@ -1,11 +1,6 @@
-"""The orchestrator of roll-ups: a partition's summary from its memories and the summaries below it (ADR-0074).
-
-The memories and lines of summaries are statements already, so the same rules that choose the statements of a session's
-summary choose those of a partition's.
-"""
+"""The orchestrator of roll-ups: a partition's summary from its memories and the summaries below it (ADR-0074)."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,13 +8,15 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from compaction.models import Run
-from compaction.services.pipeline.statements import StatementMessage as Text
-from compaction.services.pipeline.statements import choose_statements, extract_statements, render_statements
+from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.model import StatementMessage, render_statements
+from compaction.services.pipeline.statements.selection import choose_statements
 from context.profiles.budget_profiles import budget_profile_for
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.models import Memory, Partition, PartitionSummary, Tenant
 from memories.partitions.actions.summaries import save_summary, withdraw_summary
 from memories.services.partitions.paths import parse_partition
+from memories.services.partitions.tree import parent_path
 from memories.services.tokens import count_tokens
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, PlatformError
@@ -48,10 +45,7 @@ class RollUpResult:
 
 
 def open_roll_up(partition: Partition, style: str, requested_by: str, now: datetime) -> Run:
-    """A queued run; inside a scope. `requested_by` is "" for the schedule.
-
-    Raises `Conflict` while another run of the same summary is open.
-    """
+    """Return a queued run; inside a scope. `requested_by` is "" for the schedule. Raises `Conflict` if one is open."""
     try:
         with transaction.atomic():
             run: Run = Run.objects.create(
@@ -63,15 +57,12 @@ def open_roll_up(partition: Partition, style: str, requested_by: str, now: datet
                 created_at=now,
             )
     except IntegrityError as error:
-        raise Conflict("already_running", "This summary is being made already.") from error
+        raise Conflict("already_running", "A roll-up of this summary is already running.") from error
     return run
 
 
 def roll_up_changed_partitions(*, now: datetime) -> int:
-    """Roll up what changed since its last roll-up, the deepest first, so that a change reaches those above it too.
-
-    Tenant by tenant, a bounded number each; how many summaries became new.
-    """
+    """Roll up changed partitions, the deepest first so that those above follow; return how many summaries are new."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.visible().values_list("pk", flat=True))
     return sum(_roll_up_tenant(tenant_id, now) for tenant_id in tenant_ids)
@@ -94,7 +85,7 @@ def _roll_up_tenant(tenant_id: UUID, now: datetime) -> int:
 
 def _roll_up_by_schedule(partition: Partition, style: str, now: datetime) -> bool:
     with tenant_scope(partition.tenant_id):
-        if not partition_policy(partition.tenant_id, partition.path).has_roll_ups:
+        if not partition_policy(partition).has_roll_ups:
             return False
         try:
             run = open_roll_up(partition, style, "", now)
@@ -106,16 +97,18 @@ def _roll_up_by_schedule(partition: Partition, style: str, now: datetime) -> boo
 
 def _above(partition: Partition, style: str) -> dict[str, Partition]:
     """The partition one level up, unless people or agents wrote its summary; the root has none."""
-    lineage = parse_partition(partition.path).ancestors()
-    parent = lineage[-1].path if lineage else ""
+    parent = parent_path(partition.path)
     if not parent:
         return {}
     with tenant_scope(partition.tenant_id):
         summaries = PartitionSummary.objects.for_tenant(partition.tenant_id).current()
-        current = summaries.of_partition(parent).of_style(style).first()
-        if current is not None and current.origin != ROLL_UP:
+        if _is_written(summaries.of_partition(parent).of_style(style).first()):
             return {}
         return {row.path: row for row in Partition.objects.for_tenant(partition.tenant_id).at([parent])}
+
+
+def _is_written(summary: PartitionSummary | None) -> bool:
+    return summary is not None and summary.origin != ROLL_UP
 
 
 def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult | None:
@@ -138,15 +131,10 @@ def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult
     return done
 
 
-def partition_policy(tenant_id: UUID, path: str) -> CompactionPolicy:
+def partition_policy(partition: Partition) -> CompactionPolicy:
     """Return the policy of a partition; inside a scope."""
-    return budget_profile_for(tenant_id, api_key_id=None, partition_path=path).compaction_policy
-
-
-def roll_up_budget(policy: CompactionPolicy, style: str) -> int:
-    """Tokens (o200k_base) that a roll-up of the style may take."""
-    is_compact = style == PartitionSummary.Style.COMPACT
-    return policy.roll_up_compact_tokens if is_compact else policy.roll_up_detailed_tokens
+    profile = budget_profile_for(partition.tenant_id, api_key_id=None, partition_path=partition.path)
+    return profile.compaction_policy
 
 
 def roll_up_partition(
@@ -154,72 +142,51 @@ def roll_up_partition(
 ) -> RollUpResult:
     """Regenerate the partition's summary; with nothing left to summarise, withdraw it. Called with no scope open.
 
-    A new version follows what was in force, which can be put into force again; unless `replaces_written`, what people
-    or agents wrote stays, also when they wrote it meanwhile. A partition that is gone gives no summary. Raises
-    `StaleVersion` where another summary came into force at the same moment.
+    The former summary stays as a version. Unless `replaces_written`, what people or agents wrote stays, also when they
+    wrote it meanwhile. A deleted partition gives no summary. Raises `StaleVersion` where another summary became active
+    at the same moment.
     """
     with tenant_scope(tenant_id):
         partition = Partition.objects.for_tenant(tenant_id).filter(pk=partition_id).first()
         if partition is None:
             return RollUpResult(None, is_new=False)
         texts = [*_children(partition, style), *_memories(partition, now)]
-        budget = roll_up_budget(partition_policy(tenant_id, partition.path), style)
-    content = _rolled_up(texts, budget)
+        policy = partition_policy(partition)
+    is_compact = style == PartitionSummary.Style.COMPACT
+    budget = policy.roll_up_compact_tokens if is_compact else policy.roll_up_detailed_tokens
+    chosen = choose_statements(extract_statements(texts), token_budget=budget, count_tokens=count_tokens)
+    content = render_statements(chosen).strip()
     with tenant_scope(tenant_id):
-        current = PartitionSummary.objects.for_tenant(tenant_id).current().of_partition(partition.path).of_style(style)
-        return _keep(partition, style, content, current.first(), replaces_written, by, now)
+        rows = PartitionSummary.objects.for_tenant(tenant_id).current().of_partition(partition.path)
+        current = rows.of_style(style).first()
+        if _is_written(current) and not replaces_written:
+            return RollUpResult(current, is_new=False)
+        if not content:
+            if current is not None and not _is_written(current):
+                withdraw_summary(summary=current, by=by, now=now)
+            return RollUpResult(None, is_new=False)
+        saved = save_summary(
+            tenant=Tenant.objects.get(pk=tenant_id),
+            partition=parse_partition(partition.path),
+            style=style,
+            content=content,
+            origin=ROLL_UP,
+            if_version=current.version if current else 0,
+            by=by,
+            now=now,
+        )
+        return RollUpResult(saved, is_new=current is None or saved.pk != current.pk)
 
 
-def _memories(partition: Partition, now: datetime) -> list[Text]:
+def _memories(partition: Partition, now: datetime) -> list[StatementMessage]:
     """The memories of the partition itself in the order in which they happened."""
     rows = Memory.objects.for_tenant(partition.tenant_id).live(now).of_partition(partition.pk)
     read = sorted(rows.most_telling(MEMORIES_READ_MAX), key=lambda row: (row.created_at, str(row.pk)))
-    return [_text(str(row.pk), row.content, row.created_at) for row in read]
+    return [StatementMessage(str(row.pk), "", row.content, created_at=row.created_at) for row in read]
 
 
-def _children(partition: Partition, style: str) -> list[Text]:
-    """What the summaries one level below say, each line named after its partition."""
+def _children(partition: Partition, style: str) -> list[StatementMessage]:
     below = Partition.objects.for_tenant(partition.tenant_id).children_of(partition.path, partition.depth)
     rows = PartitionSummary.objects.for_tenant(partition.tenant_id).current().of_style(style)
     summaries = rows.of_partitions(below)[:CHILDREN_READ_MAX]
-    return [_text(str(row.summary_id), row.content, None) for row in summaries]
-
-
-def _text(text_id: str, content: str, created_at: datetime | None) -> Text:
-    return Text(id=text_id, role="", content=content, created_at=created_at)
-
-
-def _rolled_up(texts: Sequence[Text], token_budget: int) -> str:
-    if not texts:
-        return ""
-    chosen = choose_statements(extract_statements(texts), token_budget=token_budget, count_tokens=count_tokens)
-    return render_statements(chosen).strip()
-
-
-def _keep(
-    partition: Partition,
-    style: str,
-    content: str,
-    current: PartitionSummary | None,
-    replaces_written: bool,
-    by: Actor,
-    now: datetime,
-) -> RollUpResult:
-    is_written = current is not None and current.origin != ROLL_UP
-    if is_written and not replaces_written:
-        return RollUpResult(current, is_new=False)
-    if not content:
-        if current is not None and not is_written:
-            withdraw_summary(summary=current, by=by, now=now)
-        return RollUpResult(None, is_new=False)
-    saved = save_summary(
-        tenant=Tenant.objects.get(pk=partition.tenant_id),
-        partition=parse_partition(partition.path),
-        style=style,
-        content=content,
-        origin=ROLL_UP,
-        if_version=current.version if current else 0,
-        by=by,
-        now=now,
-    )
-    return RollUpResult(saved, is_new=current is None or saved.pk != current.pk)
+    return [StatementMessage(str(row.summary_id), "", row.content) for row in summaries]

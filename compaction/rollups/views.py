@@ -11,14 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from compaction.pipeline.views.background import roll_up_list_context
-from compaction.rollups.partition_tree import (
-    PartitionFacts,
-    find_partitions,
-    read_partition_branch,
-    read_partition_facts,
-    read_partition_tree,
-)
-from compaction.rollups.summaries import read_summaries
+from compaction.rollups import partition_tree
 from memories.models import PartitionSummary, TenantMemo
 from memories.partitions.actions.summaries import save_summary
 from memories.partitions.forms import PartitionsForm, SummaryForm
@@ -35,7 +28,7 @@ _ROOT = PartitionPath()
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def partitions(request: HtmxRequest) -> HttpResponseBase:
-    """The tree, found partitions, or one partition beside the tree; a POST saves a summary of that one."""
+    """Show the tree, search results, or one partition beside the tree; a POST saves a summary of that one."""
     form = PartitionsForm(request.GET, label_suffix="")
     is_chosen = "partition" in request.GET and form.is_valid()
     if request.method != "POST":
@@ -48,8 +41,7 @@ def partitions(request: HtmxRequest) -> HttpResponseBase:
         return _page(request, form, form_values)
     is_new = saved.version != form_values.cleaned_data["seen_version"]
     add_flash(request, f"Version {saved.version} is active." if is_new else "No changes made.")
-    query = urlencode({"partition": form.place().path})
-    return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}")
+    return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{urlencode({'partition': form.place().path})}")
 
 
 def _saved(request: HtmxRequest, place: PartitionPath, form_values: SummaryForm) -> PartitionSummary | None:
@@ -78,24 +70,20 @@ def _page(request: HtmxRequest, form: PartitionsForm, form_values: SummaryForm |
     page: dict[str, Any] = {"section": "partitions", "form": form, "place": place, "text": text, "after": after}
     with tenant_scope(request.tenant.id):
         if text:
-            page["tree"] = find_partitions(request.tenant.id, text, after=after, now=now)
+            page["tree"] = partition_tree.find_partitions(request.tenant.id, text, after=after, now=now)
         else:
-            page["tree"] = read_partition_tree(request.tenant.id, place or _ROOT, after=after, now=now)
+            page["tree"] = partition_tree.read_partition_tree(request.tenant.id, place or _ROOT, after=after, now=now)
         if place is not None:
-            facts = page["tree"].opened or read_partition_facts(request.tenant.id, place.path, now=now)
+            facts = page["tree"].opened or partition_tree.read_partition_facts(request.tenant.id, place.path, now=now)
             page |= _chosen(request, place, facts, form_values)
     is_refused = not is_valid or (form_values is not None and bool(form_values.errors))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
-    template = (
-        "compaction/rollups/partitions.html#fragment"
-        if wants_fragment(request)
-        else "compaction/rollups/partitions.html"
-    )
-    return render_page(request, template, page, status=status)
+    fragment = "#fragment" if wants_fragment(request) else ""
+    return render_page(request, f"compaction/rollups/partitions.html{fragment}", page, status=status)
 
 
 def _chosen(
-    request: HtmxRequest, place: PartitionPath, facts: PartitionFacts, form_values: SummaryForm | None
+    request: HtmxRequest, place: PartitionPath, facts: partition_tree.PartitionFacts, form_values: SummaryForm | None
 ) -> dict[str, Any]:
     tenant_id = request.tenant.id
     chosen: dict[str, Any] = {
@@ -104,20 +92,17 @@ def _chosen(
         "facts": facts,
         "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
     }
-    if not place.depth:
-        return chosen
-    return (
-        chosen
-        | {"summaries": read_summaries(tenant_id, place.path, form_values)}
-        | roll_up_list_context(tenant_id, place.path)
-    )
+    if place.depth:
+        chosen["summaries"] = partition_tree.read_summaries(tenant_id, place.path, form_values)
+        chosen |= roll_up_list_context(tenant_id, place.path)
+    return chosen
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
 def partition_branch(request: HtmxRequest) -> HttpResponseBase:
-    """The children of a partition for an opened node; without htmx, the page with that node open."""
+    """Show the children of a partition for an opened node; without htmx, the page with that node open."""
     form = PartitionsForm(request.GET, label_suffix="")
     if not form.is_valid():
         raise Http404
@@ -125,6 +110,6 @@ def partition_branch(request: HtmxRequest) -> HttpResponseBase:
         return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{request.GET.urlencode()}")
     place, after = form.place(), form.cleaned_data["after"]
     with tenant_scope(request.tenant.id):
-        tree = read_partition_branch(request.tenant.id, place, after=after, now=timezone.now())
+        tree = partition_tree.read_partition_branch(request.tenant.id, place, after=after, now=timezone.now())
     page = {"nodes": tree.nodes, "rest_after": tree.rest_after, "parent": place.path}
     return render_page(request, "compaction/rollups/_partition_nodes.html", page)

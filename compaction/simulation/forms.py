@@ -1,18 +1,12 @@
 """The form of a simulation."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 
 from compaction.models.sessions import WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
 from context.profiles.forms import ProfileFieldView
-from context.profiles.policy_fields import (
-    policy_field,
-    policy_field_step,
-    policy_form_value,
-    policy_stored_value,
-)
+from context.profiles.policy_fields import policy_field, policy_field_step, policy_form_value, policy_stored_value
 from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
 from memory_platform.web.forms import PlatformForm
 
@@ -25,21 +19,12 @@ class SimulationForm(PlatformForm):
     """The numbers of a policy for a simulation, in the units of a budget profile's page."""
 
     NAMES = (
-        "sleep_threshold",
-        "emergency_threshold",
-        "target",
-        "preserve_messages",
-        "preserve_share",
-        "mask_over_bytes",
-        "summary_share",
-        "idle_minutes",
-        "has_scheduled",
-        "has_emergency",
-        "has_masking",
-        "has_summaries",
+        *("sleep_threshold", "emergency_threshold", "target", "preserve_messages", "preserve_share"),
+        *("mask_over_bytes", "summary_share", "idle_minutes"),
+        *("has_scheduled", "has_emergency", "has_masking", "has_summaries"),
     )
 
-    units: ClassVar[Mapping[str, str]] = {"window": "tokens", "price": "per million"}
+    units = {"window": "tokens", "price": "per million"} | {name: POLICY_FIELDS[name].unit for name in NAMES}
     window = forms.IntegerField(label="Window", min_value=WINDOW_TOKENS_MIN, max_value=WINDOW_TOKENS_MAX)
     price = forms.FloatField(label="Price per million tokens", min_value=0, max_value=_PRICE_MAX)
 
@@ -47,17 +32,14 @@ class SimulationForm(PlatformForm):
         super().__init__(*args, **kwargs)
         self.fields |= {name: policy_field(name) for name in self.NAMES}
 
-    def unit_of(self, name: str) -> str:
-        return self.units[name] if name in self.units else POLICY_FIELDS[name].unit
-
     def numbers(self) -> dict[str, Any]:
         """Return the valid numbers in the units of a policy."""
         return {name: policy_stored_value(name, self.cleaned_data[name]) for name in self.NAMES}
 
     def views(self) -> list[ProfileFieldView]:
-        """Every field with its unit."""
+        """Return every field with its unit."""
         steps = {"window": "1", "price": "any"} | {name: policy_field_step(name) for name in self.NAMES}
-        return [ProfileFieldView(self[name], self.unit_of(name), step, "") for name, step in steps.items()]
+        return [ProfileFieldView(self[name], self.units[name], step, "") for name, step in steps.items()]
 
 
 def simulation_form_values(policy: CompactionPolicy, window: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What every summariser offers, and how one fails (ADR-0072)."""
+"""The interface of summarisers and their error (ADR-0072)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ SummaryTokenCounter = Callable[[str], int]
 
 @dataclass(frozen=True)
 class SummaryTask:
-    """What is to be summarised: messages in order, behind the statements of the summary before.
+    """Messages to summarise in order, after the statements of the summary before.
 
-    `prompt` is for summarisers that take one, `model` too; `time_limit_seconds` bounds all of it, None means each
-    summariser's own. Tokens are those of the session's model.
+    Only models use `prompt` and `model`. `time_limit_seconds` bounds the whole task, None means each summariser's own
+    limit. Tokens are those of the session's model.
     """
 
     messages: Sequence[SessionTurn]
@@ -40,21 +40,21 @@ class Summariser(Protocol):
 
     #: Stored with every compaction: `extractive` or `openai`.
     name: str
-    #: Whether it works without the network, so that it cannot be away.
+    #: Whether it works without the network.
     is_local: bool
 
     def summarise(self, task: SummaryTask) -> SummaryResult:
-        """A summary of at most the budget. Raises `SummariserError`."""
+        """Return a summary of at most the budget. Raises `SummariserError`."""
 
     def journal(self, task: SummaryTask) -> list[CitedStatement]:
-        """Lasting facts of the messages, each once, within the budget. Raises `SummariserError`."""
+        """Return lasting facts of the messages, each once, within the budget. Raises `SummariserError`."""
 
 
 class SummariserError(Exception):
-    """No summary was made. `is_permanent` when the same task would fail again whenever it were tried.
+    """No summary was made. `is_permanent`: the same task would fail again at any time.
 
-    `detail` never quotes a message; `retry_after_seconds` is what the provider asked for, 0 where it did not.
-    `blames_task`: the provider is well, but will not take this task.
+    `detail` never quotes a message; `retry_after_seconds` is the provider's request, 0 without one. `blames_task`: the
+    provider works, but does not accept this task.
     """
 
     def __init__(
@@ -62,13 +62,10 @@ class SummariserError(Exception):
         code: str,
         detail: str,
         *,
-        is_permanent: bool,
+        is_permanent: bool = False,
         retry_after_seconds: float = 0.0,
         blames_task: bool = False,
     ) -> None:
         super().__init__(detail)
-        self.code = code
-        self.detail = detail
-        self.is_permanent = is_permanent
-        self.retry_after_seconds = retry_after_seconds
-        self.blames_task = blames_task
+        self.code, self.detail, self.is_permanent = code, detail, is_permanent
+        self.retry_after_seconds, self.blames_task = retry_after_seconds, blames_task

@@ -1,6 +1,6 @@
-"""Which summariser this deployment uses, from settings; made once a process and only when first needed."""
+"""The summariser of this deployment, from settings; made once a process, at the first use."""
 
-import threading
+from functools import cache
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -13,50 +13,45 @@ from compaction.pipeline.summarisers.protocol import Summariser
 if TYPE_CHECKING:
     from compaction.pipeline.summarisers.openai_chat import OpenAIChatSummariser
 
-#: Importing it takes a second, which every process would wait for and most need not.
+#: Imported late, because the import takes a second and most processes do not need it.
 MODEL_SUMMARISER = "compaction.pipeline.summarisers.openai_chat.OpenAIChatSummariser"
 
-_lock = threading.Lock()
-_made: "list[OpenAIChatSummariser]" = []
 _extractive = ExtractiveSummariser()
 
 
 def has_model() -> bool:
-    """Whether summaries are made by a model."""
+    """Return whether a model makes summaries."""
     return bool(settings.LLM_BASE_URL or settings.LLM_API_KEY)
 
 
 def configured_summariser() -> Summariser:
-    """The summariser that settings name: a model where an endpoint or a key is given, else rules alone."""
-    if not has_model():
-        return _extractive
-    with _lock:
-        if not _made:
-            summariser = import_string(MODEL_SUMMARISER)(
-                base_url=settings.LLM_BASE_URL,
-                api_key=settings.LLM_API_KEY,
-                timeout_seconds=settings.LLM_TIMEOUT_SECONDS,
-            )
-            _made.append(summariser)
-        return _made[0]
+    """Return the summariser that settings name: a model where an endpoint or a key is given, else rules alone."""
+    return _model_summariser() if has_model() else _extractive
 
 
 def fallback_summariser() -> Summariser:
-    """The one that cannot be away."""
+    """Return the summariser that is always available."""
     return _extractive
 
 
 def summary_model(session_model: str, policy_model: str) -> str:
-    """The model that is asked: the policy's, else the deployment's, else the session's own."""
+    """Return the model that makes summaries: the policy's, else the deployment's, else the session's own."""
     return policy_model or settings.LLM_MODEL or session_model
 
 
-def _forget_made(*, setting: str, **_: object) -> None:
-    """Tests override settings; the next call makes anew."""
-    if setting.startswith("LLM_"):
-        with _lock:
-            while _made:
-                _made.pop().close()
+@cache
+def _model_summariser() -> "OpenAIChatSummariser":
+    summariser: OpenAIChatSummariser = import_string(MODEL_SUMMARISER)(
+        base_url=settings.LLM_BASE_URL, api_key=settings.LLM_API_KEY, timeout_seconds=settings.LLM_TIMEOUT_SECONDS
+    )
+    return summariser
 
 
-setting_changed.connect(_forget_made, dispatch_uid="compaction.pipeline.summarisers")
+def _forget_model_summariser(*, setting: str, **_: object) -> None:
+    """Tests override settings; the next call makes another summariser."""
+    if setting.startswith("LLM_") and _model_summariser.cache_info().currsize:
+        _model_summariser().close()
+        _model_summariser.cache_clear()
+
+
+setting_changed.connect(_forget_model_summariser, dispatch_uid="compaction.pipeline.summarisers")

@@ -1,11 +1,8 @@
-"""How much of the answers a summary keeps: the share of each answer's words found in the summary of its session.
+"""The share of each answer's words that the summary of its session keeps, for LoCoMo conversations.
 
-The measure for summaries of LoCoMo conversations. Only questions whose evidence lies in one session count, and a
-summary with more tokens than the data set's own one of that session counts as empty. Adversarial questions have
-no answer and are left out.
+Only questions whose evidence is in one session count, and a summary with more tokens than the data set's own one of
+that session counts as empty. Adversarial questions have no answer and do not count.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -24,27 +21,22 @@ class AnsweredQuestion:
     """A question that one session answers."""
 
     session: int
-    question: str
     answer_words: frozenset[str]
-
-    def share_kept(self, summary: str) -> float:
-        """The share of the answer's words that `summary` holds."""
-        return answer_word_share(self.answer_words, summary)
 
 
 def questions_of_one_session(data: Mapping[str, Any]) -> list[AnsweredQuestion]:
-    """The questions of a LoCoMo conversation that a single session answers."""
+    """Return the questions of a LoCoMo conversation that a single session answers."""
     questions = []
     for row in data.get("qa", ()):
         sessions = {int(match[1]) for item in row.get("evidence") or () if (match := _EVIDENCE.match(str(item)))}
         words = significant_words(row.get("answer", ""))
         if row.get("category") != UNANSWERABLE_CATEGORY and len(sessions) == 1 and words:
-            questions.append(AnsweredQuestion(sessions.pop(), str(row.get("question", "")), words))
+            questions.append(AnsweredQuestion(sessions.pop(), words))
     return questions
 
 
 def allowed_tokens(data: Mapping[str, Any], count_tokens: Callable[[str], int]) -> dict[int, int]:
-    """Session -> tokens of the data set's own summary of it: as many as another summary may have."""
+    """Return the tokens of the data set's own summary by session: the limit of other summaries."""
     return {
         int(match[1]): count_tokens(str(text))
         for key, text in data.items()
@@ -58,11 +50,11 @@ def share_of_answer_words(
     allowed: Mapping[int, int],
     count_tokens: Callable[[str], int],
 ) -> float | None:
-    """The mean share over all questions whose session has a summary; None when there is no such question."""
+    """Return the mean share over all questions whose session has a summary; None without such a question."""
     kept = {
         session: summary if count_tokens(summary) <= allowed[session] else ""
         for session, summary in summaries.items()
         if session in allowed
     }
-    shares = [question.share_kept(kept[question.session]) for question in questions if question.session in kept]
+    shares = [answer_word_share(one.answer_words, kept[one.session]) for one in questions if one.session in kept]
     return sum(shares) / len(shares) if shares else None

@@ -1,20 +1,18 @@
-"""Cutting a conversation into parts that a model can read, and a budget among them (ADR-0072)."""
-
-from __future__ import annotations
+"""Cut a conversation into parts that a model can read, a budget among them, and a text to store (ADR-0072)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from compaction.services.sessions.turns import SessionTurn
 
-#: The shortest text a message is cut to; beneath it a window is too small to be worked with.
+#: The shortest text a message is cut to; a window that cannot contain it is too small.
 PIECE_CHARACTERS_MIN = 200
 
 
 def split_turns_to_fit(
     turns: Sequence[SessionTurn], room_tokens: int, count_tokens: Callable[[SessionTurn], int]
 ) -> list[list[SessionTurn]]:
-    """The turns in order, in as few parts as their order allows, each of at most `room_tokens`.
+    """Return the turns in order, in as few parts as their order allows, each of at most `room_tokens`.
 
     A message that alone is larger is cut into several of the same id. Raises `ValueError` where even a piece of the
     shortest length does not fit.
@@ -32,9 +30,9 @@ def split_turns_to_fit(
 
 
 def divide_budget(budget_tokens: int, sizes: Sequence[int]) -> list[int]:
-    """The budget divided in proportion to `sizes`; together never more than the budget."""
-    whole = sum(sizes)
-    return [budget_tokens * size // whole for size in sizes] if whole else [0 for _ in sizes]
+    """Return the budget divided in proportion to `sizes`; together never more than the budget."""
+    whole = max(sum(sizes), 1)
+    return [budget_tokens * size // whole for size in sizes]
 
 
 def _pieces(turn: SessionTurn, room_tokens: int, count_tokens: Callable[[SessionTurn], int]) -> Iterator[SessionTurn]:
@@ -45,15 +43,24 @@ def _pieces(turn: SessionTurn, room_tokens: int, count_tokens: Callable[[Session
         raise ValueError("the room is too small for a message")
     middle = _seam(turn.content)
     yield from _pieces(replace(turn, content=turn.content[:middle]), room_tokens, count_tokens)
-    rest = replace(turn, content=turn.content[middle:], tool_calls=())
-    yield from _pieces(rest, room_tokens, count_tokens)
+    yield from _pieces(replace(turn, content=turn.content[middle:], tool_calls=()), room_tokens, count_tokens)
 
 
 def _seam(text: str) -> int:
     """Where to cut near the middle: behind a line, a sentence or a word."""
     half = len(text) // 2
-    for mark in ("\n", ". ", " "):
-        place = text.rfind(mark, half // 2, half)
-        if place > 0:
-            return place + len(mark)
-    return half
+    ends = (place + len(mark) for mark in ("\n", ". ", " ") if (place := text.rfind(mark, half // 2, half)) > 0)
+    return next(ends, half)
+
+
+def split_text_by_bytes(text: str, bytes_max: int) -> list[str]:
+    """Return the text in order as pieces of at most `bytes_max` of UTF-8, cut behind a line or a word; none blank."""
+    pieces: list[str] = []
+    rest = text.strip()
+    while len(encoded := rest.encode("utf-8", "surrogatepass")) > bytes_max:
+        head = encoded[:bytes_max].decode("utf-8", "ignore")
+        end = max(head.rfind("\n"), head.rfind(" "))
+        head = head[:end] if end > 0 else head
+        pieces.append(head.strip())
+        rest = rest[len(head) :].strip()
+    return [piece for piece in [*pieces, rest] if piece]

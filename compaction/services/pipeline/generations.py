@@ -1,12 +1,10 @@
-"""Summaries of summaries: each condensing loses something, and from the third on readers are told."""
-
-from __future__ import annotations
+"""Summaries of summaries: each generation loses something."""
 
 DEGRADES_FROM_GENERATION = 3
 
 
 def generation_warning(generation: int) -> str:
-    """What to say about a summary that was condensed that often; "" where nothing need be said."""
+    """Return the warning about a summary of that generation; "" before the third."""
     if generation < DEGRADES_FROM_GENERATION:
         return ""
     return (

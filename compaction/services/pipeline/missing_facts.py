@@ -1,12 +1,11 @@
-"""The clauses that hold facts which a summary lost (ADR-0070)."""
-
-from __future__ import annotations
+"""The clauses with the facts that a summary lost (ADR-0070)."""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from compaction.services.pipeline.retention import RetainedFact
+from compaction.services.pipeline.retention.check import RetainedFact
+from compaction.services.pipeline.statements.dates import date_text
 from compaction.services.sessions.turns import SessionTurn
 
 #: A sentence without an end, such as a log, is cut around the fact.
@@ -16,7 +15,7 @@ _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 
 @dataclass(frozen=True)
 class FactClause:
-    """A sentence as it was said, who said it when, and which facts it holds."""
+    """A sentence as it was said, who said it when, and the facts in it."""
 
     text: str
     message_id: str
@@ -24,26 +23,20 @@ class FactClause:
 
 
 def clauses_with_facts(missing: Iterable[RetainedFact], turns: Mapping[str, SessionTurn]) -> list[FactClause]:
-    """For each fact the sentence that first tells it; those of most facts first, each sentence once."""
+    """Return for each fact the sentence that first tells it; those of most facts first, each sentence once."""
     by_sentence: dict[tuple[str, str], list[RetainedFact]] = {}
     for fact in missing:
         for message_id in map(str, fact.message_ids):
-            if message_id in turns and (sentence := _sentence_with(fact.text, turns[message_id].content)):
+            content = turns[message_id].content if message_id in turns else ""
+            if told := next((one for one in (*_BREAK.split(content), content) if fact.text in one), ""):
+                sentence = _cut(" ".join(told.split()), " ".join(fact.text.split()))
                 by_sentence.setdefault((message_id, sentence), []).append(fact)
                 break
     clauses = [
-        FactClause(_told(turns[message_id], sentence), message_id, tuple(facts))
+        FactClause(f"{_speaker(turns[message_id])}: {sentence}", message_id, tuple(facts))
         for (message_id, sentence), facts in by_sentence.items()
     ]
     return sorted(clauses, key=lambda clause: -len(clause.facts))
-
-
-def _sentence_with(text: str, content: str) -> str:
-    for sentence in _BREAK.split(content):
-        place = sentence.find(text)
-        if place >= 0:
-            return _cut(" ".join(sentence.split()), " ".join(text.split()))
-    return _cut(" ".join(content.split()), " ".join(text.split())) if text in content else ""
 
 
 def _cut(sentence: str, text: str) -> str:
@@ -57,7 +50,6 @@ def _cut(sentence: str, text: str) -> str:
     return sentence[start : end if end > 0 else len(sentence)]
 
 
-def _told(turn: SessionTurn, sentence: str) -> str:
+def _speaker(turn: SessionTurn) -> str:
     speaker = turn.name or turn.role.capitalize()
-    stated_on = f" ({turn.created_at.day} {turn.created_at:%B %Y})" if turn.created_at else ""
-    return f"{speaker}{stated_on}: {sentence}"
+    return f"{speaker} ({date_text(turn.created_at)})" if turn.created_at else speaker

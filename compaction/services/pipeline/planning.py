@@ -1,9 +1,8 @@
 """What one compaction does to a session: masks first, summarises only what is still over the target (ADR-0067)."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from compaction.services.pipeline.masking import messages_to_mask
 from compaction.services.sessions.turns import COMPACTED, MASKED, SessionTurn
@@ -12,12 +11,12 @@ from context.services.profiles.compaction_policy import CompactionPolicy
 
 # ADR-0067. No summary is worth having below this.
 MIN_SUMMARY_TOKENS = 64
-#: A span must be worth a summary: this many tokens, and this share of the window unless somebody asks for it. Without
+#: A span must be worth a summary: this many tokens, and this share of the window unless somebody requests it. Without
 #: it a session whose preserved messages alone are over the target would be compacted again with every message.
 MIN_SPAN_TOKENS = 2 * MIN_SUMMARY_TOKENS
 MIN_SPAN_SHARE = 0.10
 
-#: Why a plan holds no summary; "" where it does.
+#: Why a plan contains no summary.
 UNDER_TARGET = "under_target"
 SUMMARIES_OFF = "summaries_off"
 NOTHING_OUTSIDE_WINDOW = "nothing_outside_window"
@@ -30,6 +29,7 @@ class CompactionPlan:
     """What is masked (`mask_ids`) and then summarised (`span_ids`, empty where no summary is needed).
 
     A tool output may be in both: it is masked whatever becomes of the summary. `reason` says why there is no summary.
+    `span_tokens` counts the span as masked, `tokens_after_at_most` a summary as long as it may be.
     """
 
     mask_ids: tuple[Hashable, ...]
@@ -37,13 +37,15 @@ class CompactionPlan:
     first_preserved_index: int
     tokens_before: int
     tokens_after_masking: int
-    is_summary_needed: bool
-    summary_budget_tokens: int
-    #: What the span takes in the context once masked.
-    span_tokens: int
-    #: The most that the context holds afterwards, with a summary as long as it may be.
     tokens_after_at_most: int
-    reason: str
+    summary_budget_tokens: int = 0
+    span_tokens: int = 0
+    reason: str = ""
+
+    @property
+    def is_summary_needed(self) -> bool:
+        """Whether anything is summarised."""
+        return bool(self.span_ids)
 
     @property
     def is_empty(self) -> bool:
@@ -60,11 +62,11 @@ def plan_compaction(
     summary_tokens: int = 0,
     is_forced: bool = False,
 ) -> CompactionPlan:
-    """What to do about a session's messages, given in order.
+    """Return what to do about a session's messages, given in order.
 
-    `fixed_tokens` is what stands before them, directive and current summary together; `summary_tokens` is the part of
-    it that is the current summary, which a new one takes over and replaces. `is_forced`: somebody asks for a summary
-    although the session is under its target or the span is small. Raises `ValueError` for nonsense.
+    `fixed_tokens` are those of directive and current summary together; `summary_tokens` those of the current summary,
+    which a new one replaces. `is_forced`: somebody requests a summary although the session is under its target or the
+    span is small. Raises `ValueError` for nonsense.
     """
     if window <= 0 or fixed_tokens < 0 or not 0 <= summary_tokens <= fixed_tokens:
         raise ValueError("a window is above 0, and the current summary is a part of the fixed tokens")
@@ -85,45 +87,27 @@ def plan_compaction(
     before = fixed_tokens + sum(turn.context_tokens for turn in turns)
     after_masking = fixed_tokens + sum(turn.context_tokens for turn in masked)
 
-    span = _span(masked, first)
+    # units with a pinned part stay
+    units = (unit for unit in tool_call_units(masked) if unit[-1] < first)
+    leaving = (unit for unit in units if not any(masked[index].pinned for index in unit))
+    span = [masked[index] for index in sorted(chain.from_iterable(leaving))]
     span_tokens = sum(turn.context_tokens for turn in span)
+    index = places[first] if first < len(places) else len(messages)
     reason = _reason(masked[:first], span_tokens, after_masking - target, window, policy, is_forced)
     if reason:
-        index = places[first] if first < len(places) else len(messages)
-        return CompactionPlan(mask_ids, (), index, before, after_masking, False, 0, 0, after_masking, reason)
+        return CompactionPlan(mask_ids, (), index, before, after_masking, after_masking, reason=reason)
     replaced = span_tokens + summary_tokens
     beside = after_masking - replaced
     wanted = window_share_tokens(span_tokens, policy.summary_share) + summary_tokens
     budget = _summary_budget(wanted, room=target - beside, room_in_window=window - beside, replaced=replaced)
-    return CompactionPlan(
-        mask_ids=mask_ids,
-        span_ids=tuple(turn.id for turn in span),
-        first_preserved_index=places[first] if first < len(places) else len(messages),
-        tokens_before=before,
-        tokens_after_masking=after_masking,
-        is_summary_needed=True,
-        summary_budget_tokens=budget,
-        span_tokens=span_tokens,
-        tokens_after_at_most=after_masking - replaced + budget,
-        reason="",
-    )
+    span_ids = tuple(turn.id for turn in span)
+    return CompactionPlan(mask_ids, span_ids, index, before, after_masking, beside + budget, budget, span_tokens)
 
 
 def mask_turns(turns: Sequence[SessionTurn], mask_ids: Sequence[Hashable]) -> list[SessionTurn]:
-    """The turns as they stand once those of `mask_ids` are masked."""
+    """Return the turns with those of `mask_ids` masked."""
     masked = set(mask_ids)
-    return [replace(turn, state=MASKED) if turn.id in masked else turn for turn in turns] if masked else list(turns)
-
-
-def _span(turns: Sequence[SessionTurn], first: int) -> list[SessionTurn]:
-    """The turns before `first` that may leave the context: all but units with a pinned part."""
-    leaving = [
-        index
-        for unit in tool_call_units(turns)
-        if unit[-1] < first and not any(turns[index].pinned for index in unit)
-        for index in unit
-    ]
-    return [turns[index] for index in sorted(leaving)]
+    return [replace(turn, state=MASKED) if turn.id in masked else turn for turn in turns]
 
 
 def _reason(
@@ -134,7 +118,6 @@ def _reason(
     policy: CompactionPolicy,
     is_forced: bool,
 ) -> str:
-    """Why no summary is made; "" when one is."""
     if over_target <= 0 and not is_forced:
         return UNDER_TARGET
     if not policy.has_summaries:

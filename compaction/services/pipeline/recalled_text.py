@@ -1,9 +1,8 @@
-"""What a message says itself: without contexts recalled into it and memories quoted in it (ADR-0072)."""
-
-from __future__ import annotations
+"""Strip recalled contexts and quoted memories from a message (ADR-0072)."""
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import product
 
 from memories.services.store.recalled_text import recalled_hash
 
@@ -18,7 +17,7 @@ _SENTENCES_MAX = 3
 
 
 def strip_rendered_contexts(text: str) -> str:
-    """The text without rendered contexts; "" where a fence is left open, since nobody knows how far it reaches."""
+    """Return the text without rendered contexts; "" where a fence is open, since its end is unknown."""
     if "memory-" not in text:
         return text
     kept: list[str] = []
@@ -33,25 +32,22 @@ def strip_rendered_contexts(text: str) -> str:
 
 
 def _fence_end(text: str, mark: re.Match[str]) -> int:
-    """Where the fence that begins at `mark` ends; below 0 where it does not, or where nothing begins."""
-    if mark["tag"]:
-        end = f"</memory-{mark['tag']}>"
-        place = text.find(end, mark.end())
-        return place + len(end) if place >= 0 else -1
-    if mark["key"]:
-        found = re.compile(rf'"end":\s*"memory-{mark["key"]}"\s*\}}').search(text, mark.end())
-        return found.end() if found else -1
-    return -1
+    """Where the fence that begins at `mark` ends; -1 where it does not, or where nothing begins."""
+    if not mark["tag"] and not mark["key"]:
+        return -1
+    end = rf"</memory-{mark['tag']}>" if mark["tag"] else rf'"end":\s*"memory-{mark["key"]}"\s*\}}'
+    found = re.compile(end).search(text, mark.end())
+    return found.end() if found else -1
 
 
 def candidate_recalled_hashes(text: str) -> set[str]:
-    """The hashes under which any piece of the text may have been recalled."""
+    """Return the hashes under which any piece of the text may have been recalled."""
     return {recalled_hash(piece) for piece in _pieces(text) if piece.strip()}
 
 
 def strip_recalled_pieces(text: str, recalled: Collection[str]) -> str:
-    """The text without the pieces whose hash is one of `recalled`."""
-    if not recalled or not candidate_recalled_hashes(text) & set(recalled):
+    """Return the text without the pieces whose hash is one of `recalled`."""
+    if not recalled or candidate_recalled_hashes(text).isdisjoint(recalled):
         return text
     if recalled_hash(text) in recalled:
         return ""
@@ -65,28 +61,20 @@ def _own_part(line: str, recalled: Collection[str]) -> str:
     kept: list[str] = []
     place = 0
     while place < len(sentences):
-        size = _recalled_run(sentences[place : place + _SENTENCES_MAX], recalled)
+        sizes = range(min(_SENTENCES_MAX, len(sentences) - place), 0, -1)
+        runs = ((size, _LIST_MARK.sub("", " ".join(sentences[place : place + size]))) for size in sizes)
+        size = next((size for size, run in runs if recalled_hash(run) in recalled), 0)
         if not size:
             kept.append(sentences[place])
         place += size or 1
     return " ".join(kept)
 
 
-def _recalled_run(sentences: list[str], recalled: Collection[str]) -> int:
-    """How many sentences at the beginning are one recalled text; 0 where none are."""
-    for size in range(min(_SENTENCES_MAX, len(sentences)), 0, -1):
-        if recalled_hash(_LIST_MARK.sub("", " ".join(sentences[:size]))) in recalled:
-            return size
-    return 0
-
-
 def _pieces(text: str) -> Iterator[str]:
     yield text
     for line in text.splitlines():
         bare = _LIST_MARK.sub("", line)
-        yield line
-        yield bare
+        yield from (line, bare)
         sentences = _SENTENCE_END.split(bare)
-        for start in range(len(sentences)):
-            for size in range(1, _SENTENCES_MAX + 1):
-                yield " ".join(sentences[start : start + size])
+        for start, size in product(range(len(sentences)), range(1, _SENTENCES_MAX + 1)):
+            yield " ".join(sentences[start : start + size])

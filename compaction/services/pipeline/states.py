@@ -1,33 +1,18 @@
 """The states of a compaction and the actions that change them (ADR-0071)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
-PENDING = "pending"
-PROPOSED = "proposed"
-APPLIED = "applied"
-REJECTED = "rejected"
-SUPERSEDED = "superseded"
-ROLLED_BACK = "rolled_back"
-_FAILED = "failed"
-COMPACTION_STATES = (PENDING, PROPOSED, APPLIED, REJECTED, SUPERSEDED, ROLLED_BACK, _FAILED)
-
-#: What the machinery does ...
-PROPOSE = "propose"
-APPLY_ACTION = "apply"
-FAIL = "fail"
-#: ... and what people decide.
-APPROVE = "approve"
-REJECT = "reject"
-EDIT = "edit"
+COMPACTION_STATES = PENDING, PROPOSED, APPLIED, REJECTED, SUPERSEDED, ROLLED_BACK, _FAILED = (
+    *("pending", "proposed", "applied", "rejected", "superseded", "rolled_back", "failed"),
+)
+#: Actions of the pipeline ...
+PROPOSE, APPLY_ACTION, FAIL = "propose", "apply", "fail"
+#: ... and decisions of people.
+DECISION_ACTIONS = APPROVE, REJECT, EDIT, REGENERATE, ROLL_BACK, RETRY, REOPEN = (
+    *("approve", "reject", "edit", "regenerate", "rollback", "retry", "reopen"),
+)
 #: Offered beside EDIT while a summary lost facts; no transition of its own.
 APPEND_MISSING = "append_missing"
-REGENERATE = "regenerate"
-ROLL_BACK = "rollback"
-RETRY = "retry"
-REOPEN = "reopen"
-DECISION_ACTIONS = (APPROVE, REJECT, EDIT, REGENERATE, ROLL_BACK, RETRY, REOPEN)
 
 TRANSITIONS: Mapping[tuple[str, str], str] = {
     (PENDING, PROPOSE): PROPOSED,
@@ -46,7 +31,7 @@ TRANSITIONS: Mapping[tuple[str, str], str] = {
 
 
 class TransitionError(Exception):
-    """An action that a compaction's state does not allow: it was decided on before, or it is too early."""
+    """An action that a compaction's state does not allow: it came too late or too early."""
 
     code = "conflict"
 
@@ -58,10 +43,7 @@ class TransitionError(Exception):
 
 
 def next_state(state: str, action: str) -> str:
-    """The state that `action` leads to.
-
-    Raises `TransitionError` where the state does not allow it, `ValueError` for a state or action that there is not.
-    """
+    """Return the state after `action`. Raises `TransitionError`, or `ValueError` for an unknown state or action."""
     if state not in COMPACTION_STATES or action not in {known for _, known in TRANSITIONS}:
         raise ValueError(f"no such state or action: {state!r}, {action!r}")
     if (state, action) not in TRANSITIONS:
@@ -70,5 +52,5 @@ def next_state(state: str, action: str) -> str:
 
 
 def state_actions(state: str) -> tuple[str, ...]:
-    """What people may decide about a compaction in `state`."""
+    """Return what people may decide about a compaction in `state`."""
     return tuple(action for action in DECISION_ACTIONS if (state, action) in TRANSITIONS)

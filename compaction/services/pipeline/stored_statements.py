@@ -1,21 +1,27 @@
-"""Statements and facts as compactions store them."""
+"""Statements and facts as compactions store them, and whether the messages support a statement (ADR-0072)."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Self
 
-from compaction.services.pipeline.retention import RetainedFact, RetentionResult
+from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult
+from compaction.services.pipeline.statements.lexicon import STATEMENT_STOP_WORDS
+
+#: A statement is dropped when fewer of its content words occur in what it cites.
+SUPPORTED_SHARE_MIN = 1 / 3
+#: Words are compared by this many first letters, so that inflections count.
+STEM_CHARACTERS = 5
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+#: Words without content; who speaks is none either.
+_STOP_WORDS = STATEMENT_STOP_WORDS | {"user", "assistant", "said", "says"}
 
 
 @dataclass(frozen=True)
 class CitedStatement:
-    """A statement as compactions store it: a self-contained text, and the ids of the messages that it cites.
-
-    `is_from_earlier`: taken from the former summary. `is_edited`: written by a person and never dropped.
-    """
+    """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept."""
 
     text: str
     message_ids: tuple[str, ...]
@@ -27,29 +33,14 @@ class CitedStatement:
 
     def as_record(self) -> dict[str, Any]:
         """Return the statement as JSON."""
-        return {
-            "text": self.text,
-            "message_ids": list(self.message_ids),
-            "kind": self.kind,
-            "subject": self.subject,
-            "stated_on": self.stated_on.isoformat() if self.stated_on else None,
-            "is_from_earlier": self.is_from_earlier,
-            "is_edited": self.is_edited,
-        }
+        stated_on = self.stated_on.isoformat() if self.stated_on else None
+        return asdict(self) | {"message_ids": list(self.message_ids), "stated_on": stated_on}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
         """Return the statement of a stored record."""
-        stated_on = record.get("stated_on")
-        return cls(
-            text=record["text"],
-            message_ids=tuple(record["message_ids"]),
-            kind=record.get("kind", "fact"),
-            subject=record.get("subject", ""),
-            stated_on=date.fromisoformat(stated_on) if stated_on else None,
-            is_from_earlier=bool(record.get("is_from_earlier")),
-            is_edited=bool(record.get("is_edited")),
-        )
+        stated_on = date.fromisoformat(record["stated_on"]) if record.get("stated_on") else None
+        return cls(**{**record, "message_ids": tuple(record["message_ids"]), "stated_on": stated_on})
 
 
 def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
@@ -62,12 +53,8 @@ def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
 
 
 def _fact_record(fact: RetainedFact) -> dict[str, Any]:
-    return {
-        "class": fact.kind,
-        "text": fact.text,
-        "normalised": fact.normalised,
-        "message_ids": [str(one) for one in fact.message_ids],
-    }
+    message_ids = [str(one) for one in fact.message_ids]
+    return {"class": fact.kind, "text": fact.text, "normalised": fact.normalised, "message_ids": message_ids}
 
 
 def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
@@ -76,3 +63,21 @@ def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
         RetainedFact(one["class"], one["text"], one["normalised"], tuple(one["message_ids"]))
         for one in record.get(name, [])
     ]
+
+
+def is_supported(statement: str, cited: Sequence[str]) -> bool:
+    """Return whether the cited texts contain enough of the statement's content words; without any, one text will do."""
+    if not _stems(statement):
+        return bool(cited)
+    return shared_word_share(statement, "\n".join(cited)) >= SUPPORTED_SHARE_MIN
+
+
+def shared_word_share(statement: str, text: str) -> float:
+    """Return the share of the statement's content words that occur in `text`."""
+    wanted = _stems(statement)
+    return len(wanted & _stems(text)) / len(wanted) if wanted else 0.0
+
+
+def _stems(text: str) -> set[str]:
+    words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
+    return {word[:STEM_CHARACTERS] for word in words if word not in _STOP_WORDS}

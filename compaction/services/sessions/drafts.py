@@ -1,9 +1,4 @@
-"""Messages before they are appended: their fields, and everything that may be wrong with one or with several together.
-
-Fields are named as an append names them: `messages[3].tool_call_id`.
-"""
-
-from __future__ import annotations
+"""New messages before they are appended: fields and validation. Fields have names such as `messages[3].name`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +14,13 @@ APPEND_MESSAGES_MAX = 500
 CONTENT_BYTES_MAX = 256 * 1024
 MESSAGE_NAME_CHARACTERS_MAX = 128
 LABEL_CHARACTERS_MAX = 255
-#: Clocks of callers differ; more than a day ahead is a mistake.
+#: Callers' clocks differ; more than a day ahead is an error.
 AHEAD_MAX = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class NewMessage:
-    """A message to append. `created_at` None is now; `tool_calls` in the shape of chat completions."""
+    """A message to append. `created_at` None is now; `tool_calls` have the form of chat completions."""
 
     role: str
     content: str = ""
@@ -44,7 +39,7 @@ class NewMessage:
 
 
 def new_message_problems(rows: Sequence[NewMessage], *, now: datetime) -> list[FieldProblem]:
-    """Everything wrong with the messages by themselves; nothing when only the session can refuse them."""
+    """Return everything wrong with the messages by themselves, independent of the session."""
     if not 1 <= len(rows) <= APPEND_MESSAGES_MAX:
         return [FieldProblem("messages", "bad_length", f"An append has 1 to {APPEND_MESSAGES_MAX} messages.")]
     return [
@@ -57,10 +52,10 @@ def new_message_problems(rows: Sequence[NewMessage], *, now: datetime) -> list[F
 def tool_call_problems(
     rows: Mapping[int, NewMessage], *, called: Collection[str], answered: Collection[str]
 ) -> list[FieldProblem]:
-    """What is wrong with calls and results in the session they are appended to; `rows` by their place, in order.
+    """Return what is wrong with calls and results in their session; `rows` by their place, in order.
 
-    `called` and `answered` are ids of calls and results that stand there already: a call's id occurs once in a session,
-    a result follows its call, and there is one for each.
+    `called` and `answered` are ids of calls and results that the session has already. A call's id occurs once in a
+    session, a result follows its call, and there is one for each.
     """
     problems: list[FieldProblem] = []
     calls, results = set(called), set(answered)
@@ -82,15 +77,15 @@ def tool_call_problems(
 
 
 def text_problem(value: object, *, bytes_max: int = CONTENT_BYTES_MAX) -> tuple[str, str] | None:
-    """Why `value` is no text that can be stored, as code and detail."""
+    """Return code and detail of why `value` cannot be stored as text; None where it can."""
     if not isinstance(value, str):
         return "not_text", "A string is needed."
     if "\x00" in value:
-        return "null_character", "The text holds a NUL character."
+        return "null_character", "The text contains a NUL character."
     try:
         size = len(value.encode("utf-8"))
     except UnicodeEncodeError:
-        return "lone_surrogate", "The text holds half of a surrogate pair."
+        return "lone_surrogate", "The text contains half of a surrogate pair."
     return ("too_long", f"The text has more than {bytes_max:,} bytes.") if size > bytes_max else None
 
 
@@ -100,19 +95,23 @@ def _problems_of(row: NewMessage, now: datetime) -> Iterator[tuple[str, str, str
     if problem := text_problem(row.content):
         yield "content", *problem
     yield from _problems_of_tools(row)
-    for name, most in (("name", MESSAGE_NAME_CHARACTERS_MAX), ("tool_call_id", LABEL_CHARACTERS_MAX)):
-        if problem := _label_problem(getattr(row, name), most):
+    limits = {"name": MESSAGE_NAME_CHARACTERS_MAX} | dict.fromkeys(("tool_call_id", "source_id"), LABEL_CHARACTERS_MAX)
+    for name, most in limits.items():
+        value = getattr(row, name)
+        if len(value) > most:
+            yield name, "too_long", f"At most {most} characters are stored."
+        elif name == "source_id" and (problem := text_problem(value)):
             yield name, *problem
-    if problem := _source_problem(row.source_id):
-        yield "source_id", *problem
+        elif name != "source_id" and not value.isprintable():  # names and ids are on one line of a context's text
+            yield name, "bad_characters", "Only printable characters of one line are stored."
     try:
         check_metadata(dict(row.metadata))
     except ContentError as error:
         yield "metadata", error.code, error.detail
-    if not isinstance(row.pinned, bool):
-        yield "pinned", "not_a_boolean", "true or false is needed."
-    if row.created_at is not None:
-        yield from _problems_of_time(row.created_at, now)
+    if row.created_at is not None and row.created_at.utcoffset() is None:
+        yield "created_at", "no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z."
+    elif row.created_at is not None and row.created_at > now + AHEAD_MAX:
+        yield "created_at", "too_far_ahead", "The time is more than a day ahead."
 
 
 def _problems_of_tools(row: NewMessage) -> Iterator[tuple[str, str, str]]:
@@ -129,25 +128,3 @@ def _problems_of_tools(row: NewMessage) -> Iterator[tuple[str, str, str]]:
         yield "tool_call_id", "required", "A message of a tool names the call that it answers."
     if row.role != TOOL_ROLE and row.tool_call_id:
         yield "tool_call_id", "only_a_tool_answers", "Only a message of a tool answers a call."
-
-
-def _label_problem(value: object, most: int) -> tuple[str, str] | None:
-    """Names and ids stand on one line of a context's text."""
-    if not isinstance(value, str):
-        return "not_text", "A string is needed."
-    if len(value) > most:
-        return "too_long", f"At most {most} characters are stored."
-    return None if value.isprintable() else ("bad_characters", "Only printable characters of one line are stored.")
-
-
-def _source_problem(value: object) -> tuple[str, str] | None:
-    if isinstance(value, str) and len(value) > LABEL_CHARACTERS_MAX:
-        return "too_long", f"At most {LABEL_CHARACTERS_MAX} characters are stored."
-    return text_problem(value)
-
-
-def _problems_of_time(value: datetime, now: datetime) -> Iterator[tuple[str, str, str]]:
-    if value.utcoffset() is None:
-        yield "created_at", "no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z."
-    elif value > now + AHEAD_MAX:
-        yield "created_at", "too_far_ahead", "The time lies more than a day ahead."

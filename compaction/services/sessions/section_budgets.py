@@ -1,6 +1,4 @@
-"""How a session's context is shared out to memories, summary and messages (ADR-0073)."""
-
-from __future__ import annotations
+"""The division of a session's context among memories, summary and messages (ADR-0073)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,10 +26,7 @@ CALLS_MARKER_TOKENS = 3
 
 
 def default_budget(window: int, max_output_tokens: int | None, *, is_exact: bool) -> tuple[int, int]:
-    """(tokens of a context that nobody bounded, tokens of the window kept for the answer); the first at least 1.
-
-    Of a tiny window the answer gets half.
-    """
+    """Return the default budget of a context, at least 1, and the tokens reserved for the answer, at most half."""
     reserve = min(response_reserve(window, max_output_tokens), window // 2)
     safety = 0 if is_exact else math.ceil(window * SAFETY_SHARE)
     return max(window - reserve - safety, 1), reserve
@@ -40,10 +35,12 @@ def default_budget(window: int, max_output_tokens: int | None, *, is_exact: bool
 def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: int) -> dict[str, Mapping[str, Any]]:
     """Return the budgets of memories, summary and messages from the sections of a budget profile.
 
-    Memories with memo, summaries of partitions and links are one section here: a quarter of the budget, or what the
-    profile gives them together. Where it names not both of memo and memories, the greater of the two.
+    Memories with memo, partition summaries and links are one section here: a quarter of the budget, or what the
+    profile gives them together. Where it lacks memo or memories, the greater of the two.
     """
-    own = sum(_tokens(sections[name], budget) for name in MEMORY_SECTIONS if sections.get(name))
+    own = 0
+    for setting in filter(None, map(sections.get, MEMORY_SECTIONS)):
+        own += int(setting["tokens"]) if "tokens" in setting else int(budget * float(setting["share"]))
     is_said = bool(sections.get("memories")) and bool(sections.get("tenant_memo"))
     room = own if is_said else max(own, int(budget * MEMORIES_SHARE))
     settings: dict[str, Mapping[str, Any]] = {SESSION_MEMORIES_SECTION: {"tokens": room}}
@@ -70,17 +67,10 @@ def marker_tokens(turn: MarkedMessage) -> int:
 
 def newest_unit_tokens(turns: Sequence[SessionTurn]) -> int:
     """Return the tokens of the newest message, or tool call with results; 0 without one."""
-    for unit in reversed(tool_call_units(turns)):
-        members = [turns[index] for index in unit]
-        if is_complete_unit(members):
-            return sum(turn.context_tokens for turn in members)
-    return 0
+    units = ([turns[index] for index in unit] for unit in reversed(tool_call_units(turns)))
+    return next((sum(turn.context_tokens for turn in unit) for unit in units if is_complete_unit(unit)), 0)
 
 
 def order_by_tool_units(turns: Sequence[SessionTurn]) -> list[SessionTurn]:
-    """The turns with every result right behind its call, as providers demand; else in their order."""
+    """Return the turns with every result right behind its call, as providers demand; else in their order."""
     return [turns[index] for unit in tool_call_units(turns) for index in unit]
-
-
-def _tokens(setting: Mapping[str, Any], budget: int) -> int:
-    return int(setting["tokens"]) if "tokens" in setting else int(budget * float(setting["share"]))

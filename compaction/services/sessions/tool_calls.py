@@ -1,16 +1,16 @@
 """Tool calls in the shape of chat completions: `{id, type: "function", function: {name, arguments}}`."""
 
-from __future__ import annotations
-
 import json
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 CALLS_MAX = 128
 CALL_ID_CHARACTERS_MAX = 255
 FUNCTION_NAME_CHARACTERS_MAX = 128
 CALLS_BYTES_MAX = 256 * 1024
 FUNCTION = "function"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class CallError(ValueError):
@@ -18,46 +18,40 @@ class CallError(ValueError):
 
     def __init__(self, code: str, detail: str, place: str = "") -> None:
         super().__init__(detail)
-        self.code = code
-        self.detail = detail
-        self.place = place
+        self.code, self.detail, self.place = code, detail, place
 
 
 def canonical_calls(calls: object) -> list[dict[str, Any]]:
-    """The calls with their keys in one order, so that equal calls are equal texts. Raises `CallError`."""
+    """Return the calls with their keys in one order, so that equal calls are equal texts. Raises `CallError`."""
     if not isinstance(calls, (list, tuple)):
         raise CallError("not_a_list", "A list of tool calls is needed.")
     if len(calls) > CALLS_MAX:
         raise CallError("too_many", f"At most {CALLS_MAX} calls are made at once.")
     canonical = [_canonical(call, f"[{place}]") for place, call in enumerate(calls)]
-    ids: set[str] = set()
-    for place, call in enumerate(canonical):
-        if call["id"] in ids:
+    ids = call_ids_of(canonical)
+    for place, call_id in enumerate(ids):
+        if call_id in ids[:place]:
             raise CallError("call_id_taken", "Two calls have the same id.", f"[{place}].id")
-        ids.add(call["id"])
     if len(json.dumps(canonical, ensure_ascii=False).encode()) > CALLS_BYTES_MAX:
         raise CallError("too_long", f"The calls have more than {CALLS_BYTES_MAX:,} bytes.")
     return canonical
 
 
 def call_ids_of(calls: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The ids of checked calls."""
+    """Return the ids of checked calls."""
     return [str(call["id"]) for call in calls]
 
 
-def _canonical(call: object, place: str) -> dict[str, Any]:
-    call = _object(call, place, ("id", "type", FUNCTION))
-    function = _object(call.get(FUNCTION), f"{place}.{FUNCTION}", ("name", "arguments"))
+def _canonical(value: object, place: str) -> dict[str, Any]:
+    call = _object(value, place, ("id", "type", FUNCTION))
+    place_of_function = f"{place}.{FUNCTION}"
+    function = _object(call.get(FUNCTION), place_of_function, ("name", "arguments"))
     if call.get("type", FUNCTION) != FUNCTION:
         raise CallError("not_a_choice", "Calls are of the type function.", f"{place}.type")
-    return {
-        "id": _line(call.get("id"), CALL_ID_CHARACTERS_MAX, f"{place}.id"),
-        "type": FUNCTION,
-        FUNCTION: {
-            "name": _line(function.get("name"), FUNCTION_NAME_CHARACTERS_MAX, f"{place}.{FUNCTION}.name"),
-            "arguments": _arguments(function.get("arguments", ""), f"{place}.{FUNCTION}.arguments"),
-        },
-    }
+    call_id = _line(call.get("id"), CALL_ID_CHARACTERS_MAX, f"{place}.id")
+    name = _line(function.get("name"), FUNCTION_NAME_CHARACTERS_MAX, f"{place_of_function}.name")
+    arguments = _arguments(function.get("arguments", ""), f"{place_of_function}.arguments")
+    return {"id": call_id, "type": FUNCTION, FUNCTION: {"name": name, "arguments": arguments}}
 
 
 def _object(value: object, place: str, known: tuple[str, ...]) -> Mapping[str, Any]:
@@ -80,14 +74,7 @@ def _arguments(value: object, place: str) -> str:
     """Text as the model wrote it, which need not be JSON."""
     if not isinstance(value, str):
         raise CallError("not_text", "The arguments are a string, usually of JSON.", place)
-    if "\x00" in value:
-        _refuse("null_character", place)
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        _refuse("lone_surrogate", place)
+    code = "null_character" if "\x00" in value else "lone_surrogate" if _SURROGATE.search(value) else ""
+    if code:
+        raise CallError(code, "The text contains NUL or half of a surrogate pair.", place)
     return value
-
-
-def _refuse(code: str, place: str) -> NoReturn:
-    raise CallError(code, "The text holds NUL or half of a surrogate pair.", place)

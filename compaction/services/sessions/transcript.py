@@ -1,7 +1,5 @@
 """A conversation as provider-ready messages and as one text that no message can forge a part of (ADR-0073)."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +14,6 @@ MARKER_TOKENS = 4
 CHARACTERS_PER_CALL_ID_TOKEN = 2
 
 _LOOKALIKE = re.compile(rf"((?:\A|(?<={LINE_BREAK})))(\\*\[(?:system|user|assistant|tool|calls)\b)")
-_CALLS = "[calls]\n"
 
 
 @dataclass(frozen=True)
@@ -30,26 +27,20 @@ class ChatMessage:
     tool_call_id: str = ""
 
     def as_answer(self) -> dict[str, Any]:
-        """In the shape of chat completions: fields that say nothing are left out."""
-        answer: dict[str, Any] = {"role": self.role, "content": self.content}
-        if self.tool_calls and not self.content:
-            answer["content"] = None
-        if self.name:
-            answer["name"] = self.name
-        if self.tool_calls:
-            answer["tool_calls"] = [dict(call) for call in self.tool_calls]
-        if self.tool_call_id:
-            answer["tool_call_id"] = self.tool_call_id
-        return answer
+        """Return the message in the form of chat completions, without empty fields."""
+        content = None if self.tool_calls and not self.content else self.content
+        calls = [dict(call) for call in self.tool_calls]
+        optional = {"name": self.name, "tool_calls": calls, "tool_call_id": self.tool_call_id}
+        return {"role": self.role, "content": content} | {name: value for name, value in optional.items() if value}
 
 
 def render_transcript(messages: Iterable[ChatMessage]) -> str:
-    """The messages as one text: each begins with a line such as `[user]` or `[tool call="call_1"]`."""
+    """Return the messages as one text: each begins with a line such as `[user]` or `[tool call="call_1"]`."""
     return "\n\n".join(_piece(message) for message in messages)
 
 
 def call_id_tokens(tool_call_id: str) -> int:
-    """About what naming the answered call takes in a marker."""
+    """Return the estimated tokens that the answered call takes in a marker."""
     return -(-len(tool_call_id) // CHARACTERS_PER_CALL_ID_TOKEN) + 2 if tool_call_id else 0
 
 
@@ -59,11 +50,10 @@ def _piece(message: ChatMessage) -> str:
         for label, value in (("name", message.name), ("call", message.tool_call_id))
         if value
     )
-    calls = json.dumps([dict(call) for call in message.tool_calls], ensure_ascii=False) if message.tool_calls else ""
-    body = _escaped(message.content)
-    if calls:
-        body = f"{body}\n{_CALLS}{_escaped(calls)}" if body else f"{_CALLS}{_escaped(calls)}"
-    return f"[{message.role}{labels}]\n{body}"
+    lines = [f"[{message.role}{labels}]", *([_escaped(message.content)] if message.content else [])]
+    if message.tool_calls:
+        lines += ["[calls]", _escaped(json.dumps([dict(call) for call in message.tool_calls], ensure_ascii=False))]
+    return "\n".join(lines if len(lines) > 1 else [*lines, ""])
 
 
 def _escaped(text: str) -> str:

@@ -1,7 +1,5 @@
 """Choose the messages of a context when not all of them fit (ADR-0067)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,10 +9,7 @@ from compaction.services.windowing import is_complete_unit, tool_call_units
 
 @dataclass(frozen=True)
 class TrimmedTurns:
-    """The turns that stay, in their order, what they take, and those left out.
-
-    `incomplete` are among those left out: results without a call, calls that still lack a result.
-    """
+    """The kept turns, their tokens, and the excluded turns, of which `incomplete` lack a call or a result."""
 
     kept: tuple[SessionTurn, ...]
     excluded: tuple[SessionTurn, ...]
@@ -23,34 +18,33 @@ class TrimmedTurns:
 
 
 def trim_to_newest_turns(turns: Sequence[SessionTurn], token_budget: int) -> TrimmedTurns:
-    """The newest whole units that fit in `token_budget`; pinned ones come first.
+    """Return the newest whole units that fit in `token_budget`; pinned ones come first, compacted ones never.
 
-    A unit that does not fit in what pinned ones leave, however much of the others is dropped, is passed over; the first
-    that does not fit in the rest ends the search, so that the conversation has no gap. Compacted turns are not
-    looked at.
+    A unit larger than what pinned ones leave is skipped; the first that does not fit in the rest ends the search, so
+    that the conversation has no gap.
     """
     shown = [turn for turn in turns if turn.state != COMPACTED]
     groups = [(unit, [shown[index] for index in unit]) for unit in tool_call_units(shown)]
     incomplete = {index for unit, members in groups if not is_complete_unit(members) for index in unit}
-    whole = [
-        (unit, sum(turn.context_tokens for turn in members), any(turn.pinned for turn in members))
-        for unit, members in reversed(groups)
-        if unit[0] not in incomplete
-    ]
+    pinned: list[tuple[tuple[int, ...], int]] = []
+    others: list[tuple[tuple[int, ...], int]] = []
+    for unit, members in reversed(groups):
+        if unit[0] not in incomplete:
+            is_pinned = any(turn.pinned for turn in members)
+            (pinned if is_pinned else others).append((unit, sum(turn.context_tokens for turn in members)))
     kept: set[int] = set()
     left = token_budget
-    for unit, tokens, is_pinned in whole:
-        if is_pinned and tokens <= left:
+    for unit, tokens in pinned:
+        if tokens <= left:
             kept.update(unit)
             left -= tokens
     budget_after_pinned = left
-    for unit, tokens, is_pinned in whole:
-        if is_pinned or tokens > budget_after_pinned:
-            continue
-        if tokens > left:
+    for unit, tokens in others:
+        if left < tokens <= budget_after_pinned:
             break
-        kept.update(unit)
-        left -= tokens
+        if tokens <= left:
+            kept.update(unit)
+            left -= tokens
     return TrimmedTurns(
         kept=tuple(turn for index, turn in enumerate(shown) if index in kept),
         excluded=tuple(turn for index, turn in enumerate(shown) if index not in kept),

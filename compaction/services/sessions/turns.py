@@ -1,23 +1,16 @@
 """The turns of a conversation, on which the rules of compaction work."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-LIVE = "live"
-MASKED = "masked"
-COMPACTED = "compacted"
+LIVE, MASKED, COMPACTED = "live", "masked", "compacted"
 
 
 @dataclass(frozen=True)
 class SessionTurn:
-    """One message of a session. `tokens` are those of its original content and tool calls, whatever its state.
-
-    `placeholder_tokens` are those of the placeholder that stands for a masked tool output.
-    """
+    """A message. `tokens` are those of its original content and tool calls, `placeholder_tokens` those when masked."""
 
     id: Hashable
     role: str

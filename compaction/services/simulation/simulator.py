@@ -1,19 +1,14 @@
 """Simulate a recorded session under another policy; nothing is written (ADR-0075)."""
 
-from __future__ import annotations
-
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from compaction.services.pipeline.planning import CompactionPlan, mask_turns, plan_compaction
+from compaction.services.pipeline.planning import mask_turns, plan_compaction
 from compaction.services.sessions.turns import LIVE, SessionTurn
 from context.services.profiles.compaction_policy import CompactionPolicy
 
-APPENDED = "appended"
-SCHEDULED = "scheduled"
-EMERGENCY_EVENT = "emergency"
-
+APPENDED, SCHEDULED, EMERGENCY_EVENT = "appended", "scheduled", "emergency"
 TOKENS_PER_PRICE = 1_000_000
 
 
@@ -27,43 +22,43 @@ class SimulationPoint:
     event: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class SimulationCost:
     """Tokens sent to a model over the session and their price, 0 where none was given.
 
     A context longer than the window is truncated to it. `summary_call_tokens` are read and written by a summariser.
     """
 
-    calls: int
-    tokens_sent: int
-    tokens_sent_without_compaction: int
-    calls_truncated_without_compaction: int
-    calls_truncated: int
-    summary_call_tokens: int
     price_per_million: float
+    calls: int = 0
+    tokens_sent: int = 0
+    tokens_sent_without_compaction: int = 0
+    calls_truncated_without_compaction: int = 0
+    calls_truncated: int = 0
+    summary_call_tokens: int = 0
 
     @property
     def price(self) -> float:
-        """With compaction, what the summaries take included."""
+        """With compaction, including the summaries."""
         return (self.tokens_sent + self.summary_call_tokens) * self.price_per_million / TOKENS_PER_PRICE
 
     @property
     def price_without_compaction(self) -> float:
-        """The same session with its context cut to the window and nothing else."""
+        """The same session with its context truncated to the window."""
         return self.tokens_sent_without_compaction * self.price_per_million / TOKENS_PER_PRICE
 
 
-@dataclass(frozen=True)
+@dataclass
 class Simulation:
     """The course of a session under a policy. `peak` is the highest pressure at any point."""
 
-    points: tuple[SimulationPoint, ...]
-    #: Those that made a summary; masking alone is not one.
-    compactions: int
-    masked: int
-    compacted: int
-    peak: float
     cost: SimulationCost
+    points: list[SimulationPoint] = field(default_factory=list)
+    #: Those that made a summary, without masking alone.
+    compactions: int = 0
+    masked: int = 0
+    compacted: int = 0
+    peak: float = 0.0
 
 
 def simulate_session(
@@ -74,22 +69,26 @@ def simulate_session(
     directive_tokens: int = 0,
     price_per_million: float = 0.0,
 ) -> Simulation:
-    """Play `turns`, in order and as they were written, under `policy`.
+    """Return the course of `turns`, in order and as they were written, under `policy`.
 
-    A context is asked for before each answer of the assistant (before every message where it has none); there a session
+    A context is requested before each answer of the assistant (before every message where it has none); there a session
     over the emergency threshold is compacted. A pause of the policy's idle minutes over the sleep threshold compacts it
-    on schedule. Summaries are taken to be as long as they may.
+    on schedule. Every summary is as long as it may be.
     """
-    played = [turn if turn.state == LIVE else replace(turn, state=LIVE) for turn in turns]
+    played = [replace(turn, state=LIVE) for turn in turns]
     answers = {"assistant"} if any(turn.role == "assistant" for turn in played) else {turn.role for turn in played}
-    course = _Course(policy, window, directive_tokens)
+    course = _Course(policy, window, directive_tokens, SimulationCost(price_per_million))
     for position, turn in enumerate(played):
-        if position and _is_pause(played[position - 1], turn, policy.idle_minutes):
-            course.rest()
+        if position and policy.has_scheduled and _is_pause(played[position - 1], turn, policy.idle_minutes):
+            course.compact_over(policy.sleep_threshold, SCHEDULED)
         if turn.role in answers:
-            course.ask()
+            if policy.has_emergency:
+                course.compact_over(policy.emergency_threshold, EMERGENCY_EVENT)
+            course.send_context()
         course.append(turn, position)
-    return course.told(price_per_million)
+    result = course.result
+    result.peak = max((point.pressure for point in result.points), default=course.pressure)
+    return result
 
 
 def _is_pause(before: SessionTurn, after: SessionTurn, minutes: int) -> bool:
@@ -101,66 +100,41 @@ def _is_pause(before: SessionTurn, after: SessionTurn, minutes: int) -> bool:
 class _Course:
     """A session while it is played."""
 
-    def __init__(self, policy: CompactionPolicy, window: int, directive_tokens: int) -> None:
+    def __init__(self, policy: CompactionPolicy, window: int, directive_tokens: int, cost: SimulationCost) -> None:
+        self.result = Simulation(cost)
         self._policy = policy
         self._window = window
         self._directive = directive_tokens
         self._summary = 0
-        self._standing: list[SessionTurn] = []
-        self._tokens = directive_tokens
-        self._raw_tokens = directive_tokens
+        self._turns: list[SessionTurn] = []
+        self._tokens = self._raw_tokens = directive_tokens
         self._sequence = -1
-        self._points: list[SimulationPoint] = []
-        self._compactions = self._masked = self._compacted = 0
-        self._calls = self._sent = self._sent_raw = self._cut = self._cut_raw = self._summarising = 0
+
+    @property
+    def pressure(self) -> float:
+        return self._tokens / self._window
 
     def append(self, turn: SessionTurn, position: int) -> None:
-        """A message was written."""
-        self._standing.append(turn)
+        self._turns.append(turn)
         self._tokens += turn.tokens
         self._raw_tokens += turn.tokens
         self._sequence = position if turn.sequence is None else turn.sequence
         self._note(APPENDED)
 
-    def rest(self) -> None:
-        """The session lay idle."""
-        if self._policy.has_scheduled and self._pressure >= self._policy.sleep_threshold:
-            self._compact(SCHEDULED)
+    def send_context(self) -> None:
+        cost = self.result.cost
+        cost.calls += 1
+        cost.calls_truncated += self._tokens > self._window
+        cost.calls_truncated_without_compaction += self._raw_tokens > self._window
+        cost.tokens_sent += min(self._tokens, self._window)
+        cost.tokens_sent_without_compaction += min(self._raw_tokens, self._window)
 
-    def ask(self) -> None:
-        """A context was asked for and sent to a model."""
-        if self._policy.has_emergency and self._pressure >= self._policy.emergency_threshold:
-            self._compact(EMERGENCY_EVENT)
-        self._calls += 1
-        self._cut += self._tokens > self._window
-        self._cut_raw += self._raw_tokens > self._window
-        self._sent += min(self._tokens, self._window)
-        self._sent_raw += min(self._raw_tokens, self._window)
-
-    def told(self, price_per_million: float) -> Simulation:
-        """How it went."""
-        cost = SimulationCost(
-            calls=self._calls,
-            tokens_sent=self._sent,
-            tokens_sent_without_compaction=self._sent_raw,
-            calls_truncated_without_compaction=self._cut_raw,
-            calls_truncated=self._cut,
-            summary_call_tokens=self._summarising,
-            price_per_million=price_per_million,
-        )
-        peak = max((point.pressure for point in self._points), default=self._pressure)
-        return Simulation(tuple(self._points), self._compactions, self._masked, self._compacted, peak, cost)
-
-    @property
-    def _pressure(self) -> float:
-        return self._tokens / self._window
-
-    def _note(self, event: str) -> None:
-        self._points.append(SimulationPoint(self._sequence, self._tokens, self._pressure, event))
-
-    def _compact(self, event: str) -> None:
+    def compact_over(self, threshold: float, event: str) -> None:
+        """Compact where the pressure reaches the threshold and there is something to do."""
+        if self.pressure < threshold:
+            return
         plan = plan_compaction(
-            self._standing,
+            self._turns,
             window=self._window,
             policy=self._policy,
             fixed_tokens=self._directive + self._summary,
@@ -168,17 +142,17 @@ class _Course:
         )
         if plan.is_empty:
             return
-        self._take(plan)
+        self.result.masked += len(plan.mask_ids)
+        leaving = set(plan.span_ids)
+        if leaving:
+            self.result.compactions += 1
+            self.result.compacted += len(leaving)
+            original = sum(turn.tokens for turn in self._turns if turn.id in leaving)
+            self.result.cost.summary_call_tokens += original + self._summary + plan.summary_budget_tokens
+            self._summary = plan.summary_budget_tokens
+        self._turns = [turn for turn in mask_turns(self._turns, plan.mask_ids) if turn.id not in leaving]
+        self._tokens = plan.tokens_after_at_most
         self._note(event)
 
-    def _take(self, plan: CompactionPlan) -> None:
-        self._masked += len(plan.mask_ids)
-        leaving: set[Hashable] = set(plan.span_ids)
-        if leaving:
-            self._compactions += 1
-            self._compacted += len(leaving)
-            original = sum(turn.tokens for turn in self._standing if turn.id in leaving)
-            self._summarising += original + self._summary + plan.summary_budget_tokens
-            self._summary = plan.summary_budget_tokens
-        self._standing = [turn for turn in mask_turns(self._standing, plan.mask_ids) if turn.id not in leaving]
-        self._tokens = plan.tokens_after_at_most
+    def _note(self, event: str) -> None:
+        self.result.points.append(SimulationPoint(self._sequence, self._tokens, self.pressure, event))

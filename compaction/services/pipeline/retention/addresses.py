@@ -1,7 +1,5 @@
 """Code spans, URLs, e-mail addresses, paths and identifiers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -10,7 +8,6 @@ from compaction.services.pipeline.retention.matches import FactMatch
 CODE_CHARACTERS_MAX = 200
 #: What is longer is no name that anybody repeats.
 RUN_CHARACTERS_MAX = 400
-
 _CODE = re.compile(rf"(?<!`)(`{{1,2}})(?!`)([^`\n]{{1,{CODE_CHARACTERS_MAX}}})\1(?!`)")
 _URL = re.compile(
     r"(?<![\w@.-])(?:(?:https?|ftp|wss?|postgres(?:ql)?|redis|s3)://[^\s<>\"'`|{}]++"
@@ -21,7 +18,6 @@ _EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}+@[A-Za-z0-9-]{1,63}+(?:\.[A-Za
 #: What ends a sentence or closes a bracket after an address is not a part of it.
 _TRAILING = ".,;:!?…*_"
 _BRACKETS = {")": "(", "]": "["}
-
 _RUN = re.compile(r"[^\s,;()\[\]<>\"'“”‘’`{}|=\ufffc]++")
 _EXTENSIONS = (
     "py js ts tsx jsx json yaml yml toml ini cfg conf env md rst txt csv tsv xml html css scss sql sh bash zip tar gz"
@@ -35,13 +31,11 @@ _PATH = re.compile(
     rf"|{_SEGMENT}(?:/{_SEGMENT})*/[\w.@+%~$*-]*{_EXTENSION}"  # from a folder to a file
     rf"|{_SEGMENT}(?:/{_SEGMENT})*/"  # a folder
     rf"|[\w@+%-][\w.@+%-]*{_EXTENSION}"  # a file
-    rf"|[A-Za-z]:[\\/][^:*?]*|\\\\[^\\/]+(?:\\[^\\/]+)+",  # of Windows
+    rf"|[A-Za-z]:[\\/][^:*?]*|\\\\[^\\/]+(?:\\[^\\/]+)+"  # of Windows
 )
 #: A slash before one word alone is as often "and/or" cut in two as a path.
 _ROOTS = {"tmp", "etc", "var", "usr", "opt", "home", "srv", "dev", "proc", "root", "bin", "mnt", "data", "app", "run"}
-
 _PATH_HINT = re.compile(r"[/\\]|\.\w")
-
 _IDENTIFIER_HINT = re.compile(r"[\d_]|[A-Za-z][A-Z]|\(\)")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _HASH = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}|0x[0-9a-f]{2,64}", re.IGNORECASE)
@@ -57,98 +51,74 @@ _MIXED = re.compile(r"[A-Za-z]{1,12}\d[A-Za-z0-9]*")
 _CALL = re.compile(r"[A-Za-z_][\w.]*")
 _SERIAL = re.compile(r"#\d{1,12}|\d{5,20}|\+?\d{1,4}(?:-\d{2,4}){2,4}")
 _NUMBERED_VERSION = re.compile(r"\b(?:[Vv]ersion|[Rr]elease|[A-Z][A-Za-z]{2,20}) (\d{1,4}\.\d{1,4})(?![\w%]|\.\d)")
-#: Ordinary words with a number, "mid-20s", and surnames with two capitals.
+#: Ordinary words with a number: "mid-20s".
 _NO_SERIES = {
-    "mid",
-    "pre",
-    "post",
-    "top",
-    "under",
-    "over",
-    "non",
-    "sub",
-    "age",
-    "aged",
-    "early",
-    "late",
-    "sixty",
-    "grade",
+    *("mid", "pre", "post", "top", "under", "over", "non", "sub"),
+    *("age", "aged", "early", "late", "sixty", "grade"),
 }
-_SURNAME = re.compile(r"(?:Mc|Mac|De|La|Le|Van|Fitz)[A-Z][a-z]+")
-_NO_PLURAL = re.compile(r"[A-Z]{2,8}s|(?:Ph|Ed)Ds?|[A-Z]{2,}ing|[A-Z]{2,}ed")
+#: Surnames with two capitals, degrees, and abbreviations with an ending.
+_NO_CAMEL = re.compile(r"(?:Mc|Mac|De|La|Le|Van|Fitz)[A-Z][a-z]+|[A-Z]{2,8}s|(?:Ph|Ed)Ds?|[A-Z]{2,}(?:ing|ed)")
 
 
 def find_code(text: str) -> Iterator[FactMatch]:
-    """What stands between backticks in one line, white space made one."""
-    if "`" in text:
-        for match in _CODE.finditer(text):
-            code = " ".join(match[2].split())
-            if code:
-                yield FactMatch(match.start(), match.end(), match[0], code)
+    """Yield what is between backticks in one line, white space made one."""
+    for match in _CODE.finditer(text) if "`" in text else ():
+        if code := " ".join(match[2].split()):
+            yield FactMatch(match.start(), match[0], code)
 
 
 def find_urls(text: str) -> Iterator[FactMatch]:
-    """URLs and domains; host without case, no slash at the end."""
-    if "." not in text and "://" not in text:
-        return
-    for match in _URL.finditer(text):
+    """Yield URLs and domains; host without case, no slash at the end."""
+    for match in _URL.finditer(text) if "." in text or "://" in text else ():
         written = _without_trailing(match[0])
         if len(written.partition("://")[2] or written) > 3:
-            yield FactMatch(match.start(), match.start() + len(written), written, normalised_url(written))
+            yield FactMatch(match.start(), written, normalised_url(written))
 
 
 def find_emails(text: str) -> Iterator[FactMatch]:
-    """E-mail addresses, without case."""
-    if "@" in text:
-        for match in _EMAIL.finditer(text):
-            written = match[0].lstrip(".").rstrip("-")
-            if not written.startswith("@"):
-                start = match.end() - len(match[0].lstrip("."))
-                yield FactMatch(start, start + len(written), written, written.casefold())
+    """Yield e-mail addresses, without case."""
+    for match in _EMAIL.finditer(text) if "@" in text else ():
+        written = match[0].lstrip(".")
+        if not written.startswith("@"):
+            start = match.end() - len(written)
+            written = written.rstrip("-")
+            yield FactMatch(start, written, written.casefold())
 
 
 def find_paths(text: str) -> Iterator[FactMatch]:
-    """Paths of files and folders, and names of files; without a leading `./` and a slash at the end."""
-    if not _PATH_HINT.search(text):
-        return
-    for start, written in unbroken_runs(text):
-        if "/" not in written and "\\" not in written and "." not in written:
-            continue
-        if _PATH.fullmatch(written) and not _is_no_path(written):
-            yield FactMatch(start, start + len(written), written, normalised_path(written))
+    """Yield paths of files and folders, and names of files; without a leading `./` and a slash at the end."""
+    for start, written in unbroken_runs(text) if _PATH_HINT.search(text) else ():
+        if any(mark in written for mark in "/\\.") and _PATH.fullmatch(written) and not _is_no_path(written):
+            yield FactMatch(start, written, normalised_path(written))
 
 
 def find_identifiers(text: str) -> Iterator[FactMatch]:
-    """Names of things in systems: error codes, article numbers, variables, uuids, hashes, versions; without case."""
+    """Yield names of things in systems: error codes, article numbers, variables, uuids, hashes, versions."""
     if not _IDENTIFIER_HINT.search(text):
         return
     for match in _NUMBERED_VERSION.finditer(text):
-        yield FactMatch(match.start(1), match.end(1), match[1], match[1])
+        yield FactMatch(match.start(1), match[1], match[1])
     for start, written in unbroken_runs(text):
-        end = start + len(written)
-        is_call = text.startswith("(", end) and len(written) > 2 and bool(_CALL.fullmatch(written))
-        is_call = is_call and text.startswith(")", end + 1)
-        if is_call or is_identifier(written):
-            yield FactMatch(start, end, written, normalised_identifier(written))
+        is_call = text.startswith("()", start + len(written)) and len(written) > 2 and _CALL.fullmatch(written)
+        if is_call or _is_identifier(written):
+            yield FactMatch(start, written, normalised_identifier(written))
 
 
-def is_identifier(written: str) -> bool:
-    """Whether a word is made as people make names for machines."""
+def _is_identifier(written: str) -> bool:
     if len(written) < 2 or (written.isalpha() and (written.islower() or written.istitle() or written.isupper())):
         return False
-    if _UUID.fullmatch(written) or _VERSION.fullmatch(written) or _SNAKE.fullmatch(written):
-        return True
-    if _SERIAL.fullmatch(written) or _HASH.fullmatch(written):
+    if any(pattern.fullmatch(written) for pattern in (_UUID, _VERSION, _SNAKE, _SERIAL, _HASH)):
         return True
     if written.isalpha():
-        return bool(_CAMEL.fullmatch(written)) and not _SURNAME.fullmatch(written) and not _NO_PLURAL.fullmatch(written)
-    if _DASHED.fullmatch(written):
-        return _is_series(written.split("-"))
+        return bool(_CAMEL.fullmatch(written)) and not _NO_CAMEL.fullmatch(written)
+    if _DASHED.fullmatch(written):  # a name in a series: SKU-8, eu-west-1, gpt-4o
+        first, _, rest = written.partition("-")
+        return any(map(str.isdigit, rest)) and first.lower() not in _NO_SERIES
     return bool(_MIXED.fullmatch(written) or _CAMEL.fullmatch(written))
 
 
 def normalised_identifier(written: str) -> str:
-    """An identifier as it is compared: without case, a version without its v, an issue without its #."""
+    """Return an identifier as it is compared: without case, a version without its v, an issue without its #."""
     folded = written.casefold()
     if _VERSION.fullmatch(written):
         return folded.lstrip("v")
@@ -156,19 +126,19 @@ def normalised_identifier(written: str) -> str:
 
 
 def normalised_url(written: str) -> str:
-    """A URL as it is compared: no case in scheme and host, no slash at the end, no `www.`."""
+    """Return a URL as it is compared: no case in scheme and host, no slash at the end, no `www.`."""
     scheme, mark, rest = written.rpartition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme.casefold()}{mark}{host.casefold().removeprefix('www.')}{slash}{path}".rstrip("/")
 
 
 def normalised_path(written: str) -> str:
-    """A path as it is compared."""
+    """Return a path as it is compared."""
     return written.replace("\\", "/").removeprefix("./").rstrip("/") or "/"
 
 
 def unbroken_runs(text: str) -> Iterator[tuple[int, str]]:
-    """Where each run without white space, brackets and quotes begins, and the run without marks around it."""
+    """Yield where each run without white space, brackets and quotes begins, and the run without marks around it."""
     for match in _RUN.finditer(text):
         written = match[0].rstrip(".,:!?…*-–—&")
         bare = written.lstrip("*:!?–—&-")
@@ -195,11 +165,3 @@ def _is_no_path(written: str) -> bool:
     if written.startswith("/") and len(parts) == 1 and "." not in parts[0]:
         return parts[0] not in _ROOTS
     return all(part.replace(".", "").isdigit() for part in parts) or written.strip("./~") == ""
-
-
-def _is_series(parts: list[str]) -> bool:
-    """Whether words and numbers joined by hyphens are a name in a series: SKU-8, eu-west-1, gpt-4o."""
-    has_digit = any(character.isdigit() for part in parts[1:] for character in part)
-    if not has_digit:
-        return False
-    return parts[0].lower() not in _NO_SERIES

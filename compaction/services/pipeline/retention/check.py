@@ -1,71 +1,41 @@
-"""Which facts a conversation holds, and which of them a text still tells (ADR-0070)."""
+"""Which facts a conversation contains, and which of them a text still tells and where (ADR-0070, ADR-0091)."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import islice
 
-from compaction.services.pipeline.retention.addresses import (
-    find_code,
-    find_emails,
-    find_identifiers,
-    find_paths,
-    find_urls,
-    normalised_identifier,
-    normalised_path,
-    normalised_url,
-    unbroken_runs,
-)
+from compaction.services.pipeline.retention import addresses, matches, quantities
 from compaction.services.pipeline.retention.dates import find_dates
-from compaction.services.pipeline.retention.matches import (
-    CODE,
-    DATE,
-    EMAIL,
-    FACT_KIND_NAME,
-    IDENTIFIER,
-    MONEY,
-    NUMBER,
-    PATH,
-    QUOTED,
-    RULE,
-    URL,
-    FactMatch,
-    blank_matches,
-    is_within_word,
-    normalised_words,
-)
-from compaction.services.pipeline.retention.names import find_capitalised, find_names, find_quoted
-from compaction.services.pipeline.retention.quantities import find_money, find_numbers
+from compaction.services.pipeline.retention.matches import FACT_KIND_NAME, FactMatch
+from compaction.services.pipeline.retention.names import find_capitalised, find_quoted
+from compaction.services.sessions.turns import SessionTurn
 
-#: In this order: what one takes the next do not see, so that nothing is counted twice.
+#: In this order: the next finder does not see what one takes, so that nothing is counted twice. Names come last.
 _FINDERS: Mapping[str, Callable[[str], Iterator[FactMatch]]] = {
-    CODE: find_code,
-    URL: find_urls,
-    EMAIL: find_emails,
-    PATH: find_paths,
-    MONEY: find_money,
-    DATE: find_dates,
-    NUMBER: find_numbers,
-    IDENTIFIER: find_identifiers,
-    QUOTED: find_quoted,
-    FACT_KIND_NAME: find_names,
+    matches.CODE: addresses.find_code,
+    matches.URL: addresses.find_urls,
+    matches.EMAIL: addresses.find_emails,
+    matches.PATH: addresses.find_paths,
+    matches.MONEY: quantities.find_money,
+    matches.DATE: find_dates,
+    matches.NUMBER: quantities.find_numbers,
+    matches.IDENTIFIER: addresses.find_identifiers,
+    matches.QUOTED: find_quoted,
 }
 #: Kinds that a run of characters without spaces may tell as well.
-_RUN_KINDS = {URL: normalised_url, PATH: normalised_path, IDENTIFIER: normalised_identifier, EMAIL: str.casefold}
+_RUN_KINDS = {
+    matches.URL: addresses.normalised_url,
+    matches.PATH: addresses.normalised_path,
+    matches.IDENTIFIER: addresses.normalised_identifier,
+    matches.EMAIL: str.casefold,
+}
 #: Kinds that are told by the same words in the same order.
-_WORD_KINDS = {FACT_KIND_NAME, QUOTED, RULE}
-
-
-class FactSource(Protocol):
-    """What facts are read from; a `Turn` is one."""
-
-    @property
-    def id(self) -> Hashable: ...
-    @property
-    def content(self) -> str: ...
-    @property
-    def pinned(self) -> bool: ...
+_WORD_KINDS = {FACT_KIND_NAME, matches.QUOTED, matches.RULE}
+#: A longer text, such as a log, is searched for the facts as they were first written only.
+READ_CHARACTERS_MAX = 20_000
+#: The most places at which one fact is marked as written.
+MARKED_PLACES_MAX = 50
 
 
 @dataclass(frozen=True)
@@ -87,98 +57,111 @@ class RetentionResult:
     share: float
 
 
-def extract_facts(messages: Iterable[FactSource]) -> list[RetainedFact]:
-    """The facts of a conversation, each once, in the order of their first mention."""
+@dataclass(frozen=True)
+class MarkedTextPiece:
+    """A part of a text; `fact` is the index of the fact that it tells, None for none."""
+
+    text: str
+    fact: int | None = None
+
+
+def extract_facts(messages: Iterable[SessionTurn]) -> list[RetainedFact]:
+    """Return the facts of a conversation, each once, in the order of their first mention."""
     texts: dict[tuple[str, str], str] = {}
-    mentions: dict[tuple[str, str], dict[Hashable, None]] = {}
-    opening: list[tuple[Hashable, FactMatch]] = []
+    mentions: defaultdict[tuple[str, str], dict[Hashable, None]] = defaultdict(dict)
+    opening: list[tuple[str, Hashable]] = []
     for message in messages:
-        if message.pinned and normalised_words(message.content).strip():
-            rule = normalised_words(message.content).strip()
-            texts.setdefault((RULE, rule), message.content.strip())
-            mentions.setdefault((RULE, rule), {})[message.id] = None
-        for kind, found in extract_text_facts(message.content):
-            if kind == "":
-                opening.append((message.id, found))
-                continue
-            key = (kind, found.normalised)
-            texts.setdefault(key, found.text)
-            mentions.setdefault(key, {})[message.id] = None
-    for message_id, found in opening:
-        if (FACT_KIND_NAME, found.normalised) in mentions:
-            mentions[FACT_KIND_NAME, found.normalised][message_id] = None
+        found = [(kind, one.normalised, one.text) for kind, one in _text_facts(message.content)]
+        if message.pinned and (rule := matches.normalised_words(message.content).strip()):
+            found.insert(0, (matches.RULE, rule, message.content.strip()))
+        for kind, normalised, text in found:
+            if kind:
+                texts.setdefault((kind, normalised), text)
+                mentions[kind, normalised][message.id] = None
+            else:
+                opening.append((normalised, message.id))
+    for normalised, message_id in opening:
+        if (FACT_KIND_NAME, normalised) in mentions:
+            mentions[FACT_KIND_NAME, normalised][message_id] = None
     return [RetainedFact(kind, texts[kind, told], told, tuple(ids)) for (kind, told), ids in mentions.items()]
 
 
+def _text_facts(text: str) -> list[tuple[str, FactMatch]]:
+    """The facts of one text with their kinds in its order, nothing twice; "" are words that may be names."""
+    listed: list[tuple[str, FactMatch]] = []
+    for kind, find in _FINDERS.items():
+        if found := list(find(text)):
+            listed += [(kind, each) for each in found]
+            text = matches.blank_matches(text, found)
+    listed += [("" if is_opening else FACT_KIND_NAME, each) for each, is_opening in find_capitalised(text)]
+    return sorted(listed, key=lambda each: (each[1].start, each[0]))
+
+
 def check_retention(facts: Iterable[RetainedFact], texts: Iterable[str]) -> RetentionResult:
-    """Which of `facts` the texts (summary, journal) tell."""
+    """Return which of `facts` the texts (summary, journal) tell."""
     tells = fact_lookup(texts)
     kept: list[RetainedFact] = []
     missing: list[RetainedFact] = []
     for fact in facts:
         (kept if tells(fact) else missing).append(fact)
-    return RetentionResult(
-        tuple(kept), tuple(missing), len(kept) / (len(kept) + len(missing)) if kept or missing else 1.0
-    )
+    total = len(kept) + len(missing)
+    return RetentionResult(tuple(kept), tuple(missing), len(kept) / total if total else 1.0)
 
 
 def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
-    """Says of a fact whether the texts tell it; they are read once, however many facts are asked for."""
-    return _Told("\n\n".join(texts)).has
+    """Return a function that says whether the texts tell a fact; the texts are read once."""
+    text = "\n\n".join(texts)
+    kinds = _FINDERS.keys() - _WORD_KINDS
+    keys = {kind: {key for found in _FINDERS[kind](text) for key in found.told} for kind in kinds}
+    # read as a message is, too: what one finder takes may reveal another's match
+    for kind, found in _text_facts(text):
+        if kind in kinds:
+            keys[kind].update(found.told)
+    # "50 pounds" is a weight that may be money
+    keys[matches.MONEY] |= {key for key in keys[matches.NUMBER] if key.endswith(" GBP")}
+    written = [run for _, run in addresses.unbroken_runs(text)]
+    for kind, normalised in _RUN_KINDS.items():
+        keys[kind].update(map(normalised, written))
+    words = matches.normalised_words(text)
+    vocabulary = set(words.split())
+    characters = " ".join(text.split())
 
-
-def extract_text_facts(text: str) -> Iterator[tuple[str, FactMatch]]:
-    """The facts of one text by kind, in its order, nothing twice; "" are words that may be names."""
-    listed: list[tuple[str, FactMatch]] = []
-    for kind, find in _FINDERS.items():
-        if kind == FACT_KIND_NAME:
-            listed += [("" if is_opening else FACT_KIND_NAME, each) for each, is_opening in find_capitalised(text)]
-            continue
-        found = list(find(text))
-        if found:
-            listed += [(kind, each) for each in found]
-            text = blank_matches(text, found)
-    yield from sorted(listed, key=lambda each: (each[1].start, each[0]))
-
-
-class _Told:
-    """What a text tells, looked up by kind."""
-
-    def __init__(self, text: str) -> None:
-        self._keys = {
-            kind: {key for found in find(text) for key in found.told}
-            for kind, find in _FINDERS.items()
-            if kind not in _WORD_KINDS
-        }
-        # read as a message is, too: what one finder takes may bring another's to light
-        for kind, found in extract_text_facts(text):
-            if kind in self._keys:
-                self._keys[kind].update(found.told)
-        # "50 pounds" is a weight that may be money
-        self._keys[MONEY] |= {key for key in self._keys[NUMBER] if key.endswith(" GBP")}
-        written = [run for _, run in unbroken_runs(text)]
-        for kind, normalised in _RUN_KINDS.items():
-            self._keys[kind].update(normalised(run) for run in written)
-        self._words = normalised_words(text)
-        self._vocabulary = set(self._words.split())
-        self._characters = " ".join(text.split())
-
-    def has(self, fact: RetainedFact) -> bool:
-        """Whether the text tells `fact`."""
+    def is_told(fact: RetainedFact) -> bool:
         if fact.kind in _WORD_KINDS:
-            # a glance at the words spares most of the searching
-            return self._vocabulary.issuperset(fact.normalised.split()) and f" {fact.normalised} " in self._words
-        if fact.normalised in self._keys[fact.kind]:
-            return True
-        return fact.kind == CODE and self._has_code(fact.normalised)
+            # a glance at the vocabulary avoids most searches
+            return vocabulary.issuperset(fact.normalised.split()) and f" {fact.normalised} " in words
+        if fact.normalised in keys[fact.kind] or fact.kind != matches.CODE:
+            return fact.normalised in keys[fact.kind]
+        return next(matches.whole_word_places(fact.normalised, characters), None) is not None
 
-    def _has_code(self, code: str) -> bool:
-        """Whether the characters stand in the text, not as a part of a longer word."""
-        place = self._characters.find(code)
-        while place >= 0:
-            end = place + len(code)
-            before, after = self._characters[place - 1 : place], self._characters[end : end + 1]
-            if not (is_within_word(before, code[0]) or is_within_word(code[-1], after)):
-                return True
-            place = self._characters.find(code, end)
-        return False
+    return is_told
+
+
+def mark_facts(text: str, facts: Sequence[RetainedFact]) -> list[MarkedTextPiece]:
+    """Return the whole text in pieces, those that tell a fact marked. Of two that overlap the first found counts."""
+    if not facts or not text:
+        return [MarkedTextPiece(text)] if text else []
+    taken: list[tuple[int, int, int]] = []
+    for span in _spans(text, facts):
+        if not any(span[0] < end and start < span[1] for start, end, _ in taken):
+            taken.append(span)
+    pieces, place = [], 0
+    for start, end, fact in sorted(taken):
+        pieces += [MarkedTextPiece(text[place:start]), MarkedTextPiece(text[start:end], fact)]
+        place = end
+    return [piece for piece in (*pieces, MarkedTextPiece(text[place:])) if piece.text]
+
+
+def _spans(text: str, facts: Sequence[RetainedFact]) -> Iterator[tuple[int, int, int]]:
+    """Start, end and fact: longer ones first as they were first written, then the rest as the check reads the text."""
+    unseen = set(range(len(facts)))
+    for place in sorted(unseen, key=lambda place: -len(facts[place].text)):
+        for start in islice(matches.whole_word_places(facts[place].text, text), MARKED_PLACES_MAX):
+            unseen.discard(place)
+            yield start, start + len(facts[place].text), place
+    by_key = {(facts[place].kind, facts[place].normalised): place for place in unseen}
+    for kind, found in _text_facts(text) if by_key and len(text) <= READ_CHARACTERS_MAX else ():
+        # a word that opens a sentence is a name where another place has it as one
+        keys = ((kind or FACT_KIND_NAME, told) for told in found.told)
+        if (known := next((by_key[key] for key in keys if key in by_key), None)) is not None:
+            yield found.start, found.end, known

@@ -1,7 +1,5 @@
 """Dates in their many forms, normalised to the same day, month or year."""
 
-from __future__ import annotations
-
 import calendar
 import re
 from collections.abc import Iterator
@@ -38,7 +36,7 @@ _HINT = re.compile(r"\d|\b(?:" + "|".join(_NAMES) + r")", re.IGNORECASE)
 
 
 def find_dates(text: str) -> Iterator[FactMatch]:
-    """The dates of a text: `2023-05-07`, `2023-05`, `--05-07`, `--05` or `2023` normalised."""
+    """Yield the dates of a text: `2023-05-07`, `2023-05`, `--05-07`, `--05` or `2023` normalised."""
     if not _HINT.search(text):
         return
     for pattern in _PATTERNS:
@@ -49,59 +47,32 @@ def find_dates(text: str) -> Iterator[FactMatch]:
 
 
 def _read(match: re.Match[str]) -> FactMatch | None:
-    parts = match.groupdict()
-    year, month, day = _number(parts.get("year")), _month(parts), _number(parts.get("day"))
-    if parts.get("a"):
-        month, day = _order(match)
+    parts = {name: text for name, text in match.groupdict().items() if text}
+    year = int(parts["year"]) if "year" in parts else None
+    day = int(parts["day"]) if "day" in parts else None
+    month = int(parts["m"]) if "m" in parts else _MONTHS[parts["month"].lower()] if "month" in parts else None
+    if "a" in parts:
+        # the month comes first, unless dots or a number above 12 say otherwise
+        month, day = int(parts["a"]), int(parts["b"])
+        if match[2] == "." or month > 12:
+            month, day = day, month
         if year is not None and len(parts["year"]) == 2:
-            if match.group(2) != "/":
+            if match[2] != "/":
                 return None
             year += 2000 if year <= _CENTURY_TURNS else 1900
-    if month == 0 or (month and day is not None and not 1 <= day <= _days(year, month)):
+    if month is not None and not 1 <= month <= 12:
         return None
-    if _is_other_word(parts.get("month"), year, day):
+    if month and day is not None and not 1 <= day <= calendar.monthrange(2000 if year is None else year, month)[1]:
         return None
-    start = _start(match)
+    name = parts.get("month", "")
+    if name.islower() and name in _MODEST and (year is None or day is None):
+        return None  # more likely another word: "may 5 people come"
+    # the date itself, without the word before it
+    start = min(match.start(name) for name in ("day", "month", "m", "a", "year") if name in parts)
     normalised = _written(year, month, day)
     offers = {_written(year, month, None), _written(None, month, day), _written(None, month, None)} if month else set()
     offers |= {_written(year, None, None)} if year else set()
-    return FactMatch(
-        start, match.end(), match.string[start : match.end()], normalised, tuple(offers - {normalised, ""})
-    )
-
-
-def _start(match: re.Match[str]) -> int:
-    """Where the date itself begins: at its month, its day or its year, without the word before it."""
-    return min(match.start(name) for name in ("day", "month", "m", "a", "year") if match.groupdict().get(name))
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text else None
-
-
-def _month(parts: dict[str, str | None]) -> int | None:
-    if parts.get("m"):
-        number = int(parts["m"] or 0)
-        return number if 1 <= number <= 12 else 0
-    name = parts.get("month")
-    return _MONTHS[name.lower()] if name else None
-
-
-def _order(match: re.Match[str]) -> tuple[int, int]:
-    """Month and day of a date in digits: the month first, unless dots or a number above 12 say otherwise."""
-    first, second = int(match["a"]), int(match["b"])
-    if match.group(2) == "." or first > 12:
-        first, second = second, first
-    return (first, second) if 1 <= first <= 12 else (0, second)
-
-
-def _days(year: int | None, month: int) -> int:
-    return calendar.monthrange(year if year is not None else 2000, month)[1]
-
-
-def _is_other_word(name: str | None, year: int | None, day: int | None) -> bool:
-    """Whether what looks like a month is more likely another word: "may 5 people come"."""
-    return name is not None and name.islower() and name in _MODEST and (year is None or day is None)
+    return FactMatch(start, match.string[start : match.end()], normalised, tuple(offers - {normalised, ""}))
 
 
 def _written(year: int | None, month: int | None, day: int | None) -> str:

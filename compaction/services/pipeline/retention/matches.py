@@ -1,44 +1,33 @@
-"""What the finders of facts answer with, and words as they are compared."""
-
-from __future__ import annotations
+"""Facts at places of a text, and words as they are compared."""
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-IDENTIFIER = "identifier"
-NUMBER = "number"
-DATE = "date"
-MONEY = "money"
-URL = "url"
-PATH = "path"
-EMAIL = "email"
-QUOTED = "quoted"
-FACT_KIND_NAME = "name"
-CODE = "code"
-RULE = "rule"
-FACT_KINDS = (IDENTIFIER, NUMBER, DATE, MONEY, URL, PATH, EMAIL, QUOTED, FACT_KIND_NAME, CODE, RULE)
+FACT_KINDS = IDENTIFIER, NUMBER, DATE, MONEY, URL, PATH, EMAIL, QUOTED, FACT_KIND_NAME, CODE, RULE = (
+    "identifier", "number", "date", "money", "url", "path", "email", "quoted", "name", "code", "rule",
+)  # fmt: skip
 
 #: Stands for what an earlier finder took: neither a word nor white space.
 TAKEN = "\ufffc"
-
+POSSESSIVE = ("'s", "’s")
 _WORD = re.compile(r"\w+(?:['’]\w+)*+")
-_POSSESSIVE = ("'s", "’s")
 
 
 @dataclass(frozen=True)
 class FactMatch:
-    """A fact at a place of a text: as written, and `normalised` for comparison.
-
-    `offers` are the normalised facts that somebody who reads this one knows: a day tells its month.
-    """
+    """A fact in a text, as written and as compared. `offers` are facts that follow from it: a day tells its month."""
 
     start: int
-    end: int
     text: str
     normalised: str
     offers: tuple[str, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """The place behind it."""
+        return self.start + len(self.text)
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -47,22 +36,31 @@ class FactMatch:
 
 
 def blank_matches(text: str, found: Iterable[FactMatch]) -> str:
-    """The text with what was found taken out, everything else in its place."""
+    """Return the text with `TAKEN` instead of the matches, everything else in its place."""
     parts, place = [], 0
     for one in sorted(found, key=lambda each: each.start):
         if one.start >= place:
-            parts += [text[place : one.start], TAKEN * (one.end - one.start)]
+            parts += [text[place : one.start], TAKEN * len(one.text)]
             place = one.end
     return "".join([*parts, text[place:]])
 
 
 def normalised_words(text: str) -> str:
-    """The words of a text as they are compared, each with a space on both sides; no case, marks or possessive."""
+    """Return the words of a text as they are compared, each between spaces; no case, marks or possessive."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    words = (word[:-2] if word.endswith(_POSSESSIVE) else word for word in _WORD.findall(folded))
+    words = (word[:-2] if word.endswith(POSSESSIVE) else word for word in _WORD.findall(folded))
     return f" {' '.join(words)} ".replace("’", "'")
 
 
-def is_within_word(left: str, right: str) -> bool:
-    """Whether two characters that stand beside each other belong to one word."""
+def whole_word_places(words: str, text: str) -> Iterator[int]:
+    """Yield where the words are in the text, not as a part of a longer word."""
+    start = text.find(words) if words else -1
+    while start >= 0:
+        end = start + len(words)
+        if not (_is_within_word(text[start - 1 : start], words[0]) or _is_within_word(words[-1], text[end : end + 1])):
+            yield start
+        start = text.find(words, end)
+
+
+def _is_within_word(left: str, right: str) -> bool:
     return (left.isalnum() or left == "_") and (right.isalnum() or right == "_")

@@ -1,11 +1,10 @@
 """Quoted and capitalised names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
+from itertools import dropwhile
 
-from compaction.services.pipeline.retention.matches import TAKEN, FactMatch, normalised_words
+from compaction.services.pipeline.retention.matches import POSSESSIVE, TAKEN, FactMatch, normalised_words
 
 QUOTED_CHARACTERS_MAX = 80
 QUOTED_WORDS_MAX = 8
@@ -22,27 +21,8 @@ _TITLE = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St)\. $")
 _WORD = re.compile(rf"(?<![\w{TAKEN}])[^\W\d_]\w*+(?:['’-][^\W\d_]\w*+)*+")
 #: After one of these a sentence goes on.
 _GOES_ON = set(",;)]&/'’\"”»%" + TAKEN)
-_JOINING = {
-    "of",
-    "de",
-    "van",
-    "von",
-    "der",
-    "den",
-    "la",
-    "le",
-    "du",
-    "da",
-    "di",
-    "del",
-    "el",
-    "al",
-    "bin",
-    "and",
-    "the",
-}
-#: Joining words that need a name of several words around them: "Ann and Bob" are two names.
-_NEVER_JOINING = {"and", "the"}
+#: Small words inside names; "and" and "the" are none: "Ann and Bob" are two names.
+_JOINING = {"of", "de", "van", "von", "der", "den", "la", "le", "du", "da", "di", "del", "el", "al", "bin"}
 NAME_WORDS_MAX = 6
 
 _COMMON_TEXT = """
@@ -72,33 +52,26 @@ _COMMON_WORDS = frozenset(_COMMON_TEXT.split())
 
 
 def find_quoted(text: str) -> Iterator[FactMatch]:
-    """What stands in quotation marks, where it is short enough for a name or a title."""
+    """Yield what is in quotation marks, where it is short enough for a name or a title."""
     for match in _QUOTED.finditer(text):
         inner = next(group for group in match.groups() if group is not None)
         normalised = normalised_words(inner).strip()
         if normalised and normalised.count(" ") < QUOTED_WORDS_MAX and inner == inner.strip():
-            yield FactMatch(match.start(), match.end(), match[0], normalised)
-
-
-def find_names(text: str) -> Iterator[FactMatch]:
-    """Capitalised names inside sentences, and those of several words anywhere."""
-    return (found for found, is_opening in find_capitalised(text) if not is_opening)
+            yield FactMatch(match.start(), match[0], normalised)
 
 
 def find_capitalised(text: str) -> Iterator[tuple[FactMatch, bool]]:
-    """Names, and with True single words that open a sentence: names where the conversation knows them."""
+    """Yield names, and with True single words that open a sentence: names where the conversation knows them."""
     for run, opens in _capitalised_runs(text):
-        bare = _without_common(run)
-        if bare:
-            yield _found(text, bare), opens and bare[0] is run[0] and len(bare) == 1
-
-
-def _found(text: str, words: list[re.Match[str]]) -> FactMatch:
-    start, end = words[0].start(), words[-1].end()
-    written = text[start:end]
-    if written.endswith(("'s", "’s")):
-        written, end = written[:-2], end - 2
-    return FactMatch(start, end, written, normalised_words(written).strip())
+        bare = list(dropwhile(_is_common, run))
+        while bare and _is_common(bare[-1]):
+            bare.pop()
+        is_shouting = len(bare) > 1 and all(match[0].isupper() for match in bare)
+        if bare and not is_shouting:
+            written = text[bare[0].start() : bare[-1].end()]
+            written = written[:-2] if written.endswith(POSSESSIVE) else written
+            found = FactMatch(bare[0].start(), written, normalised_words(written).strip())
+            yield found, opens and bare[0] is run[0] and len(bare) == 1
 
 
 def _capitalised_runs(text: str) -> Iterator[tuple[list[re.Match[str]], bool]]:
@@ -108,24 +81,17 @@ def _capitalised_runs(text: str) -> Iterator[tuple[list[re.Match[str]], bool]]:
     opens = False
     before = 0
     for match in _WORD.finditer(text):
-        between = text[before : match.start()]
-        before = match.end()
-        follows = between == " "
-        word = match[0]
-        if run and not follows:
+        word, follows, before = match[0], text[before : match.start()] == " ", match.end()
+        goes_on = follows and (word[0].isupper() or (word in _JOINING and len(joining) < 2))
+        if run and not goes_on:
             yield run, opens
             run, joining = [], []
         if word[0].isupper():
-            if not run:
-                opens = _opens(text, match.start())
-            run += [*joining, match]
-            joining = []
-        elif run and word in _JOINING - _NEVER_JOINING and len(joining) < 2:
-            joining.append(match)
+            opens = opens if run else _opens(text, match.start())
+            run, joining = [*run, *joining, match], []
         elif run:
-            yield run, opens
-            run, joining = [], []
-        if run and (word.endswith(("'s", "’s")) or len(run) >= NAME_WORDS_MAX) and not joining:
+            joining.append(match)
+        if run and not joining and (word.endswith(POSSESSIVE) or len(run) >= NAME_WORDS_MAX):
             yield run, opens
             run = []
     if run:
@@ -133,33 +99,14 @@ def _capitalised_runs(text: str) -> Iterator[tuple[list[re.Match[str]], bool]]:
 
 
 def _opens(text: str, place: int) -> bool:
-    """Whether the word at `place` opens a sentence, a line or a quotation."""
     if _TITLE.search(text, max(place - 6, 0), place):
         return False
-    at = place - 1
-    lowest = max(at - 3, -1)
-    while at > lowest and text[at] in " (*_#":
-        at -= 1
-    return at < 0 or not (text[at].isalnum() or text[at] in _GOES_ON)
+    before = text[max(place - 4, 0) : place].rstrip(" (*_#")
+    return not before or not (before[-1].isalnum() or before[-1] in _GOES_ON)
 
 
-def _without_common(run: list[re.Match[str]]) -> list[re.Match[str]]:
-    """The run without common words at its start and end; empty where nothing else is in it."""
-    first, last = 0, len(run)
-    while first < last and _is_common(run[first][0]):
-        first += 1
-    while last > first and _is_common(run[last - 1][0]):
-        last -= 1
-    kept = run[first:last]
-    return [] if kept and _is_shouting(kept) else kept
-
-
-def _is_common(word: str) -> bool:
+def _is_common(match: re.Match[str]) -> bool:
+    word = match[0]
     folded = word.casefold().replace("’", "'").removesuffix("'s")
     stem = folded.partition("'")[0]
     return len(word) == 1 or folded in _COMMON_WORDS or stem in _COMMON_WORDS or word[0].islower()
-
-
-def _is_shouting(run: list[re.Match[str]]) -> bool:
-    """Whether several words stand in capitals: somebody is loud."""
-    return len(run) > 1 and all(match[0].isupper() for match in run)

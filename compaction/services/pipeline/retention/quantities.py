@@ -1,7 +1,5 @@
 """Numbers with units, times of day, and money."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -18,15 +16,12 @@ _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 _WORDS = {word: Decimal(value) for value, word in enumerate(_ONES)}
 _WORDS |= {word: Decimal(value * 10) for value, word in enumerate(_TENS, 2)}
 _SCALES = {
-    word: Decimal(10) ** power
-    for power, words in {
-        2: ("hundred",),
-        3: ("thousand", "k", "K"),
-        6: ("million", "mn", "m", "M"),
-        9: ("billion", "bn", "b", "B"),
-    }.items()
-    for word in words
-} | {"dozen": Decimal(12)}
+    "dozen": Decimal(12),
+    "hundred": Decimal(100),
+    **dict.fromkeys(("thousand", "k", "K"), Decimal(10**3)),
+    **dict.fromkeys(("million", "mn", "m", "M"), Decimal(10**6)),
+    **dict.fromkeys(("billion", "bn", "b", "B"), Decimal(10**9)),
+}
 _LONG_SCALES = "hundred|thousand|million|billion|dozen"
 
 # Digits in groups, with a decimal part; a comma counts as one where it cannot be a group.
@@ -45,9 +40,7 @@ _CODES = "|".join(sorted({word for word in CURRENCIES if word.isupper()}))
 _MONEY_WORDS = "|".join(sorted((word for word in CURRENCIES if not word.isupper()), key=len, reverse=True))
 
 _MONEY = [
-    re.compile(
-        rf"(?<![\w.])(?P<c>{_SIGNS})\s?{_AMOUNT}(?:\s(?P<code>{_CODES})\b)?(?!\w)",
-    ),
+    re.compile(rf"(?<![\w.])(?P<c>{_SIGNS})\s?{_AMOUNT}(?:\s(?P<code>{_CODES})\b)?(?!\w)"),
     re.compile(rf"\b(?P<c>{_CODES})\s?{_AMOUNT}(?!\w)"),
     re.compile(rf"{_LEAD}{_AMOUNT}[ -]?(?P<c>(?i:{_MONEY_WORDS})\b|(?:{_CODES})\b|[€£¥₹₽])"),
 ]
@@ -72,52 +65,47 @@ _IDLE_WORDS = {"one", "zero"}
 
 
 def find_money(text: str) -> Iterator[FactMatch]:
-    """Amounts of money, `1200 USD` normalised."""
-    has_digits = bool(_DIGIT.search(text))
+    """Yield amounts of money, `1200 USD` normalised."""
+    patterns = _MONEY if _DIGIT.search(text) else []
     folded = text.lower()
-    has_words = any(stem in folded for stem in _MONEY_STEMS)
-    for pattern in (*(_MONEY if has_digits else ()), *((_SPELLED_MONEY,) if has_words else ())):
+    if any(stem in folded for stem in _MONEY_STEMS):
+        patterns = [*patterns, _SPELLED_MONEY]
+    for pattern in patterns:
         for match in pattern.finditer(text):
-            parts = match.groupdict()
-            written = parts.get("code") or match["c"]
+            written = match.groupdict().get("code") or match["c"]
             currency = CURRENCIES.get(written) or CURRENCY_SIGNS.get(written) or CURRENCIES[written.lower()]
-            value = _value(parts.get("n") or "", parts.get("scale") or "", parts.get("w") or "")
+            value = _value(match)
             if currency.endswith("/100"):
                 value, currency = value / 100, currency[:-4]
-            yield FactMatch(match.start(), match.end(), match[0], f"{_plain(value)} {currency}")
+            yield FactMatch(match.start(), match[0], f"{_plain(value)} {currency}")
 
 
 def find_numbers(text: str) -> Iterator[FactMatch]:
-    """Numbers with their units (`5 km`) and times of day (`15:30`), normalised."""
+    """Yield numbers with their units (`5 km`) and times of day (`15:30`), normalised."""
     has_digits = bool(_DIGIT.search(text))
-    for match in _CLOCK.finditer(text) if has_digits else ():
-        yield _clock(match)
+    if has_digits:
+        yield from map(_clock, _CLOCK.finditer(text))
     for pattern in (_NUMBER, _SPELLED) if has_digits else (_SPELLED,):
-        for match in pattern.finditer(text):
-            found = _with_unit(match)
-            if found:
-                yield found
+        yield from filter(None, map(_with_unit, pattern.finditer(text)))
 
 
 def _with_unit(match: re.Match[str]) -> FactMatch | None:
     parts = match.groupdict()
-    rest = match["rest"]
-    gap = 1 if rest[0] in " -" else 0
-    unit, length = _unit(rest[gap:])
-    if not unit or (parts.get("w") or "").lower() in _IDLE_WORDS:
+    gap = 1 if match["rest"][0] in " -" else 0
+    rest = match["rest"][gap:]
+    unit, length = _unit(rest)
+    is_decade = unit == "s" and not gap and _DECADE.fullmatch(parts.get("n") or "")
+    if not unit or is_decade or (parts.get("w") or "").lower() in _IDLE_WORDS:
         return None
-    if unit == "s" and not gap and _DECADE.fullmatch(parts.get("n") or ""):
-        return None
-    value = _value(parts.get("n") or "", parts.get("scale") or "", parts.get("w") or "")
+    value = _plain(_value(match))
     sign = "-" if parts.get("sign") else ""
-    end = match.start("rest") + gap + length
     # "50 pounds" may be money as well
-    offers = (f"{_plain(value)} GBP",) if rest[gap:].lower().startswith("pound") else ()
-    return FactMatch(match.start(), end, match.string[match.start() : end], f"{sign}{_plain(value)} {unit}", offers)
+    offers = (f"{value} GBP",) if rest.lower().startswith("pound") else ()
+    text = match.string[match.start() : match.start("rest") + gap + length]
+    return FactMatch(match.start(), text, f"{sign}{value} {unit}", offers)
 
 
 def _unit(rest: str) -> tuple[str, int]:
-    """The unit that a text begins with, as long as possible, and how many characters it takes."""
     words = rest.split(" ")
     for count in range(len(words), 0, -1):
         written = " ".join(words[:count])
@@ -132,18 +120,19 @@ def _clock(match: re.Match[str]) -> FactMatch:
     hour = int(match["h"] or match["h12"])
     half = (match["half"] or match["half12"] or "").lower()
     minute = match["m"] or "00"
-    # "3:30" may be in the morning or in the afternoon; who reads "3:30 pm" or "15:30" knows what it means
+    # "3:30" may be in the morning or in the afternoon; "3:30 pm" and "15:30" tell it
     unclear = f"{hour % 12 or 12}:{minute}?"
     if not half and 1 <= hour <= 12 and not match["h"].startswith("0"):
-        return FactMatch(match.start(), match.end(), match[0], unclear)
+        return FactMatch(match.start(), match[0], unclear)
     told = hour % 12 + 12 * (half == "p") if half and hour <= 12 else hour
-    return FactMatch(match.start(), match.end(), match[0], f"{told:02}:{minute}", (unclear,))
+    return FactMatch(match.start(), match[0], f"{told:02}:{minute}", (unclear,))
 
 
-def _value(digits: str, scale: str, words: str) -> Decimal:
-    if words:
+def _value(match: re.Match[str]) -> Decimal:
+    parts = match.groupdict()
+    if words := parts.get("w"):
         return _spelled(re.split(r"[ -]", words.lower()))
-    return _parsed(digits) * _SCALES.get(scale, Decimal(1))
+    return _parsed(match["n"]) * _SCALES.get(parts.get("scale") or "", Decimal(1))
 
 
 def _parsed(digits: str) -> Decimal:

@@ -1,11 +1,12 @@
-"""What goes in and what comes out: messages, and statements that cite them."""
+"""Messages, the statements that cite them, and statements as the text of a summary."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
+from itertools import groupby
+
+from compaction.services.pipeline.statements.dates import date_text
 
 
 class StatementKind(StrEnum):
@@ -34,8 +35,13 @@ class StatementMessage:
 
     @property
     def speaker(self) -> str:
-        """The name that statements give whoever said it, "" for a text nobody said."""
+        """The speaker's name in statements, "" for a text without a speaker."""
         return self.name.strip() or self.role.capitalize()
+
+    @property
+    def stated_on(self) -> date | None:
+        """The day of the message."""
+        return self.created_at.date() if self.created_at else None
 
 
 @dataclass(frozen=True)
@@ -70,13 +76,33 @@ class Statement:
 
     @property
     def text(self) -> str:
-        """The statement as it reads on its own."""
+        """The statement as it reads on its own; without a lead, it begins with a capital unless it is "iPhone"."""
         if self.lead:
             return f"{self.lead} {self.body}"
-        return capitalised(self.body)
+        return self.body[:1].upper() + self.body[1:] if self.body.split(" ", 1)[0].islower() else self.body
 
 
-def capitalised(text: str) -> str:
-    """`text` with its first letter large, unless its first word is spelled in its own way ("iPhone")."""
-    first = text.split(" ", 1)[0]
-    return text[:1].upper() + text[1:] if first.islower() else text
+def render_statements(statements: Sequence[Statement]) -> str:
+    """Return the statements in order, a line for each day on which they were said."""
+    lines = []
+    for day, group in groupby(statements, key=lambda statement: statement.stated_on):
+        text = " ".join(_sentences(group))
+        lines.append(f"{date_text(day)}: {drop_repeated_day(text, day)}" if day else text)
+    return "\n".join(lines)
+
+
+def drop_repeated_day(text: str, day: date | None) -> str:
+    """Return the text under the heading of a day, without that day in brackets."""
+    if day is None or ")" not in text:
+        return text
+    said = date_text(day)
+    text = text.replace(f" ({said})", "").replace(f" before {said})", " before)").replace(f" after {said})", " after)")
+    return text.replace(f" {day.year})", ")")
+
+
+def _sentences(statements: Iterator[Statement]) -> Iterator[str]:
+    """Statements that open alike share a sentence."""
+    for lead, run in groupby(statements, key=lambda statement: statement.lead):
+        told = list(run)
+        texts = [f"{lead} {'; '.join(one.body for one in told)}"] if lead else [one.text for one in told]
+        yield from (text if text.endswith((".", "!", "?", '."', '!"', '?"')) else f"{text}." for text in texts)

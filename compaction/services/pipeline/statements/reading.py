@@ -1,56 +1,23 @@
 """Messages read in order, clause by clause, into drafts of statements."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import date
 
-from compaction.services.pipeline.statements.clauses import (
-    Clause,
-    is_small_talk,
-    main_clause_first,
-    polarity,
-    split_clauses,
-    subject_first,
-    without_opener,
-)
+from compaction.services.pipeline.statements import clauses, lexicon, words
 from compaction.services.pipeline.statements.dates import GLUE, resolve_dates
-from compaction.services.pipeline.statements.fragments import split_into_parts
-from compaction.services.pipeline.statements.lexicon import (
-    BOUND_OPENERS,
-    COPULAS,
-    PRONOUNS,
-    STATEMENT_STOP_WORDS,
-    SUBORDINATE_LINKS,
-    SUBORDINATE_OPENERS,
-    UNCERTAIN,
-    YES_WORDS,
-)
 from compaction.services.pipeline.statements.model import StatementMessage
 from compaction.services.pipeline.statements.people import ClauseOpening, SpeakerTurn, clause_opening, replace_pronouns
-from compaction.services.pipeline.statements.questions import (
-    OpenQuestion,
-    is_short_answer,
-    parse_question,
-    question_topic,
-)
+from compaction.services.pipeline.statements.questions import OpenQuestion, is_short_answer, parse_question
 from compaction.services.pipeline.statements.sentences import prose_lines, split_long_text, split_sentences
 from compaction.services.pipeline.statements.weighting import may_be_name
-from compaction.services.pipeline.statements.words import (
-    has_content,
-    sentence_tokens,
-    strip_punctuation,
-    trailing_punctuation,
-)
 
 #: Parts that one statement takes at most, with the clauses that continue it.
 MAX_PARTS = 10
-#: Small talk beyond so many tokens may hold what the next pronoun stands for.
+#: Small talk beyond so many tokens may contain what the next pronoun stands for.
 MAX_IDLE_TOKENS = 3
-#: What is kept as it is, is kept in parts of so many characters,
+#: Text that stays as it is has parts of so many characters,
 VERBATIM_PART_CHARACTERS = 80
-#: and only so many lines of one message.
+#: and at most so many lines of one message.
 MAX_VERBATIM_LINES = 60
 
 
@@ -61,7 +28,7 @@ class StatementDraft:
     opening: ClauseOpening
     parts: list[list[str]]
     message_ids: tuple[str, ...]
-    stated_on: date | None
+    message: StatementMessage
     talk: SpeakerTurn
     is_verbatim: bool = False
 
@@ -96,117 +63,116 @@ class StatementReader:
             for _, line in prose_lines(message.content):
                 self._keep(line)
 
-    @property
-    def _stated_on(self) -> date | None:
-        return self._message.created_at.date() if self._message.created_at else None
-
     def _read_sentence(self, sentence: str) -> None:
         if sentence.endswith("?"):
             self._question = parse_question(sentence, self._message.id, self._talk.speaker) or self._question
             self._base = None
             return
-        tokens = sentence_tokens(resolve_dates(sentence, self._stated_on))
-        answer = polarity(tokens)
-        tokens = without_opener(tokens, self._calls)
+        tokens = words.sentence_tokens(resolve_dates(sentence, self._message.stated_on))
+        answer = clauses.polarity(tokens)
+        tokens = clauses.without_opener(tokens, self._calls)
         if answer and (not tokens or is_short_answer(tokens)) and self._confirm(answer, tokens):
             return
         if is_short_answer(tokens) and self._answer(tokens):
             return
-        for clause in split_clauses(tokens) if tokens else ():
-            self._read_clause(clause, answer)
+        for link, clause in clauses.split_clauses(tokens):
+            self._read_clause(link, clause, answer)
 
     def _confirm(self, answer: str, tokens: Sequence[str]) -> bool:
         """A yes or no as what it confirms or denies, with the few words that go with it."""
         asked = self._asked
-        if asked is None or asked.is_open or not (topic := question_topic(asked, self._talk.speaker)):
+        if asked is None or asked.is_open or not (topic := asked.topic(self._talk.speaker)):
             return False
-        verb = "confirmed" if answer == "yes" else "denied"
-        lead = f"{self._talk.speaker} {verb}:".strip()
+        lead = f"{self._talk.speaker} {'confirmed' if answer == 'yes' else 'denied'}:".strip()
         parts = [topic]
-        if has_content(tokens):
-            parts = [
-                [*topic[:-1], f"{topic[-1]},"],
-                self._lowered(replace_pronouns(tokens, self._talk, of_speaker=True)),
-            ]
-        self._add(ClauseOpening(self._talk.speaker, lead, (), of_speaker=True), parts, asked.message_id)
-        self._asked = None
+        if words.has_content(tokens):
+            topic[-1] += ","
+            parts.append(self._lowered(replace_pronouns(tokens, self._talk, of_speaker=True)))
+        self._add_answer(asked, lead, parts)
         return True
 
     def _answer(self, tokens: Sequence[str]) -> bool:
-        """A short answer behind what was asked; False when it stands better alone."""
+        """A short answer behind what was asked; False when it is better alone."""
         asked = self._asked
-        if asked is None or not (asked.is_open or asked.offers) or is_small_talk(tokens) or not has_content(tokens):
+        if (
+            asked is None
+            or not (asked.is_open or asked.offers)
+            or clauses.is_small_talk(tokens)
+            or not words.has_content(tokens)
+        ):
             return False
-        topic = question_topic(asked, self._talk.speaker)
-        parts = split_into_parts(replace_pronouns(self._lowered(tokens), self._talk, of_speaker=True))
-        if not topic or not parts or (not asked.offers and _share_content(topic, parts[0])):
+        topic = asked.topic(self._talk.speaker)
+        parts = clauses.split_into_parts(replace_pronouns(self._lowered(tokens), self._talk, of_speaker=True))
+        if not topic or not parts:
             return False
+        topic_words = {*map(words.bare_word, topic)} - lexicon.STATEMENT_STOP_WORDS
+        if not asked.offers and not topic_words.isdisjoint(map(words.bare_word, parts[0])):
+            return False  # an answer that repeats a word of the question needs no more of it
         *start, end = self._lowered(topic)
         parts[0] = [*start, f"{end.rstrip(',.:')}:", *parts[0]]
-        lead = f"{self._talk.speaker}:" if self._talk.speaker else ""
-        self._add(ClauseOpening(self._talk.speaker, lead, (), of_speaker=True), parts, asked.message_id)
-        self._asked = None
+        self._add_answer(asked, self._talk.lead, parts)
         return True
 
-    def _read_clause(self, clause: Clause, answer: str = "") -> None:
-        tokens = without_opener(clause.tokens, self._calls)
+    def _add_answer(self, asked: OpenQuestion, lead: str, parts: list[list[str]]) -> None:
+        self._add(ClauseOpening(self._talk.speaker, lead, of_speaker=True), parts, asked.message_id)
+        self._asked = None
+
+    def _read_clause(self, link: str, tokens: Sequence[str], answer: str) -> None:
+        tokens = clauses.without_opener(tokens, self._calls)
         if not tokens:
             return
-        if is_small_talk(tokens):
+        if clauses.is_small_talk(tokens):
             self._base = self._base if len(tokens) <= MAX_IDLE_TOKENS else None
             return
-        main, subordinate = main_clause_first(tokens)
-        main, lead_in = subject_first(main)
+        main, subordinate = clauses.main_clause_first(tokens)
+        main, lead_in = clauses.subject_first(main)
         opening = clause_opening(self._lowered(main), self._talk)
-        if opening.continues and self._base is None and self._answer(_without_it_is(opening.tokens)):
-            return
-        if opening.continues and self._base is None and answer:
-            self._confirm(answer, ())
+        if opening.continues and self._base is None:
+            if self._answer(_without_it_is(opening.tokens)):
+                return
+            if answer:
+                self._confirm(answer, ())
         of_speaker = self._base.opening.of_speaker if opening.continues and self._base else opening.of_speaker
-        parts = split_into_parts(replace_pronouns(opening.tokens, self._talk, of_speaker=of_speaker))
+        parts = clauses.split_into_parts(replace_pronouns(opening.tokens, self._talk, of_speaker=of_speaker))
         parts = self._led_in(parts, lead_in, subordinate)
-        if not any(has_content(part) for part in parts):
+        if not any(map(words.has_content, parts)):
             self._base = self._base if opening.continues else None
-        elif opening.continues or (clause.link in SUBORDINATE_LINKS and not opening.of_speaker):
-            self._continue(clause.link, parts)
+        elif opening.continues or (link in lexicon.SUBORDINATE_LINKS and not opening.of_speaker):
+            self._continue(link, parts)
         else:
             self._asked = None
             self._add(opening, parts)
 
     def _led_in(self, parts: list[list[str]], *lead_ins: Sequence[str]) -> list[list[str]]:
-        """The parts with what stood before the subject: a date goes into the first part, the rest behind the last.
-
-        A condition is never left off: all is one part then.
-        """
+        """Add what was before the subject: dates to the first part, the rest at the end; a condition stays bound."""
         for tokens in lead_ins:
             named = replace_pronouns(tokens, self._talk, of_speaker=True)
-            is_clause = bool(named) and strip_punctuation(named[0]) in SUBORDINATE_OPENERS
+            is_clause = words.word_at(named, 0) in lexicon.SUBORDINATE_OPENERS
             dates = [token.rstrip(",") for token in named if GLUE in token and not is_clause]
             rest = [token for token in named if GLUE not in token or is_clause]
             if parts and dates:
                 *start, end = parts[0]
                 dates[-1] += "," if end.endswith(",") else ""
                 parts[0] = [*start, end.rstrip(",;.!"), *dates]
-            if parts and len(rest) == 1 and strip_punctuation(rest[0]) in UNCERTAIN:
-                parts[0].insert(0, strip_punctuation(rest[0]))
-            elif has_content(rest):
-                parts = [*parts, *split_into_parts(self._lowered(rest))]
-                if strip_punctuation(rest[0]) in BOUND_OPENERS:
+            if parts and len(rest) == 1 and words.bare_word(rest[0]) in lexicon.UNCERTAIN:
+                parts[0].insert(0, words.bare_word(rest[0]))
+            elif words.has_content(rest):
+                parts = [*parts, *clauses.split_into_parts(self._lowered(rest))]
+                if words.bare_word(rest[0]) in lexicon.BOUND_OPENERS:
                     parts = [[token for part in parts for token in part]]
         return parts
 
     def _continue(self, link: str, parts: list[list[str]]) -> None:
-        """Append to the statement before, which says what the pronoun stands for."""
         if self._base is None or len(self._base.parts) + len(parts) > MAX_PARTS:
             return
-        *_, end = self._base.parts[-1]
-        if not end.endswith(","):
-            self._base.parts[-1][-1] = end.rstrip(".!:;-") + ","
-        links = [link] if link in SUBORDINATE_LINKS or link in ("but", "so") else []
-        self._base.parts.extend([[*links, *parts[0]], *parts[1:]])
+        last = self._base.parts[-1]
+        if not last[-1].endswith(","):
+            last[-1] = last[-1].rstrip(".!:;-") + ","
+        links = [link] if link in lexicon.SUBORDINATE_LINKS | {"but", "so"} else []
+        self._base.parts += [[*links, *parts[0]], *parts[1:]]
 
     def _add(self, opening: ClauseOpening, parts: list[list[str]], *message_ids: str) -> None:
-        self._base = StatementDraft(opening, parts, (*message_ids, self._message.id), self._stated_on, self._talk)
+        self._base = StatementDraft(opening, parts, (*message_ids, self._message.id), self._message, self._talk)
         self.drafts.append(self._base)
 
     def _lowered(self, tokens: Sequence[str]) -> list[str]:
@@ -214,37 +180,26 @@ class StatementReader:
         if not tokens:
             return []
         first = tokens[0]
-        word = first[: len(first) - len(trailing_punctuation(first))]
-        if _is_sentence_case(word) and word.lower() not in self._names and not may_be_name(word):
+        word = first[: len(first) - len(words.trailing_punctuation(first))]
+        is_sentence_case = word[:1].isupper() and (word[1:].islower() or word == "A") and GLUE not in word
+        if is_sentence_case and word.lower() not in self._names and not may_be_name(word):
             first = first[0].lower() + first[1:]
         return [first, *tokens[1:]]
 
     def _keep(self, line: str) -> None:
         """Keep a line that is no English prose as it is, in quotation marks where it would open with a pronoun."""
         for sentence in split_sentences(line):
-            first = strip_punctuation(sentence.split(" ", 1)[0])
-            quoted = f'"{sentence}"' if first in PRONOUNS | YES_WORDS or not self._talk.speaker else sentence
-            parts = [piece.split(" ") for piece in split_long_text(quoted, VERBATIM_PART_CHARACTERS)]
-            opening = ClauseOpening(self._talk.speaker, f"{self._talk.speaker}:" if self._talk.speaker else "", ())
-            self._add(opening, parts)
+            first = words.bare_word(sentence.split(" ", 1)[0])
+            is_quoted = first in lexicon.PRONOUNS | lexicon.YES_WORDS or not self._talk.speaker
+            text = f'"{sentence}"' if is_quoted else sentence
+            parts = [piece.split(" ") for piece in split_long_text(text, VERBATIM_PART_CHARACTERS)]
+            self._add(ClauseOpening(self._talk.speaker, self._talk.lead), parts)
             self.drafts[-1].is_verbatim = True
         self._base = None
 
 
-def _is_sentence_case(word: str) -> bool:
-    return word[:1].isupper() and (word[1:].islower() or word == "A") and GLUE not in word
-
-
-def _share_content(topic: Sequence[str], answer: Sequence[str]) -> bool:
-    """Whether an answer repeats a word of the question, and so needs no more of it."""
-    return bool(
-        ({strip_punctuation(token) for token in topic} - STATEMENT_STOP_WORDS)
-        & {strip_punctuation(token) for token in answer}
-    )
-
-
-def _without_it_is(tokens: Sequence[str]) -> list[str]:
-    """An answer such as "it's a pendant" without "it is"; [] when its subject is somebody else."""
-    if not tokens or strip_punctuation(tokens[0]) not in ("it", "that", "this"):
-        return []
-    return list(tokens[2:] if len(tokens) > 2 and strip_punctuation(tokens[1]) in COPULAS else tokens)
+def _without_it_is(tokens: Sequence[str]) -> Sequence[str]:
+    """An answer such as "it's a pendant" without "it is"; empty when its subject is somebody else."""
+    if words.word_at(tokens, 0) not in ("it", "that", "this"):
+        return ()
+    return tokens[2:] if len(tokens) > 2 and words.bare_word(tokens[1]) in lexicon.COPULAS else tokens

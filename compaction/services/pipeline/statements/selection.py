@@ -1,13 +1,11 @@
 """Choosing statements under a token budget: each step takes what adds the most new words per token."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import accumulate, islice
 
-from compaction.services.pipeline.statements.model import Statement
-from compaction.services.pipeline.statements.rendering import drop_repeated_day, render_statements
+from compaction.services.pipeline.statements.model import Statement, drop_repeated_day, render_statements
 
 StatementTokenCounter = Callable[[str], int]
 #: Weighed against a statement beyond its own tokens, so that few full clauses win over many scraps.
@@ -21,7 +19,7 @@ MAX_ROUNDS = 6
 def choose_statements(
     statements: Sequence[Statement], *, token_budget: int, count_tokens: StatementTokenCounter
 ) -> list[Statement]:
-    """The statements worth most whose rendering fits `token_budget`, in order; the end of one may be left off."""
+    """Return the most valuable statements that fit `token_budget`, in order; some without their last parts."""
     choice = _Choice(statements, count_tokens)
     spent = 0
     for _ in range(MAX_ROUNDS):
@@ -46,11 +44,9 @@ class _Choice:
         self._refused: set[int] = set()
 
     def chosen(self) -> list[Statement]:
-        """The chosen statements in their order, each with the parts that were taken."""
-        return [
-            replace(self.statements[index], parts=self.statements[index].parts[:size])
-            for index, size in sorted(self.sizes.items())
-        ]
+        """Return the chosen statements in their order, each with the parts that were taken."""
+        taken = [(self.statements[index], size) for index, size in sorted(self.sizes.items())]
+        return [replace(statement, parts=statement.parts[:size]) for statement, size in taken]
 
     def fill(self, room: int) -> None:
         """Take the best next piece until nothing fits `room` tokens."""
@@ -71,16 +67,10 @@ class _Choice:
         """Undo the last step and refuse that statement from now on."""
         index, taken = self._steps.pop()
         self._refused.add(index)
-        if taken:
-            self.sizes[index] = taken
-        else:
+        self.sizes[index] = taken
+        if not taken:
             del self.sizes[index]
-        self.covered = {
-            word
-            for index, size in self.sizes.items()
-            for part in self.statements[index].parts[:size]
-            for word in part.weights
-        }
+        self.covered = {word for made in self.chosen() for part in made.parts for word in part.weights}
 
     def _take(self, index: int, size: int) -> int:
         taken = self.sizes.get(index, 0)
@@ -88,7 +78,7 @@ class _Choice:
         self.sizes[index] = size
         for part in self.statements[index].parts[taken:size]:
             self.covered.update(part.weights)
-        return self.costs[index][size] - (self.costs[index][taken] if taken else 0)
+        return self.costs[index][size] - self.costs[index][taken]
 
     def _best(self, index: int, room: int) -> tuple[float, int]:
         """The best value per token that taking more parts of a statement adds, and how many parts that makes."""
@@ -96,25 +86,24 @@ class _Choice:
         best, size, value = 0.0, 0, 0.0
         if index in self._refused:
             return best, size
-        costs, parts = self.costs[index], self.statements[index].parts
+        statement = self.statements[index]
         seen: set[str] = set()
-        for count in range(taken + 1, len(parts) + 1):
-            for word, weight in parts[count - 1].weights.items():
+        for count, part in enumerate(statement.parts[taken:], taken + 1):
+            for word in part.weights:
                 if word not in self.covered and word not in seen:
-                    value += weight
-                    seen.add(word)
-            cost = costs[count] - (costs[taken] if taken else 0)
+                    value += part.weights[word]
+            seen.update(part.weights)
+            cost = self.costs[index][count] - self.costs[index][taken]
             if cost > room:
                 break
-            density = value * self.statements[index].factor / (cost + (0 if taken else SEPARATOR_TOKENS))
+            density = value * statement.factor / (cost + (0 if taken else SEPARATOR_TOKENS))
             if density > best:
                 best, size = density, count
         return best, size
 
 
 def _costs(statement: Statement, count_tokens: StatementTokenCounter) -> list[int]:
-    """Tokens of the statement with 0, 1, 2 ... of its parts."""
-    costs = [count_tokens(f" {statement.lead}") + JOINT_TOKENS]
-    for part in statement.parts:
-        costs.append(costs[-1] + count_tokens(f" {drop_repeated_day(part.text, statement.stated_on)}"))
-    return costs
+    """Tokens of the statement with 0, 1, 2 ... of its parts; the first includes the lead."""
+    lead = count_tokens(f" {statement.lead}") + JOINT_TOKENS
+    texts = (drop_repeated_day(part.text, statement.stated_on) for part in statement.parts)
+    return [0, *islice(accumulate((count_tokens(f" {text}") for text in texts), initial=lead), 1, None)]

@@ -1,12 +1,11 @@
 """From a message's text to sentences: quotes and spaces made plain, code and other languages told from English."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from compaction.services.pipeline.statements.lexicon import FOREIGN_WORDS, STATEMENT_STOP_WORDS
-from compaction.services.pipeline.statements.words import strip_punctuation
+from compaction.services.pipeline.statements.words import bare_word
 
 #: Longer runs without an end of sentence are cut into pieces of this many characters.
 MAX_SENTENCE_CHARACTERS = 600
@@ -36,7 +35,7 @@ _CODE = re.compile(
 
 
 def prose_lines(text: str) -> Iterator[tuple[bool, str]]:
-    """The lines of `text` that hold a word, each with whether it reads as English prose."""
+    """Yield the lines of `text` with a word, each with whether it reads as English prose."""
     in_fence = False
     for line in text.translate(_PLAIN).split("\n"):
         if line.lstrip().startswith("```"):
@@ -52,30 +51,28 @@ def prose_lines(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def is_english(text: str) -> bool:
-    """Whether `text` reads as English prose: plain letters, and small words of English before those of others."""
+    """Return whether `text` is English prose: plain letters, and as many small words of English as of others."""
     sample = text[:SAMPLE_CHARACTERS]
     plain = sum(character.isascii() and (character.isalnum() or character in " ,.!?'-") for character in sample)
     if plain < MIN_PLAIN_SHARE * len(sample):
         return False
-    words = [strip_punctuation(token) for token in sample.split(" ")]
+    words = [*map(bare_word, sample.split(" "))]
     return sum(word in FOREIGN_WORDS for word in words) <= sum(word in STATEMENT_STOP_WORDS for word in words)
 
 
 def split_sentences(line: str) -> list[str]:
-    """The sentences of one line, in order; very long ones in pieces."""
-    sentences: list[str] = []
-    start = 0
+    """Return the sentences of one line in order, very long ones in pieces."""
+    ends, start = [0], 0
     for match in _END.finditer(line):
-        if _ABBREVIATION.search(line, max(start, match.start() - _ABBREVIATION_CHARACTERS), match.start()):
-            continue
-        sentences.append(line[start : match.end()].strip())
-        start = match.end()
-    sentences.append(line[start:].strip())
+        if not _ABBREVIATION.search(line, max(start, match.start() - _ABBREVIATION_CHARACTERS), match.start()):
+            start = match.end()
+            ends.append(start)
+    sentences = (line[start:end].strip() for start, end in pairwise([*ends, len(line)]))
     return [piece for sentence in sentences for piece in split_long_text(sentence, MAX_SENTENCE_CHARACTERS) if piece]
 
 
 def split_long_text(text: str, size: int) -> Iterator[str]:
-    """`text` in pieces of at most `size` characters, cut at spaces where there are any."""
+    """Yield `text` in pieces of at most `size` characters, cut at spaces where there are any."""
     while len(text) > size:
         cut = text.rfind(" ", 1, size)
         cut = cut if cut > 0 else size

@@ -1,13 +1,11 @@
-"""What a word is worth: rare words, numbers and names much, small talk little."""
-
-from __future__ import annotations
+"""The weight of a word: rare words, numbers and names weigh much, small talk little."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from compaction.services.pipeline.statements.lexicon import FAINT_WORDS, PREPOSITIONS
-from compaction.services.pipeline.statements.words import content_words, strip_punctuation
+from compaction.services.pipeline.statements.words import bare_word, content_words
 from memories.services.tokens import load_encoding
 
 #: Its table lists frequent pieces of text first, so the place of a word tells how common it is.
@@ -30,7 +28,7 @@ REPEATED_EXPONENT = 0.7
 
 
 def word_weights(tokens: Sequence[str], counts: Counter[str], names: Collection[str]) -> dict[str, float]:
-    """The weight of each content word of a part; names of the speakers have none."""
+    """Return the weight of each content word of a part; names of the speakers have none."""
     weights: dict[str, float] = {}
     before = ""
     for index, token in enumerate(tokens):
@@ -39,7 +37,7 @@ def word_weights(tokens: Sequence[str], counts: Counter[str], names: Collection[
                 continue
             repeated = max(counts[word], 1) ** REPEATED_EXPONENT
             weights[word] = max(weights.get(word, 0.0), _weight(word, token, before, index) * repeated)
-        before = strip_punctuation(token)
+        before = bare_word(token)
     return weights
 
 
@@ -59,13 +57,13 @@ def _weight(word: str, token: str, before: str, index: int) -> float:
 
 
 def is_name(word: str) -> bool:
-    """Whether a capitalised word that opens a sentence is a name: written with a capital more often than without."""
+    """Return whether a capitalised first word is a name: it is written with a capital more often than without."""
     word = word.removesuffix("'s")
     return _place(word) < _place(word.lower())
 
 
 def may_be_name(word: str) -> bool:
-    """Whether a capitalised word that opens a sentence may be a name: it is one, or no common word."""
+    """Return whether a capitalised word that opens a sentence may be a name: it is one, or no common word."""
     return is_name(word) or _place(word.removesuffix("'s").lower()) > COMMON_WORD_PLACE
 
 

@@ -134,7 +134,7 @@ def test_partition_is_rolled_up_with_a_button(client: Client, tenant: Tenant) ->
     assert "Regenerating the" in text
     assert "every 2s" in text
     again = client.post(address, {"partition": "agent=shop", "style": "compact"}, follow=True)
-    assert "being made already" in text_of(again)
+    assert "already running" in text_of(again)
     with tenant_scope(tenant.pk):
         run = Run.objects.for_tenant(tenant.pk).open().get()
     run_roll_up(tenant.pk, run.pk, now=timezone.now())

@@ -8,20 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.chunking import divide_budget, split_turns_to_fit
-from compaction.services.pipeline.citation_support import is_supported
-from compaction.services.pipeline.citations import CitationError, parse_cited_items
+from compaction.services.pipeline.chunking import divide_budget, split_text_by_bytes, split_turns_to_fit
 from compaction.services.pipeline.missing_facts import CLAUSE_CHARACTERS_MAX, clauses_with_facts
+from compaction.services.pipeline.prompts import CitationError, parse_cited_items
 from compaction.services.pipeline.recalled_text import (
     candidate_recalled_hashes,
     strip_recalled_pieces,
     strip_rendered_contexts,
 )
-from compaction.services.pipeline.retention import check_retention, extract_facts
-from compaction.services.pipeline.splitting import split_text_by_bytes
-from compaction.services.pipeline.statements import StatementMessage, extract_statements, render_statements
+from compaction.services.pipeline.retention.check import check_retention, extract_facts
+from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.model import StatementMessage, render_statements
 from compaction.services.pipeline.statements.sentences import split_sentences
-from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.pipeline.stored_statements import CitedStatement, is_supported
 from compaction.services.review.editing import parse_statements, split_appended_text
 from compaction.services.sessions.turns import SessionTurn
 from context.services.rendering import render_context

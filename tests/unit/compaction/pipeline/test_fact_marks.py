@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.retention import MarkedTextPiece, RetainedFact, extract_facts, mark_facts
-from compaction.services.pipeline.retention.marking import MARKED_PLACES_MAX, READ_CHARACTERS_MAX
+from compaction.services.pipeline.retention.check import (
+    MARKED_PLACES_MAX,
+    READ_CHARACTERS_MAX,
+    MarkedTextPiece,
+    RetainedFact,
+    extract_facts,
+    mark_facts,
+)
 from compaction.services.sessions.turns import SessionTurn
 
 SAID = "Ida Brodersen paid 120 EUR on 3 March 2026 for FR-2210, see https://fennrad.example/o/7."

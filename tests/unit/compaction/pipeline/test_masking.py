@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from compaction.services.pipeline.masking import MASK_OVER_BYTES, PLACEHOLDER, is_maskable, messages_to_mask
+from compaction.services.pipeline.masking import PLACEHOLDER, messages_to_mask
 from compaction.services.sessions.turns import COMPACTED, MASKED
 from context.services.profiles.compaction_policy import CompactionPolicy
 from tests.unit.conversations import call, plain, tool_result_turn
@@ -17,7 +17,7 @@ def test_placeholder_reads_as_specified():
 
 
 def test_default_size_is_that_of_the_policy():
-    assert CompactionPolicy().mask_over_bytes == MASK_OVER_BYTES == 512
+    assert CompactionPolicy().mask_over_bytes == 512
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_default_size_is_that_of_the_policy():
     ],
 )
 def test_only_long_live_tool_outputs_that_are_not_pinned_are_masked(turn, is_masked):
-    assert is_maskable(turn) is is_masked
+    assert messages_to_mask([turn], 1, 512) == ((turn.id,) if is_masked else ())
 
 
 def test_only_outputs_before_the_preserved_ones_are_masked_in_their_order():
@@ -51,6 +51,6 @@ def test_only_outputs_before_the_preserved_ones_are_masked_in_their_order():
         call(4, "c"),
         tool_result_turn(5, "c", 300),
     ]
-    assert messages_to_mask(turns, 4) == (1, 2)
-    assert messages_to_mask(turns, 0) == ()
-    assert messages_to_mask(turns, 6, over_bytes=5000) == ()
+    assert messages_to_mask(turns, 4, 512) == (1, 2)
+    assert messages_to_mask(turns, 0, 512) == ()
+    assert messages_to_mask(turns, 6, 5000) == ()

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.retention import FACT_KINDS, check_retention, extract_facts
+from compaction.services.pipeline.retention.check import check_retention, extract_facts
+from compaction.services.pipeline.retention.matches import FACT_KINDS
 from compaction.services.sessions.turns import SessionTurn
 
 DATA = Path(__file__).parent / "data"

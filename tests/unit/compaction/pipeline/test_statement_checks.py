@@ -6,14 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.statements import (
-    Statement,
-    StatementKind,
-    StatementMessage,
-    StatementPart,
-    choose_statements,
-    extract_statements,
-)
+from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.model import Statement, StatementKind, StatementMessage, StatementPart
+from compaction.services.pipeline.statements.selection import choose_statements
 from memories.services.tokens import count_tokens
 from tests.statement_faults import faults_of, invented_words
 

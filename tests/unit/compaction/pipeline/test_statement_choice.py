@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.statements import (
+from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.model import (
     Statement,
+    StatementKind,
     StatementMessage,
     StatementPart,
-    choose_statements,
-    extract_statements,
     render_statements,
 )
-from compaction.services.pipeline.statements.model import StatementKind
+from compaction.services.pipeline.statements.selection import choose_statements
 from memories.services.tokens import count_tokens
 
 SAID_AT = datetime(2023, 5, 8, tzinfo=UTC)

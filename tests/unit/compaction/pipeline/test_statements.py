@@ -4,12 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compaction.services.pipeline.statements import (
-    StatementKind,
-    StatementMessage,
-    extract_statements,
-    render_statements,
-)
+from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.model import StatementKind, StatementMessage, render_statements
 from tests.statement_faults import faults_of
 
 MONDAY = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)

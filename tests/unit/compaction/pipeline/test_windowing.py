@@ -10,7 +10,6 @@ from compaction.services.windowing import (
     is_complete_unit,
     preserved_from,
     tool_call_units,
-    unit_starts,
 )
 from tests.unit.conversations import call, conversations, plain, tool_result_turn
 
@@ -64,7 +63,6 @@ def test_preserved_are_the_larger_of_count_and_share(tokens, window, count, shar
 def test_a_call_and_its_results_are_one_unit():
     turns = [plain(0), call(1, "a", "b"), tool_result_turn(2, "a"), tool_result_turn(3, "b"), plain(4)]
     assert tool_call_units(turns) == [(0,), (1, 2, 3), (4,)]
-    assert unit_starts(turns) == [0, 1, 1, 1, 4]
 
 
 def test_results_that_come_late_or_twice_belong_to_their_call():

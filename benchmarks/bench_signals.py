@@ -66,7 +66,8 @@ def build_signal_case(
     summaries: SessionSummaries | None,
 ) -> SignalCase:
     """What the real search finds, and all parts of its scores; with `summaries` the parts they make as well."""
-    from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion
+    from context.services.assembly.profiled_scorer import ProfiledScorer
+    from context.services.assembly.signals.columns import ScoringQuestion
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
     from memories.services.store.moments import PointInTime
@@ -78,12 +79,11 @@ def build_signal_case(
     found = retrieve(RetrievalRequest(scope, question.text, gate, neighbour_reach=reach, with_vectors=True))
     rows = found.candidates
     began = process_time()
-    scored = ProfiledScorer(CONVERSATION_RECALL).score(
-        rows, ScoringQuestion(question.text, at, found.query.lexemes), found.vectors
-    )
+    asked = ScoringQuestion(question.text, at, found.query.lexemes)
+    scored = ProfiledScorer(CONVERSATION_RECALL, asked, found.vectors).score(rows)
     took = process_time() - began
     sources = [source_of[str(one.memory["id"])] for one in scored]
-    parts = {name: np.array([one.parts[name] for one in scored]) for name in CONVERSATION_RECALL.weights}
+    parts = {name: np.array([one.breakdown()[name] for one in scored]) for name in CONVERSATION_RECALL.weights}
     if summaries:
         parts |= summaries.parts(question.text, [one.memory for one in scored])
     return SignalCase(

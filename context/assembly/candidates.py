@@ -13,14 +13,13 @@ from context.assembly.requests import ResolvedContextRequest
 from context.assembly.sources import database_error_code
 from context.receipts.results import ContextWarning
 from context.services.assembly.near_duplicates import NearDuplicates
-from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion, needs_vectors
+from context.services.assembly.profiled_scorer import ProfiledScorer, needs_vectors
 from context.services.assembly.section_budgets import SectionBudget
+from context.services.assembly.signals.columns import ScoringQuestion
 from context.services.packer import ELASTIC
-from context.services.profiles.scoring_profiles import ScoringProfile
-from context.services.scorer import MemoryScorer, ScoredMemory
+from context.services.scorer import ScoredMemory
 from memories.embeddings.embedders import active_model_name, embedder_of_model
 from memories.embeddings.providers import EmbeddingError
-from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.search.retrieval import CandidateGate, Retrieval, RetrievalRequest, retrieve
 from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate_by_tokens, gate_cost
 from memories.store.readings import Candidate, SearchScope, read_linked_memories, read_vectors
@@ -59,24 +58,6 @@ class ScoredCandidates:
     linked: Sequence[ScoredMemory]
     memories: Sequence[ScoredMemory]
     is_pool: bool
-
-
-@dataclass(frozen=True)
-class QueryScorer:
-    """Scores memories for a question by a profile; ages are reckoned from when it was asked.
-
-    `vectors` are those of the memories, by id, where the profile compares them with each other.
-    """
-
-    profile: ScoringProfile
-    question: ScoringQuestion
-    vectors: Mapping[UUID, EmbeddingVectors] = field(default_factory=dict)
-
-    def score(self, memories: Sequence[Mapping[str, Any]]) -> Sequence[ScoredMemory]:
-        """Return the memories with their scores, highest first; the default profile scores as in ADR-0040."""
-        if self.profile.is_default:
-            return MemoryScorer(clock=lambda: self.question.asked_at).score(memories)
-        return ProfiledScorer(self.profile).score(memories, self.question, self.vectors)
 
 
 def find_candidates(request: ResolvedContextRequest, tenant_id: UUID, budget: SectionBudget) -> FoundCandidates:
@@ -166,14 +147,14 @@ def score_candidates(
     """Return all candidates with their scores."""
     retrieval = found.retrieval
     question = ScoringQuestion(request.query or "", request.moment.at, retrieval.query.lexemes)
-    scorer = QueryScorer(request.scoring, question, retrieval.vectors)
+    scorer = ProfiledScorer(request.scoring, question, retrieval.vectors)
     memories = rank_candidates(retrieval.candidates, scorer, top_k=request.top_k)
     is_pool = request.query is not None and request.scoring.pool_size > 0
     return ScoredCandidates(rank_candidates(linked, scorer), memories, is_pool)
 
 
 def rank_candidates(
-    candidates: Sequence[Candidate], scorer: QueryScorer, *, top_k: int | None = None
+    candidates: Sequence[Candidate], scorer: ProfiledScorer, *, top_k: int | None = None
 ) -> list[ScoredMemory]:
     """Return the candidates with their scores, pinned ones first, then by score; at most `top_k`."""
     return sorted(scorer.score(candidates), key=lambda item: not item.memory["pinned"])[:top_k]

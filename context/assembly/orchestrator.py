@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from time import perf_counter
 from typing import Any
 from uuid import UUID
@@ -43,8 +44,8 @@ from context.receipts.results import (
     SectionLimit,
 )
 from context.receipts.storing import build_receipt
-from context.services.assembly.prefix import shared_prefix
-from context.services.budget import BudgetCalculator
+from context.services.assembly.model_catalog import family_of
+from context.services.budget import BudgetCalculator, response_reserve
 from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 from memories.store.recall import record_retrieval_tick
@@ -162,7 +163,9 @@ def _stable_prefix_tokens(request: ResolvedContextRequest, text: str, calculator
         return None
     if not earlier.is_verified:
         return 0
-    return calculator.count_tokens(shared_prefix(earlier.context.text, text), request.model)
+    pairs = zip(earlier.context.text, text, strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return calculator.count_tokens(text[:shared], request.model)
 
 
 def _omitted(
@@ -219,14 +222,9 @@ def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[C
 
 
 def _budget(request: ResolvedContextRequest, used: int, calculator: BudgetCalculator) -> ContextBudget:
-    whole = calculator.calculate(request.model)
-    return ContextBudget(
-        max_tokens=request.max_tokens,
-        used=used,
-        reserved=whole.response_reserve_tokens,
-        tokenizer=whole.tokenizer,
-        exact=whole.exact,
-    )
+    family, counter = family_of(request.model), calculator.measure("", request.model)
+    reserved = response_reserve(family.context_window, family.max_output_tokens)
+    return ContextBudget(request.max_tokens, used, reserved, counter.tokenizer, counter.exact)
 
 
 def _record(

@@ -7,11 +7,11 @@ from math import ceil
 from typing import Any
 from uuid import UUID
 
-from context.assembly.candidates import QueryScorer
 from context.models import BudgetProfile
 from context.profiles.scoring_profiles import resolve_scoring_profile
 from context.receipts.results import ContextWarning
-from context.services.assembly.profiled_scorer import ScoringQuestion, needs_vectors
+from context.services.assembly.profiled_scorer import ProfiledScorer, needs_vectors
+from context.services.assembly.signals.columns import ScoringQuestion
 from context.services.scorer import ScoredMemory
 from memories.models import Memory
 from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
@@ -93,7 +93,7 @@ def search_scored_memories(
             with_vectors=needs_vectors(profile),
         )
     )
-    scorer = QueryScorer(profile, ScoringQuestion(query, now, found.query.lexemes), found.vectors)
+    scorer = ProfiledScorer(profile, ScoringQuestion(query, now, found.query.lexemes), found.vectors)
     least = request.threshold or 0.0
     scored = [item for item in scorer.score(found.candidates) if item.composite_score >= least][: request.top_k]
     memories = _memories(tenant_id, [item.memory["id"] for item in scored])

@@ -1,9 +1,10 @@
 """Every solution that loses little against a bound, by two lists of partial solutions.
 
-A solution is told by the items where it differs from the bound's own choices ("flips"), each of which costs something.
-Those it can afford are dealt to two lists; each list holds what its flips can add to weight and profit; the best pair
-that fits is the best solution within the gap (Horowitz and Sahni 1974). Each list drops what another of its own states
-dominates, so that it is one half of Pisinger's core recursion (1997), at about the square root of its length.
+A solution is described by the items where it differs from the bound's own choices ("flips"), each of which costs
+something. The affordable flips are divided between two lists; each list contains what its flips can add to weight and
+profit; the best pair that fits is the best solution within the gap (Horowitz and Sahni 1974). Each list drops what
+another of its own states dominates, so that it is one half of Pisinger's core recursion (1997), at about the square
+root of its length.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -39,25 +41,17 @@ class CoreSolution:
     taken: ItemFlags
 
 
+@dataclass
 class WorkMeter:
-    """Counts the states looked at, against a limit where there is one."""
+    """Counts the states examined, up to a limit if there is one."""
 
-    def __init__(self, limit: int | None = None) -> None:
-        self.nodes = 0
-        self._limit = limit
-
-    def spend(self, nodes: int) -> None:
-        """Count `nodes` more."""
-        self.nodes += nodes
-
-    def give_up(self) -> None:
-        """Count as spent from here on."""
-        self._limit = self.nodes
+    limit: int | None = None
+    nodes: int = 0
 
     @property
     def is_spent(self) -> bool:
         """Whether the limit is reached."""
-        return self._limit is not None and self.nodes >= self._limit
+        return self.limit is not None and self.nodes >= self.limit
 
 
 class CoreSearch:
@@ -91,12 +85,19 @@ class CoreSearch:
 
     def run(self) -> CoreSolution | None:
         """The best solution found, None where there is none."""
-        self._start_lists()
+        for hand in self._hands:
+            # each list starts with no flip, and each flip over half the gap, of which none can afford two
+            dear = [] if self._stops_early else [flip for flip in hand if 2 * flip.cost > self._gap]
+            self._lists.append(SparseStates(self._gap, dear))
+            self._meter.nodes += len(dear)
         next_pairs, next_number = FIRST_LOOK_PAIRS, 0.0
         for number, (side, flip) in enumerate(self._deal()):
             if self._meter.is_spent:
                 break
-            self._add(side, flip)
+            states = self._lists[side]
+            if isinstance(states, SparseStates) and len(states) > self._tidy_from[side]:
+                states = self._lists[side] = self._tidied(states, side)
+            self._meter.nodes += states.add(flip)
             pairs = len(self._lists[0]) * len(self._lists[1])
             is_due = pairs >= next_pairs or (pairs >= FIRST_LOOK_PAIRS and number >= next_number)
             if self._stops_early and is_due:
@@ -107,26 +108,11 @@ class CoreSearch:
         self._pair()
         return self._best
 
-    def _start_lists(self) -> None:
-        """Lists that hold no flip, and each of those over half the gap, of which none can afford two."""
-        for hand in self._hands:
-            dear = [] if self._stops_early else [flip for flip in hand if 2 * flip.cost > self._gap]
-            self._lists.append(SparseStates(self._gap, dear))
-            self._meter.spend(len(dear))
-
     def _deal(self) -> Iterator[tuple[int, Flip]]:
-        """The flips that are not on the lists from the start, in turn."""
+        """Yield the flips that are not on the lists from the start, in turn."""
         rests = [hand[len(states) - 1 :] for hand, states in zip(self._hands, self._lists, strict=True)]
-        for position in range(max(map(len, rests))):
-            for side, rest in enumerate(rests):
-                if position < len(rest):
-                    yield side, rest[position]
-
-    def _add(self, side: int, flip: Flip) -> None:
-        states = self._lists[side]
-        if isinstance(states, SparseStates) and len(states) > self._tidy_from[side]:
-            states = self._lists[side] = self._tidied(states, side)
-        self._meter.spend(states.add(flip))
+        for flips in zip_longest(*rests):
+            yield from ((side, flip) for side, flip in enumerate(flips) if flip is not None)
 
     def _tidied(self, states: SparseStates, side: int) -> SparseStates | DenseStates:
         """The states by weight where that takes few cells, else without those that others dominate."""
@@ -136,7 +122,7 @@ class CoreSearch:
             return DenseStates(states, low, high, are_profits_small=self._are_profits_small)
         states.prune()
         if len(states) > MAX_STATES:
-            self._meter.give_up()
+            self._meter.limit = self._meter.nodes
         self._tidy_from[side] = max(2 * len(states), MAX_SPARSE_STATES)
         return states
 
@@ -169,12 +155,7 @@ class CoreSearch:
 def affordable_flips(problem: Knapsack, relaxation: Relaxation, gap: float) -> list[Flip]:
     """The flips that cost at most `gap`, cheapest first; those of equal items in lots of 1, 2, 4, ... items."""
     kinds = _kinds(problem, relaxation, np.flatnonzero(relaxation.costs <= gap))
-    flips: list[Flip] = []
-    for kind in kinds:
-        if len(kind.items) == 1:
-            flips.append(kind)
-        else:
-            flips += _lots(kind, gap)
+    flips = [lot for kind in kinds for lot in ([kind] if len(kind.items) == 1 else _lots(kind, gap))]
     return flips if len(flips) == len(kinds) else sorted(flips, key=lambda flip: flip.cost)
 
 

@@ -30,7 +30,6 @@ from context.services.packer.relaxation import (
 #: How many items the first search may choose otherwise, and how many times more each further one.
 FIRST_CORE_ITEMS = 16
 CORE_GROWTH = 3
-SECOND_CORE_ITEMS = FIRST_CORE_ITEMS * CORE_GROWTH
 #: Rows that leave more than this share of the gap are not worth more searches.
 MAX_GAP_SHARE = 0.9
 #: Sums up to here are exact in floats, which the bounds use.
@@ -100,15 +99,12 @@ def _climb(problem: Knapsack, best: CoreSolution, upper_bound: int, meter: WorkM
 
 def _strongest(problem: Knapsack, plain: BoundSearch, best: CoreSolution) -> list[BoundSearch]:
     """The ladders, of which every solution stands on one, that leave the smallest gap above `best`."""
-    ways = [cardinality_rows(problem)]
     grid = grid_row(problem)
-    if grid is not None:
-        ways.append([grid])
-    others = [[BoundSearch(problem, relax_knapsack(problem, row), SECOND_CORE_ITEMS) for row in rows] for rows in ways]
-    gap, strongest = min(
-        ((max(ladder.gap(best) for ladder in ladders), ladders) for ladders in others), key=lambda one: one[0]
-    )
-    return strongest if gap < MAX_GAP_SHARE * plain.gap(best) else [plain]
+    ways = [cardinality_rows(problem), *([] if grid is None else [[grid]])]
+    core_items = FIRST_CORE_ITEMS * CORE_GROWTH
+    others = [[BoundSearch(problem, relax_knapsack(problem, row), core_items) for row in rows] for rows in ways]
+    gaps = [max(ladder.gap(best) for ladder in ladders) for ladders in others]
+    return others[gaps.index(min(gaps))] if min(gaps) < MAX_GAP_SHARE * plain.gap(best) else [plain]
 
 
 class BoundSearch:
@@ -123,17 +119,13 @@ class BoundSearch:
         self._searched_gap = 0.0
         self.upper_bound = math.floor(relaxation.bound + problem.margin)
 
-    def is_open(self, best: CoreSolution) -> bool:
-        """Whether something better than `best` may be left."""
-        return self.upper_bound > best.profit
-
     def gap(self, best: CoreSolution) -> float:
         """How much better than `best` the relaxation alone allows."""
         return self._relaxation.bound - best.profit
 
     def climb(self, best: CoreSolution, meter: WorkMeter) -> CoreSolution:
         """`best`, or what is better, once nothing better still can be left or the meter is spent."""
-        while self.is_open(best) and not meter.is_spent:
+        while self.upper_bound > best.profit and not meter.is_spent:
             best = self.step(best, meter)
         return best
 
@@ -171,11 +163,8 @@ def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int
         else:
             first_miss = min(first_miss, place)
     cut_profit, cut_weight = profits[first_miss], weights[first_miss]
-    surplus = sum(
-        more
-        for one, weight in zip(profits, weights, strict=True)
-        if (more := one * cut_weight - cut_profit * weight) > 0
-    )
+    gains = (one * cut_weight - cut_profit * weight for one, weight in zip(profits, weights, strict=True))
+    surplus = sum(gain for gain in gains if gain > 0)
     return CoreSolution(profit, taken), (cut_profit * capacity + surplus) // cut_weight
 
 

@@ -1,12 +1,11 @@
-"""Answers: a text that holds the kind of thing the question asks for: a time, a span, a number, a place, a name.
+"""Answer type: whether a text contains the type of answer that the query asks for: a time, a number, a place, a name.
 
-English rules; another language is another table of the same shape.
+The rules are English.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,16 +18,16 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True)
 class AnswerForm:
-    """A form that texts hold: any of `words` (in small letters), and where a `pattern` is given that as well.
+    """A form in texts: any of `words` (in lower case) if there are any, and the `pattern` if there is one.
 
-    Words are looked up first, which is many times faster than a pattern of alternatives. No words: the pattern alone.
+    Words are looked up first, which is many times faster than a pattern of alternatives.
     """
 
     words: frozenset[str] = frozenset()
     pattern: re.Pattern[str] | None = None
 
     def is_in(self, body: str, words: set[str]) -> bool:
-        """Whether the text, whose words these are, holds the form."""
+        """Whether the text, whose words these are, contains the form."""
         if self.words and self.words.isdisjoint(words):
             return False
         return self.pattern is None or self.pattern.search(body) is not None
@@ -36,9 +35,9 @@ class AnswerForm:
 
 @dataclass(frozen=True)
 class AnswerRule:
-    """What a question asks for (`asks`, on its text in small letters), and the forms of what may answer it.
+    """What a query asks for (`asks`, on its text in lower case), and the forms of answers.
 
-    `weight` is how much a text gains that holds any of `sure`, 0..1; one that holds `maybe` gains `maybe_share` of it.
+    A text that contains any of `sure` gains `weight`, 0..1; one that contains any of `maybe` gains `maybe_share` of it.
     """
 
     asks: re.Pattern[str]
@@ -102,8 +101,8 @@ _REASON = (
     AnswerForm(_words("because since help helps inspired inspires motivated motivates motivation reason wanted")),
 )
 
-#: The first rule that a question meets counts.
-ENGLISH_ANSWERS: tuple[AnswerRule, ...] = (
+#: The first rule that a query meets counts.
+_RULES = (
     AnswerRule(
         re.compile(r"^when\b|^(?:(?:in|on|around|during) )?(?:what|which) (?:date|day|month|year)\b|^what time\b"),
         0.65,
@@ -130,13 +129,11 @@ ENGLISH_ANSWERS: tuple[AnswerRule, ...] = (
 )
 
 
-def answer_type(pool: CandidatePool, rules: Sequence[AnswerRule] = ENGLISH_ANSWERS) -> ScoreColumn:
-    """How well the form of each text suits what is asked for, 0..1; 0 where the question asks for no kind known."""
-    asked = pool.text.strip().lower()
-    rule = next((rule for rule in rules if rule.asks.search(asked)), None)
-    if rule is None:
-        return np.zeros(len(pool))
-    return np.array([_suits(rule, body) for body in pool.bodies])
+def answer_type(pool: CandidatePool) -> ScoreColumn:
+    """Return how well the form of each text suits the query, 0..1; 0 where the query asks for no known type."""
+    asked = pool.question.text.strip().lower()
+    rule = next((rule for rule in _RULES if rule.asks.search(asked)), None)
+    return np.zeros(len(pool)) if rule is None else np.array([_suits(rule, body) for body in pool.bodies])
 
 
 def _suits(rule: AnswerRule, body: str) -> float:

@@ -42,31 +42,25 @@ class ContextDiff:
         anchors = diff_anchors(prior, blocks)
         return cls(now, [blocks[anchor] for anchor in anchors.added], anchors.removed, anchors.kept)
 
-    @property
-    def tokens_estimated_added(self) -> int:
-        """Tokens of the added texts, without the markup around them."""
-        return sum(block.tokens for block in self.added)
-
-    def as_answer(self) -> dict[str, Any]:
-        """Return plain data; only added blocks come with their text."""
+    def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
+        """Return plain data; only added blocks come with their text. `explain` explains the context now."""
+        whole = self.now.as_answer(explain=explain)
+        names = ("budget", "profile", "budget_profile", "warnings", "explain")
         return {
             "added": [block.as_answer() for block in self.added],
             "removed": [anchor.as_answer() for anchor in self.removed],
             "kept": [anchor.as_answer() for anchor in self.kept],
-            "tokens_estimated_added": self.tokens_estimated_added,
-            "budget": self.now.budget.as_answer(),
-            "profile": dict(self.now.profile),
-            "budget_profile": dict(self.now.budget_profile),
-            "warnings": [notice.as_answer() for notice in self.now.warnings],
+            "tokens_estimated_added": sum(block.tokens for block in self.added),
+            **{name: whole[name] for name in names if name in whole},
         }
 
 
 def diff_contexts(
     request: ContextRequest, since: ContextDiffBaseline, *, tenant_id: UUID, reach: str, actor: Actor, now: datetime
 ) -> ContextDiff:
-    """Return what `request` gives now that it did not give then. Call it with no scope open.
+    """Return what `request` gives now that it did not give then. Call with no scope open.
 
-    A receipt is compared as it is stored; for a snapshot or a time, the same request is assembled on the data of then.
+    A receipt is compared as it is stored; for a snapshot or a time, the same request is assembled from its data.
     Raises as `assemble_context` does, `NotFound` for an unknown context or snapshot, `InvalidInput` for a context of
     another partition.
     """
@@ -111,7 +105,6 @@ def diff_budget_profiles(
 
 
 def _receipt_anchors(receipt_id: UUID, current: AssembledContext, tenant_id: UUID, reach: str) -> list[Anchor]:
-    """Return the anchors of an earlier context of the same partition."""
     with tenant_scope(tenant_id):
         try:
             receipt = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)

@@ -77,9 +77,9 @@ class ResolvedContextRequest:
             part["already_shown"] = [str(memory_id) for memory_id in request.already_shown]
         return {
             "query": self.query or "",
-            "focus": None if request.focus is None else request.focus.as_record(),
             "partition": self.partition.path,
             "exact": request.exact,
+            "focus": None if request.focus is None else request.focus.as_record(),
             "segments": dict(request.segments),
             "max_tokens": self.max_tokens,
             "model": self.model,

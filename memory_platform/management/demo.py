@@ -25,7 +25,7 @@ from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
 from context.receipts.results import ContextRequest
-from context.receipts.storing import write_receipt
+from context.receipts.storing import build_receipt
 from memories.models import Memory, PartitionSummary, Tenant
 from memories.partitions.actions.links import link_memories
 from memories.partitions.actions.memo import set_tenant_memo
@@ -133,7 +133,7 @@ class DemoLoader:
         )
         context = assemble_context(request, tenant_id=self.tenant.pk, reach="", actor=self.by, now=at)
         with tenant_scope(self.tenant.pk):
-            write_receipt(context, moment=PointInTime.now(at), tenant_id=self.tenant.pk, api_key_id=None)
+            build_receipt(context, moment=PointInTime.now(at), tenant_id=self.tenant.pk, api_key_id=None).save()
 
     def _evaluate(self, at: datetime, **row: Any) -> None:
         golden, by = EvaluationRun.Corpus.GOLDEN, self.by

@@ -1,6 +1,5 @@
 """The candidates of a context: found by the search, linked from the focus, scored, and compared with each other."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,7 +9,7 @@ from uuid import UUID
 from django.db import Error as DatabaseFailure
 
 from context.assembly.requests import ResolvedContextRequest
-from context.assembly.sources import database_error_code
+from context.assembly.sources import log_failure
 from context.receipts.results import ContextWarning
 from context.services.assembly.near_duplicates import NearDuplicates
 from context.services.assembly.profiled_scorer import ProfiledScorer, needs_vectors
@@ -25,30 +24,23 @@ from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate
 from memories.store.readings import Candidate, SearchScope, read_linked_memories, read_vectors
 from memories.tenancy.scopes import tenant_scope
 
-logger = logging.getLogger(__name__)
-
 SEARCH_FAILED = ContextWarning(
-    "search_failed", "The search failed; the context holds what needs none and pinned memories."
+    "search_failed", "The search failed; the context contains pinned memories and what needs no search."
 )
 PINNED_FAILED = ContextWarning("pinned_failed", "Pinned memories could not be read either.")
-LINKED_FAILED = ContextWarning("linked_failed", "Linked memories could not be read and are left out.")
+LINKED_FAILED = ContextWarning("linked_failed", "Linked memories could not be read and are excluded.")
 DUPLICATES_FAILED = ContextWarning(
-    "duplicates_failed", "Near duplicates could not be told, so some may stand in the context."
+    "duplicates_failed", "Near duplicates could not be identified, so the context may include some."
 )
 
 
 @dataclass(frozen=True)
 class FoundCandidates:
-    """What the search returned, with the plan but for its timings, and what went wrong."""
+    """The result of the search, with warnings; the timings of its plan are in `milliseconds`."""
 
     retrieval: Retrieval
     notices: Sequence[ContextWarning] = ()
     milliseconds: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def candidates(self) -> Sequence[Candidate]:
-        """The candidates in fused order."""
-        return self.retrieval.candidates
 
 
 @dataclass(frozen=True)
@@ -67,16 +59,15 @@ def find_candidates(request: ResolvedContextRequest, tenant_id: UUID, budget: Se
     try:
         return _retrieve(request, tenant_id, budget, query=request.query)
     except DatabaseFailure as error:
-        logger.warning("search failed: %s %s", type(error).__name__, database_error_code(error))
+        log_failure("search", error)
     try:
         found = _retrieve(request, tenant_id, budget, query=None)
     except DatabaseFailure as error:
-        logger.warning("pinned memories failed: %s %s", type(error).__name__, database_error_code(error))
+        log_failure("pinned memories", error)
         return FoundCandidates(Retrieval([], {"failed": True}), [SEARCH_FAILED, PINNED_FAILED])
-    pinned = [candidate for candidate in found.candidates if candidate.pinned]
-    return FoundCandidates(
-        Retrieval(pinned, found.retrieval.plan | {"failed": True}), [SEARCH_FAILED], found.milliseconds
-    )
+    pinned = [candidate for candidate in found.retrieval.candidates if candidate.pinned]
+    plan = found.retrieval.plan | {"failed": True}
+    return FoundCandidates(Retrieval(pinned, plan), [SEARCH_FAILED], found.milliseconds)
 
 
 def _retrieve(
@@ -103,8 +94,8 @@ def _retrieve(
         )
     )
     notices = [ContextWarning(warning.code, warning.detail) for warning in retrieval.warnings]
-    steps = {name: entry for name, entry in retrieval.plan.items() if isinstance(entry, dict)}
-    milliseconds = {name: entry["ms"] for name, entry in steps.items() if "ms" in entry}
+    steps = retrieval.plan.items()
+    milliseconds = {name: entry["ms"] for name, entry in steps if isinstance(entry, dict) and "ms" in entry}
     return FoundCandidates(replace(retrieval, plan=plan_without_timings(retrieval.plan)), notices, milliseconds)
 
 
@@ -128,7 +119,7 @@ def plan_without_timings(plan: Mapping[str, Any]) -> dict[str, Any]:
 def find_linked_memories(
     request: ResolvedContextRequest, tenant_id: UUID, found: FoundCandidates
 ) -> tuple[Sequence[Candidate], list[ContextWarning]]:
-    """Return the memories that the focus links to, with their similarity to the query; none and a notice on failure."""
+    """Return the memories that the focus links to, with their similarity; none and a warning on failure."""
     focus = request.sources.memory
     if focus is None or not request.wants_linked:
         return [], []
@@ -137,7 +128,7 @@ def find_linked_memories(
             scope = SearchScope(tenant_id, request.reach, request.moment)
             return read_linked_memories(scope, focus.id, replace(found.retrieval.query, lexemes=())), []
     except DatabaseFailure as error:
-        logger.warning("linked memories failed: %s %s", type(error).__name__, database_error_code(error))
+        log_failure("linked memories", error)
         return [], [LINKED_FAILED]
 
 
@@ -166,12 +157,8 @@ def gate_scored_candidates(
     """Return the same with only those of a pool that the budget admits by score."""
     if not scored.is_pool:
         return scored
-    memories = gate_ranked_candidates(
-        scored.memories,
-        budget,
-        overfetch_ratio=request.profile.overfetch_ratio,
-        minimum=request.packing.candidates_min,
-    )
+    ratio, minimum = request.profile.overfetch_ratio, request.packing.candidates_min
+    memories = gate_ranked_candidates(scored.memories, budget, overfetch_ratio=ratio, minimum=minimum)
     return replace(scored, memories=memories)
 
 
@@ -209,5 +196,5 @@ def find_near_duplicates(
                 known |= read_vectors(tenant_id, unread, name)
         return NearDuplicates(known, threshold), []
     except (DatabaseFailure, EmbeddingError) as error:
-        logger.warning("near duplicates failed: %s %s", type(error).__name__, database_error_code(error))
+        log_failure("near duplicates", error)
         return NearDuplicates({}, 1.0), [DUPLICATES_FAILED]

@@ -1,12 +1,14 @@
-"""What a context would include now against an earlier one, or under another budget profile. Changes nothing."""
+"""What a context includes now compared with an earlier one, or with another budget profile. Changes nothing."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
+from context.assembly.requests import check_past_time
 from context.receipts.results import Anchor, AssembledContext, Block, ContextRequest
 from context.receipts.storing import find_receipt, receipt_anchors
 from context.services.diff import diff_anchors
@@ -66,12 +68,10 @@ def diff_contexts(
     """
     if sum(value is not None for value in (since.context_id, since.snapshot, since.as_of)) != 1:
         raise InvalidInput("one_since", "Compare with exactly one of context_id, snapshot and as_of.", "since")
-    if since.as_of is not None and since.as_of.utcoffset() is None:
-        raise InvalidInput("no_offset", "A time needs its offset from UTC.", "since.as_of")
-    if since.as_of is not None and since.as_of > now:
-        raise InvalidInput("in_the_future", "Only the past and the present can be compared.", "since.as_of")
+    if since.as_of is not None:
+        check_past_time(since.as_of, now, "since.as_of")
     if request.as_of is not None:
-        raise InvalidInput("as_of_unused", "The present is compared; give the other time in `since`.", "as_of")
+        raise InvalidInput("as_of_unused", "The present is compared; send the other time in `since`.", "as_of")
     preview = replace(request, preview=True)
     current = assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
     if since.context_id is not None:
@@ -80,7 +80,7 @@ def diff_contexts(
     try:
         earlier = assemble_context(then, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
     except NotFound:
-        # The focus exists now and did not exist then, so no context about it was possible.
+        # the focus did not exist then, so no context about it was possible
         return ContextDiff.between([], current)
     return ContextDiff.between((block.anchor for block in earlier.blocks), current)
 
@@ -111,7 +111,7 @@ def _receipt_anchors(receipt_id: UUID, current: AssembledContext, tenant_id: UUI
         except NotFound as error:
             raise NotFound(error.code, error.detail, "since.context_id") from error
     if receipt.partition_path != current.request["partition"]:
-        detail = "That context was about another partition; ask for the same one to compare."
+        detail = "That context is about another partition; request the same one to compare."
         raise InvalidInput("another_partition", detail, "since.context_id")
     return receipt_anchors(receipt)
 
@@ -124,10 +124,8 @@ def snapshot_recorded_at(snapshot: str | None, tenant_id: UUID) -> PointInTime |
         rows = Snapshot.objects.for_tenant(tenant_id)
         row: Snapshot | None = rows.named(snapshot).first()
         if row is None:
-            try:
+            with suppress(ValueError):
                 row = rows.with_id(UUID(snapshot)).first()
-            except ValueError:
-                row = None
     if row is None:
         raise NotFound("not_found", "There is no such snapshot.", "since.snapshot")
     return PointInTime.recorded(row.recorded_at)

@@ -1,10 +1,9 @@
 """Assembles a context: resolve -> retrieve -> score -> pack -> order -> render -> count -> receipt (ADR-0094).
 
-Slow work (embedding the query, searching) runs outside of the scopes opened here. If a part fails, the caller gets a
+Slow work (embedding the query, searching) runs outside the scopes opened here. If a part fails, the caller gets a
 context of the rest and a warning, never an exception; only an invalid request is refused.
 """
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,10 +22,16 @@ from context.assembly.candidates import (
     gate_scored_candidates,
     score_candidates,
 )
-from context.assembly.layout import CONTEXT_SECTION_ORDER, MEMORIES_SECTION, build_layout, pack_sections
+from context.assembly.layout import (
+    CONTEXT_SECTION_ORDER,
+    MEMORIES_SECTION,
+    TrimmedContext,
+    build_layout,
+    pack_sections,
+    trim_blocks_to_budget,
+)
 from context.assembly.requests import STABLE_ORDERING, ResolvedContextRequest, resolve_context_request
-from context.assembly.sources import database_error_code
-from context.assembly.trimming import TrimmedContext, trim_blocks_to_budget
+from context.assembly.sources import log_failure
 from context.models import Receipt
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import (
@@ -51,8 +56,6 @@ from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 from memories.store.recall import record_retrieval_tick
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
-
-logger = logging.getLogger(__name__)
 
 KEY_ACTOR = "key"
 RECEIPT_FAILED = ContextWarning(
@@ -117,8 +120,7 @@ def _assemble(
     with timer.step("pack"):
         sections = pack_sections(request, layout, scored, found, duplicates)
     with timer.step("render"):
-        blocks = [block for section in sections for block in section.blocks]
-        trimmed = trim_blocks_to_budget(blocks, request, tenant_id, calculator)
+        trimmed = trim_blocks_to_budget(sections, request, tenant_id, calculator)
     plan = found.retrieval.plan | ({"in_play_rows": len(scored.memories)} if scored.is_pool else {})
     notices = [*request.notices, *found.notices, *linked_notices, *duplicate_notices]
     return _context(request, plan, notices, sections, trimmed, calculator, now)
@@ -133,13 +135,14 @@ def _context(
     calculator: BudgetCalculator,
     now: datetime,
 ) -> AssembledContext:
-    free = request.max_tokens - trimmed.tokens
+    family, counter = family_of(request.model), calculator.measure("", request.model)
+    reserved = response_reserve(family.context_window, family.max_output_tokens)
     return AssembledContext(
         id=None,
         text=trimmed.text,
         blocks=trimmed.blocks,
-        omitted=_omitted(sections, trimmed, free, request),
-        budget=_budget(request, trimmed.tokens, calculator),
+        omitted=_omitted(sections, trimmed, request),
+        budget=ContextBudget(request.max_tokens, trimmed.tokens, reserved, counter.tokenizer, counter.exact),
         profile={"name": request.scoring.name, "version": request.scoring.version},
         budget_profile={"name": request.profile.name, "version": request.profile.version},
         warnings=notices,
@@ -168,15 +171,14 @@ def _stable_prefix_tokens(request: ResolvedContextRequest, text: str, calculator
     return calculator.count_tokens(text[:shared], request.model)
 
 
-def _omitted(
-    sections: Sequence[Section], trimmed: TrimmedContext, free: int, request: ResolvedContextRequest
-) -> list[Exclusion]:
-    """Return the excluded items in order of importance, each once; `free` are the tokens that the text leaves unused.
+def _omitted(sections: Sequence[Section], trimmed: TrimmedContext, request: ResolvedContextRequest) -> list[Exclusion]:
+    """Return the excluded items in order of importance, each once.
 
-    An item that one section excludes and another keeps is not excluded. A near duplicate of a block that was dropped at
-    the end is over budget too. `tokens_missing` is set only where the whole budget, not the section's share or the
-    elastic packer's target, is what excludes the item.
+    An item that one section excludes and another includes is not excluded. A near duplicate of a block that was dropped
+    at the end is over budget too. `tokens_missing` is set only where the whole budget, not the section's share or the
+    elastic packer's target, excludes the item.
     """
+    free = request.max_tokens - trimmed.tokens
     dropped = {block.anchor for block in trimmed.dropped}
     omitted = [
         replace(omission, reason=OVER_BUDGET, twin=None) if omission.twin in dropped else omission
@@ -201,7 +203,7 @@ def _omitted(
 
 
 def _limits(sections: Sequence[Section], max_tokens: int, marker_tokens: int) -> dict[Anchor, SectionLimit]:
-    """Return the limit of its section for each item that the section cannot fit; of two sections, the later one's."""
+    """Return the limit of its section for each item that does not fit there; of two sections, the later one's."""
     return {
         row.anchor: SectionLimit(name, max(section.available, 0), max_tokens, section.tokens)
         for name, section in zip(CONTEXT_SECTION_ORDER, sections, strict=True)
@@ -211,7 +213,6 @@ def _limits(sections: Sequence[Section], max_tokens: int, marker_tokens: int) ->
 
 
 def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[CandidateOutcome]:
-    """Return every candidate with its final outcome."""
     excluded = {block.anchor for block in dropped}
     excluded |= {omission.anchor for section in sections for omission in section.omitted if omission.twin in excluded}
     return [
@@ -221,16 +222,10 @@ def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[C
     ]
 
 
-def _budget(request: ResolvedContextRequest, used: int, calculator: BudgetCalculator) -> ContextBudget:
-    family, counter = family_of(request.model), calculator.measure("", request.model)
-    reserved = response_reserve(family.context_window, family.max_output_tokens)
-    return ContextBudget(request.max_tokens, used, reserved, counter.tokenizer, counter.exact)
-
-
 def _record(
     context: AssembledContext, request: ResolvedContextRequest, tenant_id: UUID, api_key_id: str | None, now: datetime
 ) -> AssembledContext:
-    """Store the receipt, and count its memories as packed and their texts as rendered, in one statement."""
+    """Store the receipt, and count its memories as retrieved and their texts as rendered, in one statement."""
     texts = {block.anchor.id: block.text for block in context.blocks if block.anchor.type == MEMORY}
     receipt = build_receipt(context, moment=request.moment, tenant_id=tenant_id, api_key_id=api_key_id)
     insertion = Receipt.objects.insertion(receipt)
@@ -241,6 +236,6 @@ def _record(
             else:
                 record_retrieval_tick(tenant_id=tenant_id, texts=texts, ids=texts, now=now, beside=insertion)
     except DatabaseFailure as error:
-        logger.warning("receipt failed: %s %s", type(error).__name__, database_error_code(error))
+        log_failure("receipt", error)
         return replace(context, warnings=[*context.warnings, RECEIPT_FAILED])
     return replace(context, id=receipt.id)

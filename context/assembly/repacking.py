@@ -1,4 +1,4 @@
-"""Packing the rows of one request again at smaller budgets, in memory, with the packers of every context (ADR-0087).
+"""Packing the candidates of one request again at smaller budgets, in memory (ADR-0087).
 
 Rows read at the largest budget include those that smaller budgets read, because the search goes down one ranking until
 its tokens reach the budget. Ranks near that limit may differ a little, so a budget that is reported to a person is
@@ -19,9 +19,14 @@ from context.assembly.candidates import (
     gate_scored_candidates,
     score_candidates,
 )
-from context.assembly.layout import MEMORIES_SECTION, build_layout, pack_sections
+from context.assembly.layout import (
+    MEMORIES_SECTION,
+    TrimmedContext,
+    build_layout,
+    pack_sections,
+    trim_blocks_to_budget,
+)
 from context.assembly.requests import ResolvedContextRequest
-from context.assembly.trimming import TrimmedContext, trim_blocks_to_budget
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import ContextWarning, Section
 from context.services.assembly.near_duplicates import NearDuplicates
@@ -52,7 +57,7 @@ class RepackableContext:
 
     def knows(self, anchor_id: str) -> bool:
         """Whether anything of this id was found, so that the text may include it at some budget."""
-        if any(str(candidate.id) == anchor_id for candidate in (*self.found.candidates, *self.linked)):
+        if any(str(candidate.id) == anchor_id for candidate in (*self.found.retrieval.candidates, *self.linked)):
             return True
         sections = self.sections_at(self.request.max_tokens)
         anchors = [block.anchor for section in sections for block in section.blocks]
@@ -64,22 +69,20 @@ class RepackableContext:
         return self._trim(self.sections_at(max_tokens), max_tokens)
 
     def sections_at(self, max_tokens: int) -> list[Section]:
-        """Return everything kept and excluded at a budget."""
+        """Return everything included and excluded at a budget."""
         request = replace(self.request, max_tokens=max_tokens)
         layout = build_layout(request, budget_calculator())
         scored = self._gated(request, layout.budget_of(MEMORIES_SECTION))
         return pack_sections(request, layout, scored, self.found, self.duplicates)
 
     def _trim(self, sections: Sequence[Section], max_tokens: int) -> TrimmedContext:
-        blocks = [block for section in sections for block in section.blocks]
         request = replace(self.request, max_tokens=max_tokens)
-        return trim_blocks_to_budget(blocks, request, self.tenant_id, budget_calculator())
+        return trim_blocks_to_budget(sections, request, self.tenant_id, budget_calculator())
 
     def _gated(self, request: ResolvedContextRequest, budget: SectionBudget) -> ScoredCandidates:
-        """Return the scored candidates that the gates admit at a smaller budget."""
         if request.query is None:
             return self.scored
-        admitted = _admitted_ids(self.found.candidates, request, budget, is_pool=self.scored.is_pool)
+        admitted = _admitted_ids(self.found.retrieval.candidates, request, budget, is_pool=self.scored.is_pool)
         memories = [item for item in self.scored.memories if item.memory["id"] in admitted]
         return gate_scored_candidates(request, budget, replace(self.scored, memories=memories))
 
@@ -104,9 +107,8 @@ def _admitted_ids(
         return {one.id for one in candidates}  # their number does not depend on the budget
     tokens, encoding = budget.gate_budget, budget.encoding
     costs = {one.id: gate_cost(one.token_counts[encoding] + budget.marker_tokens, budget=tokens) for one in candidates}
-    by_tokens = partial(
-        gate_by_tokens, tokens_by_id=costs, budget=tokens, overfetch_ratio=request.profile.overfetch_ratio
-    )
+    ratio = request.profile.overfetch_ratio
+    by_tokens = partial(gate_by_tokens, tokens_by_id=costs, budget=tokens, overfetch_ratio=ratio)
     pinned = by_tokens([one.id for one in candidates if one.pinned])
     others = [one.id for one in sorted((one for one in candidates if one.fused_score is not None), key=_fused_order)]
     if is_pool:
@@ -115,6 +117,5 @@ def _admitted_ids(
 
 
 def _fused_order(candidate: Candidate) -> tuple[float, int]:
-    """Return the sort key of fused order: the best score first, ties by the better rank in either retriever."""
     ranks = [rank for rank in (candidate.vector_rank, candidate.text_rank) if rank is not None]
     return -(candidate.fused_score or 0.0), min(ranks, default=0)

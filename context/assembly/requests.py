@@ -1,4 +1,4 @@
-"""Resolving a request for a context: validated once, within the key's reach, with every default filled in."""
+"""Resolving a context request: validated once, within the key's reach, with every default filled in."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ MODEL_NAME_CHARACTERS = 200
 STABLE_ORDERING, HEAD_TAIL = "stable", "head_tail"
 EARLIER_UNVERIFIED = ContextWarning(
     "stable_with_unverified",
-    "The earlier context cannot be given back as it was, so no prefix of it is promised.",
+    "The earlier context cannot be rendered as it was, so no prefix of it is promised.",
 )
 #: Fields that the budget profile or a default decides where a request omits them.
 OPTIONAL_FIELDS = (
@@ -47,7 +47,7 @@ OPTIONAL_FIELDS = (
 
 @dataclass(frozen=True)
 class ResolvedContextRequest:
-    """A request for a context with no open choice; `given` is the request as it came.
+    """A context request with every default filled in; `given` is the request as it came.
 
     `query` None: the partition's top `top_k` memories, or none if that is 0; with a query, `top_k` is None.
     """
@@ -138,15 +138,18 @@ def resolve_context_request(
         top_k=None if query else _top_k(request, profile),
         wants_linked=given_or_default(request.include_linked_memories, profile.include_linked_memories),
         sources=sources,
-        notices=[
-            *_notices(request, query, model, calculator),
-            *_packer_notices(packer, sources.scoring),
-            *sources.notices,
-            *([EARLIER_UNVERIFIED] if sources.earlier and not sources.earlier.is_verified else []),
-        ],
+        notices=_notices(request, query, calculator.warnings_for(model), sources),
         reach=reach,
         previous=[block.anchor for block in sources.earlier.context.blocks] if sources.earlier else [],
     )
+
+
+def check_past_time(time: datetime, now: datetime, field: str) -> None:
+    """Raise `InvalidInput` for a time without offset or in the future."""
+    if time.utcoffset() is None:
+        raise InvalidInput("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.", field)
+    if time > now:
+        raise InvalidInput("in_the_future", "Only the past and the present can be read.", field)
 
 
 def _check_choices(request: ContextRequest) -> None:
@@ -155,8 +158,14 @@ def _check_choices(request: ContextRequest) -> None:
     _check_choice("packer", request.packer or PACKERS[0], PACKERS)
     _check_choice("summary_style", request.summary_style or PartitionSummary.Style.COMPACT, PartitionSummary.Style)
     _check_range("include_memories_top_k", request.include_memories_top_k, TOP_K_MAX)
-    _check_levels(request.include_summaries_at)
-    _check_focus(request)
+    levels, focus = request.include_summaries_at or (), request.focus
+    if len(levels) > SUMMARY_LEVELS_MAX or not all(0 <= level < MAX_DEPTH for level in levels):
+        detail = f"At most {SUMMARY_LEVELS_MAX} levels: whole numbers from 0, the first segment, to {MAX_DEPTH - 1}."
+        raise InvalidInput("out_of_range", detail, "include_summaries_at")
+    if focus is not None and len(focus.as_record()) != 1:
+        raise InvalidInput("one_focus", "A focus is exactly one of memory_id, summary_id and partition.", "focus")
+    if focus is not None and focus.partition is not None and request.partition:
+        raise InvalidInput("given_twice", "Give the partition either as such or as the focus.", "focus.partition")
     if len(request.model) > MODEL_NAME_CHARACTERS:
         raise InvalidInput("too_long", f"A model's name has at most {MODEL_NAME_CHARACTERS} characters.", "model")
     if not (request.draft is None and request.scoring is None) and not request.preview:
@@ -173,38 +182,16 @@ def _check_range(name: str, value: int | None, highest: int) -> None:
         raise InvalidInput("out_of_range", f"The number must be between 1 and {highest:,}.", name)
 
 
-def _check_levels(levels: Sequence[int] | None) -> None:
-    if levels is None:
-        return
-    if len(levels) > SUMMARY_LEVELS_MAX or not all(0 <= level < MAX_DEPTH for level in levels):
-        detail = f"At most {SUMMARY_LEVELS_MAX} levels: whole numbers from 0, the first segment, to {MAX_DEPTH - 1}."
-        raise InvalidInput("out_of_range", detail, "include_summaries_at")
-
-
-def _check_focus(request: ContextRequest) -> None:
-    if request.focus is None:
-        return
-    if len(request.focus.as_record()) != 1:
-        detail = "A focus is exactly one of memory_id, summary_id and partition."
-        raise InvalidInput("one_focus", detail, "focus")
-    if request.focus.partition is not None and request.partition:
-        raise InvalidInput("given_twice", "Give the partition either as such or as the focus.", "focus.partition")
-
-
 def _moment(request: ContextRequest, now: datetime) -> PointInTime:
     if request.moment is not None:
         return request.moment
     if request.as_of is None:
         return PointInTime.now(now)
-    if request.as_of.utcoffset() is None:
-        raise InvalidInput("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.", "as_of")
-    if request.as_of > now:
-        raise InvalidInput("in_the_future", "Only the past and the present can be read.", "as_of")
+    check_past_time(request.as_of, now, "as_of")
     return PointInTime.valid(request.as_of)
 
 
 def _partition(request: ContextRequest, reach: str) -> PartitionPath:
-    """Return the requested partition, or all that the key reaches."""
     focus = request.focus or Focus()
     name = "partition" if focus.partition is None else "focus.partition"
     try:
@@ -244,22 +231,18 @@ def _top_k(request: ContextRequest, profile: BudgetProfile) -> int:
 
 
 def _notices(
-    request: ContextRequest, query: str | None, model: str, calculator: BudgetCalculator
+    request: ContextRequest, query: str | None, unknown_models: Sequence[str], sources: ContextSources
 ) -> list[ContextWarning]:
-    notices = [ContextWarning("unknown_model", warning) for warning in calculator.warnings_for(model)]
+    notices = [ContextWarning("unknown_model", warning) for warning in unknown_models]
     if request.stable_with is not None and request.ordering not in ("", STABLE_ORDERING):
         notices.append(ContextWarning("stable_with_unused", "Only the ordering `stable` keeps an earlier order."))
     if query and request.include_memories_top_k is not None:
-        notices.append(ContextWarning("top_k_unused", "With a query the budget decides how many memories are kept."))
-    return notices
-
-
-def _packer_notices(packer: str, scoring: ScoringProfile) -> list[ContextWarning]:
-    """Warn where the highest sum of scores means little: scores that are no probabilities (ADR-0043)."""
-    if packer != OPTIMAL or scoring.is_calibrated:
-        return []
-    detail = (
-        f"The scores of {scoring.name} are no calibrated probabilities: their highest sum favours many short, weak "
-        "memories over few strong ones. The greedy packer finds more evidence."
-    )
-    return [ContextWarning("uncalibrated_profile", detail)]
+        notices.append(ContextWarning("top_k_unused", "With a query the budget limits the number of memories."))
+    if (request.packer or sources.profile.packer) == OPTIMAL and not sources.scoring.is_calibrated:  # ADR-0043
+        detail = (
+            f"The scores of {sources.scoring.name} are not calibrated probabilities: their highest sum favours many "
+            "short, weak memories over few strong ones. The greedy packer finds more evidence."
+        )
+        notices.append(ContextWarning("uncalibrated_profile", detail))
+    unverified = [EARLIER_UNVERIFIED] if sources.earlier and not sources.earlier.is_verified else []
+    return [*notices, *sources.notices, *unverified]

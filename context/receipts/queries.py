@@ -142,10 +142,9 @@ class ReceiptQuerySet(TenantRows):
             contexts=Count("*"), latencies=Percentiles("latency_ms"), used=Sum("tokens_used"), allowed=Sum("max_tokens")
         )
         return {
-            row["bin"]: ReceiptFigures(
-                row["contexts"], *(row["latencies"] or (None, None)), row["used"], row["allowed"] or 0
-            )
+            row["bin"]: ReceiptFigures(row["contexts"], p50_ms, p95_ms, row["used"], row["allowed"] or 0)
             for row in rows
+            for p50_ms, p95_ms in [row["latencies"] or (None, None)]
         }
 
     def recent_questions(self, highest: int) -> list[tuple[str, str]]:

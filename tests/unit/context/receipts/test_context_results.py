@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context.assembly.candidates import plan_without_timings
+from context.assembly.layout import drop_last_blocks
 from context.assembly.orchestrator import StepTimer
-from context.assembly.trimming import drop_last_blocks
 from context.receipts import rows
 from context.receipts.results import (
     Anchor,

@@ -49,7 +49,6 @@ class ScoredCandidates:
 
     linked: Sequence[ScoredMemory]
     memories: Sequence[ScoredMemory]
-    is_pool: bool
 
 
 def find_candidates(request: ResolvedContextRequest, tenant_id: UUID, budget: SectionBudget) -> FoundCandidates:
@@ -140,8 +139,7 @@ def score_candidates(
     question = ScoringQuestion(request.query or "", request.moment.at, retrieval.query.lexemes)
     scorer = ProfiledScorer(request.scoring, question, retrieval.vectors)
     memories = rank_candidates(retrieval.candidates, scorer, top_k=request.top_k)
-    is_pool = request.query is not None and request.scoring.pool_size > 0
-    return ScoredCandidates(rank_candidates(linked, scorer), memories, is_pool)
+    return ScoredCandidates(rank_candidates(linked, scorer), memories)
 
 
 def rank_candidates(
@@ -155,7 +153,7 @@ def gate_scored_candidates(
     request: ResolvedContextRequest, budget: SectionBudget, scored: ScoredCandidates
 ) -> ScoredCandidates:
     """Return the same with only those of a pool that the budget admits by score."""
-    if not scored.is_pool:
+    if not request.is_pool:
         return scored
     ratio, minimum = request.profile.overfetch_ratio, request.packing.candidates_min
     memories = gate_ranked_candidates(scored.memories, budget, overfetch_ratio=ratio, minimum=minimum)

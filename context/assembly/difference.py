@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
-from context.assembly.requests import check_past_time
 from context.receipts.results import Anchor, AssembledContext, Block, ContextRequest
 from context.receipts.storing import find_receipt, receipt_anchors
 from context.services.diff import diff_anchors
@@ -66,10 +65,6 @@ def diff_contexts(
     Raises as `assemble_context` does, `NotFound` for an unknown context or snapshot, `InvalidInput` for a context of
     another partition.
     """
-    if sum(value is not None for value in (since.context_id, since.snapshot, since.as_of)) != 1:
-        raise InvalidInput("one_since", "Compare with exactly one of context_id, snapshot and as_of.", "since")
-    if since.as_of is not None:
-        check_past_time(since.as_of, now, "since.as_of")
     if request.as_of is not None:
         raise InvalidInput("as_of_unused", "The present is compared; send the other time in `since`.", "as_of")
     preview = replace(request, preview=True)
@@ -90,17 +85,17 @@ def diff_budget_profiles(
 ) -> ContextDiff:
     """Return what the budget profile `after` gives for `request` that `before` does not.
 
-    Raises as `assemble_context` does, `InvalidInput` for an unknown profile with its field, `before` or `after`.
+    Raises as `assemble_context` does, `InvalidInput` for an unknown profile with its field, `profiles.0` or `.1`.
     """
     contexts = []
-    for field, name in (("before", before), ("after", after)):
+    for number, name in enumerate((before, after)):
         preview = replace(request, preview=True, budget_profile=name)
         try:
             contexts.append(assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now))
         except InvalidInput as error:
             if error.field != "budget_profile":
                 raise
-            raise InvalidInput(error.code, error.detail, field) from error
+            raise InvalidInput(error.code, error.detail, f"profiles.{number}") from error
     return ContextDiff.between((block.anchor for block in contexts[0].blocks), contexts[1])
 
 

@@ -121,7 +121,7 @@ def _assemble(
         sections = pack_sections(request, layout, scored, found, duplicates)
     with timer.step("render"):
         trimmed = trim_blocks_to_budget(sections, request, tenant_id, calculator)
-    plan = found.retrieval.plan | ({"in_play_rows": len(scored.memories)} if scored.is_pool else {})
+    plan = found.retrieval.plan | ({"in_play_rows": len(scored.memories)} if request.is_pool else {})
     notices = [*request.notices, *found.notices, *linked_notices, *duplicate_notices]
     return _context(request, plan, notices, sections, trimmed, calculator, now)
 

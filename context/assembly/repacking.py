@@ -19,13 +19,7 @@ from context.assembly.candidates import (
     gate_scored_candidates,
     score_candidates,
 )
-from context.assembly.layout import (
-    MEMORIES_SECTION,
-    TrimmedContext,
-    build_layout,
-    pack_sections,
-    trim_blocks_to_budget,
-)
+from context.assembly.layout import MEMORIES_SECTION, TrimmedContext, build_layout, pack_sections, trim_blocks_to_budget
 from context.assembly.requests import ResolvedContextRequest
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import ContextWarning, Section
@@ -82,7 +76,7 @@ class RepackableContext:
     def _gated(self, request: ResolvedContextRequest, budget: SectionBudget) -> ScoredCandidates:
         if request.query is None:
             return self.scored
-        admitted = _admitted_ids(self.found.retrieval.candidates, request, budget, is_pool=self.scored.is_pool)
+        admitted = _admitted_ids(self.found.retrieval.candidates, request, budget)
         memories = [item for item in self.scored.memories if item.memory["id"] in admitted]
         return gate_scored_candidates(request, budget, replace(self.scored, memories=memories))
 
@@ -99,11 +93,9 @@ def prepare_repacking(request: ResolvedContextRequest, tenant_id: UUID) -> Repac
     return RepackableContext(request, tenant_id, found, linked, scored, duplicates, notices)
 
 
-def _admitted_ids(
-    candidates: Sequence[Candidate], request: ResolvedContextRequest, budget: SectionBudget, *, is_pool: bool
-) -> set[UUID]:
+def _admitted_ids(candidates: Sequence[Candidate], request: ResolvedContextRequest, budget: SectionBudget) -> set[UUID]:
     """Return the ids that a search with this budget finds: the best by tokens of the pinned and of the results each."""
-    if request.packing.packer == ELASTIC and not is_pool:
+    if request.packing.packer == ELASTIC and not request.is_pool:
         return {one.id for one in candidates}  # their number does not depend on the budget
     tokens, encoding = budget.gate_budget, budget.encoding
     costs = {one.id: gate_cost(one.token_counts[encoding] + budget.marker_tokens, budget=tokens) for one in candidates}
@@ -111,7 +103,7 @@ def _admitted_ids(
     by_tokens = partial(gate_by_tokens, tokens_by_id=costs, budget=tokens, overfetch_ratio=ratio)
     pinned = by_tokens([one.id for one in candidates if one.pinned])
     others = [one.id for one in sorted((one for one in candidates if one.fused_score is not None), key=_fused_order)]
-    if is_pool:
+    if request.is_pool:
         return {*pinned, *others, *(one.id for one in candidates if not one.pinned)}
     return {*pinned, *by_tokens(others)}
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from context.assembly.packing import PackingSettings
 from context.assembly.sources import ContextSources, SourceReader, given_or_default
 from context.models import BudgetProfile
+from context.receipts.request_body import PROFILE_FIELDS
 from context.receipts.results import Anchor, ContextRequest, ContextWarning, Focus
 from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.budget import BudgetCalculator
@@ -26,23 +27,11 @@ from memories.tenancy.exceptions import Forbidden, InvalidInput
 MODEL_NAME_CHARACTERS = 200
 STABLE_ORDERING, HEAD_TAIL = "stable", "head_tail"
 EARLIER_UNVERIFIED = ContextWarning(
-    "stable_with_unverified",
-    "The earlier context cannot be rendered as it was, so no prefix of it is promised.",
+    "stable_with_unverified", "The earlier context cannot be rendered as it was, so no prefix of it is promised."
 )
 #: Fields that the budget profile or a default decides where a request omits them.
-OPTIONAL_FIELDS = (
-    "max_tokens",
-    "model",
-    "profile",
-    "budget_profile",
-    "packer",
-    "ordering",
-    "summary_style",
-    "include_tenant_memo",
-    "include_summaries_at",
-    "include_linked_memories",
-    "include_memories_top_k",
-)
+INCLUDE_FIELDS = ("include_tenant_memo", "include_summaries_at", "include_linked_memories", "include_memories_top_k")
+OPTIONAL_FIELDS = ("max_tokens", *PROFILE_FIELDS, "summary_style", *INCLUDE_FIELDS)
 
 
 @dataclass(frozen=True)
@@ -68,6 +57,11 @@ class ResolvedContextRequest:
     notices: Sequence[ContextWarning]
     reach: str = ""
     previous: Sequence[Anchor] = field(default_factory=list)
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether the search returns a pool of candidates, which scores cut down to the budget."""
+        return self.query is not None and self.scoring.pool_size > 0
 
     def as_record(self) -> dict[str, Any]:
         """Return the inputs as a receipt stores them; `given` names those that no default filled in."""
@@ -144,14 +138,6 @@ def resolve_context_request(
     )
 
 
-def check_past_time(time: datetime, now: datetime, field: str) -> None:
-    """Raise `InvalidInput` for a time without offset or in the future."""
-    if time.utcoffset() is None:
-        raise InvalidInput("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.", field)
-    if time > now:
-        raise InvalidInput("in_the_future", "Only the past and the present can be read.", field)
-
-
 def _check_choices(request: ContextRequest) -> None:
     _check_choice("render", request.render, RENDER_STYLES)
     _check_choice("ordering", request.ordering or DEFAULT_ORDERING, ORDERINGS)
@@ -187,7 +173,10 @@ def _moment(request: ContextRequest, now: datetime) -> PointInTime:
         return request.moment
     if request.as_of is None:
         return PointInTime.now(now)
-    check_past_time(request.as_of, now, "as_of")
+    if request.as_of.utcoffset() is None:
+        raise InvalidInput("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.", "as_of")
+    if request.as_of > now:
+        raise InvalidInput("in_the_future", "Only the past and the present can be read.", "as_of")
     return PointInTime.valid(request.as_of)
 
 

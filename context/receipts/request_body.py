@@ -14,7 +14,7 @@ KEY_PLACEHOLDER = "YOUR_KEY"
 _NOT_SENT = {"segments", "stable_with", "given", "shares_of", "already_shown"}
 _STABLE = "stable"
 #: Inputs that the profiles decide where they are not given.
-OF_A_PROFILE = ("model", "profile", "budget_profile", "packer", "ordering")
+PROFILE_FIELDS = ("model", "profile", "budget_profile", "packer", "ordering")
 
 
 def request_body(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,6 +53,6 @@ def workbench_query_string(record: Mapping[str, Any]) -> str:
         "focus_summary": focus.get("summary_id", ""),
         "style": record["render"],
         "as_of": datetime.fromisoformat(as_of).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if as_of else "",
-        **{name: record[name] for name in OF_A_PROFILE if name in given and record[name] != _STABLE},
+        **{name: record[name] for name in PROFILE_FIELDS if name in given and record[name] != _STABLE},
     }
     return urlencode({name: value for name, value in inputs.items() if value})

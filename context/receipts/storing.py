@@ -31,6 +31,8 @@ from memories.tenancy.exceptions import NotFound
 
 #: The key of the packer's figures in a stored plan.
 OPTIMALITY = "optimality"
+#: Attributes that a context and its receipt have in common.
+_COMMON = ("created_at", "request", "profile", "budget_profile", "timings", "nonce_counter", "stable_prefix_tokens")
 
 
 @dataclass(frozen=True)
@@ -58,23 +60,17 @@ def build_receipt(
     return Receipt(
         tenant_id=tenant_id,
         api_key_id=api_key_id,
-        created_at=context.created_at,
         query=context.request["query"],
         partition_path=context.request["partition"],
-        request=context.request,
-        profile=context.profile,
-        budget_profile=context.budget_profile,
         budget=context.budget.as_answer(),
         tokens_used=context.budget.used,
         plan={**context.plan, **optimality},
         warnings=[notice.as_answer() for notice in context.warnings],
-        timings=context.timings,
         text_sha256=context_text_hash(context.text),
-        nonce_counter=context.nonce_counter,
         as_of=moment.at if moment.kind is TimeAxis.VALID else None,
-        stable_prefix_tokens=context.stable_prefix_tokens,
         memory_ids=packed_memory_ids(context.blocks),
         **encode_receipt(contents),
+        **{name: getattr(context, name) for name in _COMMON},
     )
 
 
@@ -137,17 +133,11 @@ def _context(receipt: Receipt, contents: ReceiptContents, blocks: Sequence[Block
         blocks=blocks,
         omitted=contents.omitted,
         budget=ContextBudget(**receipt.budget),
-        profile=receipt.profile,
-        budget_profile=receipt.budget_profile,
         warnings=[ContextWarning(**notice) for notice in receipt.warnings],
-        timings=receipt.timings,
         candidates=contents.candidates,
         plan=plan,
-        request=receipt.request,
-        created_at=receipt.created_at,
-        nonce_counter=receipt.nonce_counter,
-        stable_prefix_tokens=receipt.stable_prefix_tokens,
         optimality=optimality,
+        **{name: getattr(receipt, name) for name in _COMMON},
     )
 
 

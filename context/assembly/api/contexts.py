@@ -35,8 +35,7 @@ RequestExample = partial(OpenApiExample, request_only=True)
 
 _EXAMPLES = [
     RequestExample(
-        "For one question",
-        {"query": "When did Sam move to Lisbon?", "partition": "conversation=7", "max_tokens": 1000},
+        "For one question", {"query": "When did Sam move to Lisbon?", "partition": "conversation=7", "max_tokens": 1000}
     ),
     RequestExample(
         "About one memory, in short pieces, with what it links to",

@@ -13,10 +13,6 @@ from context.assembly.serializers.receipts import ReceiptOutput
 from context.assembly.serializers.replay import DiffInput, DiffOutput, ReplayInput
 from memories.store.api.schema import operation
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.exceptions import InvalidInput
-
-#: Fields of the body by the arguments of `diff_budget_profiles`.
-_PROFILE_FIELDS = {"before": "profiles.0", "after": "profiles.1"}
 
 _DIFF_EXAMPLES = [
     RequestExample(
@@ -73,9 +69,5 @@ class ContextDiffEndpoint(_AssemblingEndpoint):
             difference = diff_contexts(wanted, ContextDiffBaseline(**values["since"]), **self.caller)
         else:
             before, after = values["profiles"]
-            try:
-                difference = diff_budget_profiles(wanted, before=before, after=after, **self.caller)
-            except InvalidInput as error:
-                field = _PROFILE_FIELDS.get(error.field, error.field)
-                raise InvalidInput(error.code, error.detail, field) from error
+            difference = diff_budget_profiles(wanted, before=before, after=after, **self.caller)
         return Response(difference.as_answer(explain=values["explain"]))

@@ -100,9 +100,7 @@ class ContextInput(PartitionFilterInput):
     include_linked_memories = StrictBooleanField(**OPTIONAL, help_text="The memories that the focus links to.")
     summary_style = StrictChoiceField(choices=PartitionSummary.Style.values, **OPTIONAL)
     as_of = StrictDateTimeField(
-        is_over=True,
-        **OPTIONAL,
-        help_text="What was true then; nothing is counted. Not in the future.",
+        is_over=True, **OPTIONAL, help_text="What was true then; nothing is counted. Not in the future."
     )
     stable_with = StrictUuidField(**OPTIONAL, help_text="Id of the context to keep order with.")
     explain = StrictBooleanField(default=False)

@@ -44,10 +44,7 @@ class SinceInput(StrictSerializer):
 
     context_id = StrictUuidField(**OPTIONAL)
     snapshot = StrictTextField(
-        min_length=1,
-        max_length=SNAPSHOT_CHARACTERS_MAX,
-        **OPTIONAL,
-        help_text="Its name or its id.",
+        min_length=1, max_length=SNAPSHOT_CHARACTERS_MAX, **OPTIONAL, help_text="Its name or its id."
     )
     as_of = StrictDateTimeField(is_over=True, **OPTIONAL)
 

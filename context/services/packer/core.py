@@ -74,8 +74,8 @@ class CoreSearch:
         self._room = (problem.capacity - int(problem.weights[self._base].sum())) // unit
         self._slope = relaxation.slope * unit
         self._are_profits_small = int(problem.profits.sum()) < SMALL_PROFITS
-        # The cheapest flips alone probably meet a single aim. Otherwise all are needed, and with the most expensive first
-        # the lists stay short longest.
+        # The cheapest flips alone probably meet a single aim. Otherwise all are needed, and the lists stay short
+        # longest with the most expensive first.
         self._stops_early = least == enough
         dealt = self._flips if self._stops_early else self._flips[::-1]
         self._hands = (dealt[0::2], dealt[1::2])

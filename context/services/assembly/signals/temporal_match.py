@@ -30,10 +30,19 @@ _NUMBERS = {
 DAYS_BEFORE, DAYS_AFTER = 1.0, 1.0
 #: ADR-0078. Later than that a memory counts by so much at first, and no more after so many days.
 LATER_SHARE, LATER_DAYS = 0.6, 20.0
-#: First month of each season, in the north.
-SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-#: First month and number of months of a part of a year.
-PARTS_OF_YEAR = {"early": (1, 4), "mid": (5, 4), "late": (9, 4)}
+#: The first month of a named time and its number of months; the seasons are those of the north.
+MONTH_SPANS = {
+    **{month: (number, 1) for number, month in enumerate(MONTHS, start=1)},
+    "spring": (3, 3),
+    "summer": (6, 3),
+    "autumn": (9, 3),
+    "fall": (9, 3),
+    "winter": (12, 3),
+    "early": (1, 4),
+    "mid": (5, 4),
+    "late": (9, 4),
+    "": (1, 12),
+}
 
 
 class TimeSpan(NamedTuple):
@@ -73,49 +82,27 @@ def _month_span(year: int, month: int, count: int = 1) -> Iterator[TimeSpan]:
         return
 
 
-def _years(text: str | None, asked: QuestionTime) -> Sequence[int]:
-    return [int(text)] if text else asked.years
-
-
-def _date(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
-    month = MONTHS.index(match["month"].lower()) + 1
-    for year in _years(match["year"], asked):
-        yield from _day_span(year, month, int(match["day"]))
-
-
-def _iso_date(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:  # noqa: ARG001
-    yield from _day_span(int(match["year"]), int(match["month"]), int(match["day"]))
-
-
-def _month(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
-    month = MONTHS.index(match["month"].lower()) + 1
-    for year in _years(match["year"], asked):
-        yield from _month_span(year, month)
+def _named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
+    """Yield the day, the months or the year, in each possible year where none is named."""
+    names = {"month": "", "day": "", **match.groupdict()}
+    for year in [int(names["year"])] if names["year"] else asked.years:
+        month, count = MONTH_SPANS.get(names["month"].lower(), (0, 1))
+        if names["day"]:
+            yield from _day_span(year, month or int(names["month"]), int(names["day"]))
+        else:
+            yield from _month_span(year, month, count)
 
 
 def _last_month_named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
-    """The one before the question; where no candidate is from that year, of any year: it was asked long after."""
-    month = MONTHS.index(match["month"].lower()) + 1
+    """Yield the one before the query; where no candidate is from that year, that month of any year."""
+    month, _ = MONTH_SPANS[match["month"].lower()]
     year = asked.at.year if month < asked.at.month else asked.at.year - 1
     for one in [year] if year in asked.years else asked.years:
         yield from _month_span(one, month)
 
 
-def _season(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
-    for year in _years(match["year"], asked):
-        yield from _month_span(year, SEASONS[match["season"].lower()], 3)
-
-
-def _part_of_year(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:  # noqa: ARG001
-    yield from _month_span(int(match["year"]), *PARTS_OF_YEAR[match["part"].lower()])
-
-
-def _year(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:  # noqa: ARG001
-    yield from _month_span(int(match["year"]), 1, 12)
-
-
 def _ago(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
-    """As exact as it is said: "two weeks ago" is that day, give or take half a week."""
+    """Yield a span as exact as the words: "two weeks ago" is that day, give or take half a week."""
     word = match["count"].lower()
     count = int(word) if word.isdigit() else _NUMBERS[word]
     unit_days = {"day": 1.0, "week": 7.0, "month": 30.4, "year": 365.25}[match["unit"].lower()]
@@ -158,14 +145,14 @@ _SURE_MONTH = (
 
 #: Patterns that name a time, and what spans it may mean, the most exact first; a match hides its text from later rules.
 _RULES = (
-    _rule(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)\b", _iso_date),
-    _rule(rf"\b{_ORDINAL}(?: of)? {_MONTH}\b(?:,? {_YEAR})?", _date),
-    _rule(rf"\b{_MONTH} {_ORDINAL}(?!\d)\b(?:,? {_YEAR})?", _date),
+    _rule(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)\b", _named),
+    _rule(rf"\b{_ORDINAL}(?: of)? {_MONTH}\b(?:,? {_YEAR})?", _named),
+    _rule(rf"\b{_MONTH} {_ORDINAL}(?!\d)\b(?:,? {_YEAR})?", _named),
     _rule(rf"\blast {_MONTH}\b(?! \d)", _last_month_named),
-    _rule(_SURE_MONTH, _month),
-    _rule(rf"\b(?P<season>{'|'.join(SEASONS)})(?: of)? {_YEAR}", _season),
-    _rule(rf"\b(?P<part>early|mid|late)(?: in)?[ -]{_YEAR}", _part_of_year),
-    _rule(rf"\b{_YEAR}\b", _year),
+    _rule(_SURE_MONTH, _named),
+    _rule(rf"\b(?P<month>spring|summer|autumn|fall|winter)(?: of)? {_YEAR}", _named),
+    _rule(rf"\b(?P<month>early|mid|late)(?: in)?[ -]{_YEAR}", _named),
+    _rule(rf"\b{_YEAR}\b", _named),
     _rule(rf"\b(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)})(?: of)? (?P<unit>day|week|month|year)s? ago\b", _ago),
     _rule(r"\byesterday\b", _yesterday),
     _rule(r"\blast (?P<unit>week|month|year)\b", _last_unit),

@@ -134,7 +134,7 @@ def test_two_profiles_on_one_question(tenant: Tenant) -> None:
     assert "tenant_memo" in {anchor.type for anchor in less.removed}
     assert {block.anchor for block in more.added} == set(less.removed)
     assert more.now.budget_profile["name"] == "default"
-    for before, after, field in (("absent", "small", "before"), ("small", "absent", "after")):
+    for before, after, field in (("absent", "small", "profiles.0"), ("small", "absent", "profiles.1")):
         with pytest.raises(InvalidInput) as refused:
             between(before, after)
         assert refused.value.field == field

@@ -83,10 +83,7 @@ def diff_contexts(
 def diff_budget_profiles(
     request: ContextRequest, *, before: str, after: str, tenant_id: UUID, reach: str, actor: Actor, now: datetime
 ) -> ContextDiff:
-    """Return what the budget profile `after` gives for `request` that `before` does not.
-
-    Raises as `assemble_context` does, `InvalidInput` for an unknown profile with its field, `profiles.0` or `.1`.
-    """
+    """Return what the budget profile `after` gives that `before` does not; an error names `profiles.0` or `.1`."""
     contexts = []
     for number, name in enumerate((before, after)):
         preview = replace(request, preview=True, budget_profile=name)

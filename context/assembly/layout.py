@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from context.assembly.candidates import FoundCandidates, ScoredCandidates
+from context.assembly.candidates import GatheredCandidates
 from context.assembly.packing import IncludedMemories, pack_memories
 from context.assembly.requests import ResolvedContextRequest
 from context.receipts.results import (
@@ -22,7 +22,6 @@ from context.receipts.results import (
     Exclusion,
     Section,
 )
-from context.services.assembly.near_duplicates import NearDuplicates
 from context.services.assembly.section_budgets import SectionAllocation, SectionBudget
 from context.services.budget import BudgetCalculator
 from context.services.ordering import order_items
@@ -103,21 +102,15 @@ def fit_whole_blocks(blocks: Iterable[Block], budget: SectionBudget) -> Section:
 
 
 def pack_sections(
-    request: ResolvedContextRequest,
-    layout: ContextLayout,
-    scored: ScoredCandidates,
-    found: FoundCandidates,
-    duplicates: NearDuplicates,
+    request: ResolvedContextRequest, layout: ContextLayout, candidates: GatheredCandidates
 ) -> list[Section]:
     """Return all sections in order of importance: whole texts, linked memories, and memories that were found."""
     # a memory that the larger context includes is excluded here only where the search returned it
-    elsewhere = set(request.given.already_shown)
-    shown = {
-        one.id: Anchor(MEMORY, str(one.id), one.version) for one in found.retrieval.candidates if one.id in elsewhere
-    }
-    included = IncludedMemories(shown | _memory_anchors(layout.texts), duplicates)
+    elsewhere, found = set(request.given.already_shown), candidates.retrieval.candidates
+    shown = {one.id: Anchor(MEMORY, str(one.id), one.version) for one in found if one.id in elsewhere}
+    included = IncludedMemories(shown | _memory_anchors(layout.texts), candidates.duplicates)
     linked = pack_memories(
-        scored.linked,
+        candidates.linked,
         layout.budget_of(LINKED),
         # a person or an agent made the links: no minimum score applies, and they do not compete with search results
         replace(request.packing, minimum_score=0.0, pinned_share=1.0, is_explained=False),
@@ -126,7 +119,7 @@ def pack_sections(
     )
     layout.allocation.take(LINKED, linked.tokens)
     memories = pack_memories(
-        scored.memories,
+        candidates.memories,
         layout.budget_of(MEMORIES_SECTION),
         request.packing,
         included=replace(included, anchors={**included.anchors, **_memory_anchors([linked])}),

@@ -4,24 +4,17 @@ Slow work (embedding the query, searching) runs outside the scopes opened here. 
 context of the rest and a warning, never an exception; only an invalid request is refused.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import takewhile
 from time import perf_counter
-from typing import Any
 from uuid import UUID
 
 from django.db import Error as DatabaseFailure
 
-from context.assembly.candidates import (
-    find_candidates,
-    find_linked_memories,
-    find_near_duplicates,
-    gate_scored_candidates,
-    score_candidates,
-)
+from context.assembly.candidates import gather_candidates, plan_timings, plan_without_timings
 from context.assembly.layout import (
     CONTEXT_SECTION_ORDER,
     MEMORIES_SECTION,
@@ -106,35 +99,14 @@ def _assemble(
     request: ResolvedContextRequest, tenant_id: UUID, calculator: BudgetCalculator, timer: StepTimer, now: datetime
 ) -> AssembledContext:
     layout = build_layout(request, calculator)
-    memories_budget = layout.budget_of(MEMORIES_SECTION)
-    with timer.step("retrieve"):
-        found = find_candidates(request, tenant_id, memories_budget)
-        timer.milliseconds |= found.milliseconds
-    with timer.step("linked"):
-        linked, linked_notices = find_linked_memories(request, tenant_id, found)
-    with timer.step("score"):
-        scored = score_candidates(request, found, linked)
-        scored = gate_scored_candidates(request, memories_budget, scored)
-    with timer.step("likeness"):
-        duplicates, duplicate_notices = find_near_duplicates(request, tenant_id, scored, found)
+    candidates = gather_candidates(request, tenant_id, layout.budget_of(MEMORIES_SECTION), timer.step, is_gated=True)
+    plan = plan_without_timings(candidates.retrieval.plan)
+    timer.milliseconds |= plan_timings(candidates.retrieval.plan)
+    plan |= {"in_play_rows": len(candidates.memories)} if request.is_pool else {}
     with timer.step("pack"):
-        sections = pack_sections(request, layout, scored, found, duplicates)
+        sections = pack_sections(request, layout, candidates)
     with timer.step("render"):
         trimmed = trim_blocks_to_budget(sections, request, tenant_id, calculator)
-    plan = found.retrieval.plan | ({"in_play_rows": len(scored.memories)} if request.is_pool else {})
-    notices = [*request.notices, *found.notices, *linked_notices, *duplicate_notices]
-    return _context(request, plan, notices, sections, trimmed, calculator, now)
-
-
-def _context(
-    request: ResolvedContextRequest,
-    plan: Mapping[str, Any],
-    notices: Sequence[ContextWarning],
-    sections: Sequence[Section],
-    trimmed: TrimmedContext,
-    calculator: BudgetCalculator,
-    now: datetime,
-) -> AssembledContext:
     family, counter = family_of(request.model), calculator.measure("", request.model)
     reserved = response_reserve(family.context_window, family.max_output_tokens)
     return AssembledContext(
@@ -145,7 +117,7 @@ def _context(
         budget=ContextBudget(request.max_tokens, trimmed.tokens, reserved, counter.tokenizer, counter.exact),
         profile={"name": request.scoring.name, "version": request.scoring.version},
         budget_profile={"name": request.profile.name, "version": request.profile.version},
-        warnings=notices,
+        warnings=candidates.notices,
         timings={},
         candidates=_candidates(sections, trimmed.dropped),
         plan=plan,

@@ -126,10 +126,7 @@ class PackingOutcome:
         self.upper_bound += later.upper_bound
 
     def optimality(self) -> dict[str, Any]:
-        """Return the total score, the best possible one (None: not proven), its proven bound, and the gap to it.
-
-        The gap is below 0 where shortening let more memories in than any choice of whole ones could.
-        """
+        """Return the total score, the best possible one (None: not proven), its proven bound, and the gap to it."""
         values = {
             "total_score": self.total_score,
             "optimal_score": self.optimal_score,
@@ -193,12 +190,12 @@ def pack_memories(
     chosen.add(_choose_after(first, others, budget.of(budget.tokens - chosen.tokens), packing, duplicates))
     outcomes |= chosen.outcomes
     placed = _by_importance(ranked, first if share < 1 else {item.memory["id"] for item in pinned})
-    blocks = [
-        _block(item, kind, budget, chosen.snippets.get(item.memory["id"]))
-        for item in placed
-        if outcomes[item.memory["id"]] == KEPT
-    ]
     considered = [_candidate_outcome(item, outcomes[item.memory["id"]], budget) for item in placed]
+    blocks = [
+        _block(kind, one, item.memory["content"], chosen.snippets.get(item.memory["id"]), budget)
+        for item, one in zip(placed, considered, strict=True)
+        if one.outcome == KEPT
+    ]
     twins = _twins(ranked, outcomes, included)
     omitted = [
         Exclusion(item.anchor, item.outcome, item.tokens, item.score, twin=twins.get(item.anchor.id))
@@ -292,13 +289,12 @@ def _twins(
     return {str(memory_id): anchors[twin] for memory_id, twin in twins.items() if twin is not None}
 
 
-def _block(item: ScoredMemory, kind: str, budget: SectionBudget, snippet: str | None) -> Block:
-    memory = item.memory
-    text, tokens, cut = memory["content"], budget.tokens_of(memory["token_counts"]), None
+def _block(kind: str, one: CandidateOutcome, text: str, snippet: str | None, budget: SectionBudget) -> Block:
+    tokens, cut = one.tokens, None
     if snippet is not None:
         # a snippet is the beginning of the text and one character, the ellipsis
         text, tokens, cut = snippet, budget.counter.count_tokens(snippet, budget.model), len(snippet) - 1
-    return Block(kind, _anchor(item), text, tokens, 0, item.composite_score, item.breakdown(), cut)
+    return Block(kind, one.anchor, text, tokens, 0, one.score, one.score_breakdown, cut)
 
 
 def _anchor(item: ScoredMemory) -> Anchor:

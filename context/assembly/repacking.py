@@ -6,24 +6,16 @@ assembled once for real.
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
-from context.assembly.candidates import (
-    FoundCandidates,
-    ScoredCandidates,
-    find_candidates,
-    find_linked_memories,
-    find_near_duplicates,
-    gate_scored_candidates,
-    score_candidates,
-)
+from context.assembly.candidates import GatheredCandidates, gate_scored_candidates, gather_candidates
 from context.assembly.layout import MEMORIES_SECTION, TrimmedContext, build_layout, pack_sections, trim_blocks_to_budget
 from context.assembly.requests import ResolvedContextRequest
 from context.profiles.token_counters import budget_calculator
-from context.receipts.results import ContextWarning, Section
-from context.services.assembly.near_duplicates import NearDuplicates
+from context.receipts.results import Section
 from context.services.assembly.section_budgets import SectionBudget
 from context.services.packer import ELASTIC
 from memories.services.search.fusion import gate_by_tokens, gate_cost
@@ -36,11 +28,7 @@ class RepackableContext:
 
     request: ResolvedContextRequest
     tenant_id: UUID
-    found: FoundCandidates
-    linked: Sequence[Candidate]
-    scored: ScoredCandidates
-    duplicates: NearDuplicates
-    notices: Sequence[ContextWarning]
+    candidates: GatheredCandidates
 
     def includes(self, anchor_id: str, max_tokens: int) -> bool:
         """Whether the text at a budget includes the memory, summary or memo of this id."""
@@ -51,7 +39,9 @@ class RepackableContext:
 
     def knows(self, anchor_id: str) -> bool:
         """Whether anything of this id was found, so that the text may include it at some budget."""
-        if any(str(candidate.id) == anchor_id for candidate in (*self.found.retrieval.candidates, *self.linked)):
+        found = {one.id for one in self.candidates.retrieval.candidates}
+        found |= {item.memory["id"] for item in self.candidates.linked}
+        if anchor_id in map(str, found):
             return True
         sections = self.sections_at(self.request.max_tokens)
         anchors = [block.anchor for section in sections for block in section.blocks]
@@ -64,33 +54,26 @@ class RepackableContext:
 
     def sections_at(self, max_tokens: int) -> list[Section]:
         """Return everything included and excluded at a budget."""
-        request = replace(self.request, max_tokens=max_tokens)
+        request, candidates = replace(self.request, max_tokens=max_tokens), self.candidates
         layout = build_layout(request, budget_calculator())
-        scored = self._gated(request, layout.budget_of(MEMORIES_SECTION))
-        return pack_sections(request, layout, scored, self.found, self.duplicates)
+        if request.query is not None:
+            budget = layout.budget_of(MEMORIES_SECTION)
+            admitted = _admitted_ids(candidates.retrieval.candidates, request, budget)
+            memories = [item for item in candidates.memories if item.memory["id"] in admitted]
+            candidates = replace(candidates, memories=gate_scored_candidates(request, budget, memories))
+        return pack_sections(request, layout, candidates)
 
     def _trim(self, sections: Sequence[Section], max_tokens: int) -> TrimmedContext:
         request = replace(self.request, max_tokens=max_tokens)
         return trim_blocks_to_budget(sections, request, self.tenant_id, budget_calculator())
 
-    def _gated(self, request: ResolvedContextRequest, budget: SectionBudget) -> ScoredCandidates:
-        if request.query is None:
-            return self.scored
-        admitted = _admitted_ids(self.found.retrieval.candidates, request, budget)
-        memories = [item for item in self.scored.memories if item.memory["id"] in admitted]
-        return gate_scored_candidates(request, budget, replace(self.scored, memories=memories))
-
 
 def prepare_repacking(request: ResolvedContextRequest, tenant_id: UUID) -> RepackableContext:
     """Read once for `request`, at its budget. Call with no scope open."""
     request = replace(request, packing=replace(request.packing, is_explained=False))
-    layout = build_layout(request, budget_calculator())
-    found = find_candidates(request, tenant_id, layout.budget_of(MEMORIES_SECTION))
-    linked, linked_notices = find_linked_memories(request, tenant_id, found)
-    scored = score_candidates(request, found, linked)
-    duplicates, duplicate_notices = find_near_duplicates(request, tenant_id, scored, found)
-    notices = [*request.notices, *found.notices, *linked_notices, *duplicate_notices]
-    return RepackableContext(request, tenant_id, found, linked, scored, duplicates, notices)
+    budget = build_layout(request, budget_calculator()).budget_of(MEMORIES_SECTION)
+    candidates = gather_candidates(request, tenant_id, budget, nullcontext, is_gated=False)
+    return RepackableContext(request, tenant_id, candidates)
 
 
 def _admitted_ids(candidates: Sequence[Candidate], request: ResolvedContextRequest, budget: SectionBudget) -> set[UUID]:

@@ -6,7 +6,7 @@ A part that cannot be read is excluded with a warning; only a missing focus is a
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import Error as DatabaseFailure
@@ -81,15 +81,26 @@ class SourceReader:
             return self._parts()
 
     def _parts(self) -> ContextSources:
-        profile = self._part("profile", self._profile) or default_budget_profile(self.tenant_id)
-        scoring = self._part("scoring_profile", self._scoring) or ADR_0040
+        request, tenant_id = self.request, self.tenant_id
+        who: dict[str, Any] = {"api_key_id": self.api_key_id, "partition_path": self.partition}
+        profile = self._part(
+            "profile",
+            lambda: request.draft or budget_profile_for(tenant_id, name=request.budget_profile or None, **who),
+        ) or default_budget_profile(tenant_id)
+        scoring = self._part(
+            "scoring_profile",
+            lambda: request.scoring or resolve_scoring_profile(tenant_id, name=request.profile, **who),
+        )
         memory, summary = self._part("focus", self._focus) or (None, None)
         path = memory.partition_path if memory else summary.partition.path if summary else self.partition
         summaries = self._part("summaries", lambda: self._summaries(profile, path)) or []
         return ContextSources(
             profile=profile,
-            scoring=scoring,
-            embedding_model=self._part("embedding_model", self._embedding_model),
+            scoring=scoring or ADR_0040,
+            # None where the tenant has no vectors yet
+            embedding_model=self._part(
+                "embedding_model", lambda: EmbeddingModel.objects.for_tenant(tenant_id).active().first()
+            ),
             memory=memory,
             summary=summary,
             memo=self._part("memo", lambda: self._memo(profile)),
@@ -109,24 +120,6 @@ class SourceReader:
             log_failure(name, error)
             self.notices.append(ContextWarning(f"{name}_failed", FAILURES[name]))
             return None
-
-    def _profile(self) -> BudgetProfile:
-        return self.request.draft or budget_profile_for(
-            self.tenant_id,
-            api_key_id=self.api_key_id,
-            partition_path=self.partition,
-            name=self.request.budget_profile or None,
-        )
-
-    def _scoring(self) -> ScoringProfile:
-        return self.request.scoring or resolve_scoring_profile(
-            self.tenant_id, name=self.request.profile, partition_path=self.partition, api_key_id=self.api_key_id
-        )
-
-    def _embedding_model(self) -> EmbeddingModel | None:
-        """Return the active one; None where the tenant has no vectors yet."""
-        active: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(self.tenant_id).active().first()
-        return active
 
     def _focus(self) -> tuple[Candidate | None, PartitionSummary | None]:
         focus = self.request.focus or Focus()

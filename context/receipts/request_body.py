@@ -18,10 +18,7 @@ PROFILE_FIELDS = ("model", "profile", "budget_profile", "packer", "ordering")
 
 
 def request_body(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of `POST context` for the inputs as a context stores them; a preview, so that it counts nothing.
-
-    Empty values are the defaults.
-    """
+    """Return the body of `POST context` for the inputs as a context stores them; a preview, so nothing is counted."""
     body = {name: value for name, value in record.items() if name not in _NOT_SENT and value not in (None, "", {})}
     if not record["exact"]:
         del body["exact"]

@@ -120,10 +120,7 @@ def _exclusion_row(
     candidates: Sequence[CandidateOutcome],
     block_places: Mapping[Anchor, int],
 ) -> _Row:
-    """Return [candidate, missing tokens, near-duplicate block], without trailing nulls.
-
-    A whole row for what was no candidate.
-    """
+    """Return [candidate, missing tokens, near-duplicate block], or a whole row for what was no candidate."""
     place = places.get(_identity(omission.anchor, omission.reason, omission.score))
     missing = omission.tokens_missing
     if place is None or candidates[place].tokens != omission.tokens:

@@ -91,7 +91,7 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     points: list[CurvePoint] = []
     for budget in budgets:
         points.append(_point(budget, retrieved.trimmed_at(budget), wanted, points[-1].score if points else 0.0))
-    notices = dict.fromkeys(notice.detail for notice in retrieved.notices)
+    notices = dict.fromkeys(notice.detail for notice in retrieved.candidates.notices)
     return BudgetCurve(points, knee_index(budgets, [point.score for point in points]), len(wanted), list(notices))
 
 

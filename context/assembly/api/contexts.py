@@ -59,10 +59,7 @@ _EXAMPLES = [
 
 
 def build_context_request(key: ApiKey, values: dict[str, Any]) -> ContextRequest:
-    """Return the request that the `values` of a `ContextInput` describe, within the key's reach.
-
-    In a body, null means the same as omitting the field.
-    """
+    """Return the request that the `values` of a `ContextInput` describe, within the key's reach; null means absent."""
     given = {field.name: values.get(field.name) for field in fields(ContextRequest)}
     given |= {
         "focus": _focus(key, values["focus"]),

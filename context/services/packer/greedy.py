@@ -25,10 +25,7 @@ class GreedyKnapsackPacker(TokenPacker):
     def pack(
         self, scored_memories: Iterable[ScoredMemory], token_budget: int, model: str = DEFAULT_MODEL
     ) -> PackedMemories:
-        """Return the memories that fit `token_budget` tokens of `model`; a budget of 0 or less packs nothing.
-
-        A repeated id is dropped first. Raises `ValueError` for a negative stored token count.
-        """
+        """Return the memories that fit `token_budget` tokens; raises `ValueError` for a negative stored token count."""
         candidates = in_score_order(scored_memories)
         if token_budget <= 0:
             return PackedMemories([], 0, self._nothing(candidates, model))

@@ -68,10 +68,7 @@ class TokenPacker:
     """What the packers share: the tokens of a memory with its marker, by the stored count or else by the calculator."""
 
     def __init__(self, budget_calculator: TokenCounter, *, marker_tokens: int = 0) -> None:
-        """Set the calculator, which counts only memories without a stored count for the model's encoding.
-
-        `marker_tokens` are what each memory costs in addition to its text.
-        """
+        """Set the calculator, for memories without a stored count, and the tokens of each marker."""
         self._budget_calculator = budget_calculator
         self._marker_tokens = marker_tokens
 
@@ -90,7 +87,6 @@ class TokenPacker:
         return self._budget_calculator.count_tokens(text, model) + self._marker_tokens
 
     def _nothing(self, candidates: Iterable[ScoredMemory], model: str) -> list[OmittedMemory]:
-        """Return all candidates as omitted, without counting any."""
         return [OmittedMemory(one.memory["id"], OVER_BUDGET, self._stored_length(one, model)) for one in candidates]
 
 

@@ -154,7 +154,7 @@ def _check_choices(request: ContextRequest) -> None:
         raise InvalidInput("given_twice", "Give the partition either as such or as the focus.", "focus.partition")
     if len(request.model) > MODEL_NAME_CHARACTERS:
         raise InvalidInput("too_long", f"A model's name has at most {MODEL_NAME_CHARACTERS} characters.", "model")
-    if not (request.draft is None and request.scoring is None) and not request.preview:
+    if (request.draft or request.scoring) and not request.preview:
         raise InvalidInput("draft_needs_preview", "A draft of a profile can only be previewed.", "preview")
 
 

@@ -23,6 +23,7 @@ _COLUMNS, _MORE_PARTS = "columns", "more_parts"
 _ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 _Row = list[Any]
+_Identity = tuple[str, str, float | None]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class ReceiptContents:
 def encode_receipt(contents: ReceiptContents) -> dict[str, Any]:
     """Return the columns to store; blocks are in the order of the text, `position` being their place."""
     candidates = contents.candidates
-    candidate_places = {_identity(one.anchor, one.outcome, one.score): place for place, one in enumerate(candidates)}
+    candidate_places = {(one.anchor.id, one.outcome, one.score): place for place, one in enumerate(candidates)}
     block_places = {one.anchor: place for place, one in enumerate(contents.blocks)}
     return {
         "blocks": [_block_row(one, candidate_places) for one in contents.blocks],
@@ -90,14 +91,10 @@ def _inflated(stored: str) -> list[CandidateOutcome]:
     ]
 
 
-def _identity(anchor: Anchor, outcome: str, score: float | None) -> tuple[str, str, float | None]:
-    return anchor.id, outcome, score
-
-
-def _block_row(block: Block, places: Mapping[tuple[str, str, float | None], int]) -> _Row:
+def _block_row(block: Block, places: Mapping[_Identity, int]) -> _Row:
     """Return [kind, candidate], with tokens and cut for a shortened one; a whole row for what was no candidate."""
     anchor, parts = block.anchor, block.score_breakdown
-    place = places.get(_identity(anchor, KEPT, block.score))
+    place = places.get((anchor.id, KEPT, block.score))
     if place is not None and block.score is not None and anchor.type == MEMORY:
         return [block.kind, place] if block.cut is None else [block.kind, place, block.tokens, block.cut]
     parts = None if parts is None else dict(parts)
@@ -116,12 +113,12 @@ def _block(row: _Row, position: int, candidates: Sequence[CandidateOutcome]) -> 
 
 def _exclusion_row(
     omission: Exclusion,
-    places: Mapping[tuple[str, str, float | None], int],
+    places: Mapping[_Identity, int],
     candidates: Sequence[CandidateOutcome],
     block_places: Mapping[Anchor, int],
 ) -> _Row:
     """Return [candidate, missing tokens, near-duplicate block], or a whole row for what was no candidate."""
-    place = places.get(_identity(omission.anchor, omission.reason, omission.score))
+    place = places.get((omission.anchor.id, omission.reason, omission.score))
     missing = omission.tokens_missing
     if place is None or candidates[place].tokens != omission.tokens:
         return [*vars(omission.anchor).values(), omission.reason, omission.tokens, omission.score, missing]

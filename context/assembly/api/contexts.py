@@ -81,7 +81,17 @@ def _path(key: ApiKey, requested: PartitionPath | None, field: str = "partition"
     return "" if requested is None else readable_partition(key, requested, field).path
 
 
-class ContextEndpoint(Endpoint):
+class AssemblingEndpoint(Endpoint):
+    """An endpoint that assembles contexts."""
+
+    @property
+    def caller(self) -> dict[str, Any]:
+        """Return what every assembly needs besides its request."""
+        reach = self.key.partition_prefix
+        return {"tenant_id": self.tenant_id, "reach": reach, "actor": self.actor, "now": self.now}
+
+
+class ContextEndpoint(AssemblingEndpoint):
     """Assemble a context."""
 
     @operation(
@@ -98,13 +108,7 @@ class ContextEndpoint(Endpoint):
         values = self.body(ContextInput)
         if not values["preview"]:
             require_scope(self.key, "write")
-        context = assemble_context(
-            build_context_request(self.key, values),
-            tenant_id=self.tenant_id,
-            reach=self.key.partition_prefix,
-            actor=self.actor,
-            now=self.now,
-        )
+        context = assemble_context(build_context_request(self.key, values), **self.caller)
         return Response(context.as_answer(explain=values["explain"]))
 
 

@@ -1,18 +1,16 @@
 """Endpoints that assemble a context again: replay, and comparison with another time or budget profile."""
 
-from typing import Any
 from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from context.assembly.api.contexts import RequestExample, build_context_request
+from context.assembly.api.contexts import AssemblingEndpoint, RequestExample, build_context_request
 from context.assembly.difference import ContextDiffBaseline, diff_budget_profiles, diff_contexts
 from context.assembly.replay import replay_context
 from context.assembly.serializers.receipts import ReceiptOutput
 from context.assembly.serializers.replay import DiffInput, DiffOutput, ReplayInput
 from memories.store.api.schema import operation
-from memories.tenancy.api.endpoint import Endpoint
 
 _DIFF_EXAMPLES = [
     RequestExample(
@@ -32,15 +30,7 @@ _DIFF_EXAMPLES = [
 ]
 
 
-class _AssemblingEndpoint(Endpoint):
-    @property
-    def caller(self) -> dict[str, Any]:
-        """Return what every assembly needs besides its request."""
-        reach = self.key.partition_prefix
-        return {"tenant_id": self.tenant_id, "reach": reach, "actor": self.actor, "now": self.now}
-
-
-class ReplayEndpoint(_AssemblingEndpoint):
+class ReplayEndpoint(AssemblingEndpoint):
     """A context again."""
 
     @operation(
@@ -57,7 +47,7 @@ class ReplayEndpoint(_AssemblingEndpoint):
         return Response(replayed.as_answer(explain=values["explain"]))
 
 
-class ContextDiffEndpoint(_AssemblingEndpoint):
+class ContextDiffEndpoint(AssemblingEndpoint):
     """What a context would contain now that it did not contain before."""
 
     @operation("context_diff", {200: DiffOutput}, 404, 413, request=DiffInput, examples=_DIFF_EXAMPLES)

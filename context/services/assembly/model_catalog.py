@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 DEFAULT_MODEL = "gpt-4o"
 CATALOG_FILE = Path(__file__).with_name("model_catalog.json")
@@ -28,7 +27,7 @@ class ModelFamily:
     """
 
     provider: str
-    names: tuple[str, ...]
+    names: Sequence[str]
     context_window: int
     max_output_tokens: int | None
     encoding: str
@@ -43,18 +42,18 @@ class ModelCatalog:
     dated: str
     sources: dict[str, str]
     default: ModelFamily
-    families: tuple[ModelFamily, ...]
+    families: Sequence[ModelFamily]
 
 
 @cache
 def load_catalog() -> ModelCatalog:
     """Return the shipped catalog. Raises `ValueError` when a family is listed twice."""
     raw = json.loads(CATALOG_FILE.read_text(encoding="utf-8"))
-    families = tuple(_family(row) for row in raw["families"])
+    families = [ModelFamily(**row) for row in raw["families"]]
     names = [name for family in families for name in family.names]
     if len(names) != len(set(names)):
         raise ValueError(f"{CATALOG_FILE.name} lists a model twice")
-    return ModelCatalog(raw["dated"], raw["sources"], _family(raw["default"]), families)
+    return ModelCatalog(raw["dated"], raw["sources"], ModelFamily(**raw["default"]), families)
 
 
 @lru_cache(maxsize=1_024)
@@ -101,7 +100,3 @@ def _is_of_family(name: str, known: str) -> bool:
         return False
     rest = name[len(known) :]
     return not rest or (rest[0] in _BOUNDARIES and not _OTHER_VERSION.match(rest))
-
-
-def _family(row: dict[str, Any]) -> ModelFamily:
-    return ModelFamily(**{**row, "names": tuple(row["names"])})

@@ -47,84 +47,58 @@ class AnswerRule:
     maybe_share: float = 0.0
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+def _form(words: str = "", pattern: str = "") -> AnswerForm:
+    return AnswerForm(frozenset(words.split()), re.compile(pattern) if pattern else None)
 
 
 _WORKS = "book|movie|film|song|game|band|show"
-_NUMBER_WORDS = _words("one two three four five six seven eight nine ten eleven twelve")
-_UNITS = _words("minute minutes hour hours day days week weeks month months year years")
+_NUMBER_WORDS = "one two three four five six seven eight nine ten eleven twelve"
 _TIME = (
-    AnswerForm(
-        _words(
-            "yesterday today tonight tomorrow last next ago week weeks weekend weekends month months year years "
-            "recently soon since birthday morning evening night summer winter spring fall autumn "
-            "january february march april may june july august september october november december "
-            "monday tuesday wednesday thursday friday saturday sunday"
-        )
+    _form(
+        "yesterday today tonight tomorrow last next ago week weeks weekend weekends month months year years "
+        "recently soon since birthday morning evening night summer winter spring fall autumn "
+        "january february march april may june july august september october november december "
+        "monday tuesday wednesday thursday friday saturday sunday"
     ),
-    AnswerForm(pattern=re.compile(r"\d(?:st|nd|rd|th)\b|\b(?:19|20)\d\d\b")),
+    _form(pattern=r"\d(?:st|nd|rd|th)\b|\b(?:19|20)\d\d\b"),
 )
 _SPAN = (
-    AnswerForm(
-        _UNITS,
-        re.compile(
-            rf"\b(?:\d+|an?|{'|'.join(sorted(_NUMBER_WORDS))}|few|couple|several|many)\s+(?:of\s+)?"
-            r"(?:minute|hour|day|week|month|year)s?\b|\bfor (?:years|months|weeks)\b",
-            re.IGNORECASE,
-        ),
+    _form(
+        "minute minutes hour hours day days week weeks month months year years",
+        rf"(?i)\b(?:\d+|an?|{'|'.join(sorted(_NUMBER_WORDS.split()))}|few|couple|several|many)\s+(?:of\s+)?"
+        r"(?:minute|hour|day|week|month|year)s?\b|\bfor (?:years|months|weeks)\b",
     ),
-    AnswerForm(_words("since ages")),
+    _form("since ages"),
 )
-_NUMBER = (
-    AnswerForm(_NUMBER_WORDS | _words("dozen once twice hundred thousand couple few several")),
-    AnswerForm(pattern=re.compile(r"\d")),
-)
+_NUMBER = (_form(f"{_NUMBER_WORDS} dozen once twice hundred thousand couple few several"), _form(pattern=r"\d"))
 _PLACE = (
-    AnswerForm(
-        _words("in at to from near around through visit visited visiting"),
-        re.compile(r"\b(?:in|at|to|from|near|around|through|visit(?:ed|ing)?)\s+(?:the\s+)?[A-Z]\w+"),
+    _form(
+        "in at to from near around through visit visited visiting",
+        r"\b(?:in|at|to|from|near|around|through|visit(?:ed|ing)?)\s+(?:the\s+)?[A-Z]\w+",
     ),
 )
 _PLACE_WORD = (
-    AnswerForm(
-        _words(
-            "beach park lake mountain mountains forest city town country home cafe restaurant store shop gym school "
-            "museum house studio center centre hotel trail island state"
-        )
+    _form(
+        "beach park lake mountain mountains forest city town country home cafe restaurant store shop gym school "
+        "museum house studio center centre hotel trail island state"
     ),
 )
 #: A capitalised word inside a sentence.
-_NAME = (AnswerForm(pattern=re.compile(r"[a-z,;:]\s+[A-Z][a-z]+\b")),)
-_QUOTED = (AnswerForm(pattern=re.compile(r"[\"“][^\"”]{2,60}[\"”]")),)
-_REASON = (
-    AnswerForm(_words("because since help helps inspired inspires motivated motivates motivation reason wanted")),
-)
+_NAME = (_form(pattern=r"[a-z,;:]\s+[A-Z][a-z]+\b"),)
+_QUOTED = (_form(pattern=r"[\"“][^\"”]{2,60}[\"”]"),)
+_REASON = (_form("because since help helps inspired inspires motivated motivates motivation reason wanted"),)
 
+_WHEN = re.compile(r"^when\b|^(?:(?:in|on|around|during) )?(?:what|which) (?:date|day|month|year)\b|^what time\b")
+_WHERE = re.compile(r"\bwhere\b|^(?:(?:in|at|to) )?(?:what|which) (?:place|city|country|state|town|location)\b")
+_TITLE = re.compile(rf"\bwhat(?:'s| is| are| was| were)? .*\bname|\bnames? of\b|\b(?:what|which) (?:{_WORKS})")
 #: The first rule that a query meets counts.
 _RULES = (
-    AnswerRule(
-        re.compile(r"^when\b|^(?:(?:in|on|around|during) )?(?:what|which) (?:date|day|month|year)\b|^what time\b"),
-        0.65,
-        _TIME,
-    ),
+    AnswerRule(_WHEN, 0.65, _TIME),
     AnswerRule(re.compile(r"\bhow (?:long|old)\b"), 0.9, _SPAN, _TIME, 0.3),
     AnswerRule(re.compile(r"\bhow (?:many|much|often)\b"), 0.25, _NUMBER),
-    AnswerRule(
-        re.compile(r"\bwhere\b|^(?:(?:in|at|to) )?(?:what|which) (?:place|city|country|state|town|location)\b"),
-        1.0,
-        _PLACE,
-        _PLACE_WORD,
-        0.6,
-    ),
+    AnswerRule(_WHERE, 1.0, _PLACE, _PLACE_WORD, 0.6),
     AnswerRule(re.compile(r"^(?:who|whom|whose)\b"), 0.3, _NAME),
-    AnswerRule(
-        re.compile(rf"\bwhat(?:'s| is| are| was| were)? .*\bname|\bnames? of\b|\b(?:what|which) (?:{_WORKS})"),
-        0.85,
-        _QUOTED,
-        _NAME,
-        0.5,
-    ),
+    AnswerRule(_TITLE, 0.85, _QUOTED, _NAME, 0.5),
     AnswerRule(re.compile(r"^why\b"), 0.25, _REASON),
 )
 

@@ -202,10 +202,9 @@ def ranked_order(rows: Sequence[Mapping[str, Any]], composite: ScoreColumn, crea
     """Return the positions by composite (highest first), then creation (newest first), then id."""
     order = np.lexsort((-created, -composite))
     is_tied = (np.diff(composite[order]) == 0) & (created[order][1:] == created[order][:-1])
-    starts = [0, *(np.flatnonzero(~is_tied) + 1).tolist(), len(rows)]
     positions: list[int] = order.tolist()
     if is_tied.any():
-        for start, end in pairwise(starts):
+        for start, end in pairwise([0, *(np.flatnonzero(~is_tied) + 1).tolist(), len(rows)]):
             if end - start > 1:
                 positions[start:end] = _by_id(rows, positions[start:end])
     return positions

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from context.assembly.layout import TrimmedContext
 from context.assembly.repacking import prepare_repacking
 from context.assembly.requests import resolve_context_request
-from context.assembly.trimming import TrimmedContext
 from context.models import GoldenQuestion
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import MEMORY, ContextRequest

@@ -31,18 +31,9 @@ DAYS_BEFORE, DAYS_AFTER = 1.0, 1.0
 #: ADR-0078. Later than that a memory counts by so much at first, and no more after so many days.
 LATER_SHARE, LATER_DAYS = 0.6, 20.0
 #: The first month of a named time and its number of months; the seasons are those of the north.
-MONTH_SPANS = {
-    **{month: (number, 1) for number, month in enumerate(MONTHS, start=1)},
-    "spring": (3, 3),
-    "summer": (6, 3),
-    "autumn": (9, 3),
-    "fall": (9, 3),
-    "winter": (12, 3),
-    "early": (1, 4),
-    "mid": (5, 4),
-    "late": (9, 4),
-    "": (1, 12),
-}
+_SEASONS = {"spring": (3, 3), "summer": (6, 3), "autumn": (9, 3), "fall": (9, 3), "winter": (12, 3)}
+_PARTS_OF_YEAR = {"early": (1, 4), "mid": (5, 4), "late": (9, 4), "": (1, 12)}
+MONTH_SPANS = {month: (number, 1) for number, month in enumerate(MONTHS, start=1)} | _SEASONS | _PARTS_OF_YEAR
 
 
 class TimeSpan(NamedTuple):

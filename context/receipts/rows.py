@@ -38,7 +38,9 @@ class ReceiptContents:
 def encode_receipt(contents: ReceiptContents) -> dict[str, Any]:
     """Return the columns to store; blocks are in the order of the text, `position` being their place."""
     candidates = contents.candidates
-    candidate_places = {(one.anchor.id, one.outcome, one.score): place for place, one in enumerate(candidates)}
+    candidate_places: dict[_Identity, int] = {
+        (one.anchor.id, one.outcome, one.score): place for place, one in enumerate(candidates)
+    }
     block_places = {one.anchor: place for place, one in enumerate(contents.blocks)}
     return {
         "blocks": [_block_row(one, candidate_places) for one in contents.blocks],

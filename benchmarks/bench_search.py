@@ -102,7 +102,7 @@ def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> d
     """Return times of whole retrievals at 4,000 tokens, by default and with the pool of a profile."""
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
 
-    ways: dict[str, dict[str, Any]] = {"default": {}, "pool of 200": {"neighbour_reach": 2, "with_vectors": True}}
+    ways: dict[str, dict[str, Any]] = {"default": {}, "pool of 200": {"adjacent_turn_reach": 2, "with_vectors": True}}
     times: dict[str, list[float]] = {name: [] for name in ways}
     watch = Stopwatch(is_wall=is_wall)
     scope = benchmark_scope(tenant.pk)

@@ -63,7 +63,7 @@ class SignalCase:
 
     def likeliest(self) -> npt.NDArray[np.intp]:
         """Return the places of all evidence and of the candidates most like it: enough to learn from."""
-        rough = self.parts["relevance"] + self.parts["words"] + self.parts["neighbours"] + self.evidence * 10.0
+        rough = self.parts["relevance"] + self.parts["lexical_overlap"] + self.parts["adjacent_turns"] + self.evidence * 10.0
         return np.argsort(-rough, kind="stable")[:LIKELIEST]
 
 
@@ -71,20 +71,21 @@ def build_signal_case(
     tenant_id: UUID, question: CorpusQuestion, at: datetime, names: dict[str, str], summaries: SessionSummaries | None
 ) -> SignalCase:
     """Return what the real search finds, and all parts of its scores, including those of `summaries`."""
-    from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion
+    from context.services.assembly.profiled_scorer import ProfiledScorer
+    from context.services.assembly.signals.columns import ScoringQuestion
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
 
     scope = benchmark_scope(tenant_id, question.partition, at)
     gate = CandidateGate(max(BUDGETS_TOKENS), pool_size=CONVERSATION_RECALL.pool_size)
-    reach = CONVERSATION_RECALL.neighbour_reach
-    found = retrieve(RetrievalRequest(scope, question.text, gate, neighbour_reach=reach, with_vectors=True))
+    reach = CONVERSATION_RECALL.adjacent_turn_reach
+    found = retrieve(RetrievalRequest(scope, question.text, gate, adjacent_turn_reach=reach, with_vectors=True))
     asked = ScoringQuestion(question.text, at, found.query.lexemes)
     began = process_time()
-    scored = ProfiledScorer(CONVERSATION_RECALL).score(found.candidates, asked, found.vectors)
+    scored = ProfiledScorer(CONVERSATION_RECALL, asked, found.vectors).score(found.candidates)
     took = process_time() - began
     sources = [names[str(one.memory["id"])] for one in scored]
-    parts = {name: np.array([one.parts[name] for one in scored]) for name in CONVERSATION_RECALL.weights}
+    parts = {name: np.array([one.breakdown()[name] for one in scored]) for name in CONVERSATION_RECALL.weights}
     if summaries:
         parts |= summaries.parts(question.text, [one.memory for one in scored])
     return SignalCase(
@@ -204,7 +205,7 @@ def on_conversations(cases: list[SignalCase]) -> None:
     print("held in 250 and 1,000 tokens")
     _print_folds("all signals, learnt on the other conversations", *cross_validate_weights(cases, PARTS))
     subsets = {f"without {part}": [name for name in PARTS if name != part] for part in PARTS}
-    subsets |= {f"only {', '.join(names)}": names for names in (["relevance"], ["words"], ["relevance", "words"])}
+    subsets |= {f"only {', '.join(names)}": names for names in (["relevance"], ["lexical_overlap"], ["relevance", "lexical_overlap"])}
     for title, names in subsets.items():
         _line(title, cross_validate_weights(cases, names)[1].mean(axis=1))
     _line("as shipped", _mean_shares(cases, dict(CONVERSATION_RECALL.weights)))

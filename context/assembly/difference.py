@@ -1,6 +1,7 @@
-"""What a context would include now against an earlier one, or under another budget profile. Changes nothing."""
+"""What a context includes now compared with an earlier one, or with another budget profile. Changes nothing."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -42,42 +43,30 @@ class ContextDiff:
         anchors = diff_anchors(prior, blocks)
         return cls(now, [blocks[anchor] for anchor in anchors.added], anchors.removed, anchors.kept)
 
-    @property
-    def tokens_estimated_added(self) -> int:
-        """Tokens of the added texts, without the markup around them."""
-        return sum(block.tokens for block in self.added)
-
-    def as_answer(self) -> dict[str, Any]:
-        """Return plain data; only added blocks come with their text."""
+    def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
+        """Return plain data; only added blocks come with their text. `explain` explains the context now."""
+        whole = self.now.as_answer(explain=explain)
+        names = ("budget", "profile", "budget_profile", "warnings", "explain")
         return {
             "added": [block.as_answer() for block in self.added],
             "removed": [anchor.as_answer() for anchor in self.removed],
             "kept": [anchor.as_answer() for anchor in self.kept],
-            "tokens_estimated_added": self.tokens_estimated_added,
-            "budget": self.now.budget.as_answer(),
-            "profile": dict(self.now.profile),
-            "budget_profile": dict(self.now.budget_profile),
-            "warnings": [notice.as_answer() for notice in self.now.warnings],
+            "tokens_estimated_added": sum(block.tokens for block in self.added),
+            **{name: whole[name] for name in names if name in whole},
         }
 
 
 def diff_contexts(
     request: ContextRequest, since: ContextDiffBaseline, *, tenant_id: UUID, reach: str, actor: Actor, now: datetime
 ) -> ContextDiff:
-    """Return what `request` gives now that it did not give then. Call it with no scope open.
+    """Return what `request` gives now that it did not give then. Call with no scope open.
 
-    A receipt is compared as it is stored; for a snapshot or a time, the same request is assembled on the data of then.
+    A receipt is compared as it is stored; for a snapshot or a time, the same request is assembled from its data.
     Raises as `assemble_context` does, `NotFound` for an unknown context or snapshot, `InvalidInput` for a context of
     another partition.
     """
-    if sum(value is not None for value in (since.context_id, since.snapshot, since.as_of)) != 1:
-        raise InvalidInput("one_since", "Compare with exactly one of context_id, snapshot and as_of.", "since")
-    if since.as_of is not None and since.as_of.utcoffset() is None:
-        raise InvalidInput("no_offset", "A time needs its offset from UTC.", "since.as_of")
-    if since.as_of is not None and since.as_of > now:
-        raise InvalidInput("in_the_future", "Only the past and the present can be compared.", "since.as_of")
     if request.as_of is not None:
-        raise InvalidInput("as_of_unused", "The present is compared; give the other time in `since`.", "as_of")
+        raise InvalidInput("as_of_unused", "The present is compared; send the other time in `since`.", "as_of")
     preview = replace(request, preview=True)
     current = assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
     if since.context_id is not None:
@@ -86,7 +75,7 @@ def diff_contexts(
     try:
         earlier = assemble_context(then, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
     except NotFound:
-        # The focus exists now and did not exist then, so no context about it was possible.
+        # the focus did not exist then, so no context about it was possible
         return ContextDiff.between([], current)
     return ContextDiff.between((block.anchor for block in earlier.blocks), current)
 
@@ -94,31 +83,27 @@ def diff_contexts(
 def diff_budget_profiles(
     request: ContextRequest, *, before: str, after: str, tenant_id: UUID, reach: str, actor: Actor, now: datetime
 ) -> ContextDiff:
-    """Return what the budget profile `after` gives for `request` that `before` does not.
-
-    Raises as `assemble_context` does, `InvalidInput` for an unknown profile with its field, `before` or `after`.
-    """
+    """Return what the budget profile `after` gives that `before` does not; an error names `profiles.0` or `.1`."""
     contexts = []
-    for field, name in (("before", before), ("after", after)):
+    for number, name in enumerate((before, after)):
         preview = replace(request, preview=True, budget_profile=name)
         try:
             contexts.append(assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now))
         except InvalidInput as error:
             if error.field != "budget_profile":
                 raise
-            raise InvalidInput(error.code, error.detail, field) from error
+            raise InvalidInput(error.code, error.detail, f"profiles.{number}") from error
     return ContextDiff.between((block.anchor for block in contexts[0].blocks), contexts[1])
 
 
 def _receipt_anchors(receipt_id: UUID, current: AssembledContext, tenant_id: UUID, reach: str) -> list[Anchor]:
-    """Return the anchors of an earlier context of the same partition."""
     with tenant_scope(tenant_id):
         try:
             receipt = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
         except NotFound as error:
             raise NotFound(error.code, error.detail, "since.context_id") from error
     if receipt.partition_path != current.request["partition"]:
-        detail = "That context was about another partition; ask for the same one to compare."
+        detail = "That context is about another partition; request the same one to compare."
         raise InvalidInput("another_partition", detail, "since.context_id")
     return receipt_anchors(receipt)
 
@@ -131,10 +116,8 @@ def snapshot_recorded_at(snapshot: str | None, tenant_id: UUID) -> PointInTime |
         rows = Snapshot.objects.for_tenant(tenant_id)
         row: Snapshot | None = rows.named(snapshot).first()
         if row is None:
-            try:
+            with suppress(ValueError):
                 row = rows.with_id(UUID(snapshot)).first()
-            except ValueError:
-                row = None
     if row is None:
         raise NotFound("not_found", "There is no such snapshot.", "since.snapshot")
     return PointInTime.recorded(row.recorded_at)

@@ -1,13 +1,15 @@
-"""The sections of a context: their budgets, whole texts (memo, summaries, focus), and packed memories.
+"""The sections of a context: their budgets, whole texts (memo, summaries, focus), packed memories, the final text.
 
-Nothing is read here, so other budgets can be laid out and packed for the same candidates (ADR-0087).
+Nothing is read here, so the same candidates can be packed for other budgets (ADR-0087).
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from context.assembly.candidates import FoundCandidates, ScoredCandidates
+from django.conf import settings
+
+from context.assembly.candidates import GatheredCandidates
 from context.assembly.packing import IncludedMemories, pack_memories
 from context.assembly.requests import ResolvedContextRequest
 from context.receipts.results import (
@@ -20,11 +22,11 @@ from context.receipts.results import (
     Exclusion,
     Section,
 )
-from context.services.assembly.near_duplicates import NearDuplicates
 from context.services.assembly.section_budgets import SectionAllocation, SectionBudget
 from context.services.budget import BudgetCalculator
+from context.services.ordering import order_items
 from context.services.packer import OVER_BUDGET
-from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
+from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, render_context
 from memories.models import PartitionSummary, TenantMemo
 from memories.store.readings import Candidate
 
@@ -100,30 +102,24 @@ def fit_whole_blocks(blocks: Iterable[Block], budget: SectionBudget) -> Section:
 
 
 def pack_sections(
-    request: ResolvedContextRequest,
-    layout: ContextLayout,
-    scored: ScoredCandidates,
-    found: FoundCandidates,
-    duplicates: NearDuplicates,
+    request: ResolvedContextRequest, layout: ContextLayout, candidates: GatheredCandidates
 ) -> list[Section]:
     """Return all sections in order of importance: whole texts, linked memories, and memories that were found."""
-    # a memory that stands in the larger context excludes itself only where the search found it
-    elsewhere = set(request.given.already_shown)
-    shown = {
-        one.id: Anchor(MEMORY, str(one.id), one.version) for one in found.retrieval.candidates if one.id in elsewhere
-    }
-    included = IncludedMemories(shown | _memory_anchors(layout.texts), duplicates)
+    # a memory that the larger context includes is excluded here only where the search returned it
+    elsewhere, found = set(request.given.already_shown), candidates.retrieval.candidates
+    shown = {one.id: Anchor(MEMORY, str(one.id), one.version) for one in found if one.id in elsewhere}
+    included = IncludedMemories(shown | _memory_anchors(layout.texts), candidates.duplicates)
     linked = pack_memories(
-        scored.linked,
+        candidates.linked,
         layout.budget_of(LINKED),
-        # a person or an agent drew the links: no score stops them, and they do not compete with search results
+        # a person or an agent made the links: no minimum score applies, and they do not compete with search results
         replace(request.packing, minimum_score=0.0, pinned_share=1.0, is_explained=False),
         kind=LINKED_MEMORY,
         included=included,
     )
     layout.allocation.take(LINKED, linked.tokens)
     memories = pack_memories(
-        scored.memories,
+        candidates.memories,
         layout.budget_of(MEMORIES_SECTION),
         request.packing,
         included=replace(included, anchors={**included.anchors, **_memory_anchors([linked])}),
@@ -131,7 +127,47 @@ def pack_sections(
     return [*layout.texts, linked, memories]
 
 
+@dataclass(frozen=True)
+class TrimmedContext:
+    """The final text, its exact token count, its blocks in reading order, and the blocks that were dropped."""
+
+    text: str
+    tokens: int
+    nonce_counter: int
+    blocks: Sequence[Block]
+    dropped: Sequence[Block]
+
+
+def trim_blocks_to_budget(
+    sections: Sequence[Section], request: ResolvedContextRequest, tenant_id: UUID, calculator: BudgetCalculator
+) -> TrimmedContext:
+    """Return the text of the sections; while it exceeds the budget, the least important blocks are dropped.
+
+    Stored counts and measured overheads usually keep this to one pass of the tokenizer; text that needs escaping, or
+    whose lines join badly with their markers, takes another.
+    """
+    blocks = [block for section in sections for block in section.blocks]
+    kept = blocks
+    while True:
+        ordered = order_items(kept, request.ordering, request.previous)
+        rendered = render_context(
+            ordered, style=request.given.render, secret=settings.SECRET_KEY.encode(), tenant_id=str(tenant_id)
+        )
+        tokens = calculator.count_tokens(rendered.text, request.model)
+        if tokens <= request.max_tokens or not kept:
+            placed = [block.at(position) for position, block in enumerate(ordered)]
+            return TrimmedContext(rendered.text, tokens, rendered.nonce_counter, placed, blocks[len(kept) :])
+        kept = drop_last_blocks(kept, tokens - request.max_tokens)
+
+
+def drop_last_blocks(blocks: list[Block], tokens: int) -> list[Block]:
+    """Return the blocks without the last ones that together have `tokens`; at least one is dropped."""
+    kept, freed = list(blocks), 0
+    while kept and freed < tokens:
+        freed += max(kept.pop().tokens, 1)
+    return kept
+
+
 def _memory_anchors(sections: Iterable[Section]) -> dict[UUID, Anchor]:
-    """Return the anchors of the memories in the sections, by memory id."""
     anchors = [block.anchor for section in sections for block in section.blocks]
     return {UUID(anchor.id): anchor for anchor in anchors if anchor.type == MEMORY}

@@ -1,31 +1,30 @@
 """Assembles a context: resolve -> retrieve -> score -> pack -> order -> render -> count -> receipt (ADR-0094).
 
-Slow work (embedding the query, searching) runs outside of the scopes opened here. If a part fails, the caller gets a
+Slow work (embedding the query, searching) runs outside the scopes opened here. If a part fails, the caller gets a
 context of the rest and a warning, never an exception; only an invalid request is refused.
 """
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from time import perf_counter
-from typing import Any
 from uuid import UUID
 
 from django.db import Error as DatabaseFailure
 
-from context.assembly.candidates import (
-    find_candidates,
-    find_linked_memories,
-    find_near_duplicates,
-    gate_scored_candidates,
-    score_candidates,
+from context.assembly.candidates import gather_candidates, plan_timings, plan_without_timings
+from context.assembly.layout import (
+    CONTEXT_SECTION_ORDER,
+    MEMORIES_SECTION,
+    TrimmedContext,
+    build_layout,
+    pack_sections,
+    trim_blocks_to_budget,
 )
-from context.assembly.layout import CONTEXT_SECTION_ORDER, MEMORIES_SECTION, build_layout, pack_sections
 from context.assembly.requests import STABLE_ORDERING, ResolvedContextRequest, resolve_context_request
-from context.assembly.sources import database_error_code
-from context.assembly.trimming import TrimmedContext, trim_blocks_to_budget
+from context.assembly.sources import log_failure
 from context.models import Receipt
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import (
@@ -43,15 +42,13 @@ from context.receipts.results import (
     SectionLimit,
 )
 from context.receipts.storing import build_receipt
-from context.services.assembly.prefix import shared_prefix
-from context.services.budget import BudgetCalculator
+from context.services.assembly.model_catalog import family_of
+from context.services.budget import BudgetCalculator, response_reserve
 from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 from memories.store.recall import record_retrieval_tick
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
-
-logger = logging.getLogger(__name__)
 
 KEY_ACTOR = "key"
 RECEIPT_FAILED = ContextWarning(
@@ -102,46 +99,25 @@ def _assemble(
     request: ResolvedContextRequest, tenant_id: UUID, calculator: BudgetCalculator, timer: StepTimer, now: datetime
 ) -> AssembledContext:
     layout = build_layout(request, calculator)
-    memories_budget = layout.budget_of(MEMORIES_SECTION)
-    with timer.step("retrieve"):
-        found = find_candidates(request, tenant_id, memories_budget)
-        timer.milliseconds |= found.milliseconds
-    with timer.step("linked"):
-        linked, linked_notices = find_linked_memories(request, tenant_id, found)
-    with timer.step("score"):
-        scored = score_candidates(request, found, linked)
-        scored = gate_scored_candidates(request, memories_budget, scored)
-    with timer.step("likeness"):
-        duplicates, duplicate_notices = find_near_duplicates(request, tenant_id, scored, found)
+    candidates = gather_candidates(request, tenant_id, layout.budget_of(MEMORIES_SECTION), timer.step, is_gated=True)
+    plan = plan_without_timings(candidates.retrieval.plan)
+    timer.milliseconds |= plan_timings(candidates.retrieval.plan)
+    plan |= {"in_play_rows": len(candidates.memories)} if request.is_pool else {}
     with timer.step("pack"):
-        sections = pack_sections(request, layout, scored, found, duplicates)
+        sections = pack_sections(request, layout, candidates)
     with timer.step("render"):
-        blocks = [block for section in sections for block in section.blocks]
-        trimmed = trim_blocks_to_budget(blocks, request, tenant_id, calculator)
-    plan = found.retrieval.plan | ({"in_play_rows": len(scored.memories)} if scored.is_pool else {})
-    notices = [*request.notices, *found.notices, *linked_notices, *duplicate_notices]
-    return _context(request, plan, notices, sections, trimmed, calculator, now)
-
-
-def _context(
-    request: ResolvedContextRequest,
-    plan: Mapping[str, Any],
-    notices: Sequence[ContextWarning],
-    sections: Sequence[Section],
-    trimmed: TrimmedContext,
-    calculator: BudgetCalculator,
-    now: datetime,
-) -> AssembledContext:
-    free = request.max_tokens - trimmed.tokens
+        trimmed = trim_blocks_to_budget(sections, request, tenant_id, calculator)
+    family, counter = family_of(request.model), calculator.measure("", request.model)
+    reserved = response_reserve(family.context_window, family.max_output_tokens)
     return AssembledContext(
         id=None,
         text=trimmed.text,
         blocks=trimmed.blocks,
-        omitted=_omitted(sections, trimmed, free, request),
-        budget=_budget(request, trimmed.tokens, calculator),
+        omitted=_omitted(sections, trimmed, request),
+        budget=ContextBudget(request.max_tokens, trimmed.tokens, reserved, counter.tokenizer, counter.exact),
         profile={"name": request.scoring.name, "version": request.scoring.version},
         budget_profile={"name": request.profile.name, "version": request.profile.version},
-        warnings=notices,
+        warnings=candidates.notices,
         timings={},
         candidates=_candidates(sections, trimmed.dropped),
         plan=plan,
@@ -162,18 +138,19 @@ def _stable_prefix_tokens(request: ResolvedContextRequest, text: str, calculator
         return None
     if not earlier.is_verified:
         return 0
-    return calculator.count_tokens(shared_prefix(earlier.context.text, text), request.model)
+    pairs = zip(earlier.context.text, text, strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return calculator.count_tokens(text[:shared], request.model)
 
 
-def _omitted(
-    sections: Sequence[Section], trimmed: TrimmedContext, free: int, request: ResolvedContextRequest
-) -> list[Exclusion]:
-    """Return the excluded items in order of importance, each once; `free` are the tokens that the text leaves unused.
+def _omitted(sections: Sequence[Section], trimmed: TrimmedContext, request: ResolvedContextRequest) -> list[Exclusion]:
+    """Return the excluded items in order of importance, each once.
 
-    An item that one section excludes and another keeps is not excluded. A near duplicate of a block that was dropped at
-    the end is over budget too. `tokens_missing` is set only where the whole budget, not the section's share or the
-    elastic packer's target, is what excludes the item.
+    An item that one section excludes and another includes is not excluded. A near duplicate of a block that was dropped
+    at the end is over budget too. `tokens_missing` is set only where the whole budget, not the section's share or the
+    elastic packer's target, excludes the item.
     """
+    free = request.max_tokens - trimmed.tokens
     dropped = {block.anchor for block in trimmed.dropped}
     omitted = [
         replace(omission, reason=OVER_BUDGET, twin=None) if omission.twin in dropped else omission
@@ -198,7 +175,7 @@ def _omitted(
 
 
 def _limits(sections: Sequence[Section], max_tokens: int, marker_tokens: int) -> dict[Anchor, SectionLimit]:
-    """Return the limit of its section for each item that the section cannot fit; of two sections, the later one's."""
+    """Return the limit of its section for each item that does not fit there; of two sections, the later one's."""
     return {
         row.anchor: SectionLimit(name, max(section.available, 0), max_tokens, section.tokens)
         for name, section in zip(CONTEXT_SECTION_ORDER, sections, strict=True)
@@ -208,7 +185,6 @@ def _limits(sections: Sequence[Section], max_tokens: int, marker_tokens: int) ->
 
 
 def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[CandidateOutcome]:
-    """Return every candidate with its final outcome."""
     excluded = {block.anchor for block in dropped}
     excluded |= {omission.anchor for section in sections for omission in section.omitted if omission.twin in excluded}
     return [
@@ -218,21 +194,10 @@ def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[C
     ]
 
 
-def _budget(request: ResolvedContextRequest, used: int, calculator: BudgetCalculator) -> ContextBudget:
-    whole = calculator.calculate(request.model)
-    return ContextBudget(
-        max_tokens=request.max_tokens,
-        used=used,
-        reserved=whole.response_reserve_tokens,
-        tokenizer=whole.tokenizer,
-        exact=whole.exact,
-    )
-
-
 def _record(
     context: AssembledContext, request: ResolvedContextRequest, tenant_id: UUID, api_key_id: str | None, now: datetime
 ) -> AssembledContext:
-    """Store the receipt, and count its memories as packed and their texts as rendered, in one statement."""
+    """Store the receipt, and count its memories as retrieved and their texts as rendered, in one statement."""
     texts = {block.anchor.id: block.text for block in context.blocks if block.anchor.type == MEMORY}
     receipt = build_receipt(context, moment=request.moment, tenant_id=tenant_id, api_key_id=api_key_id)
     insertion = Receipt.objects.insertion(receipt)
@@ -243,6 +208,6 @@ def _record(
             else:
                 record_retrieval_tick(tenant_id=tenant_id, texts=texts, ids=texts, now=now, beside=insertion)
     except DatabaseFailure as error:
-        logger.warning("receipt failed: %s %s", type(error).__name__, database_error_code(error))
+        log_failure("receipt", error)
         return replace(context, warnings=[*context.warnings, RECEIPT_FAILED])
     return replace(context, id=receipt.id)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Self
 from uuid import UUID
 
 from context.models import BudgetProfile
@@ -29,25 +29,16 @@ from context.services.packer import (
     ElasticPacker,
     GreedyKnapsackPacker,
     OptimalPacker,
-    PackedMemories,
 )
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
 from memories.services.search.fusion import MIN_CANDIDATES
 
-#: Candidates for each memory that the elastic packer aims at.
+#: Candidates for each memory of the elastic packer's target.
 ELASTIC_OVERFETCH_ITEMS = 3
 #: Nodes after which the proof of an optimum stops and its bound so far is reported: about 50 ms.
 OPTIMAL_WORK_LIMIT = 2_000_000
 #: A fused score is a sum of reciprocals below 1/60; more decimals distinguish nothing.
 FUSED_DECIMALS = 9
-
-
-class Packer(Protocol):
-    """What every packer provides."""
-
-    def pack(self, scored_memories: Sequence[ScoredMemory], token_budget: int, model: str) -> PackedMemories:
-        """Return which of the scored memories fit."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -67,7 +58,7 @@ class PackingSettings:
     is_explained: bool = False
 
     @classmethod
-    def of(cls, profile: BudgetProfile, *, packer: str, has_query: bool, is_explained: bool) -> "PackingSettings":
+    def of(cls, profile: BudgetProfile, *, packer: str, has_query: bool, is_explained: bool) -> Self:
         """Return the settings of a budget profile; pinned memories are limited only where there is a query."""
         return cls(
             packer=packer,
@@ -84,15 +75,11 @@ class PackingSettings:
         """The least number of candidates to choose from; packing shortened texts takes more."""
         return self.target_items * ELASTIC_OVERFETCH_ITEMS if self.packer == ELASTIC else MIN_CANDIDATES
 
-    def for_share(self, share: float) -> "PackingSettings":
-        """Return the same for a part of the section, with that part of the elastic packer's target."""
-        return replace(self, target_items=max(math.ceil(self.target_items * share), 1))
+    def with_target(self, items: int) -> Self:
+        """Return the same with another target of the elastic packer, at least 1."""
+        return replace(self, target_items=max(items, 1))
 
-    def after(self, kept: int) -> "PackingSettings":
-        """Return the same for a section that includes `kept` memories already."""
-        return replace(self, target_items=max(self.target_items - kept, 1))
-
-    def packer_for(self, budget: SectionBudget) -> Packer:
+    def packer_for(self, budget: SectionBudget) -> GreedyKnapsackPacker | OptimalPacker | ElasticPacker:
         """Return the packer for a section with this budget."""
         if self.packer == GREEDY:
             return GreedyKnapsackPacker(budget.counter, marker_tokens=budget.marker_tokens)
@@ -128,8 +115,8 @@ class PackingOutcome:
         """The ids of the kept memories."""
         return [memory_id for memory_id, outcome in self.outcomes.items() if outcome == KEPT]
 
-    def add(self, later: "PackingOutcome") -> None:
-        """Add what was chosen after this; the later outcome of a memory counts."""
+    def add(self, later: Self) -> None:
+        """Add a later choice; the later outcome of a memory counts."""
         self.outcomes |= later.outcomes
         self.snippets |= later.snippets
         self.tokens += later.tokens
@@ -138,15 +125,8 @@ class PackingOutcome:
         self.optimal_score = (self.optimal_score or 0.0) + (later.optimal_score or 0.0) if is_known else None
         self.upper_bound += later.upper_bound
 
-    def take_as_given(self) -> None:
-        """Treat this choice as the best one: what it excludes may still be chosen later, and counts there."""
-        self.optimal_score, self.upper_bound = self.total_score, self.total_score
-
     def optimality(self) -> dict[str, Any]:
-        """Return the total score, the best possible one (None: not proven), its proven bound, and the gap to it.
-
-        The gap is below 0 where shortening let more memories in than any choice of whole ones could.
-        """
+        """Return the total score, the best possible one (None: not proven), its proven bound, and the gap to it."""
         values = {
             "total_score": self.total_score,
             "optimal_score": self.optimal_score,
@@ -174,7 +154,7 @@ def choose_memories(ranked: Sequence[ScoredMemory], budget: SectionBudget, packi
 
 @dataclass(frozen=True)
 class IncludedMemories:
-    """What the context includes already, as anchors by memory id, and which memories are near duplicates."""
+    """The anchors that the context includes already, by memory id, and which memories are near duplicates."""
 
     anchors: Mapping[UUID, Anchor] = field(default_factory=dict)
     duplicates: NearDuplicates = field(default_factory=lambda: NearDuplicates({}, 1.0))
@@ -201,27 +181,30 @@ def pack_memories(
     others = [item for item in contenders if not item.memory["pinned"]]
     share = packing.pinned_share if others else 1.0
     share_tokens = budget.tokens if share >= 1 else math.floor(budget.tokens * share)
-    chosen = _choose_unlike(pinned, budget.of(share_tokens), packing.for_share(share), duplicates)
+    chosen = _choose_unlike(
+        pinned, budget.of(share_tokens), packing.with_target(math.ceil(packing.target_items * share)), duplicates
+    )
     first = set(chosen.kept)
     if share < 1:
         others = [*_remaining_pinned(pinned, chosen, packing), *others]
     chosen.add(_choose_after(first, others, budget.of(budget.tokens - chosen.tokens), packing, duplicates))
     outcomes |= chosen.outcomes
     placed = _by_importance(ranked, first if share < 1 else {item.memory["id"] for item in pinned})
-    blocks = [
-        _block(item, kind, budget, chosen.snippets.get(item.memory["id"]))
-        for item in placed
-        if outcomes[item.memory["id"]] == KEPT
-    ]
     considered = [_candidate_outcome(item, outcomes[item.memory["id"]], budget) for item in placed]
+    blocks = [
+        _block(kind, one, item.memory["content"], chosen.snippets.get(item.memory["id"]), budget)
+        for item, one in zip(placed, considered, strict=True)
+        if one.outcome == KEPT
+    ]
     twins = _twins(ranked, outcomes, included)
     omitted = [
         Exclusion(item.anchor, item.outcome, item.tokens, item.score, twin=twins.get(item.anchor.id))
         for item in considered
         if item.outcome != KEPT
     ]
-    optimality = chosen.optimality() if packing.is_explained else None
-    return Section(blocks, omitted, chosen.tokens, considered, optimality, budget.tokens)
+    return Section(
+        blocks, omitted, chosen.tokens, considered, chosen.optimality() if packing.is_explained else None, budget.tokens
+    )
 
 
 def _outcomes_before(
@@ -243,12 +226,13 @@ def _outcomes_before(
 def _remaining_pinned(
     pinned: Sequence[ScoredMemory], chosen: PackingOutcome, packing: PackingSettings
 ) -> list[ScoredMemory]:
-    """Return the pinned memories that do not fit into their share and may compete; `chosen` notes the others."""
+    """Return the pinned memories that do not fit into their share and may compete; `chosen` records the others."""
     over = [item for item in pinned if chosen.outcomes[item.memory["id"]] not in (KEPT, EXCLUDED_NEAR_DUPLICATE)]
     below = {item.memory["id"] for item in over if item.composite_score < packing.minimum_score}
     chosen.outcomes |= dict.fromkeys(below, BELOW_MINIMUM_SCORE)
     if over:
-        chosen.take_as_given()
+        # what this choice excludes may still be chosen later, and counts there
+        chosen.optimal_score = chosen.upper_bound = chosen.total_score
     return [item for item in over if item.memory["id"] not in below]
 
 
@@ -259,17 +243,15 @@ def _choose_after(
     packing: PackingSettings,
     duplicates: NearDuplicates,
 ) -> PackingOutcome:
-    """Return which of `ranked` fit after the memories that came first, without near duplicates of those."""
     ids = [item.memory["id"] for item in ranked]
     repeats = {memory_id for memory_id in ids if duplicates.twin_of(memory_id, first) is not None}
     unlike = [item for item in _by_importance(ranked, ()) if item.memory["id"] not in repeats]
-    chosen = _choose_unlike(unlike, budget, packing.after(len(first)), duplicates)
+    chosen = _choose_unlike(unlike, budget, packing.with_target(packing.target_items - len(first)), duplicates)
     chosen.outcomes |= dict.fromkeys(repeats, EXCLUDED_NEAR_DUPLICATE)
     return chosen
 
 
 def _by_importance(ranked: Sequence[ScoredMemory], first: Collection[UUID]) -> list[ScoredMemory]:
-    """Return those that come first, then all others, each by score; ties keep their order."""
     return sorted(ranked, key=lambda item: (item.memory["id"] not in first, -item.composite_score))
 
 
@@ -278,8 +260,8 @@ def _choose_unlike(
 ) -> PackingOutcome:
     """Return which of `ranked` fit without near duplicates.
 
-    A near duplicate of a better memory that is not longer can never be preferred to it, so it is set aside at once.
-    Other near duplicates are removed after packing and the tokens packed again, until none is kept.
+    A near duplicate of a better memory that is not longer is never preferred to it, so it is set aside at once. Other
+    near duplicates are removed after packing and the tokens packed again, until none is kept.
     """
     tokens = {item.memory["id"]: item.memory["token_counts"][budget.encoding] for item in ranked}
     aside = duplicates.repeats(list(tokens), tokens)
@@ -299,7 +281,7 @@ def _choose_unlike(
 def _twins(
     ranked: Sequence[ScoredMemory], outcomes: Mapping[UUID, str], included: IncludedMemories
 ) -> dict[str, Anchor]:
-    """Return for each excluded near duplicate, by memory id, the most important block that it repeats."""
+    """Return the most important block that each excluded near duplicate repeats, by memory id."""
     kept = {item.memory["id"]: _anchor(item) for item in ranked if outcomes[item.memory["id"]] == KEPT}
     anchors = {**included.anchors, **kept}
     repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == EXCLUDED_NEAR_DUPLICATE]
@@ -307,15 +289,12 @@ def _twins(
     return {str(memory_id): anchors[twin] for memory_id, twin in twins.items() if twin is not None}
 
 
-def _block(item: ScoredMemory, kind: str, budget: SectionBudget, snippet: str | None) -> Block:
-    memory = item.memory
-    text, tokens, cut = memory["content"], budget.tokens_of(memory["token_counts"]), None
+def _block(kind: str, one: CandidateOutcome, text: str, snippet: str | None, budget: SectionBudget) -> Block:
+    tokens, cut = one.tokens, None
     if snippet is not None:
         # a snippet is the beginning of the text and one character, the ellipsis
         text, tokens, cut = snippet, budget.counter.count_tokens(snippet, budget.model), len(snippet) - 1
-    return Block(
-        kind, _anchor(item), text, tokens, score=item.composite_score, score_breakdown=item.breakdown(), cut=cut
-    )
+    return Block(kind, one.anchor, text, tokens, 0, one.score, one.score_breakdown, cut)
 
 
 def _anchor(item: ScoredMemory) -> Anchor:

@@ -1,4 +1,4 @@
-"""Resolving a request for a context: validated once, within the key's reach, with every default filled in."""
+"""Resolving a context request: validated once, within the key's reach, with every default filled in."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from uuid import UUID
 from context.assembly.packing import PackingSettings
 from context.assembly.sources import ContextSources, SourceReader, given_or_default
 from context.models import BudgetProfile
+from context.receipts.request_body import PROFILE_FIELDS
 from context.receipts.results import Anchor, ContextRequest, ContextWarning, Focus
 from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.budget import BudgetCalculator
@@ -26,28 +27,16 @@ from memories.tenancy.exceptions import Forbidden, InvalidInput
 MODEL_NAME_CHARACTERS = 200
 STABLE_ORDERING, HEAD_TAIL = "stable", "head_tail"
 EARLIER_UNVERIFIED = ContextWarning(
-    "stable_with_unverified",
-    "The earlier context cannot be given back as it was, so no prefix of it is promised.",
+    "stable_with_unverified", "The earlier context cannot be rendered as it was, so no prefix of it is promised."
 )
 #: Fields that the budget profile or a default decides where a request omits them.
-OPTIONAL_FIELDS = (
-    "max_tokens",
-    "model",
-    "profile",
-    "budget_profile",
-    "packer",
-    "ordering",
-    "summary_style",
-    "include_tenant_memo",
-    "include_summaries_at",
-    "include_linked_memories",
-    "include_memories_top_k",
-)
+INCLUDE_FIELDS = ("include_tenant_memo", "include_summaries_at", "include_linked_memories", "include_memories_top_k")
+OPTIONAL_FIELDS = ("max_tokens", *PROFILE_FIELDS, "summary_style", *INCLUDE_FIELDS)
 
 
 @dataclass(frozen=True)
 class ResolvedContextRequest:
-    """A request for a context with no open choice; `given` is the request as it came.
+    """A context request with every default filled in; `given` is the request as it came.
 
     `query` None: the partition's top `top_k` memories, or none if that is 0; with a query, `top_k` is None.
     """
@@ -69,6 +58,11 @@ class ResolvedContextRequest:
     reach: str = ""
     previous: Sequence[Anchor] = field(default_factory=list)
 
+    @property
+    def is_pool(self) -> bool:
+        """Whether the search returns a pool of candidates, which scores cut down to the budget."""
+        return self.query is not None and self.scoring.pool_size > 0
+
     def as_record(self) -> dict[str, Any]:
         """Return the inputs as a receipt stores them; `given` names those that no default filled in."""
         request, profile = self.given, self.profile
@@ -77,9 +71,9 @@ class ResolvedContextRequest:
             part["already_shown"] = [str(memory_id) for memory_id in request.already_shown]
         return {
             "query": self.query or "",
-            "focus": None if request.focus is None else request.focus.as_record(),
             "partition": self.partition.path,
             "exact": request.exact,
+            "focus": None if request.focus is None else request.focus.as_record(),
             "segments": dict(request.segments),
             "max_tokens": self.max_tokens,
             "model": self.model,
@@ -138,12 +132,7 @@ def resolve_context_request(
         top_k=None if query else _top_k(request, profile),
         wants_linked=given_or_default(request.include_linked_memories, profile.include_linked_memories),
         sources=sources,
-        notices=[
-            *_notices(request, query, model, calculator),
-            *_packer_notices(packer, sources.scoring),
-            *sources.notices,
-            *([EARLIER_UNVERIFIED] if sources.earlier and not sources.earlier.is_verified else []),
-        ],
+        notices=_notices(request, query, calculator.warnings_for(model), sources),
         reach=reach,
         previous=[block.anchor for block in sources.earlier.context.blocks] if sources.earlier else [],
     )
@@ -155,11 +144,17 @@ def _check_choices(request: ContextRequest) -> None:
     _check_choice("packer", request.packer or PACKERS[0], PACKERS)
     _check_choice("summary_style", request.summary_style or PartitionSummary.Style.COMPACT, PartitionSummary.Style)
     _check_range("include_memories_top_k", request.include_memories_top_k, TOP_K_MAX)
-    _check_levels(request.include_summaries_at)
-    _check_focus(request)
+    levels, focus = request.include_summaries_at or (), request.focus
+    if len(levels) > SUMMARY_LEVELS_MAX or not all(0 <= level < MAX_DEPTH for level in levels):
+        detail = f"At most {SUMMARY_LEVELS_MAX} levels: whole numbers from 0, the first segment, to {MAX_DEPTH - 1}."
+        raise InvalidInput("out_of_range", detail, "include_summaries_at")
+    if focus is not None and len(focus.as_record()) != 1:
+        raise InvalidInput("one_focus", "A focus is exactly one of memory_id, summary_id and partition.", "focus")
+    if focus is not None and focus.partition is not None and request.partition:
+        raise InvalidInput("given_twice", "Give the partition either as such or as the focus.", "focus.partition")
     if len(request.model) > MODEL_NAME_CHARACTERS:
         raise InvalidInput("too_long", f"A model's name has at most {MODEL_NAME_CHARACTERS} characters.", "model")
-    if not (request.draft is None and request.scoring is None) and not request.preview:
+    if (request.draft or request.scoring) and not request.preview:
         raise InvalidInput("draft_needs_preview", "A draft of a profile can only be previewed.", "preview")
 
 
@@ -171,24 +166,6 @@ def _check_choice(name: str, value: str, known: Collection[str]) -> None:
 def _check_range(name: str, value: int | None, highest: int) -> None:
     if value is not None and not 1 <= value <= highest:
         raise InvalidInput("out_of_range", f"The number must be between 1 and {highest:,}.", name)
-
-
-def _check_levels(levels: Sequence[int] | None) -> None:
-    if levels is None:
-        return
-    if len(levels) > SUMMARY_LEVELS_MAX or not all(0 <= level < MAX_DEPTH for level in levels):
-        detail = f"At most {SUMMARY_LEVELS_MAX} levels: whole numbers from 0, the first segment, to {MAX_DEPTH - 1}."
-        raise InvalidInput("out_of_range", detail, "include_summaries_at")
-
-
-def _check_focus(request: ContextRequest) -> None:
-    if request.focus is None:
-        return
-    if len(request.focus.as_record()) != 1:
-        detail = "A focus is exactly one of memory_id, summary_id and partition."
-        raise InvalidInput("one_focus", detail, "focus")
-    if request.focus.partition is not None and request.partition:
-        raise InvalidInput("given_twice", "Give the partition either as such or as the focus.", "focus.partition")
 
 
 def _moment(request: ContextRequest, now: datetime) -> PointInTime:
@@ -204,7 +181,6 @@ def _moment(request: ContextRequest, now: datetime) -> PointInTime:
 
 
 def _partition(request: ContextRequest, reach: str) -> PartitionPath:
-    """Return the requested partition, or all that the key reaches."""
     focus = request.focus or Focus()
     name = "partition" if focus.partition is None else "focus.partition"
     try:
@@ -244,22 +220,18 @@ def _top_k(request: ContextRequest, profile: BudgetProfile) -> int:
 
 
 def _notices(
-    request: ContextRequest, query: str | None, model: str, calculator: BudgetCalculator
+    request: ContextRequest, query: str | None, unknown_models: Sequence[str], sources: ContextSources
 ) -> list[ContextWarning]:
-    notices = [ContextWarning("unknown_model", warning) for warning in calculator.warnings_for(model)]
+    notices = [ContextWarning("unknown_model", warning) for warning in unknown_models]
     if request.stable_with is not None and request.ordering not in ("", STABLE_ORDERING):
         notices.append(ContextWarning("stable_with_unused", "Only the ordering `stable` keeps an earlier order."))
     if query and request.include_memories_top_k is not None:
-        notices.append(ContextWarning("top_k_unused", "With a query the budget decides how many memories are kept."))
-    return notices
-
-
-def _packer_notices(packer: str, scoring: ScoringProfile) -> list[ContextWarning]:
-    """Warn where the highest sum of scores means little: scores that are no probabilities (ADR-0043)."""
-    if packer != OPTIMAL or scoring.is_calibrated:
-        return []
-    detail = (
-        f"The scores of {scoring.name} are no calibrated probabilities: their highest sum favours many short, weak "
-        "memories over few strong ones. The greedy packer finds more evidence."
-    )
-    return [ContextWarning("uncalibrated_profile", detail)]
+        notices.append(ContextWarning("top_k_unused", "With a query the budget limits the number of memories."))
+    if (request.packer or sources.profile.packer) == OPTIMAL and not sources.scoring.is_calibrated:  # ADR-0043
+        detail = (
+            f"The scores of {sources.scoring.name} are not calibrated probabilities: their highest sum favours many "
+            "short, weak memories over few strong ones. The greedy packer finds more evidence."
+        )
+        notices.append(ContextWarning("uncalibrated_profile", detail))
+    unverified = [EARLIER_UNVERIFIED] if sources.earlier and not sources.earlier.is_verified else []
+    return [*notices, *sources.notices, *unverified]

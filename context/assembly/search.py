@@ -1,4 +1,4 @@
-"""Search of memories: retrieve -> score -> threshold -> the best, like a context without budget and receipt."""
+"""Search of memories: retrieve -> score -> threshold -> the best, without budget and receipt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,11 +7,11 @@ from math import ceil
 from typing import Any
 from uuid import UUID
 
-from context.assembly.candidates import QueryScorer
 from context.models import BudgetProfile
 from context.profiles.scoring_profiles import resolve_scoring_profile
 from context.receipts.results import ContextWarning
-from context.services.assembly.profiled_scorer import ScoringQuestion, needs_vectors
+from context.services.assembly.profiled_scorer import ProfiledScorer, needs_vectors
+from context.services.assembly.signals.columns import ScoringQuestion
 from context.services.scorer import ScoredMemory
 from memories.models import Memory
 from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
@@ -21,17 +21,14 @@ from memories.services.store.moments import PointInTime
 from memories.store.readings import SearchScope
 from memories.tenancy.scopes import tenant_scope
 
-#: The formula chooses among this many times `top_k` of the best by fused rank: as for a context, more would let old
-#: counters and fresh dates push aside what the query asks for (ADR-0059).
+#: The scorer ranks this many times `top_k` of the best by fused rank: more would let old counters and fresh dates push
+#: relevant memories aside (ADR-0059).
 OVERFETCH_RATIO: float = BudgetProfile._meta.get_field("overfetch_ratio").default
 
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What to search for and where.
-
-    `filters` as in `services.search.filters`; `threshold` applies to the composite; `profile` "" is the assigned one.
-    """
+    """A search: `filters` as in `services.search.filters`, `threshold` of the composite, "" the assigned profile."""
 
     query: str
     partition: PartitionPath
@@ -46,23 +43,21 @@ class SearchRequest:
 
 @dataclass(frozen=True)
 class SearchHit:
-    """The row of a memory that was found, and its score."""
+    """A memory and its score."""
 
     memory: Memory
     scored: ScoredMemory
 
     def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
-        """Return the score and its parts; `explain` adds cosine and ranks."""
-        answer = {"score": self.scored.composite_score, "score_breakdown": self.scored.breakdown()}
-        if not explain:
-            return answer
+        """Return the score and its components; `explain` adds cosine and ranks."""
         names = ("similarity", "vector_rank", "text_rank", "fused_score")
-        return {**answer, "explain": {name: self.scored.memory[name] for name in names}}
+        more = {"explain": {name: self.scored.memory[name] for name in names}} if explain else {}
+        return {"score": self.scored.composite_score, "score_breakdown": self.scored.breakdown(), **more}
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """Hits, best first; how they were found; what went wrong."""
+    """Hits, best first; the retrieval plan; warnings."""
 
     hits: Sequence[SearchHit]
     plan: Mapping[str, Any]
@@ -83,26 +78,15 @@ def search_scored_memories(
     scope = SearchScope(tenant_id, path, PointInTime.now(now), request.exact, request.segments, conditions)
     limit = None if profile.pool_size else max(ceil(request.top_k * OVERFETCH_RATIO), MIN_CANDIDATES)
     gate = CandidateGate(overfetch_ratio=OVERFETCH_RATIO, limit=limit, pool_size=profile.pool_size)
+    reach, with_vectors = profile.adjacent_turn_reach, needs_vectors(profile)
     found = retrieve(
-        RetrievalRequest(
-            scope,
-            query,
-            gate,
-            mode=request.mode,
-            adjacent_turn_reach=profile.adjacent_turn_reach,
-            with_vectors=needs_vectors(profile),
-        )
+        RetrievalRequest(scope, query, gate, mode=request.mode, adjacent_turn_reach=reach, with_vectors=with_vectors)
     )
-    scorer = QueryScorer(profile, ScoringQuestion(query, now, found.query.lexemes), found.vectors)
+    scorer = ProfiledScorer(profile, ScoringQuestion(query, now, found.query.lexemes), found.vectors)
     least = request.threshold or 0.0
     scored = [item for item in scorer.score(found.candidates) if item.composite_score >= least][: request.top_k]
-    memories = _memories(tenant_id, [item.memory["id"] for item in scored])
+    with tenant_scope(tenant_id):  # memories archived since the search are missing
+        rows = Memory.objects.for_tenant(tenant_id).unarchived().with_answer_parts()
+        memories = {row.pk: row for row in rows.with_ids([item.memory["id"] for item in scored])}
     hits = [SearchHit(memories[item.memory["id"]], item) for item in scored if item.memory["id"] in memories]
     return SearchResult(hits, found.plan, [ContextWarning(warning.code, warning.detail) for warning in found.warnings])
-
-
-def _memories(tenant_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    """Return the rows with all that an answer shows, without those archived since the search."""
-    with tenant_scope(tenant_id):
-        rows = Memory.objects.for_tenant(tenant_id).unarchived().with_ids(ids).with_answer_parts()
-        return {row.pk: row for row in rows}

@@ -1,12 +1,12 @@
 """The rows of a context besides search results, read in one short scope: profiles, focus, memo, summaries.
 
-A part that cannot be read is left out with a notice; only a missing focus is an error.
+A part that cannot be read is excluded with a warning; only a missing focus is an error.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import Error as DatabaseFailure
@@ -14,7 +14,7 @@ from django.db import Error as DatabaseFailure
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import budget_profile_for, default_budget_profile
 from context.profiles.scoring_profiles import resolve_scoring_profile
-from context.receipts.results import ContextRequest, ContextWarning
+from context.receipts.results import ContextRequest, ContextWarning, Focus
 from context.receipts.storing import StoredContext, read_receipt
 from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from memories.models import EmbeddingModel, PartitionSummary, TenantMemo
@@ -27,18 +27,15 @@ logger = logging.getLogger(__name__)
 
 _Part = TypeVar("_Part")
 
-FAILURES: Mapping[str, ContextWarning] = {
-    "profile": ContextWarning("profile_failed", "The budget profile could not be read; the defaults stand in for it."),
-    "scoring": ContextWarning(
-        "scoring_profile_failed", "The scoring profile could not be read; the default stands in for it."
-    ),
-    "model": ContextWarning(
-        "embedding_model_failed", "The embedding model could not be read; the default stands in for it."
-    ),
-    "focus": ContextWarning("focus_failed", "The focus could not be read and is left out."),
-    "memo": ContextWarning("memo_failed", "The memo could not be read and is left out."),
-    "summaries": ContextWarning("summaries_failed", "The partition summaries could not be read and are left out."),
-    "earlier": ContextWarning("stable_with_failed", "The earlier context could not be read, so its order is not kept."),
+#: The sentences of the warnings `<part>_failed`.
+FAILURES = {
+    "profile": "The budget profile could not be read; the default is used.",
+    "scoring_profile": "The scoring profile could not be read; the default is used.",
+    "embedding_model": "The embedding model could not be read; the default is used.",
+    "focus": "The focus could not be read and is excluded.",
+    "memo": "The memo could not be read and is excluded.",
+    "summaries": "The partition summaries could not be read and are excluded.",
+    "stable_with": "The earlier context could not be read, so its order is not kept.",
 }
 
 
@@ -84,21 +81,32 @@ class SourceReader:
             return self._parts()
 
     def _parts(self) -> ContextSources:
-        profile = self._part("profile", self._profile) or default_budget_profile(self.tenant_id)
-        scoring = self._part("scoring", self._scoring) or ADR_0040
+        request, tenant_id = self.request, self.tenant_id
+        who: dict[str, Any] = {"api_key_id": self.api_key_id, "partition_path": self.partition}
+        profile = self._part(
+            "profile",
+            lambda: request.draft or budget_profile_for(tenant_id, name=request.budget_profile or None, **who),
+        ) or default_budget_profile(tenant_id)
+        scoring = self._part(
+            "scoring_profile",
+            lambda: request.scoring or resolve_scoring_profile(tenant_id, name=request.profile, **who),
+        )
         memory, summary = self._part("focus", self._focus) or (None, None)
         path = memory.partition_path if memory else summary.partition.path if summary else self.partition
         summaries = self._part("summaries", lambda: self._summaries(profile, path)) or []
         return ContextSources(
             profile=profile,
-            scoring=scoring,
-            embedding_model=self._part("model", self._embedding_model),
+            scoring=scoring or ADR_0040,
+            # None where the tenant has no vectors yet
+            embedding_model=self._part(
+                "embedding_model", lambda: EmbeddingModel.objects.for_tenant(tenant_id).active().first()
+            ),
             memory=memory,
             summary=summary,
             memo=self._part("memo", lambda: self._memo(profile)),
             # the focus has its own section
             summaries=[row for row in summaries if summary is None or row.summary_id != summary.summary_id],
-            earlier=self._part("earlier", self._earlier),
+            earlier=self._part("stable_with", self._earlier),
             notices=self.notices,
         )
 
@@ -109,44 +117,22 @@ class SourceReader:
             with tenant_scope(self.tenant_id):
                 return read()
         except DatabaseFailure as error:
-            logger.warning("%s failed: %s %s", name, type(error).__name__, database_error_code(error))
-            self.notices.append(FAILURES[name])
+            log_failure(name, error)
+            self.notices.append(ContextWarning(f"{name}_failed", FAILURES[name]))
             return None
 
-    def _profile(self) -> BudgetProfile:
-        return self.request.draft or budget_profile_for(
-            self.tenant_id,
-            api_key_id=self.api_key_id,
-            partition_path=self.partition,
-            name=self.request.budget_profile or None,
-        )
-
-    def _scoring(self) -> ScoringProfile:
-        return self.request.scoring or resolve_scoring_profile(
-            self.tenant_id,
-            name=self.request.profile,
-            partition_path=self.partition,
-            api_key_id=self.api_key_id,
-        )
-
-    def _embedding_model(self) -> EmbeddingModel | None:
-        """The active one; None where the tenant has no vectors yet."""
-        active: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(self.tenant_id).active().first()
-        return active
-
     def _focus(self) -> tuple[Candidate | None, PartitionSummary | None]:
-        focus = self.request.focus
-        if focus is not None and focus.memory_id is not None:
-            found = read_memories(self._scope, [focus.memory_id])
-            if not found:
+        focus = self.request.focus or Focus()
+        memory = summary = None
+        if focus.memory_id is not None:
+            memory = next(iter(read_memories(self._scope, [focus.memory_id])), None)
+            if memory is None:
                 raise NotFound("not_found", "There is no such memory.", "focus.memory_id")
-            return found[0], None
-        if focus is not None and focus.summary_id is not None:
+        if focus.summary_id is not None:
             summary = read_summary(self._scope, focus.summary_id)
             if summary is None:
                 raise NotFound("not_found", "There is no such summary.", "focus.summary_id")
-            return None, summary
-        return None, None
+        return memory, summary
 
     @property
     def _scope(self) -> SearchScope:
@@ -177,6 +163,7 @@ def given_or_default(given: _Part | None, default: _Part) -> _Part:
     return default if given is None else given
 
 
-def database_error_code(error: Exception) -> str:
-    """Return the database's code of a failure; its message may quote a row."""
-    return getattr(error.__cause__, "sqlstate", None) or ""
+def log_failure(what: str, error: Exception) -> None:
+    """Log a failure with the database's code; its message may quote a row."""
+    code = getattr(error.__cause__, "sqlstate", None) or ""
+    logger.warning("%s failed: %s %s", what, type(error).__name__, code)

@@ -12,7 +12,7 @@ from uuid import UUID
 from context.feedback.queries import FeedbackQuerySet
 from context.models import Feedback
 from context.receipts.results import MEMORY
-from context.receipts.storing import read_receipt_anchors
+from context.receipts.storing import find_receipt, receipt_anchors
 from context.services.feedback.votes import IMPLICIT_WEIGHT, usefulness_from_votes
 from memories.models import AuditEntry, Memory
 from memories.store.recall import update_usefulness_scores
@@ -34,7 +34,7 @@ class RecordedVotes:
 
 def receipt_memories(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> dict[UUID, int]:
     """Return the memories of a context in its order, with the versions shown. Raises `NotFound` outside of `reach`."""
-    anchors = read_receipt_anchors(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
+    anchors = receipt_anchors(find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach))
     return {UUID(anchor.id): anchor.version for anchor in anchors if anchor.type == MEMORY}
 
 

@@ -7,7 +7,7 @@ from memory_platform.web.forms import PlatformForm
 
 
 class ReceiptFilterForm(PlatformForm):
-    """How the list of contexts is narrowed; everything is optional and stands in the address."""
+    """The filters of the context log; all are optional and in the address."""
 
     q = forms.CharField(label="Question", required=False, max_length=200)
     partition = PartitionField()

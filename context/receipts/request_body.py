@@ -1,4 +1,4 @@
-"""A context as the call of the API that gives the same one: what was asked, with every default spelled out."""
+"""The API call and the workbench address that give the context of a resolved request again."""
 
 import json
 import shlex
@@ -10,75 +10,46 @@ from urllib.parse import urlencode
 from context.services.ordering import DEFAULT_ORDERING
 
 KEY_PLACEHOLDER = "YOUR_KEY"
-#: Inputs of a record as the API takes them, in this order.
-_FIELDS = (
-    "query",
-    "partition",
-    "exact",
-    "focus",
-    "max_tokens",
-    "model",
-    "profile",
-    "budget_profile",
-    "packer",
-    "ordering",
-    "render",
-    "summary_style",
-    "include_tenant_memo",
-    "include_summaries_at",
-    "include_linked_memories",
-    "include_memories_top_k",
-    "as_of",
-)
-#: What says nothing may be left away.
-_NOTHING: tuple[Any, ...] = (None, "", {})
+#: Inputs that a record contains and the API does not take, or only with an earlier context.
+_NOT_SENT = {"segments", "stable_with", "given", "shares_of", "already_shown"}
 _STABLE = "stable"
-#: What the profiles decide where it was not given.
-OF_A_PROFILE = ("model", "profile", "budget_profile", "packer", "ordering")
+#: Inputs that the profiles decide where they are not given.
+PROFILE_FIELDS = ("model", "profile", "budget_profile", "packer", "ordering")
 
 
 def request_body(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of `POST context` for the inputs as a context keeps them; a preview, so that it counts nothing."""
-    body = {name: record[name] for name in _FIELDS if record.get(name) not in _NOTHING}
-    if body.get("exact") is False:
+    """Return the body of `POST context` for the inputs as a context stores them; a preview, so nothing is counted."""
+    body = {name: value for name, value in record.items() if name not in _NOT_SENT and value not in (None, "", {})}
+    if not record["exact"]:
         del body["exact"]
-    if (record.get("focus") or {}).get("partition"):
-        body.pop("partition", None)  # said by the focus
-    if body.get("ordering") == _STABLE:
-        body["ordering"] = DEFAULT_ORDERING  # it takes an earlier context to be stable with
+    if (record["focus"] or {}).get("partition"):
+        body.pop("partition", None)  # the focus contains it
+    if record["ordering"] == _STABLE:
+        body["ordering"] = DEFAULT_ORDERING  # `stable` needs an earlier context
     return body | {"preview": True}
 
 
 def curl_command(body: Mapping[str, Any], address: str) -> str:
-    """The same as a command for a shell, with a placeholder for the key."""
-    data = shlex.quote(json.dumps(body, ensure_ascii=False, indent=2))
-    return "\n".join(
-        [
-            f"curl -sS {shlex.quote(address)} \\",
-            f"  -H 'Authorization: Bearer {KEY_PLACEHOLDER}' \\",
-            "  -H 'Content-Type: application/json' \\",
-            f"  -d {data}",
-        ]
+    """Return the same as a shell command, with a placeholder for the key."""
+    return (
+        f"curl -sS {shlex.quote(address)} \\\n  -H 'Authorization: Bearer {KEY_PLACEHOLDER}' \\\n"
+        "  -H 'Content-Type: application/json' \\\n"
+        f"  -d {shlex.quote(json.dumps(body, ensure_ascii=False, indent=2))}"
     )
 
 
 def workbench_query_string(record: Mapping[str, Any]) -> str:
-    """The inputs of a record as the address of the workbench takes them; what a default decided is left to it.
-
-    A record of the first version does not say what was given.
-    """
-    focus = record.get("focus") or {}
-    given = set(record.get("given", ()))
-    as_of = record.get("as_of")
-    wished = {
+    """Return the query string of the workbench for the inputs of a record, without those that a default decided."""
+    focus, given, as_of = record["focus"] or {}, set(record["given"]), record["as_of"]
+    inputs = {
         "query": record["query"],
         "partition": record["partition"],
-        "exact": "on" if record.get("exact") and record["partition"] else "",
+        "exact": "on" if record["exact"] and record["partition"] else "",
         "max_tokens": record["max_tokens"],
         "focus_memory": focus.get("memory_id", ""),
         "focus_summary": focus.get("summary_id", ""),
         "style": record["render"],
         "as_of": datetime.fromisoformat(as_of).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if as_of else "",
-        **{name: record[name] for name in OF_A_PROFILE if name in given and record[name] != _STABLE},
+        **{name: record[name] for name in PROFILE_FIELDS if name in given and record[name] != _STABLE},
     }
-    return urlencode({name: value for name, value in wished.items() if value})
+    return urlencode({name: value for name, value in inputs.items() if value})

@@ -1,4 +1,4 @@
-"""What is asked of a context and what comes back: the shapes that the conductor, its doors and receipts share."""
+"""Context requests and assembled contexts: the shapes that the orchestrator, entry points and receipts share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,17 +12,17 @@ from memories.services.store.moments import PointInTime
 
 DEFAULT_RENDER = "markdown"
 
-#: Kinds of blocks. Their anchors are of the same type, but for a linked memory, whose anchor is that of a memory.
+#: Kinds of blocks. Their anchors have the same type, except for a linked memory, whose anchor is that of a memory.
 TENANT_MEMO = "tenant_memo"
 PARTITION_SUMMARY = "partition_summary"
 MEMORY = "memory"
 LINKED_MEMORY = "linked_memory"
 
-#: Beside the packer's own reasons for leaving a memory out.
+#: Exclusion reasons besides the packer's own.
 BELOW_MINIMUM_SCORE = "below_minimum_score"
 EXCLUDED_NEAR_DUPLICATE = "near_duplicate"
 ALREADY_INCLUDED = "already_included"
-#: What became of a candidate that stands in the context.
+#: The outcome of a candidate that the context includes.
 KEPT = "kept"
 
 
@@ -35,21 +35,20 @@ class Focus:
     partition: str | None = None
 
     def as_record(self) -> dict[str, str]:
-        """The one that is given, by name."""
-        given = {"memory_id": self.memory_id, "summary_id": self.summary_id, "partition": self.partition}
-        return {name: str(value) for name, value in given.items() if value is not None}
+        """Return the one that is given, by name."""
+        return {name: str(value) for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class ContextRequest:
-    """One wish for a context. None, and "" for texts, means: what the budget profile or the default says.
+    """A request for a context. None, or "" for texts, is the value of the budget profile or the default.
 
     `partition` is a path (a subtree unless `exact`), `segments` match at any depth, `max_tokens` is in tokens of the
     model. `profile` and `budget_profile` "" are those assigned to the key or the partition. `as_of` is a valid time to
-    read; `moment` the same for whoever needs a recorded one. `stable_with` is the receipt whose order is kept. `draft`
-    is an unsaved budget profile and `scoring` the numbers of a scoring profile in any state, both for previews only.
-    `shares_of` are the tokens of a larger context that this is a part of: the profile's shares are of those, and
-    `already_shown` are memories that say what stands elsewhere in it.
+    read, `moment` a valid or recorded one. `stable_with` is the receipt whose order is kept. `draft` is an unsaved
+    budget profile and `scoring` a scoring profile in any state, both for previews only. `shares_of` are the tokens of a
+    larger context that this is a part of: the profile's shares are of those, and `already_shown` are memories whose
+    text is elsewhere in it.
     """
 
     query: str = ""
@@ -89,14 +88,14 @@ class Anchor:
     version: int
 
     def as_answer(self) -> dict[str, Any]:
-        return {"type": self.type, "id": self.id, "version": self.version}
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Block:
-    """A kept item. `tokens` are those of its text alone, `position` its place in the rendered text, from 0.
+    """An included item. `tokens` are those of its text alone, `position` its place in the rendered text, from 0.
 
-    `cut` is None for a whole text, else how many characters of the stored one stand before the ellipsis.
+    `cut` is None for a whole text, else the number of characters of the stored one before the ellipsis.
     """
 
     kind: str
@@ -120,21 +119,14 @@ class Block:
         return Exclusion(self.anchor, reason, self.tokens, self.score)
 
     def as_answer(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "anchor": self.anchor.as_answer(),
-            "text": self.text,
-            "tokens": self.tokens,
-            "position": self.position,
-            "truncated": self.truncated,
-            "score": self.score,
-            "score_breakdown": None if self.score_breakdown is None else dict(self.score_breakdown),
-        }
+        answer = vars(self) | {"anchor": self.anchor.as_answer(), "truncated": self.truncated}
+        del answer["cut"]
+        return answer
 
 
 @dataclass(frozen=True)
 class SectionLimit:
-    """A section whose own room is what kept an item out: the tokens it may take of the budget's, and those it took."""
+    """A section whose share of the budget excludes an item: the tokens it may use of the budget, and those it uses."""
 
     section: str
     tokens: int
@@ -144,11 +136,11 @@ class SectionLimit:
 
 @dataclass(frozen=True)
 class Exclusion:
-    """An item left out and why.
+    """An excluded item and its exclusion reason.
 
-    `tokens_missing` is what the budget lacks for it now, where that was the reason; `twin` the anchor of the block that
-    says nearly the same, where that was; `limit` the room of its section, where the budget had room and that had not:
-    for who looks on, no receipt keeps it.
+    `tokens_missing` are the tokens that the budget lacks for it, where it is over budget; `twin` is the anchor of the
+    block that it nearly duplicates; `limit` is set where the budget has tokens left and its section has none; receipts
+    do not store it.
     """
 
     anchor: Anchor
@@ -171,7 +163,7 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class CandidateOutcome:
-    """One candidate with all it was judged by. Ranks count from 1; None where that arm did not find it."""
+    """One candidate with its scores, ranks and outcome. Ranks count from 1; None where that retriever missed it."""
 
     anchor: Anchor
     tokens: int
@@ -184,24 +176,14 @@ class CandidateOutcome:
     outcome: str
 
     def as_answer(self) -> dict[str, Any]:
-        return {
-            "anchor": self.anchor.as_answer(),
-            "tokens": self.tokens,
-            "pinned": self.pinned,
-            "score": self.score,
-            "score_breakdown": dict(self.score_breakdown),
-            "vector_rank": self.vector_rank,
-            "text_rank": self.text_rank,
-            "fused_score": self.fused_score,
-            "outcome": self.outcome,
-        }
+        return vars(self) | {"anchor": self.anchor.as_answer()}
 
 
 @dataclass(frozen=True)
 class Section:
-    """What a section keeps and leaves out, in order of importance, and the `tokens` it takes, markers included.
+    """The included and excluded items of a section, in order of importance, and its `tokens`, markers included.
 
-    `available` are the tokens it was allowed to take; `optimality` the packer's total score and, on request, the best
+    `available` are the tokens it was allowed to use; `optimality` the packer's total score and, on request, the best
     possible one (see `PackingOutcome` in `context.assembly.packing`).
     """
 
@@ -215,18 +197,18 @@ class Section:
 
 @dataclass(frozen=True)
 class ContextWarning:
-    """Something the caller should know: a stable `code` for programs, a `detail` for people."""
+    """Something that made an answer worse but not wrong: a stable `code` for programs, a `detail` for people."""
 
     code: str
     detail: str
 
     def as_answer(self) -> dict[str, str]:
-        return {"code": self.code, "detail": self.detail}
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class ContextBudget:
-    """The budget in tokens: `used` is the count of the text, `reserved` what of the window stays for the answer."""
+    """The budget in tokens: `used` is the count of the text, `reserved` the part of the window for the answer."""
 
     max_tokens: int
     used: int
@@ -235,21 +217,15 @@ class ContextBudget:
     exact: bool
 
     def as_answer(self) -> dict[str, Any]:
-        return {
-            "max_tokens": self.max_tokens,
-            "used": self.used,
-            "reserved": self.reserved,
-            "tokenizer": self.tokenizer,
-            "exact": self.exact,
-        }
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class AssembledContext:
-    """A context with everything the API answers and the pages show. `id` is None for a preview; timings in ms.
+    """A context with everything that the API answers and the pages show. `id` is None for a preview; timings in ms.
 
-    `scoring` is the profile by which it was ranked, `minimum_score` the least score that a memory needed; both are None
-    for a context that was read back from its receipt.
+    `scoring` is the profile that ranked it, `minimum_score` the least score that a memory needs; both are None for a
+    context that was read from its receipt.
     """
 
     id: UUID | None
@@ -272,28 +248,24 @@ class AssembledContext:
     minimum_score: float | None = None
 
     def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
-        """The answer of `POST context`, as plain data.
-
-        `explain` adds every candidate, the retrieval plan and, where they were asked for with the context, the highest
-        total score any choice could have had and what the packer's choice lacks of it.
-        """
+        """Return the answer of `POST context`; `explain` adds the candidates, the retrieval plan and the optimality."""
         answer: dict[str, Any] = {
             "id": None if self.id is None else str(self.id),
             "text": self.text,
             "blocks": [block.as_answer() for block in self.blocks],
             "omitted": [omission.as_answer() for omission in self.omitted],
             "budget": self.budget.as_answer(),
-            "profile": dict(self.profile),
-            "budget_profile": dict(self.budget_profile),
+            "profile": self.profile,
+            "budget_profile": self.budget_profile,
             "warnings": [notice.as_answer() for notice in self.warnings],
-            "timings": dict(self.timings),
+            "timings": self.timings,
         }
         if self.stable_prefix_tokens is not None:
             answer["stable_prefix_tokens"] = self.stable_prefix_tokens
         if explain:
             answer["explain"] = {
                 "candidates": [candidate.as_answer() for candidate in self.candidates],
-                "plan": dict(self.plan),
-                "optimality": None if self.optimality is None else dict(self.optimality),
+                "plan": self.plan,
+                "optimality": self.optimality,
             }
         return answer

@@ -1,7 +1,4 @@
-"""The conductor of regular work: receipts past their tenant's days or beyond its number go, batch by batch.
-
-And memories are found that many contexts held and nobody made use of (ADR-0083).
-"""
+"""Scheduled work on receipts: deleting those that tenants no longer keep, and finding unhelpful memories (ADR-0083)."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -15,45 +12,41 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
 #: Receipts deleted in one transaction.
 PRUNE_BATCH = 1_000
-#: Batches of one tenant in one run; the next run goes on.
+#: Batches of one tenant in one run; the next run continues.
 PRUNE_BATCHES_MAX = 100
-#: Without a vote in so long a time a tenant's agents give no feedback.
+#: A tenant without a vote in this time gives no feedback.
 FEEDBACK_LOOKED_BACK = timedelta(days=90)
-#: Memories whose votes are summed up at once.
+#: Memories whose votes are summed at once.
 VOTES_BATCH = 1_000
 PRUNER = Actor.system("retention of receipts")
 
 
 def prune_receipts_of_tenants(*, now: datetime) -> int:
-    """Delete the receipts that tenants no longer keep, tenant by tenant; how many went. Called with no scope open."""
-    with maintenance_scope():
-        tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
-    return sum(prune_tenant_receipts(tenant_id, now=now) for tenant_id in tenant_ids)
+    """Delete the receipts that tenants no longer keep, and return how many. Call with no scope open.
 
-
-def prune_tenant_receipts(tenant_id: UUID, *, now: datetime) -> int:
-    """Delete what the tenant's own budget profile does not keep: `receipt_days` and `receipt_count`.
-
-    The profile is the one assigned to the whole tenant, whatever keys and partitions have. Votes that were given on a
-    receipt stay.
+    The budget profile of the whole tenant, not those of keys and partitions, sets `receipt_days` and `receipt_count`.
+    Votes on a receipt stay.
     """
     gone = 0
-    for _ in range(PRUNE_BATCHES_MAX):
-        batch = _prune_batch(tenant_id, now)
-        gone += batch
-        if batch < PRUNE_BATCH:
-            break
+    for tenant_id in _tenant_ids():
+        for _ in range(PRUNE_BATCHES_MAX):
+            batch = _prune_batch(tenant_id, now)
+            gone += batch
+            if batch < PRUNE_BATCH:
+                break
     return gone
 
 
 def find_unhelpful_memories(*, now: datetime) -> None:
-    """Look for memories that are shown often and that nobody has made use of, tenant by tenant."""
-    with maintenance_scope():
-        tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
-    for tenant_id in tenant_ids:
+    """Find memories that are retrieved often and have no positive votes, tenant by tenant."""
+    for tenant_id in _tenant_ids():
         with tenant_scope(tenant_id):
-            unhelpful = _unhelpful_of(tenant_id, now)
-            MemoryFinding.objects.find(tenant_id, UNHELPFUL, now=now, ids=unhelpful)
+            MemoryFinding.objects.find(tenant_id, UNHELPFUL, now=now, ids=_unhelpful_of(tenant_id, now))
+
+
+def _tenant_ids() -> list[UUID]:
+    with maintenance_scope():
+        return list(Tenant.objects.values_list("pk", flat=True))
 
 
 def _unhelpful_of(tenant_id: UUID, now: datetime) -> list[UUID]:
@@ -78,16 +71,8 @@ def _prune_batch(tenant_id: UUID, now: datetime) -> int:
         wanted += receipts.ids_beyond(profile.receipt_count, PRUNE_BATCH - len(wanted))
         gone = receipts.with_ids(wanted).discard() if wanted else 0
         if gone:
-            _audit(tenant_id, gone, now)
+            target_ids, verb = [f"{gone} receipts"], "prune_receipts"
+            record_audit(
+                tenant_id=tenant_id, by=PRUNER, verb=verb, target_kind="receipt", target_ids=target_ids, now=now
+            )
     return gone
-
-
-def _audit(tenant_id: UUID, count: int, now: datetime) -> None:
-    record_audit(
-        tenant_id=tenant_id,
-        by=PRUNER,
-        verb="prune_receipts",
-        target_kind="receipt",
-        target_ids=[f"{count} receipts"],
-        now=now,
-    )

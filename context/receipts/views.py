@@ -1,4 +1,4 @@
-"""Receipts: which contexts were given, what each held, and what the same question gives today."""
+"""The context log: the contexts that agents received, and what the same requests give today."""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -10,9 +10,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from context.assembly.replay import ReplayMode, replay_context
+from context.models import Receipt
 from context.receipts.forms import ReceiptFilterForm
 from context.receipts.request_body import workbench_query_string
-from context.receipts.storing import StoredContext, find_receipt, list_receipts, stored_context
+from context.receipts.storing import find_receipt, stored_context
 from context.workbench.diff import PreviewDiff
 from context.workbench.preview import Preview, build_preview
 from memories.models import ApiKey, Partition
@@ -29,47 +30,38 @@ _COLUMNS = (SortColumn("when", "created_at", datetime),)
 @tenant_required
 @require_safe
 def receipts(request: HtmxRequest) -> HttpResponseBase:
-    """The contexts that agents got, newest first; filters and place stand in the address."""
+    """Show the contexts that agents received, newest first; filters and page are in the address."""
     form = ReceiptFilterForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": "context-log", "form": form}
     tenant_id = request.tenant.id
     is_whole = not wants_fragment(request)
     with tenant_scope(tenant_id):
         if form.is_valid():
-            page |= _rows(request, form)
+            fields = form.cleaned_data
+            rows = Receipt.objects.for_tenant(tenant_id).listed(
+                reach="",
+                partition=fields["partition"],
+                key_prefix=fields["key"],
+                after=fields["after"],
+                before=fields["before"],
+                asking=fields["q"],
+            )
+            page["table"] = read_table(request, _COLUMNS, rows.with_keys().page)
         if is_whole:
             page |= {
                 "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
                 "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
             }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return render_page(
-        request,
-        "context/receipts/context_log.html" if is_whole else "context/receipts/context_log.html#fragment",
-        page,
-        status=status,
-    )
-
-
-def _rows(request: HtmxRequest, form: ReceiptFilterForm) -> dict[str, Any]:
-    fields = form.cleaned_data
-    rows = list_receipts(
-        tenant_id=request.tenant.id,
-        reach="",
-        partition=fields["partition"],
-        key_prefix=fields["key"],
-        after=fields["after"],
-        before=fields["before"],
-        asking=fields["q"],
-    )
-    return {"table": read_table(request, _COLUMNS, rows.with_keys().page)}
+    template = "context/receipts/context_log.html"
+    return render_page(request, template if is_whole else f"{template}#fragment", page, status=status)
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
 def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
-    """One context as it was given; with `with=today` beside what the same question gives now."""
+    """Show one context as it was given, or with `with=today` what the same request gives now."""
     tenant_id = request.tenant.id
     is_today = request.GET.get("with") == ReplayMode.TODAY
     try:
@@ -84,25 +76,18 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
         "is_today": is_today,
         "workbench_query": workbench_query_string(row.request),
     }
-    page |= {"is_coming": True} if stored is None else _contexts(request, stored, receipt_id if is_today else None)
-    return render_page(
-        request,
-        "context/receipts/context_log_entry.html#fragment"
-        if wants_fragment(request)
-        else "context/receipts/context_log_entry.html",
-        page,
-    )
-
-
-def _contexts(request: HtmxRequest, stored: StoredContext, again: UUID | None) -> dict[str, Any]:
-    """What was given, and what the same inputs give now, of the receipt that is asked `again`."""
-    given = build_preview(stored.context, request.tenant.id)
-    shown = {"is_verified": stored.is_verified, "preview": given, "window": given.window()}
-    return shown | ({} if again is None else _today(request, given, again))
+    if stored is None:
+        page["is_coming"] = True
+    else:
+        given = build_preview(stored.context, tenant_id)
+        page |= {"is_verified": stored.is_verified, "preview": given, "window": given.window()}
+        page |= _today(request, given, receipt_id) if is_today else {}
+    template = "context/receipts/context_log_entry.html"
+    return render_page(request, f"{template}#fragment" if wants_fragment(request) else template, page)
 
 
 def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, Any]:
-    """The same inputs with today's data; why not, where they cannot be granted any more."""
+    """Return what the same inputs give with today's data, or why they are refused."""
     tenant_id = request.tenant.id
     try:
         replayed = replay_context(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from context.services.ordering import anchor_key
 
 RANK_ADDED, RANK_REMOVED, RANK_UP, RANK_DOWN, RANK_UNCHANGED = RANK_CHANGES = "in", "out", "up", "down", "same"
 K = TypeVar("K", bound=Hashable)
 
 
 class AnchorDiff(NamedTuple):
-    """Anchors by what became of them: added and kept in the order of the new context, removed in that of the old."""
+    """The anchors of two contexts: added and kept in the order of the new one, removed in that of the old one."""
 
     added: list[Any]
     removed: list[Any]
@@ -36,17 +38,8 @@ def _by_key(anchors: Iterable[Any]) -> dict[Hashable, Any]:
     """Return the first of equal anchors by a hashable key."""
     first: dict[Hashable, Any] = {}
     for anchor in anchors:
-        first.setdefault(_key(anchor), anchor)
+        first.setdefault(anchor_key(anchor), anchor)
     return first
-
-
-def _key(anchor: Any) -> Hashable:
-    """Return a hashable form of an anchor; the order of a mapping's names does not matter."""
-    if isinstance(anchor, Mapping):
-        return tuple(sorted((str(name), _key(value)) for name, value in anchor.items()))
-    if isinstance(anchor, list):
-        return tuple(_key(value) for value in anchor)
-    return anchor  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,12 +48,13 @@ def check_weights(weights: Sequence[float]) -> None:
         )
 
 
-check_weights((WEIGHT_RELEVANCE, WEIGHT_RECENCY, WEIGHT_USEFULNESS, WEIGHT_CONFIDENCE, WEIGHT_FREQUENCY))
+WEIGHTS = (WEIGHT_RELEVANCE, WEIGHT_RECENCY, WEIGHT_USEFULNESS, WEIGHT_CONFIDENCE, WEIGHT_FREQUENCY)
+check_weights(WEIGHTS)
 
 
 @dataclass(frozen=True, init=False)
 class ScoredMemory:
-    """A memory with its composite score and the five parts, each 0..1 and rounded to 6 decimals."""
+    """A memory with its composite score and the five components, each 0..1 and rounded to 6 decimals."""
 
     memory: Mapping[str, Any]
     composite_score: float
@@ -83,7 +86,7 @@ class ScoredMemory:
         )
 
     def breakdown(self) -> dict[str, float]:
-        """Return the unweighted parts of the score by name: here the five of ADR-0040, each 0..1."""
+        """Return the unweighted components of the score by name: here the five of ADR-0040, each 0..1."""
         return {
             "relevance": self.relevance_score,
             "recency": self.recency_score,
@@ -93,24 +96,19 @@ class ScoredMemory:
         }
 
 
-def system_clock() -> datetime:
-    """The current time, aware."""
-    return datetime.now(UTC)
-
-
 class MemoryScorer:
     """Scores memories by the formula of ADR-0040, all in one vectorised pass."""
 
-    def __init__(self, clock: Callable[[], datetime] = system_clock) -> None:
-        """`clock` returns an aware datetime; it is read once a call of `score`."""
-        self._clock = clock
+    def __init__(self, clock: Callable[[], datetime] | None = None) -> None:
+        """Set the clock, which returns an aware datetime and is read once for each call of `score`; default: now."""
+        self._clock = clock or partial(datetime.now, UTC)
 
     def score(
         self,
         memories: Iterable[Mapping[str, Any]],
         query_embedding: object = None,  # noqa: ARG002  the similarity was computed by the search
     ) -> list[ScoredMemory]:
-        """The memories with their scores, highest composite first; ties go to the newest, then to the smaller id.
+        """Return the memories with their scores, highest composite first; ties go to the newest, then the smaller id.
 
         Each memory is a mapping with `id, content, similarity, created_at, usefulness_score, confidence,
         retrieval_count`; absent or null values count as ADR-0040 says. Raises `ValueError` naming the field for a
@@ -120,77 +118,61 @@ class MemoryScorer:
         if not rows:
             return []
         created = created_column(rows)
-        parts = base_components(rows, self._seconds_now() - created)
-        composite = round_scores(_composite(parts))
+        parts = base_components(rows, aware_seconds(self._clock()) - created)
+        composite = round_scores(sum((w * part for w, part in zip(WEIGHTS, parts, strict=True)), np.zeros(len(rows))))
         columns = [column.tolist() for column in (composite, *(round_scores(part) for part in parts))]
         scored = [ScoredMemory(*row) for row in zip(rows, *columns, strict=True)]
         return [scored[position] for position in ranked_order(rows, composite, created)]
 
-    def _seconds_now(self) -> float:
-        now = self._clock()
-        if now.utcoffset() is None:
-            raise ValueError("the scorer's clock must return a datetime with a time zone")
-        return now.timestamp()
+
+def aware_seconds(now: datetime) -> float:
+    """Return the seconds since 1970. Raises `ValueError` for a datetime without a time zone."""
+    if now.utcoffset() is None:
+        raise ValueError("the scorer's clock must return a datetime with a time zone")
+    return now.timestamp()
 
 
-def base_components(
-    rows: list[Mapping[str, Any]], age_seconds: ScoreColumn
-) -> tuple[ScoreColumn, ScoreColumn, ScoreColumn, ScoreColumn, ScoreColumn]:
-    """Relevance, recency, usefulness, confidence and frequency, each 0..1 and not yet rounded."""
-    return (
+def base_components(rows: Sequence[Mapping[str, Any]], age_seconds: ScoreColumn) -> list[ScoreColumn]:
+    """Return relevance, recency, usefulness, confidence and frequency, each 0..1 and not yet rounded."""
+    return [
         clamp_unit(number_column(rows, "similarity", DEFAULT_SIMILARITY)),
-        _recency(age_seconds),
+        recency_by(age_seconds, lambda age_days: np.exp(-RECENCY_DECAY_LAMBDA * age_days)),
         clamp_unit(number_column(rows, "usefulness_score", DEFAULT_USEFULNESS)),
         clamp_unit(number_column(rows, "confidence", DEFAULT_CONFIDENCE)),
         clamp_unit(number_column(rows, "retrieval_count", DEFAULT_RETRIEVAL_COUNT) / ACCESS_FREQUENCY_CAP),
-    )
+    ]
 
 
-def _composite(parts: tuple[ScoreColumn, ScoreColumn, ScoreColumn, ScoreColumn, ScoreColumn]) -> ScoreColumn:
-    relevance, recency, usefulness, confidence, frequency = parts
-    return (
-        WEIGHT_RELEVANCE * relevance
-        + WEIGHT_RECENCY * recency
-        + WEIGHT_USEFULNESS * usefulness
-        + WEIGHT_CONFIDENCE * confidence
-        + WEIGHT_FREQUENCY * frequency
-    )
-
-
-def _recency(age_seconds: ScoreColumn) -> ScoreColumn:
-    """exp(-lambda x age in days); a future date has age 0, an unknown age (infinite here) is neutral."""
+def recency_by(age_seconds: ScoreColumn, decay: Callable[[ScoreColumn], ScoreColumn]) -> ScoreColumn:
+    """Return `decay` of the age in days; a future date has age 0, an unknown age (infinite here) is neutral."""
     age_days = np.maximum(age_seconds, 0.0) / SECONDS_PER_DAY
-    return np.where(np.isinf(age_days), RECENCY_OF_UNKNOWN_AGE, np.exp(-RECENCY_DECAY_LAMBDA * age_days))
+    return np.where(np.isinf(age_days), RECENCY_OF_UNKNOWN_AGE, decay(age_days))
 
 
 def clamp_unit(column: ScoreColumn) -> ScoreColumn:
-    """Clamped to 0..1; adding 0 turns -0.0 into 0.0."""
+    """Return the column clamped to 0..1; adding 0 turns -0.0 into 0.0."""
     return np.clip(column, 0.0, 1.0) + 0.0
 
 
-def number_column(rows: list[Mapping[str, Any]], field: str, default: float) -> ScoreColumn:
+def number_column(rows: Sequence[Mapping[str, Any]], field: str, default: float) -> ScoreColumn:
+    """Return a number of each row, `default` where it is None. Raises `ValueError` for other values."""
     values = [row.get(field) for row in rows]
     try:
         column = np.array(values, dtype=np.float64)
+        if column.ndim != 1:
+            raise ValueError(field)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{field} must be a finite number for every memory") from error
-    if column.ndim != 1:
-        raise ValueError(f"{field} must be a finite number for every memory")
     if not np.isfinite(column).all():
         column[[value is None for value in values]] = default
-        _refuse_non_finite(rows, column, field)
+        for position in np.flatnonzero(~np.isfinite(column)).tolist():
+            number, memory_id = column[position], rows[position].get("id")
+            raise ValueError(f"{field} must be a finite number, not {number} (memory {memory_id})")
     return column
 
 
-def _refuse_non_finite(rows: list[Mapping[str, Any]], column: ScoreColumn, field: str) -> None:
-    wrong = np.flatnonzero(~np.isfinite(column))
-    if wrong.size:
-        position = int(wrong[0])
-        raise ValueError(f"{field} must be a finite number, not {column[position]} (memory {rows[position].get('id')})")
-
-
-def created_column(rows: list[Mapping[str, Any]]) -> ScoreColumn:
-    """Seconds since 1970 of each `created_at`; minus infinity where it is unknown, so that it sorts as the oldest."""
+def created_column(rows: Sequence[Mapping[str, Any]]) -> ScoreColumn:
+    """Return the seconds since 1970 of each `created_at`; minus infinity, the oldest, where it is unknown."""
     return np.array([_created_seconds(row.get("created_at")) for row in rows], dtype=np.float64)
 
 
@@ -208,7 +190,7 @@ def _created_seconds(created_at: object) -> float:
 
 
 def round_scores(column: ScoreColumn) -> ScoreColumn:
-    """Rounded exactly as Python's `round(value, 6)`: numpy decides by a product, which errs near a half."""
+    """Return exactly what Python's `round(value, 6)` does: numpy decides by a product, which errs near a half."""
     scaled = column * 10.0**SCORE_DECIMALS
     rounded = np.rint(scaled) / 10.0**SCORE_DECIMALS
     for position in np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) < 1e-6):
@@ -216,25 +198,19 @@ def round_scores(column: ScoreColumn) -> ScoreColumn:
     return rounded
 
 
-def ranked_order(rows: list[Mapping[str, Any]], composite: ScoreColumn, created: ScoreColumn) -> list[int]:
-    """Positions by composite (highest first), then creation (newest first), then id."""
+def ranked_order(rows: Sequence[Mapping[str, Any]], composite: ScoreColumn, created: ScoreColumn) -> list[int]:
+    """Return the positions by composite (highest first), then creation (newest first), then id."""
     order = np.lexsort((-created, -composite))
     is_tied = (np.diff(composite[order]) == 0) & (created[order][1:] == created[order][:-1])
     positions: list[int] = order.tolist()
     if is_tied.any():
-        _sort_ties_by_id(rows, positions, is_tied)
+        for start, end in pairwise([0, *(np.flatnonzero(~is_tied) + 1).tolist(), len(rows)]):
+            if end - start > 1:
+                positions[start:end] = _by_id(rows, positions[start:end])
     return positions
 
 
-def _sort_ties_by_id(rows: list[Mapping[str, Any]], positions: list[int], is_tied: npt.NDArray[np.bool_]) -> None:
-    starts = np.flatnonzero(~np.concatenate(([False], is_tied)))
-    ends = [*starts[1:].tolist(), len(positions)]
-    for start, end in zip(starts.tolist(), ends, strict=True):
-        if end - start > 1:
-            positions[start:end] = _by_id(rows, positions[start:end])
-
-
-def _by_id(rows: list[Mapping[str, Any]], positions: list[int]) -> list[int]:
+def _by_id(rows: Sequence[Mapping[str, Any]], positions: list[int]) -> list[int]:
     try:
         return sorted(positions, key=lambda position: rows[position].get("id"))  # type: ignore[arg-type,return-value]
     except TypeError:

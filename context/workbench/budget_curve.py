@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from context.assembly.layout import TrimmedContext
 from context.assembly.repacking import prepare_repacking
 from context.assembly.requests import resolve_context_request
-from context.assembly.trimming import TrimmedContext
 from context.models import GoldenQuestion
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import MEMORY, ContextRequest
@@ -82,7 +82,7 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     points: list[CurvePoint] = []
     for budget in budgets:
         points.append(_point(budget, retrieved.trimmed_at(budget), wanted, points[-1].score if points else 0.0))
-    notices = dict.fromkeys(notice.detail for notice in retrieved.notices)
+    notices = dict.fromkeys(notice.detail for notice in retrieved.candidates.notices)
     return BudgetCurve(points, knee_index(budgets, [point.score for point in points]), len(wanted), list(notices))
 
 

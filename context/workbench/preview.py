@@ -152,14 +152,14 @@ class Preview:
     def window(self, directive: int = 0) -> WindowBar:
         """Return the model's window, with the tokens of the directive."""
         budget, model = self.context.budget, self.context.request["model"]
-        whole = budget_calculator().calculate(model)
+        calculator = budget_calculator()
         return window_bar(
             self.sections,
             used=budget.used,
             max_tokens=budget.max_tokens,
-            window=whole.context_window,
+            window=calculator.context_window(model),
             reserve=budget.reserved,
-            safety=whole.safety_reserve_tokens,
+            safety=calculator.safety_reserve(model),
             directive=directive,
         )
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from context.services.assembly.signals.columns import CandidatePool
+from context.services.assembly.signals.columns import CandidatePool, ScoringQuestion
 
 SIGNALS_NOW = datetime(2025, 11, 12, 12, tzinfo=UTC)
 
@@ -33,4 +33,5 @@ def signal_memory(text, *, lexemes=(), created="2025-01-01", **fields):
 def signal_pool(rows, text="What is it?", lexemes=(), vectors=()):
     """`vectors` are those of the rows, in their order."""
     units = [np.array(vector, dtype=np.float32) / np.linalg.norm(vector) for vector in vectors]
-    return CandidatePool(rows, text, lexemes, {row["id"]: vector for row, vector in zip(rows, units, strict=False)})
+    question = ScoringQuestion(text, SIGNALS_NOW, lexemes)
+    return CandidatePool(rows, question, {row["id"]: vector for row, vector in zip(rows, units, strict=False)})

@@ -1,56 +1,79 @@
-"""Endpoints of contexts: ask for one, read a receipt, list receipts."""
+"""Endpoints of contexts: request one, read a receipt, list receipts."""
 
+from dataclasses import fields
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from context.assembly.api.schema import context_schema, receipt_schema, receipts_schema
 from context.assembly.orchestrator import assemble_context
-from context.assembly.serializers.contexts import ContextInput
-from context.assembly.serializers.receipts import ReceiptInput, ReceiptListInput, serialize_receipt_row
-from context.receipts.results import DEFAULT_RENDER, ContextRequest, Focus
-from context.receipts.storing import list_receipts, read_receipt
+from context.assembly.serializers.contexts import ContextInput, ContextOutput
+from context.assembly.serializers.receipts import (
+    ReceiptInput,
+    ReceiptListInput,
+    ReceiptOutput,
+    ReceiptPageOutput,
+    ReceiptRowOutput,
+)
+from context.models import Receipt
+from context.receipts.results import ContextRequest, Focus
+from context.receipts.storing import read_receipt
 from memories.models import ApiKey
 from memories.services.partitions.paths import PartitionPath
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_scope
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_segments
 
-#: In a body, null means the same as omitting the field.
-NULLABLE = ("query", "model", "profile", "budget_profile", "packer", "ordering", "render", "summary_style")
+RequestExample = partial(OpenApiExample, request_only=True)
+
+_EXAMPLES = [
+    RequestExample(
+        "For one question", {"query": "When did Sam move to Lisbon?", "partition": "conversation=7", "max_tokens": 1000}
+    ),
+    RequestExample(
+        "About one memory, in short pieces, with what it links to",
+        {
+            "focus": {"memory_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11"},
+            "query": "Why did Sam move?",
+            "packer": "elastic",
+            "summary_style": "compact",
+            "include_linked_memories": True,
+        },
+    ),
+    RequestExample(
+        "As of a time, without storing anything",
+        {"query": "Where does Sam live?", "as_of": "2026-05-08T00:00:00+02:00", "preview": True, "explain": True},
+    ),
+    RequestExample(
+        "Keeping the beginning of an earlier context, so that a provider's cache hits",
+        {"query": "And where did Sam work?", "stable_with": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20"},
+    ),
+]
 
 
 def build_context_request(key: ApiKey, values: dict[str, Any]) -> ContextRequest:
-    """Return the request that the `values` of a `ContextInput` describe, within the key's reach."""
-    given = {name: values[name] for name in NULLABLE if values[name] is not None}
-    return ContextRequest(
-        focus=_focus(key, values["focus"]),
-        partition=_path(key, values["partition"]),
-        exact=values["exact"],
-        segments=requested_segments(values),
-        max_tokens=values["max_tokens"],
-        include_tenant_memo=values["include_tenant_memo"],
-        include_summaries_at=values["include_summaries_at"],
-        include_linked_memories=values["include_linked_memories"],
-        include_memories_top_k=values["include_memories_top_k"],
-        as_of=values["as_of"],
-        stable_with=values["stable_with"],
-        explain=values["explain"],
-        preview=values["preview"],
-        **{"render": DEFAULT_RENDER, **given},
-    )
+    """Return the request that the `values` of a `ContextInput` describe, within the key's reach; null means absent."""
+    given = {field.name: values.get(field.name) for field in fields(ContextRequest)}
+    given |= {
+        "focus": _focus(key, values["focus"]),
+        "partition": _path(key, values["partition"]),
+        "segments": requested_segments(values),
+    }
+    return ContextRequest(**{name: value for name, value in given.items() if value is not None})
 
 
 def _focus(key: ApiKey, values: dict[str, Any] | None) -> Focus | None:
     if values is None:
         return None
     path = None if values["partition"] is None else _path(key, values["partition"], "focus.partition")
-    return Focus(memory_id=values.get("memory_id"), summary_id=values.get("summary_id"), partition=path)
+    return Focus(values.get("memory_id"), values.get("summary_id"), path)
 
 
 def _path(key: ApiKey, requested: PartitionPath | None, field: str = "partition") -> str:
@@ -58,30 +81,41 @@ def _path(key: ApiKey, requested: PartitionPath | None, field: str = "partition"
     return "" if requested is None else readable_partition(key, requested, field).path
 
 
-class ContextEndpoint(Endpoint):
+class AssemblingEndpoint(Endpoint):
+    """An endpoint that assembles contexts."""
+
+    @property
+    def caller(self) -> dict[str, Any]:
+        """Return what every assembly needs besides its request."""
+        reach = self.key.partition_prefix
+        return {"tenant_id": self.tenant_id, "reach": reach, "actor": self.actor, "now": self.now}
+
+
+class ContextEndpoint(AssemblingEndpoint):
     """Assemble a context."""
 
-    @context_schema
+    @operation(
+        "context_create",
+        {200: ContextOutput},
+        *(404, 409, 413),
+        request=ContextInput,
+        examples=_EXAMPLES,
+        parameters=[IDEMPOTENCY_KEY],
+    )
     @idempotent
     def post(self, request: Request) -> Response:
         """The best text for a query within a token budget, with its receipt. A preview needs the scope read only."""
         values = self.body(ContextInput)
         if not values["preview"]:
             require_scope(self.key, "write")
-        context = assemble_context(
-            build_context_request(self.key, values),
-            tenant_id=self.tenant_id,
-            reach=self.key.partition_prefix,
-            actor=self.actor,
-            now=self.now,
-        )
+        context = assemble_context(build_context_request(self.key, values), **self.caller)
         return Response(context.as_answer(explain=values["explain"]))
 
 
 class ReceiptEndpoint(Endpoint):
     """One context again."""
 
-    @receipt_schema
+    @operation("context_read", {200: ReceiptOutput}, 404, parameters=[ReceiptInput])
     def get(self, request: Request, receipt_id: UUID) -> Response:
         """The context as it was given; `explain=true` adds every candidate and the retrieval plan."""
         values = self.query(ReceiptInput)
@@ -93,26 +127,19 @@ class ReceiptEndpoint(Endpoint):
 class ReceiptListEndpoint(Endpoint):
     """The receipts within the key's reach."""
 
-    @receipts_schema
+    @operation("contexts_list", {200: ReceiptPageOutput}, tag="context", parameters=[ReceiptListInput])
     def get(self, request: Request) -> Response:
         """Receipts, newest first, without their texts."""
         values = self.query(ReceiptListInput)
-        partition = readable_partition(self.key, values["partition"])
-        rows = list_receipts(
-            tenant_id=self.tenant_id,
+        rows = Receipt.objects.for_tenant(self.tenant_id).listed(
             reach=self.key.partition_prefix,
-            partition=partition.path,
+            partition=readable_partition(self.key, values["partition"]).path,
+            exact=values["exact"],
             key_prefix=values.get("key", ""),
+            model=values.get("model", ""),
             after=values.get("created_after"),
             before=values.get("created_before"),
             asking=values.get("q", ""),
         )
-        rows = rows.in_partition(partition.path) if values["exact"] else rows
-        rows = rows.for_model(values["model"]) if "model" in values else rows
-        return self.listing(
-            rows.with_keys(),
-            values,
-            ordering="-created_at",
-            kinds=(datetime, UUID),
-            answer=serialize_receipt_row,
-        )
+        answer = ReceiptRowOutput().to_representation
+        return self.listing(rows.with_keys(), values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)

@@ -1,75 +1,63 @@
-"""Endpoints of contexts again: replayed, and compared with another moment or under another budget profile."""
+"""Endpoints that assemble a context again: replay, and comparison with another time or budget profile."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from context.assembly.api.contexts import build_context_request
-from context.assembly.api.replay_schema import diff_schema, replay_schema
-from context.assembly.difference import ContextDiff, ContextDiffBaseline, diff_budget_profiles, diff_contexts
+from context.assembly.api.contexts import AssemblingEndpoint, RequestExample, build_context_request
+from context.assembly.difference import ContextDiffBaseline, diff_budget_profiles, diff_contexts
 from context.assembly.replay import replay_context
-from context.assembly.serializers.replay import DiffInput, ReplayInput
-from context.receipts.results import ContextRequest
-from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.exceptions import InvalidInput
+from context.assembly.serializers.receipts import ReceiptOutput
+from context.assembly.serializers.replay import DiffInput, DiffOutput, ReplayInput
+from memories.store.api.schema import operation
 
-PROFILE_FIELDS = {"before": "profiles.0", "after": "profiles.1"}
+_DIFF_EXAMPLES = [
+    RequestExample(
+        "Since an earlier context",
+        {
+            "query": "Where does Sam live?",
+            "partition": "user=sam",
+            "since": {"context_id": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20"},
+        },
+    ),
+    RequestExample(
+        "Since a snapshot", {"focus": {"partition": "user=sam"}, "since": {"snapshot": "before the import"}}
+    ),
+    RequestExample(
+        "Two budget profiles on one query", {"query": "Where does Sam live?", "profiles": ["default", "chat"]}
+    ),
+]
 
 
-class ReplayEndpoint(Endpoint):
+class ReplayEndpoint(AssemblingEndpoint):
     """A context again."""
 
-    @replay_schema
+    @operation(
+        "context_replay",
+        {200: ReceiptOutput},
+        *(404, 413),
+        request=ReplayInput,
+        examples=[RequestExample("As it was given", {"mode": "recorded"})],
+    )
     def post(self, request: Request, receipt_id: UUID) -> Response:
         """As it was given, or from the same inputs with the data of today. Nothing is stored or counted."""
         values = self.body(ReplayInput)
-        replayed = replay_context(
-            tenant_id=self.tenant_id,
-            receipt_id=receipt_id,
-            mode=values["mode"],
-            reach=self.key.partition_prefix,
-            actor=self.actor,
-            now=self.now,
-        )
+        replayed = replay_context(receipt_id=receipt_id, mode=values["mode"], **self.caller)
         return Response(replayed.as_answer(explain=values["explain"]))
 
 
-class ContextDiffEndpoint(Endpoint):
-    """What a context would hold now that it did not hold before."""
+class ContextDiffEndpoint(AssemblingEndpoint):
+    """What a context would contain now that it did not contain before."""
 
-    @diff_schema
+    @operation("context_diff", {200: DiffOutput}, 404, 413, request=DiffInput, examples=_DIFF_EXAMPLES)
     def post(self, request: Request) -> Response:
         """Against a context, a snapshot or a time, or one budget profile against another. Nothing is stored."""
         values = self.body(DiffInput)
         wanted = build_context_request(self.key, values)
-        difference = self._difference(wanted, values)
-        answer = difference.as_answer()
-        if values["explain"]:
-            answer["explain"] = difference.now.as_answer(explain=True)["explain"]
-        return Response(answer)
-
-    def _difference(self, wanted: ContextRequest, values: dict[str, Any]) -> ContextDiff:
-        who: dict[str, Any] = {
-            "tenant_id": self.tenant_id,
-            "reach": self.key.partition_prefix,
-            "actor": self.actor,
-            "now": self.now,
-        }
         if values["since"] is not None:
-            return diff_contexts(wanted, ContextDiffBaseline(**values["since"]), **who)
-        before, after = values["profiles"]
-        with _named_as_sent():
-            return diff_budget_profiles(wanted, before=before, after=after, **who)
-
-
-@contextmanager
-def _named_as_sent() -> Iterator[None]:
-    """Blame the place in the list of profiles that the caller sent."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise InvalidInput(error.code, error.detail, PROFILE_FIELDS.get(error.field, error.field)) from error
+            difference = diff_contexts(wanted, ContextDiffBaseline(**values["since"]), **self.caller)
+        else:
+            before, after = values["profiles"]
+            difference = diff_budget_profiles(wanted, before=before, after=after, **self.caller)
+        return Response(difference.as_answer(explain=values["explain"]))

@@ -1,4 +1,4 @@
-"""Input and output of a request for a context, and the fields that other inputs share with it."""
+"""Input and output of a context request, and the fields that other inputs share with it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,6 +34,8 @@ from memory_platform.rest.fields import (
 from memory_platform.rest.serializers import StrictSerializer
 
 PROFILE_NAME_CHARACTERS_MAX = 200
+#: The arguments of a field that may be null or absent, which is the same.
+OPTIONAL: dict[str, Any] = {"allow_null": True, "default": None}
 
 
 def validate_query_text(value: Any) -> str:
@@ -43,7 +45,7 @@ def validate_query_text(value: Any) -> str:
 
 
 def validate_optional_query(value: Any) -> str:
-    """Return the same, or "" for a blank text."""
+    """Return the same, or "" for a blank text. Raises `ContentError`."""
     return "" if isinstance(value, str) and not value.strip() else validate_query_text(value)
 
 
@@ -51,9 +53,7 @@ def profile_field() -> StrictTextField:
     """Return the field of a published scoring profile's name; null is the assigned one, else the default."""
     return StrictTextField(
         max_length=64,
-        required=False,
-        allow_null=True,
-        default=None,
+        **OPTIONAL,
         help_text="A published scoring profile; default: the one assigned to the key or the partition, else adr-0040.",
     )
 
@@ -67,8 +67,8 @@ def require_exactly_one(attrs: Mapping[str, Any], names: Sequence[str]) -> None:
 class FocusInput(StrictSerializer):
     """What a context is about: a memory, a summary or a partition."""
 
-    memory_id = StrictUuidField(required=False, allow_null=True)
-    summary_id = StrictUuidField(required=False, allow_null=True)
+    memory_id = StrictUuidField(**OPTIONAL)
+    summary_id = StrictUuidField(**OPTIONAL)
     partition = path_field()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -78,55 +78,37 @@ class FocusInput(StrictSerializer):
 
 
 class ContextInput(PartitionFilterInput):
-    """A request for a context; null and absent mean the value of the budget profile."""
+    """A context request; null and absent mean the value of the budget profile."""
 
-    query = RuleCheckedField(
-        rule=validate_optional_query, shape={"type": "string"}, required=False, allow_null=True, default=None
-    )
-    focus = FocusInput(required=False, allow_null=True, default=None)
-    max_tokens = StrictIntegerField(
-        minimum=1, required=False, allow_null=True, default=None, help_text="1 to the model's context window."
-    )
-    model = StrictTextField(max_length=PROFILE_NAME_CHARACTERS_MAX, required=False, allow_null=True, default=None)
+    query = RuleCheckedField(rule=validate_optional_query, shape={"type": "string"}, **OPTIONAL)
+    focus = FocusInput(**OPTIONAL)
+    max_tokens = StrictIntegerField(minimum=1, **OPTIONAL, help_text="1 to the model's context window.")
+    model = StrictTextField(max_length=PROFILE_NAME_CHARACTERS_MAX, **OPTIONAL)
     profile = profile_field()
-    budget_profile = StrictTextField(max_length=64, required=False, allow_null=True, default=None)
-    packer = StrictChoiceField(choices=BudgetProfile.Packer.values, required=False, allow_null=True, default=None)
-    ordering = StrictChoiceField(choices=ORDERINGS, required=False, allow_null=True, default=None)
+    budget_profile = StrictTextField(max_length=64, **OPTIONAL)
+    packer = StrictChoiceField(choices=BudgetProfile.Packer.values, **OPTIONAL)
+    ordering = StrictChoiceField(choices=ORDERINGS, **OPTIONAL)
     render = StrictChoiceField(choices=RENDER_STYLES, required=False, allow_null=True, default=DEFAULT_RENDER)
-    include_tenant_memo = StrictBooleanField(required=False, allow_null=True, default=None)
-    include_memories_top_k = StrictIntegerField(
-        minimum=1, maximum=TOP_K_MAX, required=False, allow_null=True, default=None
-    )
+    include_tenant_memo = StrictBooleanField(**OPTIONAL)
+    include_memories_top_k = StrictIntegerField(minimum=1, maximum=TOP_K_MAX, **OPTIONAL)
     include_summaries_at = serializers.ListField(
         child=StrictIntegerField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
-        required=False,
-        allow_null=True,
-        default=None,
+        **OPTIONAL,
         max_length=SUMMARY_LEVELS_MAX,
         help_text="Levels of the partition tree whose summaries are wanted, 0 being the first segment.",
     )
-    include_linked_memories = StrictBooleanField(
-        required=False, allow_null=True, default=None, help_text="The memories that the focus links to."
-    )
-    summary_style = StrictChoiceField(
-        choices=PartitionSummary.Style.values, required=False, allow_null=True, default=None
-    )
+    include_linked_memories = StrictBooleanField(**OPTIONAL, help_text="The memories that the focus links to.")
+    summary_style = StrictChoiceField(choices=PartitionSummary.Style.values, **OPTIONAL)
     as_of = StrictDateTimeField(
-        is_over=True,
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="What was true then; nothing is counted. Not in the future.",
+        is_over=True, **OPTIONAL, help_text="What was true then; nothing is counted. Not in the future."
     )
-    stable_with = StrictUuidField(
-        required=False, allow_null=True, default=None, help_text="Id of the context to keep order with."
-    )
-    explain = StrictBooleanField(required=False, default=False)
-    preview = StrictBooleanField(required=False, default=False, help_text="Nothing is stored or counted; `id` is null.")
+    stable_with = StrictUuidField(**OPTIONAL, help_text="Id of the context to keep order with.")
+    explain = StrictBooleanField(default=False)
+    preview = StrictBooleanField(default=False, help_text="Nothing is stored or counted; `id` is null.")
 
 
 class CandidateOutput(serializers.Serializer[Any]):
-    """One candidate with all it was judged by; ranks count from 1."""
+    """One candidate with its scores, ranks and outcome; ranks count from 1."""
 
     anchor = AnchorOutput()
     tokens = serializers.IntegerField()
@@ -136,24 +118,24 @@ class CandidateOutput(serializers.Serializer[Any]):
     vector_rank = serializers.IntegerField(allow_null=True)
     text_rank = serializers.IntegerField(allow_null=True)
     fused_score = serializers.FloatField(allow_null=True)
-    outcome = serializers.CharField(help_text="`kept`, or why it was left out.")
+    outcome = serializers.CharField(help_text="`kept`, or why it is excluded.")
 
 
 class OptimalityOutput(serializers.Serializer[Any]):
-    """How good the packer's choice was by the sum of scores."""
+    """How close the packer's choice is to the best sum of scores."""
 
     total_score = serializers.FloatField()
     optimal_score = serializers.FloatField(allow_null=True, help_text="The best possible sum; null: not proven.")
     upper_bound = serializers.FloatField(help_text="No choice can have more.")
-    gap = serializers.FloatField(help_text="What lacks of the bound; below 0 where shortening let more in.")
+    gap = serializers.FloatField(help_text="The bound minus the total; below 0 where shortening let more in.")
 
 
 class ExplainOutput(serializers.Serializer[Any]):
-    """How a context came about."""
+    """How a context was made."""
 
     candidates = CandidateOutput(many=True)
     plan = serializers.DictField(help_text="How the search ran.")
-    optimality = OptimalityOutput(allow_null=True, help_text="Null where it was not asked for with the context.")
+    optimality = OptimalityOutput(allow_null=True, help_text="Null where the context was requested without it.")
 
 
 class ContextOutput(serializers.Serializer[Any]):

@@ -1,4 +1,4 @@
-"""What agents send to read receipts, and how they look."""
+"""Inputs and outputs of the endpoints of receipts."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from context.models import Receipt
 from memories.store.serializers.inputs import QUERY_CHARACTERS_MAX
 from memories.tenancy.serializers.keys import KEY_ID_CHARACTERS_MAX
 from memories.tenancy.serializers.partitions import exact_field, path_field
-from memory_platform.rest.fields import StrictBooleanField, StrictDateTimeField, StrictTextField, format_utc
-from memory_platform.rest.pages import PageInput
+from memory_platform.rest.fields import StrictBooleanField, StrictDateTimeField, StrictTextField
+from memory_platform.rest.pages import PageInput, PageOutput
 from memory_platform.rest.serializers import StrictSerializer
 
 
@@ -35,26 +35,8 @@ class ReceiptListInput(PageInput):
     created_before = StrictDateTimeField(required=False, help_text="Exclusive.")
 
 
-def serialize_receipt_row(receipt: Receipt) -> dict[str, Any]:
-    """A receipt as a list shows it; the row was read `with_keys`."""
-    return {
-        "id": str(receipt.pk),
-        "created_at": format_utc(receipt.created_at),
-        "query": receipt.query,
-        "partition": receipt.partition_path,
-        "budget": receipt.budget,
-        "profile": receipt.profile,
-        "budget_profile": receipt.budget_profile,
-        "key": receipt.api_key.prefix if receipt.api_key else None,
-        "model": receipt.request["model"],
-        "as_of": format_utc(receipt.as_of),
-        "block_count": len(receipt.blocks),
-        "warnings": receipt.warnings,
-    }
-
-
 class ReceiptOutput(ContextOutput):
-    """A context read back."""
+    """A context read from its receipt."""
 
     created_at = serializers.DateTimeField()
     request = serializers.DictField()
@@ -67,20 +49,24 @@ class ReceiptRowOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     created_at = serializers.DateTimeField()
     query = serializers.CharField()
-    partition = serializers.CharField()
+    partition = serializers.CharField(source="partition_path")
     budget = ContextBudgetOutput()
     profile = ProfileVersionOutput()
     budget_profile = ProfileVersionOutput()
-    key = serializers.CharField(allow_null=True, help_text="Id of the key that asked; null: an operator, a task.")
-    model = serializers.CharField()
+    key = serializers.CharField(
+        source="api_key.prefix", allow_null=True, help_text="Id of the key that sent it; null: an operator, a task."
+    )
+    model = serializers.CharField(source="request.model")
     as_of = serializers.DateTimeField(allow_null=True)
-    block_count = serializers.IntegerField()
+    block_count = serializers.SerializerMethodField()
     warnings = WarningOutput(many=True)
 
+    def get_block_count(self, receipt: Receipt) -> int:
+        """Return the number of blocks."""
+        return len(receipt.blocks)
 
-class ReceiptPageOutput(serializers.Serializer[Any]):
+
+class ReceiptPageOutput(PageOutput):
     """A page of receipts, newest first."""
 
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
     results = ReceiptRowOutput(many=True)

@@ -1,4 +1,4 @@
-"""Contexts again: what agents send to replay one and to compare it, and what they get."""
+"""Inputs and outputs of the endpoints that replay and compare contexts."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from context.assembly.replay import ReplayMode
 from context.assembly.serializers.contexts import (
+    OPTIONAL,
     PROFILE_NAME_CHARACTERS_MAX,
     ContextInput,
     ExplainOutput,
@@ -32,25 +33,20 @@ COMPARED_PROFILES = 2
 
 
 class ReplayInput(StrictSerializer):
-    """Which data a replay reads: that of then, or that of today with the same inputs."""
+    """The data that a replay reads: recorded, or today's with the same inputs."""
 
     mode = StrictChoiceField(choices=list(ReplayMode))
-    explain = StrictBooleanField(required=False, default=False)
+    explain = StrictBooleanField(default=False)
 
 
 class SinceInput(StrictSerializer):
-    """Against what to compare."""
+    """What to compare with."""
 
-    context_id = StrictUuidField(required=False, allow_null=True, default=None)
+    context_id = StrictUuidField(**OPTIONAL)
     snapshot = StrictTextField(
-        min_length=1,
-        max_length=SNAPSHOT_CHARACTERS_MAX,
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="Its name or its id.",
+        min_length=1, max_length=SNAPSHOT_CHARACTERS_MAX, **OPTIONAL, help_text="Its name or its id."
     )
-    as_of = StrictDateTimeField(is_over=True, required=False, allow_null=True, default=None)
+    as_of = StrictDateTimeField(is_over=True, **OPTIONAL)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Exactly one."""
@@ -59,21 +55,19 @@ class SinceInput(StrictSerializer):
 
 
 class DiffInput(ContextInput):
-    """A wish for a context, and with what to compare it. Nothing is stored or counted."""
+    """A context request, and what to compare its context with. Nothing is stored or counted."""
 
-    since = SinceInput(required=False, allow_null=True, default=None)
+    since = SinceInput(**OPTIONAL)
     profiles = serializers.ListField(
         child=StrictTextField(max_length=PROFILE_NAME_CHARACTERS_MAX),
-        required=False,
-        allow_null=True,
-        default=None,
+        **OPTIONAL,
         min_length=COMPARED_PROFILES,
         max_length=COMPARED_PROFILES,
-        help_text="Two budget profiles on the same wish: what the second gives that the first does not.",
+        help_text="Two budget profiles for the same request: what the second gives that the first does not.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Compare moments or profiles."""
+        """Compare times or profiles."""
         attrs = super().validate(attrs)
         require_exactly_one(attrs, ("since", "profiles"))
         if attrs["profiles"] is not None and attrs["budget_profile"] is not None:
@@ -83,7 +77,7 @@ class DiffInput(ContextInput):
 
 
 class DiffOutput(serializers.Serializer[Any]):
-    """How the context differs; an anchor is type, id and version, so an edited memory is added and removed."""
+    """How the context differs; an edited memory has another version, so it is both added and removed."""
 
     added = BlockOutput(many=True)
     removed = AnchorOutput(many=True)

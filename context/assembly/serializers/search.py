@@ -1,11 +1,11 @@
-"""What agents send to search, and how hits look."""
+"""Input and output of the search endpoint."""
 
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from context.assembly.serializers.contexts import profile_field, validate_query_text
+from context.assembly.serializers.contexts import OPTIONAL, profile_field, validate_query_text
 from context.assembly.serializers.shapes import ScoreBreakdownOutput, WarningOutput
 from context.services.profiles.fields import TOP_K_MAX
 from memories.services.search.filters import FILTER_FIELDS, FilterError, parse_filters
@@ -37,10 +37,10 @@ COMPARISON = {"type": "object", "properties": {"gte": {}, "lte": {}, "in": {"typ
     }
 )
 class FiltersField(StrictField):
-    """`{field: value or {gte, lte, in}}`; faults are named by field."""
+    """`{field: value or {gte, lte, in}}`; errors name the field."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """The filters as they came, checked."""
+        """Return the filters unchanged, after checking them."""
         if not isinstance(data, dict):
             self.refuse("not_an_object", "Filters are an object of fields and values.")
         faults: dict[str, Any] = {}
@@ -63,12 +63,12 @@ class SearchInput(PartitionFilterInput):
     """A search."""
 
     query = RuleCheckedField(rule=validate_query_text, shape={"type": "string", "minLength": 1})
-    filters = FiltersField(required=False, default=dict)
-    top_k = StrictIntegerField(minimum=1, maximum=TOP_K_MAX, required=False, default=SEARCH_TOP_K_DEFAULT)
-    threshold = StrictNumberField(minimum=0, maximum=1, required=False, allow_null=True, default=None)
-    mode = StrictChoiceField(choices=_MODES, required=False, default=_MODES[0])
+    filters = FiltersField(default=dict)
+    top_k = StrictIntegerField(minimum=1, maximum=TOP_K_MAX, default=SEARCH_TOP_K_DEFAULT)
+    threshold = StrictNumberField(minimum=0, maximum=1, **OPTIONAL)
+    mode = StrictChoiceField(choices=_MODES, default=_MODES[0])
     profile = profile_field()
-    explain = StrictBooleanField(required=False, default=False)
+    explain = StrictBooleanField(default=False)
 
 
 class SearchHitOutput(MemoryOutput):

@@ -1,4 +1,4 @@
-"""Parts of answers that several of them share, as the schema shows them."""
+"""Parts that several answers share, as the schema shows them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from context.receipts.results import LINKED_MEMORY, MEMORY, PARTITION_SUMMARY, T
 
 
 class ScoreBreakdownOutput(serializers.Serializer[Any]):
-    """The five parts of a score, each 0..1, before their weights."""
+    """The five components of a score, each 0..1, before their weights."""
 
     relevance = serializers.FloatField()
     recency = serializers.FloatField()
@@ -18,7 +18,7 @@ class ScoreBreakdownOutput(serializers.Serializer[Any]):
 
 
 class WarningOutput(serializers.Serializer[Any]):
-    """Something to know that is no error."""
+    """Something that made an answer worse but not wrong."""
 
     code = serializers.CharField()
     detail = serializers.CharField()
@@ -33,7 +33,7 @@ class AnchorOutput(serializers.Serializer[Any]):
 
 
 class BlockOutput(serializers.Serializer[Any]):
-    """A kept item."""
+    """An included item."""
 
     kind = serializers.ChoiceField(choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, LINKED_MEMORY])
     anchor = AnchorOutput()
@@ -46,7 +46,7 @@ class BlockOutput(serializers.Serializer[Any]):
 
 
 class ExclusionOutput(serializers.Serializer[Any]):
-    """An item left out and why."""
+    """An excluded item and the reason."""
 
     anchor = AnchorOutput()
     reason = serializers.ChoiceField(
@@ -55,8 +55,7 @@ class ExclusionOutput(serializers.Serializer[Any]):
     tokens = serializers.IntegerField()
     score = serializers.FloatField(allow_null=True)
     near_duplicate_of = AnchorOutput(
-        allow_null=True,
-        help_text="The block that says nearly the same; null for other reasons, and where an old receipt kept none.",
+        allow_null=True, help_text="The block that it nearly duplicates; null for other reasons."
     )
 
 

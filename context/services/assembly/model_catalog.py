@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 DEFAULT_MODEL = "gpt-4o"
 CATALOG_FILE = Path(__file__).with_name("model_catalog.json")
@@ -28,7 +27,7 @@ class ModelFamily:
     """
 
     provider: str
-    names: tuple[str, ...]
+    names: Sequence[str]
     context_window: int
     max_output_tokens: int | None
     encoding: str
@@ -43,47 +42,44 @@ class ModelCatalog:
     dated: str
     sources: dict[str, str]
     default: ModelFamily
-    families: tuple[ModelFamily, ...]
+    families: Sequence[ModelFamily]
 
 
 @cache
 def load_catalog() -> ModelCatalog:
-    """The shipped catalog. Raises `ValueError` when a family is listed twice."""
+    """Return the shipped catalog. Raises `ValueError` when a family is listed twice."""
     raw = json.loads(CATALOG_FILE.read_text(encoding="utf-8"))
-    families = tuple(_family(row) for row in raw["families"])
+    families = [ModelFamily(**row) for row in raw["families"]]
     names = [name for family in families for name in family.names]
     if len(names) != len(set(names)):
         raise ValueError(f"{CATALOG_FILE.name} lists a model twice")
-    return ModelCatalog(raw["dated"], raw["sources"], _family(raw["default"]), families)
+    return ModelCatalog(raw["dated"], raw["sources"], ModelFamily(**raw["default"]), families)
 
 
 @lru_cache(maxsize=1_024)
 def find_family(model: str | None) -> ModelFamily | None:
-    """The family of `model` (None means gpt-4o), or None for an unknown one.
-
-    The name is matched as `longest_name_of` says.
-    """
-    known = longest_name_of(model, _known())
-    return _known()[known] if known else None
+    """Return the family of `model` (None means gpt-4o) by `longest_name_of`, or None for an unknown one."""
+    families = {name: family for family in load_catalog().families for name in family.names}
+    return families.get(longest_name_of(model, families) or "")
 
 
 def longest_name_of(model: str | None, names: Iterable[str]) -> str | None:
-    """The longest of `names` that the model's name begins with, None where there is none.
+    """Return the longest of `names` that the model's name begins with, None where there is none.
 
-    A provider's prefix (`openai/`, `ft:`) and case are ignored; `gpt-4` does not stand for `gpt-4.7` nor
-    `claude-opus-4` for `claude-opus-4-9`.
+    A provider's prefix (`openai/`, `ft:`) and case are ignored; `gpt-4` does not match `gpt-4.7`, nor `claude-opus-4`
+    `claude-opus-4-9`.
     """
     name = (model or DEFAULT_MODEL).strip().lower().rsplit("/", 1)[-1].removeprefix("ft:")
     return max((known for known in names if _is_of_family(name, known)), key=len, default=None)
 
 
 def family_of(model: str | None) -> ModelFamily:
-    """The family of `model`, or the documented default for an unknown one."""
+    """Return the family of `model`, or the documented default for an unknown one."""
     return find_family(model) or load_catalog().default
 
 
 def encoding_for(model: str | None) -> str:
-    """The name of the encoding under which `model` is counted, e.g. `o200k_base`."""
+    """Return the name of the encoding under which `model` is counted, e.g. `o200k_base`."""
     return family_of(model).encoding
 
 
@@ -93,15 +89,10 @@ def stored_tokens(tokens: int, model: str | None) -> float:
 
 
 def scaled_count(tokens: int, model: str | None) -> int:
-    """`tokens` of the model's encoding as tokens of the model: times the safety factor, rounded up."""
+    """Return `tokens` of the model's encoding as tokens of the model: times the safety factor, rounded up."""
     factor = family_of(model).safety_factor
     # rounded first: 10 x 1.1 is 11.000000000000002
     return tokens if factor == 1.0 else math.ceil(round(tokens * factor, 6))
-
-
-@cache
-def _known() -> dict[str, ModelFamily]:
-    return {name: family for family in load_catalog().families for name in family.names}
 
 
 def _is_of_family(name: str, known: str) -> bool:
@@ -109,7 +100,3 @@ def _is_of_family(name: str, known: str) -> bool:
         return False
     rest = name[len(known) :]
     return not rest or (rest[0] in _BOUNDARIES and not _OTHER_VERSION.match(rest))
-
-
-def _family(row: dict[str, Any]) -> ModelFamily:
-    return ModelFamily(**{**row, "names": tuple(row["names"])})

@@ -1,4 +1,4 @@
-"""Texts that say nearly the same, told by the cosine of their vectors (ADR-0062)."""
+"""Near duplicates by the cosine of their vectors (ADR-0062)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-#: Multiplications of one product. Below 2^18 the linear algebra library does not wake its threads, which on a busy
-#: machine take far longer to come than the work takes.
+#: Multiplications of one product. Below 2^18 the linear algebra library starts no threads, which on a busy machine
+#: take far longer to start than the work takes.
 MAX_PRODUCT = 1 << 18
 
 MemoryKey = TypeVar("MemoryKey", bound=Hashable)
@@ -18,10 +18,7 @@ SimilarityFlags = npt.NDArray[np.bool_]
 
 
 class NearDuplicates:
-    """Which items are nearly the same: the cosine of their vectors is above a threshold.
-
-    An item without a vector is like nothing, not even itself.
-    """
+    """The pairs of items whose vectors have a cosine above a threshold; an item without a vector is in no pair."""
 
     def __init__(self, vectors: Mapping[Any, npt.NDArray[Any]], threshold: float) -> None:
         """`vectors` by key, of unit length and one dimension."""
@@ -30,7 +27,7 @@ class NearDuplicates:
         self._has_any = bool(self._is_near.any())
 
     def twin_of(self, key: Hashable, others: Iterable[MemoryKey]) -> MemoryKey | None:
-        """The first of `others`, but never `key` itself, that is nearly the same; None where none is."""
+        """Return the first of `others`, but never `key` itself, that is nearly the same; None where none is."""
         place = self._places.get(key)
         if place is None or not self._has_any:
             return None
@@ -38,9 +35,9 @@ class NearDuplicates:
         return next((other for other in others if other in self._places and near[self._places[other]]), None)
 
     def repeats(self, ranked: Sequence[MemoryKey], tokens: Mapping[MemoryKey, int] | None = None) -> set[MemoryKey]:
-        """Those of `ranked` (best first) that are nearly the same as a better one which is no repeat itself.
+        """Return those of `ranked` (best first) that are nearly the same as a better one which is no repeat itself.
 
-        With `tokens` a better one counts only where it is not the longer one: then it is preferred whatever the budget.
+        With `tokens` a better one counts only where it is not longer: then it is preferred at any budget.
         """
         gone: set[MemoryKey] = set()
         if not self._has_any:
@@ -59,7 +56,6 @@ class NearDuplicates:
 
 
 def _pairs_above(vectors: npt.NDArray[np.float32], threshold: float) -> SimilarityFlags:
-    """Which two of the rows have a cosine above `threshold`; no row is paired with itself."""
     count = len(vectors)
     flags = np.zeros((count, count), dtype=np.bool_)
     if not count:

@@ -1,10 +1,9 @@
-"""Scores memories by a scoring profile: every part on its own, what each brings to the composite, highest first."""
+"""Scores memories by a scoring profile, highest composite first, with every component."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -12,64 +11,43 @@ import numpy as np
 import numpy.typing as npt
 
 from context.services.assembly.signals import SIGNALS
-from context.services.assembly.signals.columns import CandidatePool
-from context.services.assembly.signals.diversity import repetition
-from context.services.assembly.signals.recency import recency
+from context.services.assembly.signals.columns import CandidatePool, ScoringQuestion
 from context.services.profiles.scoring_profiles import BASE_PARTS, FUSED, MULTIPLIED, PART_NAMES, ScoringProfile
 from context.services.scorer import (
     MemoryScorer,
     ScoreColumn,
     ScoredMemory,
+    aware_seconds,
     base_components,
     clamp_unit,
     number_column,
     ranked_order,
+    recency_by,
     round_scores,
 )
 
-CandidateVectors = Mapping[UUID, npt.NDArray[np.float32]]
-
-#: The fused score of what both arms found first.
+#: The fused score of what both retrievers return first.
 FUSED_BEST = 2 / 61
-#: The part that MMR takes away: how much a memory repeats a better one.
+#: The component that MMR subtracts: how much a memory repeats a better one.
 REPETITION = "repetition"
-
-
-@dataclass(frozen=True)
-class ScoringQuestion:
-    """What is asked and when; `lexemes` are those of the text as the search made them."""
-
-    text: str
-    asked_at: datetime
-    lexemes: Sequence[str] = ()
+#: The number of the best candidates that are compared with those above them.
+_COMPARED_MAX = 300
 
 
 @dataclass(frozen=True, init=False)
 class ProfiledMemory(ScoredMemory):
-    """A scored memory with all of its parts.
-
-    `parts` are unweighted, `weighted` what each brings to the composite; their sum is the composite except where
-    recency multiplies (its part is then what it added to the others) and in a calibrated profile, where it is the
-    composite's log-odds without the intercept; a sum below 0 is a composite of 0. Both hold the parts that count in the
-    profile, in a fixed order, and last, where it is asked for, what `repetition` of better memories takes away.
-    """
+    """A scored memory with the components that count in the profile, unweighted; last `repetition`, where it counts."""
 
     parts: Mapping[str, float]
-    weighted: Mapping[str, float]
 
     def __init__(
-        self,
-        memory: Mapping[str, Any],
-        composite_score: float,
-        base: Sequence[float],
-        parts: Mapping[str, float],
-        weighted: Mapping[str, float],
+        self, memory: Mapping[str, Any], composite_score: float, base: Sequence[float], parts: Mapping[str, float]
     ) -> None:
         super().__init__(memory, composite_score, *base)
-        self.__dict__.update(parts=parts, weighted=weighted)
+        self.__dict__["parts"] = parts
 
     def breakdown(self) -> dict[str, float]:
-        """Return the five parts of ADR-0040, then those that the profile adds."""
+        """Return the five components of ADR-0040, then those that the profile adds."""
         return super().breakdown() | dict(self.parts)
 
 
@@ -78,99 +56,100 @@ def needs_vectors(profile: ScoringProfile) -> bool:
     return profile.mmr_diversity > 0 or "supersession" in _used_parts(profile)
 
 
+@dataclass(frozen=True)
 class ProfiledScorer:
-    """Scores memories by a profile; for `adr-0040` exactly as `MemoryScorer` does."""
+    """Scores memories for a query by a profile; `vectors` are those of the memories, by id and of unit length."""
 
-    def __init__(self, profile: ScoringProfile, clock: Callable[[], datetime] | None = None) -> None:
-        """Ages are reckoned from `clock`, which returns an aware datetime; without one from when was asked."""
-        self._profile = profile
-        self._clock = clock
+    profile: ScoringProfile
+    question: ScoringQuestion
+    vectors: Mapping[UUID, npt.NDArray[np.float32]] = field(default_factory=dict)
 
-    def score(
-        self,
-        memories: Sequence[Mapping[str, Any]],
-        question: ScoringQuestion,
-        vectors: CandidateVectors,
-    ) -> list[ProfiledMemory]:
-        """The memories with their scores, highest composite first; ties go to the newest, then to the smaller id.
+    def score(self, memories: Sequence[Mapping[str, Any]]) -> Sequence[ScoredMemory]:
+        """Return the memories with their scores, highest composite first; ties go to the newest, then the smaller id.
 
-        Mappings hold what `MemoryScorer` reads, and `kind, partition_path, session, position, fused_score,
-        vector_rank, text_rank, holds` where signals are asked for. `vectors` are those of the memories, of unit
-        length; a memory may lack its own. Raises `ValueError` naming the field for a number that is NaN or infinite,
-        and for a clock without a time zone.
+        The default profile scores as `MemoryScorer` does. Mappings contain what that reads, and `kind, partition_path,
+        session, position, fused_score, vector_rank, text_rank, holds` for signals. Raises `ValueError` naming the field
+        for a number that is NaN or infinite, and for a time without a time zone.
         """
-        clock = self._clock or (lambda: question.asked_at)
-        if self._profile.is_default:
-            return [self._as_given(scored) for scored in MemoryScorer(clock=clock).score(memories)]
-        now = clock()
-        if now.utcoffset() is None:
-            raise ValueError("the scorer's clock must return a datetime with a time zone")
-        rows = list(memories)
-        return self._by_profile(rows, now.timestamp(), question, vectors) if rows else []
-
-    def _as_given(self, scored: ScoredMemory) -> ProfiledMemory:
-        base = [getattr(scored, f"{name}_score") for name in BASE_PARTS]
-        parts = dict(zip(BASE_PARTS, base, strict=True))
-        weighted = {name: round(self._profile.weights[name] * value, 6) for name, value in parts.items()}
-        return ProfiledMemory(scored.memory, scored.composite_score, base, parts, weighted)
-
-    def _by_profile(
-        self, rows: list[Mapping[str, Any]], now_seconds: float, question: ScoringQuestion, vectors: CandidateVectors
-    ) -> list[ProfiledMemory]:
-        pool = CandidatePool(rows, question.text, question.lexemes, vectors)
-        parts = self._base_parts(pool, now_seconds - pool.created)
-        names = _used_parts(self._profile)
-        parts |= {name: signal(pool, question.asked_at) for name, signal in SIGNALS.items() if name in names}
-        composite, weighted = self._composite({name: parts[name] for name in names})
-        share = self._profile.mmr_diversity
+        if self.profile.is_default:
+            return MemoryScorer(clock=lambda: self.question.asked_at).score(memories)
+        if not memories:
+            return []
+        pool = CandidatePool(memories, self.question, self.vectors)
+        parts = self._base_parts(pool)
+        names = _used_parts(self.profile)
+        parts |= {name: signal(pool) for name, signal in SIGNALS.items() if name in names}
+        composite = self._composite({name: parts[name] for name in names})
+        share = self.profile.mmr_diversity
         if share > 0:
             parts[REPETITION] = repetition(pool, composite, share)
-            weighted[REPETITION] = -share * parts[REPETITION]
-            composite = composite + weighted[REPETITION]
+            composite = composite - share * parts[REPETITION]
+            names = [*names, REPETITION]
         composite = round_scores(clamp_unit(composite))
-        return _in_order(pool, composite, parts, weighted)
+        columns = {name: round_scores(column).tolist() for name, column in parts.items()}
+        base = list(zip(*(columns[name] for name in BASE_PARTS), strict=True))
+        own = list(zip(*(columns[name] for name in names), strict=True))
+        scores = composite.tolist()
+        return [
+            ProfiledMemory(memories[place], scores[place], base[place], dict(zip(names, own[place], strict=True)))
+            for place in ranked_order(memories, composite, pool.created)
+        ]
 
-    def _base_parts(self, pool: CandidatePool, age_seconds: ScoreColumn) -> dict[str, ScoreColumn]:
-        profile = self._profile
-        parts = dict(zip(BASE_PARTS, base_components(list(pool.rows), age_seconds), strict=True))
+    def _base_parts(self, pool: CandidatePool) -> dict[str, ScoreColumn]:
+        profile = self.profile
+        age_seconds = aware_seconds(self.question.asked_at) - pool.created
+        parts = dict(zip(BASE_PARTS, base_components(pool.rows, age_seconds), strict=True))
         parts["recency"] = recency(pool.rows, age_seconds, profile.half_life_days, profile.half_life_days_by_kind)
         if profile.relevance == FUSED:
-            parts["relevance"] = clamp_unit(number_column(list(pool.rows), "fused_score", 0.0) / FUSED_BEST)
+            parts["relevance"] = clamp_unit(number_column(pool.rows, "fused_score", 0.0) / FUSED_BEST)
         return parts
 
-    def _composite(self, parts: Mapping[str, ScoreColumn]) -> tuple[ScoreColumn, dict[str, ScoreColumn]]:
-        profile = self._profile
+    def _composite(self, parts: Mapping[str, ScoreColumn]) -> ScoreColumn:
+        """Return the sum of the weighted components, or the probability where the profile is calibrated."""
+        profile = self.profile
         if profile.coefficients is not None:
-            weighted = {name: profile.coefficients[name] * column for name, column in parts.items()}
+            numbers = profile.coefficients
+            weighted = {name: numbers[name] * column for name, column in parts.items()}
             log_odds = sum(weighted.values(), np.asarray(profile.intercept))
-            return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0))), weighted
+            return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
         weighted = {name: profile.weights[name] * column for name, column in parts.items()}
         share = profile.weights.get("recency", 0.0)
         if profile.recency_mode == MULTIPLIED and 0 < share < 1:
             others = sum((column for name, column in weighted.items() if name != "recency"), np.asarray(0.0))
             weighted["recency"] = others * share / (1.0 - share) * parts["recency"]
-        return sum(weighted.values(), np.asarray(0.0)), weighted
+        return sum(weighted.values(), np.asarray(0.0))
+
+
+def recency(
+    rows: Sequence[Mapping[str, Any]],
+    age_seconds: ScoreColumn,
+    half_life_days: float,
+    half_life_days_by_kind: Mapping[str, float],
+) -> ScoreColumn:
+    """Return 0..1 for each memory by its age: half after so many days, by kind."""
+    half_lives = np.array([half_life_days_by_kind.get(str(row.get("kind")), half_life_days) for row in rows])
+    return recency_by(age_seconds, lambda age_days: np.exp2(-age_days / half_lives))
+
+
+def repetition(pool: CandidatePool, scores: ScoreColumn, share: float) -> ScoreColumn:
+    """Return how much each of the best repeats a better one, 0..1, where a full repetition costs `share`.
+
+    The best comes first; next is always the one whose score minus its cost is highest (Carbonell and Goldstein's
+    maximal marginal relevance).
+    """
+    repeated = np.zeros(len(pool))
+    places: Sequence[int] = np.argsort(-scores, kind="stable")[:_COMPARED_MAX].tolist()
+    vectors = pool.vectors_of(places)
+    own, nearest = scores[places], np.zeros(len(places))
+    is_waiting = np.ones(len(places), dtype=bool)
+    for _ in places:
+        chosen = int(np.argmax(np.where(is_waiting, own - share * nearest, -np.inf)))
+        is_waiting[chosen] = False
+        repeated[places[chosen]] = nearest[chosen]
+        nearest = np.maximum(nearest, np.clip(vectors @ vectors[chosen], 0.0, 1.0))
+    return repeated
 
 
 def _used_parts(profile: ScoringProfile) -> list[str]:
     numbers = profile.weights if profile.coefficients is None else profile.coefficients
     return [name for name in PART_NAMES if numbers.get(name)]
-
-
-def _in_order(
-    pool: CandidatePool, composite: ScoreColumn, parts: Mapping[str, ScoreColumn], weighted: Mapping[str, ScoreColumn]
-) -> list[ProfiledMemory]:
-    scores, names = composite.tolist(), list(weighted)
-    own = list(zip(*(round_scores(parts[name]).tolist() for name in BASE_PARTS), strict=True))
-    told = list(zip(*(round_scores(parts[name]).tolist() for name in names), strict=True))
-    brought = list(zip(*(round_scores(weighted[name]).tolist() for name in names), strict=True))
-    return [
-        ProfiledMemory(
-            pool.rows[place],
-            scores[place],
-            own[place],
-            dict(zip(names, told[place], strict=True)),
-            dict(zip(names, brought[place], strict=True)),
-        )
-        for place in ranked_order(list(pool.rows), composite, pool.created)
-    ]

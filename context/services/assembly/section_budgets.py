@@ -1,4 +1,4 @@
-"""How the budget of a context is shared between its sections (ADR-0062)."""
+"""How the budget of a context is divided among its sections (ADR-0062)."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class SectionBudget:
 
 
 class SectionAllocation:
-    """Room by section, asked for in the order of the sections.
+    """The tokens that each section may use, in the order of the sections, at most `total` in all.
 
-    A section with `{"tokens": n}` or `{"share": s}` of its own may use that and what earlier such sections left over. A
-    section without may use what is left once later sections' own room is set aside. Never more than `total` in all.
+    A section with `{"tokens": n}` or `{"share": s}` may use that and what earlier such sections left over. Others may
+    use what is left minus the tokens of later sections.
     """
 
     def __init__(
@@ -54,39 +54,30 @@ class SectionAllocation:
         *,
         shares_of: int | None = None,
     ) -> None:
-        """`total` tokens for the sections in `order`; `settings` of other sections are not read.
-
-        Shares are of `total`, or of `shares_of` where this is one part of a larger context.
-        """
+        """Allocate `total` tokens to the sections in `order`; shares are of `shares_of`, by default `total`."""
         self._total = max(total, 0)
         self._shares_of = self._total if shares_of is None else shares_of
-        self._left = total
+        self.left = total
         self._carried = 0
         self._own = {name: self._tokens(settings[name]) for name in order if settings.get(name)}
 
-    @property
-    def left(self) -> int:
-        """Tokens that nobody took so far."""
-        return self._left
-
     def room_for(self, section: str) -> int:
-        """Tokens that `section` may use, below 0 where not even the fence around a context has room."""
+        """Return the tokens that `section` may use, below 0 where not even the fence around a context fits."""
         if section in self._own:
-            return min(self._left, self._own[section] + self._carried)
-        return self._left - self._set_aside
+            return min(self.left, self._own[section] + self._carried)
+        return self.left - self._set_aside
 
     def take(self, section: str, tokens: int) -> None:
-        """Note that `section` used `tokens` of its room; what it has over goes to the next ones."""
-        self._left -= tokens
+        """Record that `section` uses `tokens`; what it leaves goes to the next ones."""
+        self.left -= tokens
         if section in self._own:
             self._carried = max(self._own.pop(section) + self._carried - tokens, 0)
-        self._carried = max(min(self._carried, self._left - self._set_aside), 0)
+        self._carried = max(min(self._carried, self.left - self._set_aside), 0)
 
     @property
     def _set_aside(self) -> int:
-        return min(sum(self._own.values()), max(self._left, 0))
+        return min(sum(self._own.values()), max(self.left, 0))
 
     def _tokens(self, setting: Mapping[str, Any]) -> int:
-        if "tokens" in setting:
-            return min(int(setting["tokens"]), self._total)
-        return min(int(self._shares_of * float(setting["share"])), self._total)
+        tokens = setting["tokens"] if "tokens" in setting else self._shares_of * float(setting["share"])
+        return min(int(tokens), self._total)

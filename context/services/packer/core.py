@@ -1,9 +1,10 @@
 """Every solution that loses little against a bound, by two lists of partial solutions.
 
-A solution is told by the items where it differs from the bound's own choices ("flips"), each of which costs something.
-Those it can afford are dealt to two lists; each list holds what its flips can add to weight and profit; the best pair
-that fits is the best solution within the gap (Horowitz and Sahni 1974). Each list drops what another of its own states
-dominates, so that it is one half of Pisinger's core recursion (1997), at about the square root of its length.
+A solution is described by the items where it differs from the bound's own choices ("flips"), each of which costs
+something. The affordable flips are divided between two lists; each list contains what its flips can add to weight and
+profit; the best pair that fits is the best solution within the gap (Horowitz and Sahni 1974). Each list drops what
+another of its own states dominates, so that it is one half of Pisinger's core recursion (1997), at about the square
+root of its length.
 """
 
 from __future__ import annotations
@@ -11,21 +12,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
 from context.services.packer.relaxation import Integers, ItemFlags, Knapsack, Relaxation
 from context.services.packer.states import SMALL_PROFITS, DenseStates, Flip, SparseStates
 
-#: From so many states on a list is held by weight, where the weights it can reach are few enough; else it is pruned.
+#: A longer list is indexed by weight, where the weights it can reach are few enough; else it is pruned.
 MAX_SPARSE_STATES = 500
 MAX_CELLS = 1 << 22
 #: Bits that may go into remembering which flip reached which cell: 64 MiB.
 MAX_TRACE_BITS = 1 << 29
-#: A pruned list this long is more than memory should hold: the search ends as if its work limit were reached.
+#: A longer pruned list takes too much memory: the search ends as if its work limit were reached.
 MAX_STATES = 1 << 18
-#: Pairs of states that are worth a look whether the aim is met already; the next look is at four times as many pairs or
-#: half as many flips more.
+#: Pairs of states after which to check whether the aim is met; the next check is at four times as many pairs or half as
+#: many flips more.
 FIRST_LOOK_PAIRS = 1_000
 PAIRS_GROWTH = 4
 FLIPS_GROWTH = 1.5
@@ -33,38 +35,30 @@ FLIPS_GROWTH = 1.5
 
 @dataclass(frozen=True)
 class CoreSolution:
-    """A solution: what it is worth and which items it takes."""
+    """A solution: its profit and the items it takes."""
 
     profit: int
     taken: ItemFlags
 
 
+@dataclass
 class WorkMeter:
-    """Counts the states looked at, against a limit where there is one."""
+    """Counts the states examined, up to a limit if there is one."""
 
-    def __init__(self, limit: int | None = None) -> None:
-        self.nodes = 0
-        self._limit = limit
-
-    def spend(self, nodes: int) -> None:
-        """Count `nodes` more."""
-        self.nodes += nodes
-
-    def give_up(self) -> None:
-        """Count as spent from here on."""
-        self._limit = self.nodes
+    limit: int | None = None
+    nodes: int = 0
 
     @property
     def is_spent(self) -> bool:
         """Whether the limit is reached."""
-        return self._limit is not None and self.nodes >= self._limit
+        return self.limit is not None and self.nodes >= self.limit
 
 
 class CoreSearch:
-    """Looks for the best solution worth `least` or more; done as soon as one is worth `enough`.
+    """Searches the best solution worth `least` or more; ends as soon as one is worth `enough`.
 
-    Complete unless the meter was spent: no solution that meets the relaxation's row and is worth `least` or more is
-    better than the one found. What is found may be worth less, or break the row: it is a solution all the same.
+    Complete unless the meter is spent: no solution that meets the relaxation's row and is worth `least` or more is
+    better than the result. The result may be worth less, or break the row, but is a solution.
     """
 
     def __init__(self, problem: Knapsack, relaxation: Relaxation, least: int, enough: int, meter: WorkMeter) -> None:
@@ -74,14 +68,14 @@ class CoreSearch:
         self._meter = meter
         self._gap = relaxation.bound - least + problem.margin
         flips = affordable_flips(problem, relaxation, self._gap)
-        # Weights and room in the flips' common unit: fewer cells, and room that nothing can fill is no room.
+        # weights in the flips' common unit: fewer cells, and no capacity that nothing can fill
         unit = math.gcd(*(flip.weight for flip in flips)) or 1
         self._flips = [flip._replace(weight=flip.weight // unit) for flip in flips] if unit > 1 else flips
         self._room = (problem.capacity - int(problem.weights[self._base].sum())) // unit
         self._slope = relaxation.slope * unit
         self._are_profits_small = int(problem.profits.sum()) < SMALL_PROFITS
-        # A single aim is most likely met by the cheapest flips alone. Otherwise all are needed, and from the dearest
-        # down the lists stay short longest.
+        # The cheapest flips alone probably meet a single aim. Otherwise all are needed, and the lists stay short
+        # longest with the most expensive first.
         self._stops_early = least == enough
         dealt = self._flips if self._stops_early else self._flips[::-1]
         self._hands = (dealt[0::2], dealt[1::2])
@@ -90,13 +84,20 @@ class CoreSearch:
         self._best: CoreSolution | None = None
 
     def run(self) -> CoreSolution | None:
-        """The best solution found, None where there is none."""
-        self._start_lists()
+        """Return the best solution, None where there is none."""
+        for hand in self._hands:
+            # each list starts with no flip, and each flip over half the gap, of which none can afford two
+            dear = [] if self._stops_early else [flip for flip in hand if 2 * flip.cost > self._gap]
+            self._lists.append(SparseStates(self._gap, dear))
+            self._meter.nodes += len(dear)
         next_pairs, next_number = FIRST_LOOK_PAIRS, 0.0
         for number, (side, flip) in enumerate(self._deal()):
             if self._meter.is_spent:
                 break
-            self._add(side, flip)
+            states = self._lists[side]
+            if isinstance(states, SparseStates) and len(states) > self._tidy_from[side]:
+                states = self._lists[side] = self._tidied(states, side)
+            self._meter.nodes += states.add(flip)
             pairs = len(self._lists[0]) * len(self._lists[1])
             is_due = pairs >= next_pairs or (pairs >= FIRST_LOOK_PAIRS and number >= next_number)
             if self._stops_early and is_due:
@@ -107,41 +108,26 @@ class CoreSearch:
         self._pair()
         return self._best
 
-    def _start_lists(self) -> None:
-        """Lists that hold no flip, and each of those over half the gap, of which none can afford two."""
-        for hand in self._hands:
-            dear = [] if self._stops_early else [flip for flip in hand if 2 * flip.cost > self._gap]
-            self._lists.append(SparseStates(self._gap, dear))
-            self._meter.spend(len(dear))
-
     def _deal(self) -> Iterator[tuple[int, Flip]]:
-        """The flips that are not on the lists from the start, in turn."""
+        """Yield the flips that are not on the lists from the start, in turn."""
         rests = [hand[len(states) - 1 :] for hand, states in zip(self._hands, self._lists, strict=True)]
-        for position in range(max(map(len, rests))):
-            for side, rest in enumerate(rests):
-                if position < len(rest):
-                    yield side, rest[position]
-
-    def _add(self, side: int, flip: Flip) -> None:
-        states = self._lists[side]
-        if isinstance(states, SparseStates) and len(states) > self._tidy_from[side]:
-            states = self._lists[side] = self._tidied(states, side)
-        self._meter.spend(states.add(flip))
+        for flips in zip_longest(*rests):
+            yield from ((side, flip) for side, flip in enumerate(flips) if flip is not None)
 
     def _tidied(self, states: SparseStates, side: int) -> SparseStates | DenseStates:
-        """The states by weight where that takes few cells, else without those that others dominate."""
+        """Return the states by weight where that takes few cells, else without those that others dominate."""
         low, high = self._window(side)
         is_small = high - low < MAX_CELLS and (high - low) * len(self._flips) < MAX_TRACE_BITS
         if is_small and len(states.within(low, high).sources):
             return DenseStates(states, low, high, are_profits_small=self._are_profits_small)
         states.prune()
         if len(states) > MAX_STATES:
-            self._meter.give_up()
+            self._meter.limit = self._meter.nodes
         self._tidy_from[side] = max(2 * len(states), MAX_SPARSE_STATES)
         return states
 
     def _window(self, side: int) -> tuple[int, int]:
-        """Between which weights a list's part of a solution within the gap can lie, at any time."""
+        """Return the lowest and highest weight of a list's part of a solution within the gap, at any time."""
         lowest, highest = flip_weight_range(self._flips, self._gap)
         low, high = flip_weight_range(self._hands[side], self._gap)
         high = min(high, self._room - lowest)
@@ -150,7 +136,7 @@ class CoreSearch:
         return low, high
 
     def _pair(self) -> None:
-        """Take over the best pair of states that fits, where it beats the best so far."""
+        """Keep the best pair of states that fits, where it beats the best so far."""
         first, second = (states.frontier() for states in self._lists)
         partner = np.searchsorted(second.weights, self._room - first.weights, side="right") - 1
         fitting = np.flatnonzero(partner >= 0)
@@ -167,19 +153,14 @@ class CoreSearch:
 
 
 def affordable_flips(problem: Knapsack, relaxation: Relaxation, gap: float) -> list[Flip]:
-    """The flips that cost at most `gap`, cheapest first; those of equal items in lots of 1, 2, 4, ... items."""
+    """Return the flips that cost at most `gap`, cheapest first; those of equal items in lots of 1, 2, 4, ... items."""
     kinds = _kinds(problem, relaxation, np.flatnonzero(relaxation.costs <= gap))
-    flips: list[Flip] = []
-    for kind in kinds:
-        if len(kind.items) == 1:
-            flips.append(kind)
-        else:
-            flips += _lots(kind, gap)
+    flips = [lot for kind in kinds for lot in ([kind] if len(kind.items) == 1 else _lots(kind, gap))]
     return flips if len(flips) == len(kinds) else sorted(flips, key=lambda flip: flip.cost)
 
 
 def _kinds(problem: Knapsack, relaxation: Relaxation, free: Integers) -> list[Flip]:
-    """A flip for each kind of item among `free`, what it costs and adds for one of them, cheapest first."""
+    """Return a flip for each kind of item among `free`, with cost and gain of one of them, cheapest first."""
     if not len(free):
         return []
     keys = (relaxation.base[free], problem.profits[free], problem.weights[free], relaxation.costs[free])
@@ -203,7 +184,7 @@ def _kinds(problem: Knapsack, relaxation: Relaxation, free: Integers) -> list[Fl
 
 
 def flip_weight_range(flips: list[Flip], gap: float) -> tuple[int, int]:
-    """How far flips that together cost at most `gap` can lower and raise the weight, at the very most."""
+    """Return how far flips that together cost at most `gap` can lower and raise the weight."""
     ends = []
     for sign in (-1, 1):
         able = [(flip.cost / abs(flip.weight), flip.cost, abs(flip.weight)) for flip in flips if flip.weight * sign > 0]
@@ -218,7 +199,7 @@ def flip_weight_range(flips: list[Flip], gap: float) -> tuple[int, int]:
 
 
 def _lots(one: Flip, gap: float) -> Iterator[Flip]:
-    """The flip of equal items in lots, which make up any number of them that can be afforded."""
+    """Yield the flip of equal items in lots, which add up to any affordable number of them."""
     items = one.items if one.cost <= 0 else one.items[: int(gap / one.cost)]
     size, start = 1, 0
     while start < len(items):

@@ -3,8 +3,8 @@
 Science 45, 1999): few items near the bound's own choices decide, and where the linear bound is weak a condition on how
 many items are taken makes it strong.
 
-A first solution and a bound come at once. Then solutions ever further below the bound are searched until none above the
-best known can be left (`BoundSearch`). Easy instances end with a small search under the linear bound; others use the
+A first solution and a bound come at once. Then solutions further and further below the bound are searched until none
+better can be left (`BoundSearch`). Easy instances end with a small search under the linear bound; others use the
 strongest of three: the linear bound, the two cardinality rows of which every solution meets one, and the grid of the
 profits where they lie on one.
 """
@@ -30,7 +30,6 @@ from context.services.packer.relaxation import (
 #: How many items the first search may choose otherwise, and how many times more each further one.
 FIRST_CORE_ITEMS = 16
 CORE_GROWTH = 3
-SECOND_CORE_ITEMS = FIRST_CORE_ITEMS * CORE_GROWTH
 #: Rows that leave more than this share of the gap are not worth more searches.
 MAX_GAP_SHARE = 0.9
 #: Sums up to here are exact in floats, which the bounds use.
@@ -50,9 +49,9 @@ class KnapsackSolution:
 def solve_knapsack(
     profits: Sequence[int], weights: Sequence[int], capacity: int, work_limit: int | None = None
 ) -> KnapsackSolution:
-    """The most profitable of the items that fit `capacity` together. Profits and weights are positive.
+    """Return the most profitable of the items that fit `capacity` together. Profits and weights are positive.
 
-    Past `work_limit` states looked at, the best found so far. Always the same answer for the same input.
+    Past `work_limit` examined states, the best so far. The same input always gives the same answer.
     """
     fitting = [position for position, weight in enumerate(weights) if weight <= capacity]
     total = sum(profits[position] for position in fitting)
@@ -74,7 +73,7 @@ def solve_knapsack(
 def _solve_reduced(
     profits: list[int], weights: list[int], capacity: int, meter: WorkMeter
 ) -> tuple[CoreSolution, int, int]:
-    """The best solution, what none exceeds, and the states looked at; items by profit per weight, best first."""
+    """Return the best solution, what none exceeds, and the examined states; items by profit per weight, best first."""
     best, upper_bound = first_solution(profits, weights, capacity)
     if best.profit >= upper_bound or max(sum(profits), sum(weights)) > MAX_SUM:
         return best, upper_bound, 0
@@ -86,7 +85,7 @@ def _solve_reduced(
 
 
 def _climb(problem: Knapsack, best: CoreSolution, upper_bound: int, meter: WorkMeter) -> tuple[CoreSolution, int]:
-    """The best solution above `best`, and the bound then left."""
+    """Return the best solution above `best`, and the bound then left."""
     plain = BoundSearch(problem, relax_knapsack(problem), FIRST_CORE_ITEMS)
     best = plain.step(best, meter)
     upper_bound = min(upper_bound, plain.upper_bound)
@@ -99,23 +98,20 @@ def _climb(problem: Knapsack, best: CoreSolution, upper_bound: int, meter: WorkM
 
 
 def _strongest(problem: Knapsack, plain: BoundSearch, best: CoreSolution) -> list[BoundSearch]:
-    """The ladders, of which every solution stands on one, that leave the smallest gap above `best`."""
-    ways = [cardinality_rows(problem)]
+    """Return the searches that leave the smallest gap above `best`; every solution is under one of them."""
     grid = grid_row(problem)
-    if grid is not None:
-        ways.append([grid])
-    others = [[BoundSearch(problem, relax_knapsack(problem, row), SECOND_CORE_ITEMS) for row in rows] for rows in ways]
-    gap, strongest = min(
-        ((max(ladder.gap(best) for ladder in ladders), ladders) for ladders in others), key=lambda one: one[0]
-    )
-    return strongest if gap < MAX_GAP_SHARE * plain.gap(best) else [plain]
+    ways = [cardinality_rows(problem), *([] if grid is None else [[grid]])]
+    core_items = FIRST_CORE_ITEMS * CORE_GROWTH
+    others = [[BoundSearch(problem, relax_knapsack(problem, row), core_items) for row in rows] for rows in ways]
+    gaps = [max(ladder.gap(best) for ladder in ladders) for ladders in others]
+    return others[gaps.index(min(gaps))] if min(gaps) < MAX_GAP_SHARE * plain.gap(best) else [plain]
 
 
 class BoundSearch:
-    """Searches ever further below one bound, until no better solution that meets its row can be left."""
+    """Searches further and further below one bound, until no better solution that meets its row can be left."""
 
     def __init__(self, problem: Knapsack, relaxation: Relaxation, core_items: int) -> None:
-        """The first search chooses otherwise for about `core_items` items."""
+        """Prepare a first search that chooses otherwise for about `core_items` items."""
         self._problem = problem
         self._relaxation = relaxation
         self._costs = np.sort(relaxation.costs)
@@ -123,22 +119,18 @@ class BoundSearch:
         self._searched_gap = 0.0
         self.upper_bound = math.floor(relaxation.bound + problem.margin)
 
-    def is_open(self, best: CoreSolution) -> bool:
-        """Whether something better than `best` may be left."""
-        return self.upper_bound > best.profit
-
     def gap(self, best: CoreSolution) -> float:
-        """How much better than `best` the relaxation alone allows."""
+        """Return how much better than `best` the relaxation alone allows."""
         return self._relaxation.bound - best.profit
 
     def climb(self, best: CoreSolution, meter: WorkMeter) -> CoreSolution:
-        """`best`, or what is better, once nothing better still can be left or the meter is spent."""
-        while self.is_open(best) and not meter.is_spent:
+        """Return `best` or what is better, once nothing better can be left or the meter is spent."""
+        while self.upper_bound > best.profit and not meter.is_spent:
             best = self.step(best, meter)
         return best
 
     def step(self, best: CoreSolution, meter: WorkMeter) -> CoreSolution:
-        """`best`, or what is better after one search."""
+        """Return `best` or what is better after one search."""
         least = self._least(best)
         found = CoreSearch(self._problem, self._relaxation, least, self.upper_bound, meter).run()
         if found is not None and found.profit > best.profit:
@@ -151,7 +143,7 @@ class BoundSearch:
         return best
 
     def _least(self, best: CoreSolution) -> int:
-        """The profit to look for: what leaves about `core_items` a choice, or anything better where that is near."""
+        """Return the least profit to search for: about `core_items` items are free, or anything better is near."""
         dearest = float(self._costs[min(self._core_items, len(self._costs) - 1)])
         gap = max(dearest, CORE_GROWTH * self._searched_gap)
         if self.gap(best) <= CORE_GROWTH * gap:
@@ -160,7 +152,7 @@ class BoundSearch:
 
 
 def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int) -> tuple[CoreSolution, int]:
-    """What fits in order of profit per weight, and the linear bound, exactly. The items do not all fit together."""
+    """Return what fits in order of profit per weight, and the exact linear bound. The items do not all fit together."""
     taken = np.zeros(len(profits), np.bool_)
     profit, room, first_miss = 0, capacity, len(profits)
     for place, weight in enumerate(weights):
@@ -171,24 +163,20 @@ def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int
         else:
             first_miss = min(first_miss, place)
     cut_profit, cut_weight = profits[first_miss], weights[first_miss]
-    surplus = sum(
-        more
-        for one, weight in zip(profits, weights, strict=True)
-        if (more := one * cut_weight - cut_profit * weight) > 0
-    )
+    gains = (one * cut_weight - cut_profit * weight for one, weight in zip(profits, weights, strict=True))
+    surplus = sum(gain for gain in gains if gain > 0)
     return CoreSolution(profit, taken), (cut_profit * capacity + surplus) // cut_weight
 
 
 def improve_by_exchange(problem: Knapsack, found: CoreSolution) -> CoreSolution:
-    """The best exchange of one item for another, from `found` and from one item too many; `found` where none helps."""
-    fitting = problem.break_position()
-    crowded = np.arange(len(problem.profits)) <= fitting
+    """Return the best exchange of one item, from `found` or from one item too many; `found` where none helps."""
+    crowded = np.arange(len(problem.profits)) <= problem.break_position()
     exchanges = (_best_exchange(problem, found.taken), _best_exchange(problem, crowded))
-    return max((found, *(one for one in exchanges if one is not None)), key=lambda one: one.profit)
+    return max((found, *filter(None, exchanges)), key=lambda one: one.profit)
 
 
 def _best_exchange(problem: Knapsack, taken: ItemFlags) -> CoreSolution | None:
-    """The best that one item out and one in make of `taken`, so that it fits; None where nothing does."""
+    """Return the best of `taken` with one item out and one in that fits; None where nothing does."""
     inside, outside = np.flatnonzero(taken), np.flatnonzero(~taken)
     if not len(inside) or not len(outside):
         return None

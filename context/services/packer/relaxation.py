@@ -1,8 +1,8 @@
 """Upper bounds of a knapsack: the linear bound (Dantzig 1957), and the same under one more row, a cut.
 
-Giving capacity a price `slope` and the row a price `multiplier` turns the knapsack into one choice per item: take it
-where its profit exceeds what it pays. The sum of those choices is a bound, and going against one of them costs exactly
-the difference. `Relaxation` holds the bound, the choices and those costs; everything exact is left to the search.
+A price for capacity (`slope`) and one for the row (`multiplier`) turn the knapsack into one choice per item: take it
+where its profit exceeds its price. The sum of those choices is a bound, and changing one of them costs exactly the
+difference. `Relaxation` contains the bound, the choices and those costs; the search does everything exact.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ ItemFlags = npt.NDArray[np.bool_]
 
 #: Below this a choice costs nothing but rounding.
 TIE = 1e-6
-#: The row's price is searched at most so often; it takes about eight.
+#: The maximum number of steps to find the row's price; about eight are usual.
 MAX_PRICE_STEPS = 64
-#: Between a grid's lines there must lie at least so many units, or rounding hides nothing worth knowing.
+#: The minimum of units between a grid's lines, and of steps between profits.
 MIN_GRID_UNITS = 100
 MIN_GRID_STEPS = 2
 
@@ -37,11 +37,11 @@ class Knapsack:
 
     @cached_property
     def margin(self) -> float:
-        """More than all rounding in a bound can add up to, and for scores far less than one unit of profit."""
+        """More than the sum of all rounding errors in a bound, and for scores far less than one unit of profit."""
         return 1e-3 * max(1.0, float(self.profits.sum()) / 1e9)
 
     def break_position(self) -> int:
-        """How many of the first items fit together."""
+        """Return how many of the first items fit together."""
         return int(np.searchsorted(np.cumsum(self.weights), self.capacity, side="right"))
 
 
@@ -67,7 +67,7 @@ class Relaxation:
 
 
 def relax_knapsack(problem: Knapsack, row: ConstraintRow | None = None) -> Relaxation:
-    """The best bound of its kind, with the row where one is given."""
+    """Return the best bound of its kind, with the row where one is given."""
     if row is None:
         multiplier, slope = 0.0, _LinearOptimum(problem.profits.astype(np.float64), problem).slope
         row = ConstraintRow(np.zeros(len(problem.profits)), 0)
@@ -79,9 +79,9 @@ def relax_knapsack(problem: Knapsack, row: ConstraintRow | None = None) -> Relax
 
 
 def cardinality_rows(problem: Knapsack) -> list[ConstraintRow]:
-    """ "At most b items" and "at least b + 1", one of which every solution meets (Martello, Pisinger and Toth 1999).
+    """Return "at most b items" and "at least b + 1", one of which every solution meets (Martello et al. 1999).
 
-    b is how many of the best items fit. The second row is left out where so many cannot fit at all.
+    b is how many of the best items fit. The second row is omitted where so many cannot fit at all.
     """
     fitting = problem.break_position()
     ones = np.ones(len(problem.profits))
@@ -91,7 +91,7 @@ def cardinality_rows(problem: Knapsack) -> list[ConstraintRow]:
 
 
 def grid_row(problem: Knapsack) -> ConstraintRow | None:
-    """Where all profits are rounded multiples of one number: what the multiples of a solution can sum to at most.
+    """Return the maximum sum of multiples in a solution, where all profits are rounded multiples of one number.
 
     Scores that are fractions (7 of 12) lie on such a grid; rounding to millionths hides it from a common divisor.
     """
@@ -129,7 +129,7 @@ class _LinearOptimum:
             self.value += self._share * float(values[self._cut])
 
     def total(self, coefficients: Floats) -> float:
-        """What the coefficients of the items taken sum to."""
+        """Return the sum of the coefficients of the items taken."""
         part = 0.0 if self._cut is None else self._share * float(coefficients[self._cut])
         return float(coefficients[self._whole].sum()) + part
 
@@ -145,10 +145,10 @@ class _Point:
 
 
 def _best_prices(problem: Knapsack, row: ConstraintRow) -> tuple[float, float]:
-    """The prices of the row and of capacity at which the bound is lowest.
+    """Return the prices of the row and of capacity at which the bound is lowest.
 
-    The bound is convex in the row's price and made of straight pieces: two tangents, one falling and one rising, meet
-    where to look next; when the bound itself is met there, that is the bottom.
+    The bound is convex and piecewise linear in the row's price: the next price is where a falling and a rising tangent
+    meet; if the bound meets them there, that is the minimum.
     """
     low = _point(problem, row, 0.0)
     if low.rise >= 0:
@@ -177,7 +177,7 @@ def _point(problem: Knapsack, row: ConstraintRow, price: float) -> _Point:
 
 
 def _choices(problem: Knapsack, gains: Floats) -> ItemFlags:
-    """Which items to take: those that gain, and of those that neither gain nor lose the first that fit."""
+    """Return the items to take: those that gain, and of those that neither gain nor lose the first that fit."""
     is_tie = np.abs(gains) < TIE
     base = (gains > 0) & ~is_tie
     room = problem.capacity - int(problem.weights[base].sum())

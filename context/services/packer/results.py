@@ -1,10 +1,11 @@
-"""What every packer takes and answers."""
+"""What every packer takes and returns."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from context.services.assembly.model_catalog import encoding_for, scaled_count
@@ -18,13 +19,13 @@ class TokenCounter(Protocol):
     """The one method of the budget calculator that a packer may call."""
 
     def count_tokens(self, content: str, model: str) -> int:
-        """Tokens of `content` for `model`."""
+        """Return the tokens of `content` for `model`."""
         ...
 
 
 @dataclass(frozen=True)
 class OmittedMemory:
-    """A memory left out: its id, `over_budget` or `after_skip_limit`, and its tokens (None where never counted)."""
+    """An excluded memory: its id, `over_budget` or `after_skip_limit`, and its tokens (None where never counted)."""
 
     id: Any
     reason: str
@@ -33,53 +34,81 @@ class OmittedMemory:
 
 @dataclass(frozen=True)
 class PackedMemories:
-    """What a packer kept, in score order, and what it left out, in score order.
+    """The kept and the omitted memories, both in score order.
 
-    `total_tokens` and `total_score` (6 decimals) are sums over the kept items. `allotted` (id to length) and `snippets`
-    (id to text) are set by packers that shorten; `optimal_score` and `upper_bound` by packers that know them.
+    `allotted` (id to length) and `snippets` (id to text) are set by packers that shorten, `optimal_score` and
+    `upper_bound` by packers that know them.
     """
 
     memories: Sequence[ScoredMemory]
     total_tokens: int
-    total_score: float
-    skipped_count: int
-    was_budget_reached: bool
     omitted: Sequence[OmittedMemory] = field(default_factory=list)
     allotted: Mapping[Any, int] | None = None
     snippets: Mapping[Any, str] | None = None
     optimal_score: float | None = None
     upper_bound: float | None = None
 
+    @cached_property
+    def total_score(self) -> float:
+        """The sum of the composite scores of the kept memories, rounded to 6 decimals."""
+        return round(math.fsum(scored.composite_score for scored in self.memories), SCORE_DECIMALS)
+
+    @property
+    def skipped_count(self) -> int:
+        """The number of omitted memories."""
+        return len(self.omitted)
+
+    @property
+    def was_budget_reached(self) -> bool:
+        """Whether any memory is omitted."""
+        return bool(self.omitted)
+
+
+class TokenPacker:
+    """What the packers share: the tokens of a memory with its marker, by the stored count or else by the calculator."""
+
+    def __init__(self, budget_calculator: TokenCounter, *, marker_tokens: int = 0) -> None:
+        """Set the calculator, for memories without a stored count, and the tokens of each marker."""
+        self._budget_calculator = budget_calculator
+        self._marker_tokens = marker_tokens
+
+    def _stored_length(self, scored: ScoredMemory, model: str) -> int | None:
+        return stored_tokens(scored, model, self._marker_tokens)
+
+    def _length(self, scored: ScoredMemory, model: str) -> int:
+        tokens = stored_tokens(scored, model, self._marker_tokens)
+        if tokens is None:
+            tokens = self._count(scored.memory["content"], model)
+        if tokens < 0:
+            raise ValueError(f"token_counts must not be negative (memory {scored.memory['id']})")
+        return tokens
+
+    def _count(self, text: str, model: str) -> int:
+        return self._budget_calculator.count_tokens(text, model) + self._marker_tokens
+
+    def _nothing(self, candidates: Iterable[ScoredMemory], model: str) -> list[OmittedMemory]:
+        return [OmittedMemory(one.memory["id"], OVER_BUDGET, self._stored_length(one, model)) for one in candidates]
+
 
 def in_score_order(scored_memories: Iterable[ScoredMemory]) -> list[ScoredMemory]:
-    """Highest composite first, equal ones as they came; only the first of a repeated id."""
-    ordered = sorted(scored_memories, key=lambda scored: -scored.composite_score)
+    """Return the memories, highest composite first, equal ones as they came; only the first of a repeated id."""
     first: dict[Any, ScoredMemory] = {}
-    for scored in ordered:
+    for scored in sorted(scored_memories, key=lambda scored: -scored.composite_score):
         first.setdefault(scored.memory["id"], scored)
     return list(first.values())
 
 
-def scored_memory_tokens(scored: ScoredMemory, model: str, counter: TokenCounter, marker_tokens: int = 0) -> int:
-    """Return the tokens of a memory and its marker for `model`: by the stored count of its encoding, else by `counter`.
-
-    Raises `ValueError` for a negative count.
-    """
-    tokens = stored_tokens(scored, model, marker_tokens)
-    if tokens is None:
-        tokens = counter.count_tokens(scored.memory["content"], model) + marker_tokens
-    if tokens < 0:
-        raise ValueError(f"token_counts must not be negative (memory {scored.memory['id']})")
-    return tokens
-
-
 def stored_tokens(scored: ScoredMemory, model: str, marker_tokens: int = 0) -> int | None:
     """Return the stored count for the model's encoding and the marker, times the model's safety factor, or None."""
-    counts = scored.memory.get("token_counts") or {}
-    count = counts.get(encoding_for(model))
+    count = (scored.memory.get("token_counts") or {}).get(encoding_for(model))
     return None if count is None else scaled_count(count + marker_tokens, model)
 
 
-def total_score(kept: Iterable[ScoredMemory]) -> float:
-    """Sum of the composite scores, rounded to 6 decimals."""
-    return round(math.fsum(scored.composite_score for scored in kept), SCORE_DECIMALS)
+def over_budget(candidates: Sequence[ScoredMemory], lengths: Sequence[int], kept: Iterable[int]) -> list[OmittedMemory]:
+    """Return the candidates whose positions are not in `kept` as omitted."""
+    places = set(kept)
+    return [
+        OmittedMemory(one.memory["id"], OVER_BUDGET, length)
+        for place, (one, length) in enumerate(zip(candidates, lengths, strict=True))
+        if place not in places
+    ]

@@ -1,4 +1,4 @@
-"""Shortening a text: at a word where one is near, never inside a grapheme, the ellipsis inside the length allowed."""
+"""Shortening a text: at a word boundary where one is near, never inside a grapheme, with the ellipsis counted."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 import regex
 
 ELLIPSIS = "…"
-#: How far before the last possible place a word's end is looked for, in characters, and the share that must remain.
+#: How far before the last possible position a word may end, in characters, and the share that must remain.
 WORD_REACH_CHARACTERS = 24
 MIN_KEPT_SHARE = 0.5
-#: A snippet that uses this share of its tokens is long enough, and the best of so many tries is.
+#: A snippet that uses this share of its tokens is long enough; after so many tries the best is taken.
 GOOD_SHARE = 0.9
 MAX_TRIES = 4
 
@@ -18,15 +18,15 @@ _GRAPHEME = regex.compile(r"\X")
 
 
 def shorten_to_characters(text: str, limit: int) -> str:
-    """The beginning of `text` and an ellipsis, at most `limit` characters together. `text` is longer than that."""
+    """Return the beginning of `text` and an ellipsis, at most `limit` characters. `text` is longer than that."""
     return cut_text(text, limit - len(ELLIPSIS)) if limit >= len(ELLIPSIS) else ""
 
 
 def shorten_to_tokens(text: str, limit: int, tokens: int, count: Callable[[str], int]) -> str:
-    """The beginning of `text` and an ellipsis, at most `limit` tokens together as `count` counts them.
+    """Return the beginning of `text` and an ellipsis, at most `limit` tokens together as `count` counts them.
 
-    `tokens` is how many `text` has, more than `limit`. Where to cut is guessed from its tokens per character and then
-    corrected by what was counted: two or three calls of `count` do.
+    `text` has `tokens` tokens, more than `limit`. The cut is estimated from the tokens per character and corrected by
+    what is counted: two or three calls of `count` are enough.
     """
     best = ""
     low, high = -1, len(text)
@@ -47,7 +47,7 @@ def shorten_to_tokens(text: str, limit: int, tokens: int, count: Callable[[str],
 
 
 def cut_text(text: str, position: int) -> str:
-    """What stands before `position`, back to the end of a grapheme and, where near, of a word, and an ellipsis."""
+    """Return the text before `position`, back to the end of a grapheme and, where near, of a word, and an ellipsis."""
     ends = [end for end in grapheme_ends(text, position) if not text[end - 1].isspace()]
     last = ends[-1] if ends else 0
     nearest = max(last - WORD_REACH_CHARACTERS, last * MIN_KEPT_SHARE)
@@ -56,8 +56,8 @@ def cut_text(text: str, position: int) -> str:
 
 
 def grapheme_ends(text: str, limit: int) -> list[int]:
-    """Where the graphemes of `text` end, up to the character `limit`."""
-    # One character more shows whether a grapheme goes on; the one it begins or continues ends beyond the limit.
+    """Return the ends of the graphemes of `text`, up to the character `limit`."""
+    # one more character shows whether a grapheme continues; the one it begins or continues ends beyond the limit
     head = text[: limit + 1]
     if head.isascii() and "\r" not in head:
         return list(range(1, min(limit, len(text)) + 1))

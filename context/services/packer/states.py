@@ -1,4 +1,4 @@
-"""Two ways to hold the partial solutions of one list of the core search: a row each, or a cell a weight."""
+"""Two ways to store the partial solutions of one list of the core search: a row each, or a cell for each weight."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from context.services.packer.relaxation import Floats, Integers, ItemFlags
 
-#: Profits under this sum fit 32 bits, sentinels included.
+#: Profits below this sum fit 32 bits, sentinels included.
 SMALL_PROFITS = 1 << 30
-#: Cells are worked on so many at a time: they cost what one state of the other kind costs.
+#: So many cells cost as much as one state of the other kind.
 CELLS_PER_NODE = 16
 
 
 class Flip(NamedTuple):
-    """Choosing otherwise for some equal items: what it costs, what it adds to weight and profit."""
+    """The opposite choice for some equal items: its cost, and what it adds to weight and profit."""
 
     cost: float
     weight: int
@@ -25,7 +25,7 @@ class Flip(NamedTuple):
 
 
 class FlipStates(NamedTuple):
-    """What states add to weight and profit; `sources` find their flips again."""
+    """What states add to weight and profit; `sources` identify their flips."""
 
     weights: Integers
     profits: Integers
@@ -33,10 +33,10 @@ class FlipStates(NamedTuple):
 
 
 class SparseStates:
-    """What flips can add, one row a state, none dearer than `gap`."""
+    """What flips can add, one row a state, none more expensive than `gap`."""
 
     def __init__(self, gap: float, exclusive: list[Flip]) -> None:
-        """No flip and each of `exclusive`, of which no two can be afforded together."""
+        """Start with no flip and each of `exclusive`, of which no two are affordable together."""
         self._gap = gap
         self._exclusive = exclusive
         self._weights: Integers = np.array([0, *(flip.weight for flip in exclusive)], np.int64)
@@ -49,7 +49,7 @@ class SparseStates:
         return len(self._weights)
 
     def add(self, flip: Flip) -> int:
-        """Every state with and without `flip`; returns how many there are."""
+        """Add every state with `flip`; return how many there are."""
         able = np.flatnonzero(self._costs <= self._gap - flip.cost)
         self._steps.append((flip, len(self), able))
         self._weights = np.concatenate((self._weights, self._weights[able] + flip.weight))
@@ -58,26 +58,26 @@ class SparseStates:
         return len(self)
 
     def prune(self) -> None:
-        """Drop dominated states: others weigh no more and are worth no less; of equal ones the cheapest stays."""
+        """Drop states if another weighs no more and is worth no less; of equal ones the cheapest stays."""
         order = np.lexsort((self._costs, -self._profits, self._weights))
         keep = order[_rises(self._profits[order])]
         self._steps.append((None, len(self), keep))
         self._weights, self._profits, self._costs = self._weights[keep], self._profits[keep], self._costs[keep]
 
     def within(self, low: int, high: int) -> FlipStates:
-        """The states that weigh from `low` to `high`, by rising profit."""
+        """Return the states that weigh from `low` to `high`, by rising profit."""
         inside = np.flatnonzero((self._weights >= low) & (self._weights <= high))
         inside = inside[np.argsort(self._profits[inside], kind="stable")]
         return FlipStates(self._weights[inside], self._profits[inside], inside)
 
     def frontier(self) -> FlipStates:
-        """The states no other dominates, by rising weight and profit."""
+        """Return the states that no other dominates, by rising weight and profit."""
         order = np.lexsort((-self._profits, self._weights))
         keep = order[_rises(self._profits[order])]
         return FlipStates(self._weights[keep], self._profits[keep], keep)
 
     def flipped(self, source: int) -> list[int]:
-        """The items whose flips lead to a state."""
+        """Return the items whose flips lead to a state."""
         items: list[int] = []
         for flip, before, took in reversed(self._steps):
             if flip is None:
@@ -89,7 +89,7 @@ class SparseStates:
 
 
 class DenseStates:
-    """What flips can add, one cell a weight from `low` to `high`, holding the highest profit."""
+    """What flips can add: the highest profit in one cell for each weight from `low` to `high`."""
 
     def __init__(self, sparse: SparseStates, low: int, high: int, *, are_profits_small: bool) -> None:
         weights, profits, sources = sparse.within(low, high)
@@ -110,7 +110,7 @@ class DenseStates:
         return self._stop - self._start
 
     def add(self, flip: Flip) -> int:
-        """Every state with and without `flip`; returns the nodes that cost."""
+        """Add every state with `flip`; return the nodes that cost."""
         start = max(0, self._start + flip.weight)
         stop = min(len(self._cells), self._stop + flip.weight)
         if start >= stop:
@@ -124,14 +124,14 @@ class DenseStates:
         return (stop - start) // CELLS_PER_NODE + 1
 
     def frontier(self) -> FlipStates:
-        """The states no other dominates, by rising weight and profit."""
+        """Return the states that no other dominates, by rising weight and profit."""
         profits = self._cells[self._start : self._stop]
         keep = np.flatnonzero(_rises(profits))
         cells = keep + self._start
         return FlipStates(cells + self._low, profits[keep].astype(np.int64), cells)
 
     def flipped(self, source: int) -> list[int]:
-        """The items whose flips lead to a state."""
+        """Return the items whose flips lead to a state."""
         items: list[int] = []
         for flip, start, size, took in reversed(self._steps):
             place = source - start
@@ -150,7 +150,7 @@ class DenseStates:
 
 
 def _rises(profits: npt.NDArray[np.signedinteger[Any]]) -> ItemFlags:
-    """Where a profit exceeds all before it."""
+    """Return where a profit exceeds all before it."""
     highest = np.maximum.accumulate(profits)
     rises = np.ones(len(profits), np.bool_)
     np.greater(highest[1:], highest[:-1], out=rises[1:])

@@ -26,7 +26,7 @@ from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
 from context.receipts.results import ContextRequest
-from context.receipts.storing import write_receipt
+from context.receipts.storing import build_receipt
 from memories.embeddings.embedders import is_local_for
 from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import EmbeddingError
@@ -137,7 +137,7 @@ class DemoLoader:
         request = ContextRequest(**row, moment=PointInTime.recorded(at), preview=True)
         context = assemble_context(request, tenant_id=self.tenant.pk, reach="", actor=self.by, now=at)
         with tenant_scope(self.tenant.pk):
-            write_receipt(context, moment=PointInTime.now(at), tenant_id=self.tenant.pk, api_key_id=None)
+            build_receipt(context, moment=PointInTime.now(at), tenant_id=self.tenant.pk, api_key_id=None).save()
 
     def _evaluate(self, at: datetime, **row: Any) -> None:
         row |= {"tenant_id": self.tenant.pk, "corpus_kind": EvaluationRun.Corpus.GOLDEN, "by": self.by, "now": at}

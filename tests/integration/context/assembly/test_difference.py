@@ -77,7 +77,7 @@ def test_edited_archived_and_kept_memories_are_told_apart(tenant: Tenant, since:
     assert len(difference.removed) == 2
     assert len(difference.kept) == len(BAKERY) - 2 + 1
     assert difference.added[0].anchor.id in {anchor.id for anchor in difference.removed}
-    assert difference.tokens_estimated_added == difference.added[0].tokens
+    assert difference.as_answer()["tokens_estimated_added"] == difference.added[0].tokens
     answer = difference.as_answer()
     assert answer["added"][0]["text"] == SPELT
     assert all(set(anchor) == {"type", "id", "version"} for anchor in answer["removed"] + answer["kept"])
@@ -89,7 +89,7 @@ def test_nothing_changed_is_nothing_added_and_nothing_removed(tenant: Tenant, si
     difference = differ(tenant, since)
     assert (list(difference.added), list(difference.removed)) == ([], [])
     assert len(difference.kept) == len(difference.now.blocks)
-    assert difference.tokens_estimated_added == 0
+    assert difference.as_answer()["tokens_estimated_added"] == 0
 
 
 def test_snapshot_is_of_what_was_known_and_a_time_of_what_was_true(tenant: Tenant) -> None:
@@ -134,7 +134,7 @@ def test_two_profiles_on_one_question(tenant: Tenant) -> None:
     assert "tenant_memo" in {anchor.type for anchor in less.removed}
     assert {block.anchor for block in more.added} == set(less.removed)
     assert more.now.budget_profile["name"] == "default"
-    for before, after, field in (("absent", "small", "before"), ("small", "absent", "after")):
+    for before, after, field in (("absent", "small", "profiles.0"), ("small", "absent", "profiles.1")):
         with pytest.raises(InvalidInput) as refused:
             between(before, after)
         assert refused.value.field == field
@@ -156,12 +156,9 @@ def test_context_of_another_partition_or_out_of_reach_is_refused(tenant: Tenant)
 @pytest.mark.parametrize(
     ("since", "wishes", "field"),
     [
-        (ContextDiffBaseline(), {}, "since"),
-        (ContextDiffBaseline(snapshot="before", as_of=CONTEXT_NOW), {}, "since"),
         (ContextDiffBaseline(snapshot="absent"), {}, "since.snapshot"),
         (ContextDiffBaseline(snapshot=str(uuid.uuid4())), {}, "since.snapshot"),
         (ContextDiffBaseline(context_id=uuid.uuid4()), {}, "since.context_id"),
-        (ContextDiffBaseline(as_of=LATER + timedelta(seconds=1)), {}, "since.as_of"),
         (ContextDiffBaseline(snapshot="before"), {"as_of": CONTEXT_NOW}, "as_of"),
         (ContextDiffBaseline(snapshot="before"), {"focus": Focus()}, "focus"),
     ],

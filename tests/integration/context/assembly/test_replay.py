@@ -12,7 +12,7 @@ from context.models import Receipt
 from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
 from context.receipts.results import AssembledContext, Focus
-from context.receipts.storing import StoredContext, list_receipts
+from context.receipts.storing import StoredContext
 from memories.models import Memory, PartitionSummary, Tenant
 from memories.partitions.actions.links import link_memories
 from memories.partitions.actions.memo import set_tenant_memo
@@ -283,7 +283,7 @@ def test_receipts_are_listed_by_partition_key_time_and_query(tenant: Tenant) -> 
 
     def listed(reach: str = "", **filters: Any) -> list[Any]:
         with tenant_scope(tenant.pk):
-            found = list_receipts(tenant_id=tenant.pk, reach=reach, **filters).newest_first()
+            found = Receipt.objects.for_tenant(tenant.pk).listed(reach=reach, **filters).newest_first()
             return [row.pk for row in found]
 
     assert listed() == [whole, food, alex]

@@ -34,7 +34,7 @@ def test_packer_is_chosen_and_the_optimal_one_warns(client: Client, tenant: Tena
     make_bakery_memories(tenant)
     response = preview(client, tenant, query=QUESTION, max_tokens=90, packer="optimal")
     assert response.context["preview"].context.request["packer"] == "optimal"
-    assert "no calibrated probabilities" in text_of(response)
+    assert "not calibrated probabilities" in text_of(response)
     assert "Sum of scores" in text_of(response)
     assert preview(client, tenant, query=QUESTION, packer="magic").status_code == 422
 

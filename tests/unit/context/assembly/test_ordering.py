@@ -76,10 +76,6 @@ def test_stable_reads_anchors_that_are_mappings():
     assert order_items([first, second], "stable", [second["anchor"], first["anchor"]]) == [second, first]
 
 
-def test_stable_takes_a_function_for_other_anchors():
-    assert order_items(["a1", "b2"], "stable", ["2"], anchor_of=lambda item: item[1]) == ["b2", "a1"]
-
-
 def test_unknown_ordering_is_refused():
     with pytest.raises(ValueError, match="unknown ordering 'random'; known: top_down"):
         order_items([], "random")

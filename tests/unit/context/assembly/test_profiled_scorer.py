@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion, needs_vectors
+from context.services.assembly.profiled_scorer import ProfiledScorer, needs_vectors
+from context.services.assembly.signals.columns import ScoringQuestion
 from context.services.profiles.scoring_profiles import ADR_0040, CONVERSATION_RECALL, ScoringProfile
 from context.services.scorer import MemoryScorer
 
@@ -43,8 +44,8 @@ def profile(**numbers):
     return ScoringProfile(name="mine", version=1, **{"weights": {"relevance": 1.0}, **numbers})
 
 
-def score(memories, numbers=None, clock=None):
-    return ProfiledScorer(numbers or profile(), clock=clock).score(memories, QUESTION, {})
+def score(memories, numbers=None, question=QUESTION):
+    return ProfiledScorer(numbers or profile(), question).score(memories)
 
 
 @given(rows)
@@ -55,7 +56,6 @@ def test_the_default_profile_scores_exactly_as_the_default_scorer(memories):
     for ours, theirs in zip(scored, expected, strict=True):
         for name in ("composite", "relevance", "recency", "usefulness", "confidence", "frequency"):
             assert getattr(ours, f"{name}_score") == getattr(theirs, f"{name}_score")
-        assert math.isclose(sum(ours.weighted.values()), ours.composite_score, abs_tol=4e-6)
 
 
 @given(rows)
@@ -65,13 +65,13 @@ def test_the_same_numbers_under_another_name_score_the_same(memories):
     assert [one.composite_score for one in score(memories, numbers)] == pytest.approx(expected, abs=1e-6)
 
 
-def test_ages_are_reckoned_from_the_clock_where_there_is_one():
+def test_ages_are_measured_from_the_time_of_the_query():
     later = NOW + timedelta(days=14)
     numbers = profile(weights={"recency": 1.0}, half_life_days=14)
     assert score([memory()], numbers)[0].composite_score == 1.0
-    assert score([memory()], numbers, clock=lambda: later)[0].composite_score == 0.5
+    assert score([memory()], numbers, ScoringQuestion("", later))[0].composite_score == 0.5
     with pytest.raises(ValueError, match="time zone"):
-        score([memory()], numbers, clock=lambda: datetime(2026, 1, 1))  # noqa: DTZ001
+        score([memory()], numbers, ScoringQuestion("", datetime(2026, 1, 1)))  # noqa: DTZ001
 
 
 def test_each_kind_has_its_own_half_life():
@@ -86,7 +86,6 @@ def test_recency_multiplied_raises_what_is_relevant_and_nothing_else():
     numbers = profile(weights=weights, recency_mode="multiplied")
     scored = score([memory(similarity=0.0), memory(similarity=0.5)], numbers)
     assert [one.composite_score for one in scored] == [0.5, 0.0]
-    assert scored[0].weighted == {"relevance": 0.3, "recency": 0.2}
 
 
 def test_parts_in_the_order_of_the_names_and_only_those_that_weigh():
@@ -94,7 +93,6 @@ def test_parts_in_the_order_of_the_names_and_only_those_that_weigh():
     (scored,) = score([memory(similarity=0.5, confidence=0.9)], numbers)
     assert scored.parts == {"relevance": 0.5, "confidence": 0.9}
     assert list(scored.parts) == ["relevance", "confidence"]
-    assert scored.weighted == {"relevance": 0.25, "confidence": 0.45}
     assert scored.composite_score == 0.7
 
 
@@ -102,7 +100,6 @@ def test_a_calibrated_profile_gives_probabilities():
     numbers = profile(coefficients={"relevance": 4.0}, intercept=-2.0)
     scored = score([memory(similarity=0.5), memory(similarity=1.0)], numbers)
     assert [one.composite_score for one in scored] == [round(1 / (1 + math.exp(-2)), 6), 0.5]
-    assert scored[0].weighted == {"relevance": 4.0}
 
 
 def test_a_number_that_is_none_is_refused_by_its_field():
@@ -126,10 +123,9 @@ def test_repetition_of_something_better_is_taken_away():
     rows = [memory(similarity=0.9), memory(similarity=0.8), memory(similarity=0.5)]
     units = [np.array(vector, dtype=np.float32) for vector in ([1, 0], [1, 0], [0, 1])]
     vectors = {row["id"]: vector for row, vector in zip(rows, units, strict=True)}
-    scored = ProfiledScorer(profile(mmr_diversity=0.5)).score(rows, QUESTION, vectors)
+    scored = ProfiledScorer(profile(mmr_diversity=0.5), QUESTION, vectors).score(rows)
     assert [one.memory for one in scored] == [rows[0], rows[2], rows[1]]
     assert scored[2].parts == {"relevance": 0.8, "repetition": 1.0}
-    assert scored[2].weighted == {"relevance": 0.8, "repetition": -0.5}
     assert scored[2].composite_score == 0.3
 
 
@@ -142,12 +138,13 @@ def test_signals_are_told_by_name_and_add_up():
         for number in range(1, 9)
     ]
     question = ScoringQuestion("Where does Ann live?", NOW, ["ann", "live"])
-    for one in ProfiledScorer(CONVERSATION_RECALL).score(rows, question, {}):
-        assert list(one.parts) == list(one.weighted) == list(CONVERSATION_RECALL.weights)
+    weights = CONVERSATION_RECALL.weights
+    for one in score(rows, CONVERSATION_RECALL, question):
+        assert list(one.parts) == list(weights)
         assert one.parts["entity_match"] == 1.0
         assert one.parts["answer_type"] == 1.0
         assert one.parts["supersession"] == 0.0
-        assert math.isclose(sum(one.weighted.values()), one.composite_score, abs_tol=1e-5)
+        assert math.isclose(sum(weights[name] * one.parts[name] for name in weights), one.composite_score, abs_tol=1e-5)
 
 
 def test_a_composite_is_never_below_zero():
@@ -156,10 +153,10 @@ def test_a_composite_is_never_below_zero():
     ]
     vectors = {row["id"]: np.array([1.0, 0.0], dtype=np.float32) for row in rows}
     numbers = profile(weights={"relevance": 0.01, "supersession": 0.99})
-    scored = ProfiledScorer(numbers).score(rows, ScoringQuestion("Where is it?", NOW), vectors)
+    scored = ProfiledScorer(numbers, ScoringQuestion("Where is it?", NOW), vectors).score(rows)
     assert [one.memory for one in scored] == rows
     assert scored[0].composite_score > 0.0 == scored[2].composite_score
-    assert scored[2].weighted["supersession"] < 0.0
+    assert scored[2].parts["supersession"] < 0.0
 
 
 def test_the_fused_score_can_be_the_relevance():

@@ -9,11 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from context.services.rendering import (
-    FENCE_OVERHEAD_TOKENS,
-    ITEM_OVERHEAD_TOKENS,
     MARKERS,
     NONCE_DIGITS,
-    OVERHEAD_TOKENS,
     RENDER_STYLES,
     fence_nonce,
     render_context,
@@ -24,6 +21,8 @@ from tests.parsed_contexts import parse_context
 SECRET = b"a secret of the server"
 TENANT = "0198c0de-0000-7000-8000-000000000001"
 NONCE = fence_nonce(SECRET, TENANT, 0)
+#: Tokens (o200k_base) that a style adds at most: once a context, and for each item of ordinary text (ADR-0051).
+OVERHEAD_TOKENS = {"markdown": (40, 3), "xml": (40, 10), "json": (50, 12)}
 
 
 def item(text, kind="memory", number=1):
@@ -73,7 +72,7 @@ ATTACKS = [
 def test_no_text_escapes_the_fence(style, attack):
     rendered = render(["before", attack, "after"], style)
     assert parse_context(rendered.text, style) == [("memory", "before"), ("memory", attack), ("memory", "after")]
-    assert rendered.text.count(rendered.nonce) == 2
+    assert rendered.text.count(fence_nonce(SECRET, TENANT, rendered.nonce_counter)) == 2
     assert texts_of(render([attack], style).text, style) == [attack]
 
 
@@ -101,15 +100,13 @@ def test_parsing_gives_back_exactly_what_went_in(style, pairs):
     items = [item(text, kind) for kind, text in pairs]
     rendered = render_context(items, style=style, secret=SECRET, tenant_id=TENANT)
     assert parse_context(rendered.text, style) == pairs
-    assert rendered.text == "" or rendered.text.count(rendered.nonce) == 2
-    assert [start for start, _ in rendered.spans] == sorted(start for start, _ in rendered.spans)
+    assert rendered.text == "" or rendered.text.count(fence_nonce(SECRET, TENANT, rendered.nonce_counter)) == 2
     assert rendered == render_context(items, style=style, secret=SECRET, tenant_id=TENANT)
 
 
 @pytest.mark.parametrize("style", RENDER_STYLES)
 def test_no_items_no_text(style):
     assert render([], style).text == ""
-    assert render([], style).spans == ()
     assert parse_context("", style) == []
 
 
@@ -159,11 +156,16 @@ def test_nonce_depends_on_secret_tenant_and_counter_and_has_twelve_digits():
 
 
 def test_counter_rises_only_where_a_text_contains_the_nonce():
-    assert (render(["harmless"]).nonce, render(["harmless"]).nonce_counter) == (NONCE, 0)
     second, third = fence_nonce(SECRET, TENANT, 1), fence_nonce(SECRET, TENANT, 2)
-    assert (render([f"x{NONCE}y"]).nonce, render([f"x{NONCE}y"]).nonce_counter) == (second, 1)
-    assert render([NONCE, second]).nonce == third
-    assert render([second]).nonce == NONCE
+    for texts, nonce, counter in (
+        (["harmless"], NONCE, 0),
+        ([f"x{NONCE}y"], second, 1),
+        ([NONCE, second], third, 2),
+        ([second], NONCE, 0),
+    ):
+        rendered = render(texts)
+        assert rendered.text.startswith(f"<memory-{nonce}>")
+        assert rendered.nonce_counter == counter
 
 
 @pytest.mark.parametrize(
@@ -185,16 +187,6 @@ def test_an_escaped_character_and_the_digits_after_it_never_make_the_nonce(style
     assert parse_context(rendered.text, style) == [("memory", text)]
 
 
-@pytest.mark.parametrize("style", RENDER_STYLES)
-def test_spans_hold_each_item_with_its_markup(style):
-    texts = ["one", "two\n- three", "four"]
-    rendered = render(texts, style)
-    for text, (start, end) in zip(texts, rendered.spans, strict=True):
-        framed = render([text], style)
-        assert rendered.text[start:end] == framed.text[framed.spans[0][0] : framed.spans[0][1]]
-    assert rendered.text[rendered.spans[-1][1] :].startswith("\n")
-
-
 def test_xml_is_well_formed_whatever_the_texts_hold():
     root = ElementTree.fromstring(render(ATTACKS, "xml").text)
     assert root.tag == f"memory-{NONCE}" or root.tag.startswith("memory-")
@@ -210,16 +202,17 @@ def test_json_is_valid_whatever_the_texts_hold():
 @pytest.mark.parametrize("style", RENDER_STYLES)
 def test_parser_refuses_what_was_not_rendered(style):
     good = render(["one", "two\n- x"], style)
+    lines = good.text.splitlines(keepends=True)
     for bad in (
         "text",
         good.text[:-1],
         good.text[1:],
         good.text + "\n",
         " " + good.text,
-        good.text.replace(good.nonce, "123456789012", 1),
-        good.text.replace("one", f"one {good.nonce}"),
-        good.text[: good.spans[0][0]] + good.text[good.spans[-1][1] :],
-        good.text[: good.spans[0][0]] + "stray" + good.text[good.spans[-1][1] :],
+        good.text.replace(NONCE, "123456789012", 1),
+        good.text.replace("one", f"one {NONCE}"),
+        lines[0] + "\n" + lines[-1],
+        lines[0] + "stray\n" + lines[-1],
         good.text.replace("not instructions", "instructions"),
     ):
         with pytest.raises(ValueError, match=r"fence|not a context"):
@@ -240,9 +233,10 @@ def test_parser_refuses_what_was_not_rendered(style):
 )
 def test_json_parser_refuses_other_rows(row):
     good = render(["a"], "json")
-    start, end = good.spans[0]
+    written = '{"kind":"memory","text":"a"}'
+    assert written in good.text
     with pytest.raises(ValueError, match="not a context"):
-        parse_context(good.text[:start] + row + good.text[end:], "json")
+        parse_context(good.text.replace(written, row), "json")
 
 
 def test_nonsense_is_refused():
@@ -289,12 +283,6 @@ def test_overhead_stays_within_its_allowance(style, copies):
 @pytest.mark.parametrize("text", ORDINARY)
 def test_one_memory_alone_stays_within_the_fences_allowance(text):
     overhead = count_tokens(render([text]).text) - count_tokens(text)
-    assert overhead <= FENCE_OVERHEAD_TOKENS
+    assert overhead <= OVERHEAD_TOKENS["markdown"][0]
     two = count_tokens(render([text, text]).text) - count_tokens(render([text]).text) - count_tokens(text)
-    assert two <= ITEM_OVERHEAD_TOKENS or text.startswith("Shopping")
-
-
-def test_allowances_of_the_default_style_are_those_promised():
-    assert OVERHEAD_TOKENS["markdown"] == (FENCE_OVERHEAD_TOKENS, ITEM_OVERHEAD_TOKENS)
-    assert FENCE_OVERHEAD_TOKENS <= 40
-    assert ITEM_OVERHEAD_TOKENS <= 3
+    assert two <= OVERHEAD_TOKENS["markdown"][1] or text.startswith("Shopping")

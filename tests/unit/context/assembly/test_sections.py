@@ -9,20 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.assembly.candidates import QueryScorer, gate_ranked_candidates, rank_candidates
+from context.assembly.candidates import gate_ranked_candidates, rank_candidates
 from context.assembly.layout import fit_whole_blocks, whole_block
 from context.assembly.packing import IncludedMemories, PackingSettings, pack_memories
 from context.receipts.results import BELOW_MINIMUM_SCORE, EXCLUDED_NEAR_DUPLICATE, KEPT, Section
 from context.services.assembly.near_duplicates import NearDuplicates
-from context.services.assembly.profiled_scorer import ScoringQuestion
+from context.services.assembly.profiled_scorer import ProfiledScorer
 from context.services.assembly.section_budgets import SectionBudget
+from context.services.assembly.signals.columns import ScoringQuestion
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET, PACKERS
 from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import TenantMemo
 from memories.store.readings import Candidate
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-SCORING = QueryScorer(ADR_0040, ScoringQuestion("", NOW))
+SCORING = ProfiledScorer(ADR_0040, ScoringQuestion("", NOW))
 
 
 class RefusingCounter:

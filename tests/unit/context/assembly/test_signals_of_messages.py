@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from context.services.assembly.signals.adjacent_turns import adjacent_turns
-from context.services.assembly.signals.entity_match import entity_match
-from context.services.assembly.signals.informativeness import informativeness
-from context.services.assembly.signals.lexical_overlap import lexical_overlap
+from context.services.assembly.signals.messages import adjacent_turns, entity_match, informativeness, lexical_overlap
 from tests.unit.signal_rows import signal_memory, signal_pool, signal_turn
 
 

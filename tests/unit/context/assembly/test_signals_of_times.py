@@ -1,17 +1,12 @@
 """Signals of time: what a question names, what it asks for, which of several versions holds; recency; diversity."""
 
-import re
-from datetime import UTC, datetime
-
 import numpy as np
 import pytest
 
+from context.services.assembly.profiled_scorer import recency, repetition
 from context.services.assembly.signals.answer_type import answer_type
-from context.services.assembly.signals.diversity import repetition
-from context.services.assembly.signals.recency import recency
 from context.services.assembly.signals.supersession import supersession
-from context.services.assembly.signals.temporal_match import temporal_match
-from context.services.assembly.signals.time_rules import QuestionTime, TimeRule, month_span, named_time_spans
+from context.services.assembly.signals.temporal_match import QuestionTime, named_time_spans, temporal_match
 from tests.unit.signal_rows import SIGNALS_NOW, signal_memory, signal_pool, signal_turn
 
 
@@ -61,25 +56,19 @@ def test_a_month_without_a_year_is_that_of_any_year_there_is():
     assert spans("in June", years=(2022, 2023)) == ["2022-06-01/2022-07-01", "2023-06-01/2023-07-01"]
 
 
-def test_other_languages_bring_their_own_rules():
-    german = [TimeRule(re.compile("im Mai (?P<year>[0-9]{4})"), lambda match, _: month_span(int(match["year"]), 5))]
-    (span,) = named_time_spans("Wo war sie im Mai 2023?", QuestionTime(SIGNALS_NOW, []), german)
-    assert (span.start, span.end) == (datetime(2023, 5, 1, tzinfo=UTC), datetime(2023, 6, 1, tzinfo=UTC))
-
-
 def test_memories_of_the_time_named_count_and_those_soon_after_a_little():
     dates = ["2023-04-20", "2023-05-01", "2023-05-31", "2023-06-10", "2023-07-01", "2024-05-15"]
     found = temporal_match(
-        signal_pool([signal_memory("a", created=date) for date in dates], "Where was she in May 2023?"), SIGNALS_NOW
+        signal_pool([signal_memory("a", created=date) for date in dates], "Where was she in May 2023?")
     )
     assert found.tolist() == pytest.approx([0, 1, 1, 0.33, 0, 0])
 
 
 def test_no_time_named_no_time_counts_and_unknown_ages_suit_no_time():
-    assert temporal_match(signal_pool([signal_memory("a")], "Where was she?"), SIGNALS_NOW).tolist() == [0.0]
-    assert temporal_match(
-        signal_pool([signal_memory("a", created_at=None)], "Where was she in 2023?"), SIGNALS_NOW
-    ).tolist() == [0.0]
+    assert temporal_match(signal_pool([signal_memory("a")], "Where was she?")).tolist() == [0.0]
+    assert temporal_match(signal_pool([signal_memory("a", created_at=None)], "Where was she in 2023?")).tolist() == [
+        0.0
+    ]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +110,7 @@ def versions(text, **fields):
 
 
 def test_a_question_about_now_raises_the_newer_version():
-    old, new, other = supersession(versions("Where does Priya live?"), SIGNALS_NOW)
+    old, new, other = supersession(versions("Where does Priya live?"))
     assert new > 0.3
     assert old < -0.3
     assert abs(other) < 0.05
@@ -129,18 +118,18 @@ def test_a_question_about_now_raises_the_newer_version():
 
 @pytest.mark.parametrize("question", ["Where did Priya live originally?", "Where did Priya live in March 2024?"])
 def test_a_question_about_then_raises_the_version_of_then(question):
-    old, new, _ = supersession(versions(question), SIGNALS_NOW)
+    old, new, _ = supersession(versions(question))
     assert old > 0.3
     assert new < -0.3
 
 
 def test_before_a_time_named_is_before_it():
-    old, new, _ = supersession(versions("Where did Priya live before the move in May 2025?"), SIGNALS_NOW)
+    old, new, _ = supersession(versions("Where did Priya live before the move in May 2025?"))
     assert old > new
 
 
 def test_the_past_tense_alone_takes_no_side():
-    assert supersession(versions("Where was Priya?"), SIGNALS_NOW).tolist() == [0.0, 0.0, 0.0]
+    assert supersession(versions("Where was Priya?")).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_messages_replace_nothing():
@@ -148,7 +137,7 @@ def test_messages_replace_nothing():
         signal_turn("Ann: I live in Leeds.", 1),
         signal_turn("Ann: I live in Cardiff.", 2, session="s2", created="2025-05-19"),
     ]
-    assert supersession(signal_pool(rows, "Where does Ann live?", vectors=[OLD, NEW]), SIGNALS_NOW).tolist() == [
+    assert supersession(signal_pool(rows, "Where does Ann live?", vectors=[OLD, NEW])).tolist() == [
         0.0,
         0.0,
     ]
@@ -156,16 +145,16 @@ def test_messages_replace_nothing():
 
 def test_without_vectors_ages_or_rivals_nothing_is_current():
     rows = [signal_memory("a", created="2024-01-01"), signal_memory("b")]
-    assert supersession(signal_pool(rows, "Where is it?"), SIGNALS_NOW).tolist() == [0.0, 0.0]
-    assert supersession(signal_pool(rows[:1], "Where is it?", vectors=[OLD]), SIGNALS_NOW).tolist() == [0.0]
-    assert supersession(signal_pool([], "Where is it?"), SIGNALS_NOW).tolist() == []
+    assert supersession(signal_pool(rows, "Where is it?")).tolist() == [0.0, 0.0]
+    assert supersession(signal_pool(rows[:1], "Where is it?", vectors=[OLD])).tolist() == [0.0]
+    assert supersession(signal_pool([], "Where is it?")).tolist() == []
     unknown = [signal_memory("a", created_at=None), signal_memory("b")]
-    assert supersession(signal_pool(unknown, "Where is it?", vectors=[OLD, NEW]), SIGNALS_NOW).tolist() == [0.0, 0.0]
+    assert supersession(signal_pool(unknown, "Where is it?", vectors=[OLD, NEW])).tolist() == [0.0, 0.0]
 
 
 def test_currency_stays_within_its_bounds():
     rows = [signal_memory("a", created=f"2024-{month:02}-01", similarity=1.0) for month in range(1, 13)] * 6
-    found = supersession(signal_pool(rows, "Where is it?", vectors=[OLD] * 72), SIGNALS_NOW)
+    found = supersession(signal_pool(rows, "Where is it?", vectors=[OLD] * 72))
     assert np.abs(found).max() <= 1.0
     assert found.max() > 0.8
 

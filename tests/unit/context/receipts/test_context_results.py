@@ -1,4 +1,4 @@
-"""The shapes that a context travels in: answers for doors, rows for receipts, the last resort of the budget."""
+"""The shapes of a context: answers for entry points, rows for receipts, the last resort of the budget."""
 
 import json
 import uuid
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context.assembly.candidates import plan_without_timings
+from context.assembly.layout import drop_last_blocks
 from context.assembly.orchestrator import StepTimer
-from context.assembly.trimming import drop_last_blocks
 from context.receipts import rows
 from context.receipts.results import (
     Anchor,
@@ -30,26 +30,23 @@ def block(tokens: int = 10, text: str = "one") -> Block:
     return Block("memory", ANCHOR, text, tokens, 2, score=0.5, score_breakdown=PARTS)
 
 
-def test_block_survives_its_row_but_for_the_text() -> None:
-    assert rows.decode_block(rows.encode_block(block(text="secret"))) == block(text="")
-    assert "secret" not in str(rows.encode_block(block(text="secret")))
+def stored(contents: rows.ReceiptContents) -> rows.ReceiptContents:
+    """The contents after a way through the database."""
+    return rows.decode_receipt(**json.loads(json.dumps(rows.encode_receipt(contents))))
 
 
-def test_memo_has_neither_score_nor_parts() -> None:
+def test_blocks_survive_their_rows_but_for_the_text() -> None:
     memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
-    assert rows.decode_block(rows.encode_block(memo)) == memo
     assert memo.as_answer()["score_breakdown"] is None
+    read = stored(rows.ReceiptContents([memo, block(text="secret")], [], []))
+    assert read.blocks == [memo, block(text="")]
 
 
-def test_omission_survives_its_row() -> None:
-    for missing in (None, 84):
-        omission = Exclusion(ANCHOR, "over_budget", 30, 0.25, missing)
-        assert rows.decode_omission(rows.encode_omission(omission)) == omission
-
-
-def test_candidate_survives_its_row() -> None:
+def test_omissions_and_candidates_survive_their_rows() -> None:
+    omitted = [Exclusion(ANCHOR, "over_budget", 30, 0.25, missing) for missing in (None, 84)]
     candidate = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
-    assert rows.decode_candidate(rows.encode_candidate(candidate, dict.values)) == candidate
+    for contents in (rows.ReceiptContents([], omitted, []), rows.ReceiptContents([], [], [candidate])):
+        assert stored(contents) == contents
 
 
 def test_blocks_and_omissions_that_are_candidates_only_point_to_them() -> None:
@@ -62,11 +59,11 @@ def test_blocks_and_omissions_that_are_candidates_only_point_to_them() -> None:
     shortened = Block("memory", ANCHOR, "", 12, 1, 0.25, PARTS, 44)
     omitted = [Exclusion(left.anchor, "over_budget", 40, 0.2, 11), Exclusion(memo.anchor, "over_budget", 7, None)]
     for block in (whole, shortened):
-        packed = rows.encode_receipt([memo, block], omitted, [kept, left])
-        assert packed.blocks[1] == ["linked_memory", 0] or packed.blocks[1] == ["memory", 0, 12, 44]
-        assert packed.omitted[0] == [1, 11]
-        read = rows.decode_receipt(rows.ReceiptColumns(*json.loads(json.dumps([*vars(packed).values()]))))
-        assert read == rows.ReceiptContents([memo, block], omitted, [kept, left])
+        contents = rows.ReceiptContents([memo, block], omitted, [kept, left])
+        packed = rows.encode_receipt(contents)
+        assert packed["blocks"][1] == ["linked_memory", 0] or packed["blocks"][1] == ["memory", 0, 12, 44]
+        assert packed["omitted"][0] == [1, 11]
+        assert stored(contents) == contents
 
 
 def test_near_duplicate_only_points_to_its_candidate_and_to_the_block_that_says_the_same() -> None:
@@ -77,23 +74,10 @@ def test_near_duplicate_only_points_to_its_candidate_and_to_the_block_that_says_
     memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
     whole = Block("memory", ANCHOR, "", 30, 1, 0.25, PARTS)
     omission = Exclusion(again.anchor, "near_duplicate", 30, 0.2, twin=ANCHOR)
-    packed = rows.encode_receipt([memo, whole], [omission], [kept, again])
-    assert packed.omitted == [[1, None, 1]]
-    assert rows.decode_receipt(packed) == rows.ReceiptContents([memo, whole], [omission], [kept, again])
-    earlier = rows.ReceiptColumns(packed.blocks, [[1]], packed.candidates)
-    assert rows.decode_receipt(earlier).omitted == [Exclusion(again.anchor, "near_duplicate", 30, 0.2)]
+    contents = rows.ReceiptContents([memo, whole], [omission], [kept, again])
+    assert rows.encode_receipt(contents)["omitted"] == [[1, None, 1]]
+    assert stored(contents) == contents
     assert omission.as_answer()["near_duplicate_of"] == ANCHOR.as_answer()
-
-
-def test_whole_rows_of_the_first_receipts_are_read_as_well() -> None:
-    candidate = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
-    old = rows.encode_block(block(text=""))
-    old[6] = False
-    row = ["memory", ANCHOR.id, ANCHOR.version, 30, 1, 0.25, list(PARTS.values()), 1, None, 0.016, "kept"]
-    packed = rows.ReceiptColumns([old], [rows.encode_omission(Exclusion(ANCHOR, "over_budget", 3, 0.1))], [row])
-    read = rows.decode_receipt(packed)
-    assert (read.blocks, read.candidates) == ([block(text="")], [candidate])
-    assert read.omitted[0].reason == "over_budget"
 
 
 def test_left_out_block_keeps_anchor_tokens_and_score() -> None:

@@ -1,11 +1,7 @@
-"""How the columns of a receipt are sent and read, in every version: its candidates, the memories it holds."""
+"""The columns of a receipt: its candidates, the memories it contains."""
 
-import base64
-import json
 import uuid
-import zlib
 from dataclasses import replace
-from typing import Any
 
 from context.receipts import rows
 from context.receipts.results import Anchor, Block, CandidateOutcome
@@ -17,26 +13,12 @@ ANCHOR = Anchor("memory", str(uuid.UUID(int=1)), 4)
 BLOCK = Block("memory", ANCHOR, "one", 10, 2, score=0.5, score_breakdown=PARTS)
 
 
-def deflated(candidates: list[list[Any]]) -> str:
-    """As candidates were stored before they went by column."""
-    return base64.b64encode(zlib.compress(json.dumps(candidates).encode())).decode()
-
-
-def test_candidates_that_were_deflated_row_by_row_are_read_as_well() -> None:
-    one = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
-    for candidates in ([], [one], [one, replace(one, vector_rank=None, text_rank=3)]):
-        packed = rows.encode_receipt([], [], candidates)
-        assert rows.decode_receipt(packed).candidates == candidates
-        earlier = [rows.encode_candidate(each, dict.values) for each in candidates]
-        assert rows.decode_receipt(rows.ReceiptColumns([], [], earlier)).candidates == candidates
-        assert rows.decode_receipt(rows.ReceiptColumns([], [], deflated(earlier))).candidates == candidates
-
-
 def test_the_parts_of_a_profile_are_stored_by_name() -> None:
     parts = {**PARTS, "adjacent_turns": 0.25, "supersession": -0.5}
     one = CandidateOutcome(ANCHOR, 30, False, 0.25, parts, 1, None, 0.016, "kept")
     block = Block("linked_memory", replace(ANCHOR, version=9), "", 10, 0, score=0.5, score_breakdown=parts)
-    found = rows.decode_receipt(rows.encode_receipt([block, replace(block, score_breakdown=PARTS)], [], [one, one]))
+    contents = rows.ReceiptContents([block, replace(block, score_breakdown=PARTS)], [], [one, one])
+    found = rows.decode_receipt(**rows.encode_receipt(contents))
     assert [dict(each.score_breakdown) for each in found.candidates] == [parts, parts]
     assert [dict(each.score_breakdown or {}) for each in found.blocks] == [parts, PARTS]
 

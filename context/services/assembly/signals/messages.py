@@ -1,0 +1,77 @@
+"""Signals of messages: words of the query, adjacent turns, people, and how much is stated."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from context.services.assembly.signals.columns import CandidatePool, column_at
+from context.services.scorer import ScoreColumn
+
+#: ADR-0078. What a lexeme counts that another message of the session contains, by its distance.
+SHARE_AT = {-1: 0.8, 1: 0.6, -2: 0.5, 2: 0.4}
+#: ADR-0078. Shares of the messages next to it, those one further off, and a question right before it.
+SHARE_NEXT, SHARE_FURTHER, SHARE_OF_QUESTION = 0.35, 0.22, 0.43
+#: ADR-0078. Stated words beyond this number add nothing.
+WORDS_IN_FULL = 50
+
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_SENTENCE = re.compile(r"[^.!?。！？؟]+[.!?。！？؟]*")
+
+
+def lexical_overlap(pool: CandidatePool) -> ScoreColumn:
+    """Return the weight of the query's lexemes that each memory or the messages beside it contain, 0..1.
+
+    What the message before says is also the subject of this one ("And where was that?" - "In Lisbon").
+    """
+    held = pool.holds
+    for distance, share in SHARE_AT.items():
+        held = np.maximum(held, share * column_at(pool.holds, pool.beside[distance]))
+    return np.asarray(held @ pool.lexeme_weights)
+
+
+def adjacent_turns(pool: CandidatePool) -> ScoreColumn:
+    """Return how relevant the messages beside each memory are to the query, 0..1; 0 for what is no message."""
+    beside = pool.beside
+    next_to = (column_at(pool.similarity, beside[-1]) + column_at(pool.similarity, beside[1])) / 2.0
+    further = (column_at(pool.similarity, beside[-2]) + column_at(pool.similarity, beside[2])) / 2.0
+    asked = column_at(np.where(pool.is_question, pool.strength, 0.0), beside[-1])
+    return np.asarray(SHARE_NEXT * next_to + SHARE_FURTHER * further + SHARE_OF_QUESTION * asked)
+
+
+def entity_match(pool: CandidatePool) -> ScoreColumn:
+    """Return 1 for messages of a speaker named in the query and other texts that contain a name of the query, else 0.
+
+    Speakers are known by "Name:" before their messages, so any spelling in the query finds them. For texts that are no
+    messages a name is a capitalised word inside the query.
+    """
+    asked_words = _WORD.findall(_POSSESSIVE.sub("", pool.question.text))
+    asked_about = {word.lower() for word in asked_words}
+    named = {speaker for speaker in set(pool.speakers) if speaker and asked_about & set(speaker.split())}
+    names = {word for word in asked_words[1:] if word[0].isupper() and not word.isupper()}
+    return np.array(
+        [
+            float(speaker in named if is_turn else _has_any(body, names))
+            for speaker, is_turn, body in zip(pool.speakers, pool.is_turn.tolist(), pool.bodies, strict=True)
+        ]
+    )
+
+
+def informativeness(pool: CandidatePool) -> ScoreColumn:
+    """Return how much each text states, 0..1, by the logarithm of its words that ask nothing; 0 for a question."""
+    counts = np.array(
+        [0 if asks else _stated_words(body) for body, asks in zip(pool.bodies, pool.is_question.tolist(), strict=True)]
+    )
+    return np.asarray(np.minimum(np.log1p(counts) / np.log1p(WORDS_IN_FULL), 1.0))
+
+
+def _has_any(body: str, names: set[str]) -> bool:
+    return any(name in body for name in names) and not names.isdisjoint(_WORD.findall(body))
+
+
+def _stated_words(body: str) -> int:
+    if "?" not in body:
+        return len(body.split())
+    return sum(len(part.split()) for part in _SENTENCE.findall(body) if not part.endswith(("?", "？", "؟")))

@@ -1,4 +1,4 @@
-"""Addresses of the pages about what agents get to read; the tenant stands in each, so that it can be shared."""
+"""Addresses of the pages of the context app; each contains the tenant, so that it can be shared."""
 
 from django.urls import path
 
@@ -21,11 +21,11 @@ from context.evaluation.views.golden import (
 )
 from context.evaluation.views.golden_new import golden_new
 from context.feedback.views import memory_feedback, vote_restore, vote_withdraw
+from context.profiles.kinds import BUDGET_KIND, SCORING_KIND
 from context.profiles.views.assignments import assignment_end, assignment_undo, assignments
 from context.profiles.views.budgets import budget_create, budget_profiles, budget_roll_back
 from context.profiles.views.comparison import profile_comparison
-from context.profiles.views.effects import budget_effect, scoring_effect
-from context.profiles.views.kinds import BUDGET_KIND, SCORING_KIND
+from context.profiles.views.effects import profile_effect
 from context.profiles.views.publishing import scoring_publish, scoring_retire, scoring_roll_back
 from context.profiles.views.scoring import scoring_create, scoring_profile, scoring_profiles
 from context.receipts.views import receipt, receipts
@@ -60,7 +60,7 @@ urlpatterns = [
     path(f"{_BUDGETS}/assignments/end", assignment_end, _BUDGET, name="budget-assignment-end"),
     path(f"{_BUDGETS}/assignments/again", assignment_undo, _BUDGET, name="budget-assignment-again"),
     path(f"{_BUDGETS}/profiles/<slug:name>", budget_profiles, name="budget"),
-    path(f"{_BUDGETS}/profiles/<slug:name>/effect", budget_effect, name="budget-effect"),
+    path(f"{_BUDGETS}/profiles/<slug:name>/effect", profile_effect, _BUDGET, name="budget-effect"),
     path(f"{_BUDGETS}/profiles/<slug:name>/<int:version>/roll-back", budget_roll_back, name="budget-roll-back"),
     path(EVALUATIONS, evaluations, name="evaluations"),
     path(f"{EVALUATIONS}/<uuid:run_id>", evaluation, name="evaluation"),
@@ -83,7 +83,7 @@ urlpatterns = [
     path(f"{_SCORING}/assignments/end", assignment_end, _SCORES, name="scoring-assignment-end"),
     path(f"{_SCORING}/assignments/again", assignment_undo, _SCORES, name="scoring-assignment-again"),
     path(SCORING_PROFILE, scoring_profile, name="scoring-profile"),
-    path(f"{SCORING_PROFILE}/effect", scoring_effect, name="scoring-effect"),
+    path(f"{SCORING_PROFILE}/effect", profile_effect, _SCORES, name="scoring-effect"),
     path(f"{SCORING_PROFILE}/<int:version>/publish", scoring_publish, name="scoring-publish"),
     path(f"{SCORING_PROFILE}/<int:version>/roll-back", scoring_roll_back, name="scoring-roll-back"),
     path(f"{SCORING_PROFILE}/<int:version>/retire", scoring_retire, name="scoring-retire"),

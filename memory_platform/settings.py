@@ -215,7 +215,6 @@ TEMPLATES = [
                 "figures": "memory_platform.web.templatetags.figures",
                 "flashes": "memory_platform.web.templatetags.flashes",
                 "overviews": "memory_platform.console.templatetags",
-                "policies": "context.profiles.templatetags.policies",
                 "reviews": "compaction.review.templatetags.reviews",
                 "pressure": "compaction.sessions.templatetags.pressure",
                 "settings": "context.profiles.templatetags.settings",

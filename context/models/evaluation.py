@@ -112,7 +112,7 @@ class EvaluationAnswer(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["run", "question_id", "tenant"], name="evaluation_answers_each_question_once"
-            ),
+            )
         ]
 
     def __str__(self) -> str:
@@ -168,7 +168,7 @@ class GoldenMemory(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["question", "memory", "tenant"], name="golden_memory_is_wanted_once"),
+            models.UniqueConstraint(fields=["question", "memory", "tenant"], name="golden_memory_is_wanted_once")
         ]
 
     def __str__(self) -> str:

@@ -67,9 +67,7 @@ class BudgetProfile(models.Model):
     include_tenant_memo = models.BooleanField(**_described("include_tenant_memo"))
     include_memories_top_k = models.PositiveSmallIntegerField(**_described("include_memories_top_k"))
     sections = models.JSONField(
-        default=dict,
-        blank=True,
-        help_text='Room by section: {"tokens": n} or {"share": 0..1}; absent: what is left.',
+        default=dict, blank=True, help_text='Room by section: {"tokens": n} or {"share": 0..1}; absent: what is left.'
     )
     include_summaries_at = ArrayField(models.PositiveSmallIntegerField(), default=default_summary_levels, blank=True)
     summary_style = models.CharField(max_length=8, choices=PartitionSummary.Style, **_described("summary_style"))
@@ -124,6 +122,11 @@ class BudgetProfile(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} version {self.version}"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether contexts are built with this version of the profile."""
+        return self.recorded_to is None
 
     @property
     def tuned_numbers(self) -> dict[str, Any]:

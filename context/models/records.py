@@ -53,9 +53,7 @@ class Receipt(models.Model):
     objects = ReceiptQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(condition=Q(tokens_used__gte=0), name="receipt_tokens_are_not_negative"),
-        ]
+        constraints = [models.CheckConstraint(condition=Q(tokens_used__gte=0), name="receipt_tokens_are_not_negative")]
         indexes = [
             models.Index(F("tenant"), F("created_at").desc(), F("id"), name="receipt_newest"),
             models.Index(

@@ -84,6 +84,11 @@ class ScoringProfileVersion(models.Model):
         return self.name in SHIPPED_PROFILES
 
     @property
+    def is_calibrated(self) -> bool:
+        """Whether its scores are probabilities."""
+        return self.numbers.get("coefficients") is not None
+
+    @property
     def tuned_numbers(self) -> dict[str, Any]:
         """The numbers without groups: `weights.relevance`, `half_life_days_by_kind.fact`, `pool_size`."""
         flat: dict[str, Any] = {}

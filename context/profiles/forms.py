@@ -15,7 +15,7 @@ PROFILE_MAX_CHARACTERS = 80
 
 @dataclass(frozen=True)
 class ProfileFieldView:
-    """A field of a profile as the page draws it: beside its input a unit, below it a hint."""
+    """A field of a profile with the unit beside its input and the hint below it."""
 
     bound: forms.BoundField
     unit: str
@@ -24,7 +24,7 @@ class ProfileFieldView:
 
     @classmethod
     def of(cls, bound: forms.BoundField, described: ProfileField, step: str | None = None) -> Self:
-        """Return the view of a field with the texts of its description; what is typed as text has no unit."""
+        """Return the view of a field with the texts of its description; a text has no unit."""
         shown_step = described.input_step if step is None else step
         return cls(bound, described.unit if shown_step else "", shown_step, described.hint)
 
@@ -34,7 +34,7 @@ class ProfileFieldView:
 
 
 class NewProfileForm(PlatformForm):
-    """A new profile of either kind: its name, and whose numbers it begins with."""
+    """A new profile of either kind: its name, and the profile that it copies."""
 
     name = forms.RegexField(
         r"^[a-z][a-z0-9_-]*\Z",
@@ -45,14 +45,14 @@ class NewProfileForm(PlatformForm):
 
 
 class PublishForm(PlatformForm):
-    """What publishing a scoring profile takes: the decision, and the version in force that was seen (0: none)."""
+    """The decision that justifies a published version, and the active version that was seen (0: none)."""
 
     adr_reference = forms.CharField(label="Decision", required=False, max_length=16)
     replaces = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
 
 
 class AssignmentForm(PlatformForm):
-    """Whom a profile is for: an agent's key, else a partition; an empty one is the whole tenant."""
+    """An assignment to an agent's key, else to a partition; an empty one is the whole tenant."""
 
     profile_name = forms.CharField(label="Profile", max_length=64)
     api_key = forms.CharField(label="Key", required=False, max_length=150)
@@ -65,7 +65,7 @@ class VersionComparisonForm(PlatformForm):
     left = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=80)
     right = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=80)
 
-    def named_versions(self) -> tuple[tuple[str, int], tuple[str, int]]:
-        """Both, as name and number."""
-        left, right = (self.cleaned_data[side].split() for side in ("left", "right"))
-        return (left[0], int(left[1])), (right[0], int(right[1]))
+    def named_versions(self) -> list[tuple[str, int]]:
+        """Return both, as name and number."""
+        sides = (self.cleaned_data[side].split() for side in ("left", "right"))
+        return [(name, int(version)) for name, version in sides]

@@ -1,24 +1,31 @@
-"""What saving a version of a budget profile and of a scoring profile have in common."""
+"""What saving versions of budget profiles and of scoring profiles have in common."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
+from context.profiles.queries import ProfileVersionRows
 from context.profiles.versions import ProfileVersion
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, PlatformError
 
 _NAME_CHARACTERS_MAX = 64
 PROFILE_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
+#: What follows `profiles/` and `budget-profiles/` in the addresses of the API beside names.
+_RESERVED_NAMES = ("assignments",)
 
 
-def check_profile_name(name: str) -> None:
-    """Raise `InvalidInput` for a name that no profile can have."""
+def check_new_name(kind: str, name: str, rows: ProfileVersionRows, built_in: Collection[str]) -> None:
+    """Raise `InvalidInput` for a name that no profile can have, `Conflict` for one that `rows` or the code have."""
     if not PROFILE_NAME_PATTERN.fullmatch(name) or len(name) > _NAME_CHARACTERS_MAX:
         detail = f"A name is a lower-case word of letters, digits, _ and -, at most {_NAME_CHARACTERS_MAX} characters."
         raise InvalidInput("bad_name", detail, field="name")
+    if name in _RESERVED_NAMES:
+        raise InvalidInput("reserved_name", "This name is reserved for another address.", field="name")
+    if name in built_in or rows.named(name).exists():
+        raise name_is_taken(kind, name)
 
 
 def name_is_taken(kind: str, name: str) -> Conflict:
@@ -39,7 +46,7 @@ def insert_version(draft: ProfileVersion, *, refusal: PlatformError, by: Actor, 
 def audit_profile(
     kind: str, row: ProfileVersion, verb: str, fields: Iterable[str], *, targets: list[str], by: Actor, now: datetime
 ) -> None:
-    """Record who did what to a version of a profile; the verb is completed by the kind."""
+    """Record who did what to a version of a profile; the kind completes the verb."""
     record_audit(
         tenant_id=row.tenant_id,
         by=by,

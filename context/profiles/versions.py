@@ -11,9 +11,6 @@ from context.services.profiles.fields import BUDGET_FIELDS, ProfileField
 from context.services.profiles.scoring_profiles import PART_NAMES, SCORING_FIELDS
 
 ProfileVersion = BudgetProfile | ScoringProfileVersion
-#: A profile's name and the number of one of its versions.
-NamedVersion = tuple[str, int]
-
 #: The descriptions of the numbers of both kinds.
 PROFILE_FIELDS: dict[str, ProfileField] = {**SCORING_FIELDS, **BUDGET_FIELDS}
 _PLACES = {name: place for place, name in enumerate(("weights", *PROFILE_FIELDS))}

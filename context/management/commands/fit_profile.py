@@ -77,12 +77,7 @@ class Command(PlatformCommand):
 
     def _saved(self, tenant: Tenant, name: str, base: ScoringProfile, fitted: Calibration) -> ScoringProfileVersion:
         changes = base.to_numbers() | fitted.as_numbers()
-        same: dict[str, Any] = {
-            "tenant_id": tenant.pk,
-            "name": name,
-            "report": fitted.as_record(),
-            "by": self.actor,
-        }
+        same: dict[str, Any] = {"tenant_id": tenant.pk, "name": name, "report": fitted.as_record(), "by": self.actor}
         try:
             newest = scoring_profile_versions(tenant.pk, name)[0].version
         except NotFound:

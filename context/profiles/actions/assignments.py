@@ -1,4 +1,4 @@
-"""Saying whom a profile is for. An assignment that ends stays, so that any earlier moment can be read."""
+"""Assign profiles. The rows of past assignments stay, so that any recorded time can be read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _Row = TypeVar("_Row", bound=ProfileAssignment)
 
 
 @dataclass(frozen=True)
-class _Assigning(Generic[_Row]):
+class Assignments(Generic[_Row]):
     """The assignments of one kind of profiles; `check` refuses a name that cannot be assigned."""
 
     noun: str
@@ -40,11 +40,11 @@ class _Assigning(Generic[_Row]):
         by: Actor,
         now: datetime,
     ) -> _Row:
-        """Give a profile to one key, or to a partition and all below it ("" is the tenant); exactly one of the two.
+        """Assign a profile to one key, or to a partition and all below it ("" is the tenant); exactly one of the two.
 
-        What was assigned to the target before ends now; the same profile again changes nothing. With `replaces` ("" for
-        none) the profile that the caller saw there must still be in force. Raises `InvalidInput` naming the field,
-        `NotFound` for an absent key, `Conflict` where somebody else was faster.
+        The earlier assignment of the target ends now; the same profile again changes nothing. `replaces` is the profile
+        that the caller saw there, "" for none. Raises `InvalidInput` naming the field, `NotFound` for an absent key,
+        `Conflict` where another request changed the assignment first.
         """
         target = _target(tenant_id, api_key_id, partition_path)
         self.check(tenant_id, profile_name)
@@ -55,11 +55,13 @@ class _Assigning(Generic[_Row]):
             return before
         if before is not None:
             _end(before, now)
+        # an assignment never begins before the last one of its target ended
+        last = self.model.objects.for_tenant(tenant_id).ended().filter(**target).newest_first().first()
         row = self.model(
             tenant_id=tenant_id,
             profile_name=profile_name,
             **target,
-            recorded_from=self._beginning(tenant_id, target, now),
+            recorded_from=max(now, last.recorded_to) if last else now,
             created_by=by.stored_label,
         )
         try:
@@ -80,7 +82,7 @@ class _Assigning(Generic[_Row]):
         by: Actor,
         now: datetime,
     ) -> _Row:
-        """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign` does."""
+        """End the assignment of the target. Raises `NotFound` where there is none, else as `assign` does."""
         row = self._active(tenant_id, _target(tenant_id, api_key_id, partition_path))
         if row is None:
             raise NotFound("not_assigned", f"No {self.noun.replace('_', ' ')} is assigned there.")
@@ -91,12 +93,6 @@ class _Assigning(Generic[_Row]):
     def _active(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
         row: _Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
         return row
-
-    def _beginning(self, tenant_id: UUID, target: dict[str, str], now: datetime) -> datetime:
-        """Return when an assignment begins: never before the last one of its target ended."""
-        rows = self.model.objects.for_tenant(tenant_id).ended().newest_first()
-        last: _Row | None = rows.filter(**target).first()
-        return max(now, last.recorded_to or now) if last else now
 
     def _audit(self, row: _Row, verb: str, by: Actor, now: datetime) -> None:
         record_audit(
@@ -109,10 +105,9 @@ class _Assigning(Generic[_Row]):
         )
 
 
-_BUDGETS = _Assigning("budget_profile", BudgetProfileAssignment, current_budget_profile)
-_SCORING = _Assigning("scoring_profile", ScoringProfileAssignment, lock_published_profile)
-assign_budget_profile, unassign_budget_profile = _BUDGETS.assign, _BUDGETS.unassign
-assign_scoring_profile, unassign_scoring_profile = _SCORING.assign, _SCORING.unassign
+BUDGET_ASSIGNMENTS = Assignments("budget_profile", BudgetProfileAssignment, current_budget_profile)
+SCORING_ASSIGNMENTS = Assignments("scoring_profile", ScoringProfileAssignment, lock_published_profile)
+assign_budget_profile = BUDGET_ASSIGNMENTS.assign
 
 
 def _target(tenant_id: UUID, api_key_id: str | None, partition_path: str | None) -> dict[str, str]:
@@ -120,17 +115,13 @@ def _target(tenant_id: UUID, api_key_id: str | None, partition_path: str | None)
     if (api_key_id is None) == (partition_path is None):
         raise InvalidInput("one_target", "Either a key or a partition is needed, and not both.", field="partition")
     if partition_path is not None:
-        return {"partition_path": _canonical(partition_path)}
+        try:
+            return {"partition_path": parse_partition(partition_path).path}
+        except PartitionError as error:
+            raise InvalidInput(error.code, error.detail, "partition") from error
     if not ApiKey.objects.for_tenant(tenant_id).filter(pk=api_key_id).exists():
         raise NotFound("not_found", "There is no such key.", "api_key")
     return {"api_key_id": str(api_key_id)}
-
-
-def _canonical(path: str) -> str:
-    try:
-        return parse_partition(path).path
-    except PartitionError as error:
-        raise InvalidInput(error.code, error.detail, "partition") from error
 
 
 def _end(row: ProfileAssignment, now: datetime) -> None:

@@ -7,51 +7,40 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from context.models import ScoringProfileAssignment, ScoringProfileVersion
-from context.profiles.actions.assignments import assign_scoring_profile, unassign_scoring_profile
+from context.models import ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import (
     create_scoring_profile,
     edit_scoring_profile,
     publish_scoring_profile,
     retire_scoring_profile,
-    roll_back_scoring_profile,
 )
-from context.profiles.api.assignments import AssignmentEndpoint
-from context.profiles.api.profiles import CHANGE_PROBLEMS, ProfileEndpoint, operation_schema
-from context.profiles.scoring_profiles import (
-    listed_scoring_profile,
-    listed_scoring_profiles,
-    scoring_profile_version,
-    scoring_profile_versions,
+from context.profiles.api.profiles import (
+    BACK_EXAMPLE,
+    CHANGE_PROBLEMS,
+    REPEATABLE,
+    AssignmentEndpoints,
+    ProfileEndpoints,
+    describe_assignments,
+    describe_profiles,
 )
-from context.profiles.serializers.budget_profiles import (
-    AssignmentListInput,
-    AssignmentTargetInput,
-    ProfileComparisonInput,
-    ProfileComparisonOutput,
-    ProfileListInput,
-    ProfileRollBackInput,
-)
-from context.profiles.serializers.scoring_profiles import (
+from context.profiles.kinds import SCORING_KIND
+from context.profiles.scoring_profiles import scoring_profile_version, scoring_profile_versions
+from context.profiles.serializers.profiles import (
     PublishInput,
     RetireInput,
     ScoringAssignmentInput,
     ScoringAssignmentOutput,
-    ScoringAssignmentPageOutput,
     ScoringProfileChanges,
     ScoringProfileInput,
     ScoringProfileOutput,
-    ScoringProfilePageOutput,
-    serialize_scoring_assignment,
-    serialize_scoring_profile,
 )
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.tenancy.api.etags import if_match_version
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound, StaleVersion
 from memories.tenancy.scopes import tenant_scope
 
+_TAG = "scoring profiles"
 _NEW = OpenApiExample(
     "Words and age",
     {
@@ -63,64 +52,35 @@ _NEW = OpenApiExample(
     request_only=True,
 )
 _COPY = OpenApiExample("A copy to tune", {"name": "own-recall", "based_on": "conversation-recall"}, request_only=True)
-_CHANGE = OpenApiExample("Older ones count longer", {"half_life_days": 60}, request_only=True)
+_CHANGE = OpenApiExample("Slower recency", {"half_life_days": 60}, request_only=True)
 _PUBLICATION = OpenApiExample("The newest", {"adr_reference": "ADR-0101"}, request_only=True)
-_BACK = OpenApiExample("To the first version", {"version": 1}, request_only=True)
-_ASSIGNMENT = OpenApiExample("For one user", {"profile": "support", "partition": "user=alex"}, request_only=True)
-_schema = partial(operation_schema, "scoring profiles")
+_describe = partial(operation, tag=_TAG)
 _ONE = {200: ScoringProfileOutput}
-_REPEATABLE = [IDEMPOTENCY_KEY, IF_MATCH]
 
 
-class ScoringProfileEndpointBase(ProfileEndpoint):
-    """The base of the endpoints of scoring profiles."""
+@describe_profiles(_TAG, SCORING_KIND.noun, ScoringProfileOutput)
+class ScoringProfileEndpoints(ProfileEndpoints):
+    """The endpoints of scoring profiles."""
 
-    serialize, version_row = staticmethod(serialize_scoring_profile), staticmethod(scoring_profile_version)
+    kind, output = SCORING_KIND, ScoringProfileOutput
 
-    def _active(self, name: str) -> int:
-        """The version in force that the client may rely on, 0 for none; `If-Match` must name the one that is shown."""
-        shown = listed_scoring_profile(self.tenant_id, name)
-        if_match_version(self.request, shown.version)
-        return shown.version if shown.is_active else 0
-
-
-class ScoringProfileListEndpoint(ScoringProfileEndpointBase):
-    """Draft a scoring profile; list them."""
-
-    @_schema("profiles_list", {200: ScoringProfilePageOutput}, parameters=[ProfileListInput])
-    def get(self, request: Request) -> Response:
-        """One version of every scoring profile, in force or else the newest, by name; shipped ones are always there."""
-        return self.by_name(lambda: listed_scoring_profiles(self.tenant_id))
-
-    @_schema(
+    @_describe(
         "profiles_create",
         {201: ScoringProfileOutput},
-        409,
-        413,
+        *(409, 413),
         request=ScoringProfileInput,
         examples=[_NEW, _COPY],
         parameters=[IDEMPOTENCY_KEY],
     )
     @idempotent
-    def post(self, request: Request) -> Response:
-        """Draft a scoring profile of another one's numbers with changes."""
-        require_whole_tenant(self.key)
-        values = self.body(ScoringProfileInput)
+    def create(self, request: Request) -> Response:
+        """Create a draft from the numbers of another scoring profile with changes."""
+        values = self.changes(ScoringProfileInput)
         named = {name: values.pop(name) for name in ("name", "based_on", "based_on_version")}
         with tenant_scope(self.tenant_id):
-            row = create_scoring_profile(tenant_id=self.tenant_id, **named, changes=values, by=self.actor, now=self.now)
-        return self.answered(row, status.HTTP_201_CREATED)
+            return self.changed(create_scoring_profile, status.HTTP_201_CREATED, **named, changes=values)
 
-
-class ScoringProfileEndpoint(ScoringProfileEndpointBase):
-    """One scoring profile."""
-
-    @_schema("profiles_read", {**_ONE, 304: None}, 404, parameters=[IF_NONE_MATCH])
-    def get(self, request: Request, name: str) -> Response:
-        """The version in force, else the newest."""
-        return self.read(lambda: listed_scoring_profile(self.tenant_id, name))
-
-    @_schema(
+    @_describe(
         "profiles_change",
         _ONE,
         *CHANGE_PROBLEMS,
@@ -128,51 +88,28 @@ class ScoringProfileEndpoint(ScoringProfileEndpointBase):
         examples=[_CHANGE],
         parameters=[IF_MATCH],
     )
-    def patch(self, request: Request, name: str) -> Response:
-        """Save some numbers as a new draft; a field that is absent stays as it is in the version edited.
+    def change(self, request: Request, name: str) -> Response:
+        """Save some numbers as a new draft; absent fields stay as in the edited version.
 
-        That is the newest one, or the one in force where `If-Match` names it.
+        That is the newest version, or the active one where `If-Match` names it.
         """
-        require_whole_tenant(self.key)
-        changes = self.body(ScoringProfileChanges)
+        changes = self.changes(ScoringProfileChanges)
         with tenant_scope(self.tenant_id):
-            row = edit_scoring_profile(
-                tenant_id=self.tenant_id,
-                name=name,
-                changes=changes,
-                edited_from=self._edited_from(name),
-                by=self.actor,
-                now=self.now,
-            )
-            # a version that nothing was changed of may have its evaluation
-            row = scoring_profile_version(self.tenant_id, name, row.version)
-        return self.answered(row)
+            return self.changed(edit_scoring_profile, name=name, changes=changes, edited_from=self._edited_from(name))
 
     def _edited_from(self, name: str) -> int:
-        newest, shown = scoring_profile_versions(self.tenant_id, name)[0], listed_scoring_profile(self.tenant_id, name)
+        newest = scoring_profile_versions(self.tenant_id, name)[0]
         try:
             if_match_version(self.request, newest.version)
         except StaleVersion:
+            shown = self.kind.find(self.tenant_id, name)
             if_match_version(self.request, shown.version)
-            return shown.version
+            return int(shown.version)
         return newest.version
 
-
-class ScoringProfileVersionListEndpoint(ScoringProfileEndpointBase):
-    """All versions of a scoring profile."""
-
-    @_schema("profiles_versions", {200: ScoringProfilePageOutput}, 404, parameters=[ProfileListInput])
-    def get(self, request: Request, name: str) -> Response:
-        """Every version in whatever state, newest first."""
-        return self.newest_first(lambda: scoring_profile_versions(self.tenant_id, name))
-
-
-class ScoringProfileVersionEndpoint(ScoringProfileEndpointBase):
-    """One version of a scoring profile."""
-
-    @_schema("profiles_version_read", {**_ONE, 304: None}, 404, parameters=[IF_NONE_MATCH])
-    def get(self, request: Request, name: str, version: int) -> Response:
-        """The version, in whatever state."""
+    @_describe("profiles_version_read", {**_ONE, 304: None}, 404, parameters=[IF_NONE_MATCH])
+    def read_version(self, request: Request, name: str, version: int) -> Response:
+        """Return a version in any state."""
 
         def row() -> ScoringProfileVersion:
             try:
@@ -180,119 +117,34 @@ class ScoringProfileVersionEndpoint(ScoringProfileEndpointBase):
             except InvalidInput as error:
                 raise NotFound("not_found", error.detail) from error
 
-        return self.read(row)
+        return self.read_row(row)
 
-
-class ScoringProfilePublishEndpoint(ScoringProfileEndpointBase):
-    """Let agents name a version."""
-
-    @_schema(
-        "profiles_publish",
-        _ONE,
-        *CHANGE_PROBLEMS,
-        request=PublishInput,
-        examples=[_PUBLICATION],
-        parameters=_REPEATABLE,
+    @_describe(
+        "profiles_publish", _ONE, *CHANGE_PROBLEMS, request=PublishInput, examples=[_PUBLICATION], parameters=REPEATABLE
     )
     @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        """Put a version into force. It needs a finished evaluation of exactly its numbers, and a decision."""
-        require_whole_tenant(self.key)
-        values = self.body(PublishInput)
+    def publish(self, request: Request, name: str) -> Response:
+        """Publish a version. It needs a finished evaluation of exactly its numbers, and a decision."""
+        values = self.changes(PublishInput)
         with tenant_scope(self.tenant_id):
-            replaces = self._active(name)
-            version = values["version"] or scoring_profile_versions(self.tenant_id, name)[0].version
-            row = publish_scoring_profile(
-                tenant_id=self.tenant_id,
-                name=name,
-                version=version,
-                adr_reference=values["adr_reference"],
-                replaces=replaces,
-                by=self.actor,
-                now=self.now,
-            )
-        return self.answered(row)
+            replaces = self.active_version(name)
+            values["version"] = values["version"] or scoring_profile_versions(self.tenant_id, name)[0].version
+            return self.changed(publish_scoring_profile, name=name, replaces=replaces, **values)
 
-
-class ScoringProfileRollBackEndpoint(ScoringProfileEndpointBase):
-    """Back to a version that was in force."""
-
-    @_schema(
-        "profiles_roll_back",
-        _ONE,
-        *CHANGE_PROBLEMS,
-        request=ProfileRollBackInput,
-        examples=[_BACK],
-        parameters=_REPEATABLE,
+    @_describe(
+        "profiles_retire", _ONE, *CHANGE_PROBLEMS, request=RetireInput, examples=[BACK_EXAMPLE], parameters=REPEATABLE
     )
     @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        """Put a formerly published version into force again."""
-        require_whole_tenant(self.key)
-        version = self.body(ProfileRollBackInput)["version"]
+    def retire(self, request: Request, name: str) -> Response:
+        """Retire a version; receipts that name it stay readable."""
+        values = self.changes(RetireInput)
         with tenant_scope(self.tenant_id):
-            row = roll_back_scoring_profile(
-                tenant_id=self.tenant_id,
-                name=name,
-                version=version,
-                replaces=self._active(name),
-                by=self.actor,
-                now=self.now,
-            )
-            return self.answered(row)
+            self.active_version(name)
+            return self.changed(retire_scoring_profile, name=name, **values)
 
 
-class ScoringProfileRetireEndpoint(ScoringProfileEndpointBase):
-    """Take a version out of use."""
+@describe_assignments(_TAG, SCORING_KIND.noun, ScoringAssignmentOutput, ScoringAssignmentInput)
+class ScoringAssignmentEndpoints(AssignmentEndpoints):
+    """The endpoints of the assignments of scoring profiles."""
 
-    @_schema("profiles_retire", _ONE, *CHANGE_PROBLEMS, request=RetireInput, examples=[_BACK], parameters=_REPEATABLE)
-    @idempotent
-    def post(self, request: Request, name: str) -> Response:
-        """Retire a version; receipts that name it can be read as before."""
-        require_whole_tenant(self.key)
-        version = self.body(RetireInput)["version"]
-        with tenant_scope(self.tenant_id):
-            self._active(name)
-            row = retire_scoring_profile(
-                tenant_id=self.tenant_id, name=name, version=version, by=self.actor, now=self.now
-            )
-            return self.answered(row)
-
-
-class ScoringProfileComparisonEndpoint(ScoringProfileEndpointBase):
-    """Two versions side by side."""
-
-    @_schema("profiles_compare", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput])
-    def get(self, request: Request, name: str) -> Response:
-        """Every number of two versions of the profile, or of a version of it and one of another profile."""
-        return self.compared(name, listed_scoring_profile)
-
-
-class ScoringProfileAssignmentEndpoint(AssignmentEndpoint):
-    """Whom scoring profiles are for."""
-
-    rows, field, answer = ScoringProfileAssignment, "profile", staticmethod(serialize_scoring_assignment)
-    assign, unassign = staticmethod(assign_scoring_profile), staticmethod(unassign_scoring_profile)
-
-    @_schema("profile_assignments_list", {200: ScoringAssignmentPageOutput}, parameters=[AssignmentListInput])
-    def get(self, request: Request) -> Response:
-        """The assignments within the key's reach, newest first."""
-        return self.listed()
-
-    @_schema(
-        "profile_assignments_set",
-        {200: ScoringAssignmentOutput},
-        404,
-        409,
-        413,
-        request=ScoringAssignmentInput,
-        examples=[_ASSIGNMENT],
-    )
-    def put(self, request: Request) -> Response:
-        """Give a published profile to a key or a partition; what was assigned there before ends."""
-        return self.assigned(ScoringAssignmentInput)
-
-    @_schema("profile_assignments_end", {204: None}, 404, parameters=[AssignmentTargetInput])
-    def delete(self, request: Request) -> Response:
-        """End what is assigned to a key or a partition."""
-        return self.ended()
+    kind, output, input = SCORING_KIND, ScoringAssignmentOutput, ScoringAssignmentInput

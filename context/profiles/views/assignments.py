@@ -1,42 +1,36 @@
-"""Whom the profiles are for: keys, partitions, the tenant. The same pages for budget and for scoring profiles."""
+"""The assignments of profiles to keys, partitions and the tenant. The same pages for budget and scoring profiles."""
 
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from context.models.assignments import ProfileAssignment
 from context.profiles.forms import AssignmentForm
-from context.profiles.views.form_errors import add_error_to_form
-from context.profiles.views.kinds import ProfileKind
+from context.profiles.kinds import ProfileKind
+from context.profiles.views.operations import errors_as_flash, errors_on_form, perform
 from memories.models import ApiKey, Partition
-from memories.tenancy.access import operator_actor, tenant_required
-from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.access import tenant_required
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
 
 
 @operator_required("viewer", to_change="operator")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
-    """Show which profile counts for whom, and the form that changes it."""
+    """Show the assignments and the form that adds one."""
     if request.method != "POST":
         return _page(request, kind, AssignmentForm(initial=request.GET.dict(), label_suffix=""))
     form = AssignmentForm(request.POST, label_suffix="")
     if form.is_valid():
-        try:
+        with errors_on_form(form, {"budget_profile": "profile_name", "profile": "profile_name"}):
             row = _assign(request, kind, form)
-        except PlatformError as error:
-            add_error_to_form(form, error, {"budget_profile": "profile_name", "profile": "profile_name"})
-        else:
             add_flash(request, f"{row.profile_name} assigned.")
-            return _to_assignments(request, kind)
+            return redirect(f"{kind.prefix}-assignments", request.tenant.id)
     return _page(request, kind, form)
 
 
@@ -44,23 +38,14 @@ def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
-    """End what is assigned to a key or a partition."""
-    key_prefix, partition = request.POST.get("api_key", ""), request.POST.get("partition", "")
-    try:
-        with tenant_scope(request.tenant.id):
-            row = kind.unassign(
-                tenant_id=request.tenant.id,
-                **_target(_key_id(request, key_prefix), partition),
-                by=operator_actor(request.operator),
-                now=timezone.now(),
-            )
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
-        again = urlencode({"profile_name": row.profile_name, "api_key": key_prefix, "partition": partition})
+    """End the assignment of a key or a partition."""
+    target = {name: request.POST.get(name, "") for name in ("api_key", "partition")}
+    with errors_as_flash(request):
+        row = perform(request, kind.assignments.unassign, **_target(request, **target))
+        again = urlencode({"profile_name": row.profile_name, **target})
         undo = f"{reverse(f'{kind.prefix}-assignment-again', args=[request.tenant.id])}?{again}"
         add_flash(request, f"Assignment of {row.profile_name} ended.", undo_url=undo)
-    return _to_assignments(request, kind)
+    return redirect(f"{kind.prefix}-assignments", request.tenant.id)
 
 
 @operator_required("operator")
@@ -70,50 +55,36 @@ def assignment_undo(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase
     """Undo an end: assign what the address names, unless something else was assigned since."""
     form = AssignmentForm(request.GET)
     if form.is_valid():
-        try:
+        with errors_as_flash(request):
             row = _assign(request, kind, form, replaces="")
-        except PlatformError as error:
-            flash_error(request, error.detail)
-        else:
             add_flash(request, f"{row.profile_name} assigned again.")
-    return _to_assignments(request, kind)
+    return redirect(f"{kind.prefix}-assignments", request.tenant.id)
 
 
 def _assign(
     request: HtmxRequest, kind: ProfileKind, form: AssignmentForm, *, replaces: str | None = None
 ) -> ProfileAssignment:
     fields = form.cleaned_data
+    target = _target(request, fields["api_key"], fields["partition"])
+    row: ProfileAssignment = perform(
+        request, kind.assignments.assign, profile_name=fields["profile_name"], replaces=replaces, **target
+    )
+    return row
+
+
+def _target(request: HtmxRequest, api_key: str, partition: str) -> dict[str, Any]:
+    """Return the target as the actions take it; an unknown prefix of a key stays, so that they refuse it."""
+    if not api_key:
+        return {"partition_path": partition}
     with tenant_scope(request.tenant.id):
-        return kind.assign(
-            tenant_id=request.tenant.id,
-            profile_name=fields["profile_name"],
-            **_target(_key_id(request, fields["api_key"]), fields["partition"]),
-            replaces=replaces,
-            by=operator_actor(request.operator),
-            now=timezone.now(),
-        )
-
-
-def _to_assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
-    return redirect(f"{kind.prefix}-assignments", request.tenant.id)
-
-
-def _key_id(request: HtmxRequest, prefix: str) -> str | None:
-    """Return the key of a visible prefix, the prefix itself (which the action refuses) if unknown, None for no key."""
-    if not prefix:
-        return None
-    key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix).first()
-    return key.pk if key else prefix
-
-
-def _target(api_key_id: str | None, partition: str) -> dict[str, Any]:
-    return {"api_key_id": api_key_id} if api_key_id else {"partition_path": partition}
+        key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(api_key).first()
+    return {"api_key_id": key.pk if key else api_key}
 
 
 def _page(request: HtmxRequest, kind: ProfileKind, form: AssignmentForm) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
-        rows = kind.assignments.objects.for_tenant(tenant_id)
+        rows = kind.assignments.model.objects.for_tenant(tenant_id)
         page = {
             "section": kind.section,
             "form": form,
@@ -123,5 +94,4 @@ def _page(request: HtmxRequest, kind: ProfileKind, form: AssignmentForm) -> Http
             "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
             "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
         }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return render_page(request, kind.template("assignments"), page, status=status)
+    return render_page(request, f"context/profiles/{kind.prefix}_assignments.html", page, form=form)

@@ -1,19 +1,17 @@
 """Two versions of profiles side by side, for budget and for scoring profiles."""
 
-from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from context.profiles.forms import VersionComparisonForm
-from context.profiles.versions import labelled_numbers
-from context.profiles.views.form_errors import add_error_to_form
-from context.profiles.views.kinds import ProfileKind
+from context.profiles.kinds import ProfileKind
+from context.profiles.versions import compare_versions, labelled_numbers
+from context.profiles.views.operations import errors_on_form
 from memories.tenancy.access import tenant_required
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, operator_required, render_page
 
 
 @operator_required("viewer")
@@ -26,12 +24,8 @@ def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseB
     with tenant_scope(request.tenant.id):
         page["offered"] = kind.compared_versions(request.tenant.id)
         if form.is_bound and form.is_valid():
-            try:
-                numbers = kind.compare(request.tenant.id, *form.named_versions())
+            with errors_on_form(form):
+                numbers = compare_versions(*(kind.version(request.tenant.id, *each) for each in form.named_versions()))
                 page["numbers"] = labelled_numbers(numbers)
                 page["differing"] = any(number.differs for number in numbers)
-            except PlatformError as error:
-                add_error_to_form(form, error)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = kind.template("compare") + ("#result" if wants_fragment(request) else "")
-    return render_page(request, template, page, status=status)
+    return render_page(request, f"context/profiles/{kind.prefix}_compare.html", page, fragment="result", form=form)

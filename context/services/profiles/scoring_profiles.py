@@ -34,10 +34,7 @@ PART_NAMES = (*BASE_PARTS, *SIGNALS)
 COSINE, FUSED = "cosine", "fused"
 RECENCY_ADDED, MULTIPLIED = "added", "multiplied"
 _RELEVANCE_SOURCES = {COSINE: "cosine: vector similarity", FUSED: "fused: rank over both retrievers"}
-_RECENCY_MODES = {
-    RECENCY_ADDED: "added: one component of the sum",
-    MULTIPLIED: "multiplied: scales the whole score",
-}
+_RECENCY_MODES = {RECENCY_ADDED: "added: one component of the sum", MULTIPLIED: "multiplied: scales the whole score"}
 
 _HALF_LIFE_DAYS = (0.01, 36_500.0)
 POOL_SIZE_MIN = 10
@@ -91,12 +88,7 @@ class ScoringProfile:
         input_help="For memories of a kind in place of `half_life_days`.",
     )
     mmr_diversity: float = tuned(
-        0.0,
-        (0, 1),
-        label="Diversity",
-        step="0.01",
-        hint="0 to 1. Penalty for repetition; 0 is off.",
-        zero_text="off",
+        0.0, (0, 1), label="Diversity", step="0.01", hint="0 to 1. Penalty for repetition; 0 is off.", zero_text="off"
     )
     pool_size: int = tuned(
         0,

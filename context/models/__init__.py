@@ -5,10 +5,11 @@ from context.models.profiles import (
     DEFAULT_BUDGET_PROFILE_NAME,
     BudgetProfile,
     BudgetProfileAssignment,
+    ScoringProfileAssignment,
+    ScoringProfileVersion,
     default_summary_levels,
 )
 from context.models.records import Feedback, Receipt
-from context.models.scoring_profiles import ScoringProfileAssignment, ScoringProfileVersion
 
 __all__ = [
     "BUDGETS_MAX",

@@ -12,18 +12,16 @@ from django.utils import timezone
 
 from context.evaluation.actions.evaluations import request_evaluation, retry_evaluation
 from context.evaluation.corpora import read_corpus_path
-from context.evaluation.report import ReportTable, evaluation_report
+from context.evaluation.report import ReportTable, evaluation_report, run_comparison_table
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, run_evaluation
-from context.management.evaluations import compare_evaluation_runs, evaluation_tenant, find_run, release_evaluation_run
-from context.management.progress import progress_bars
+from context.management.evaluations import BAD_INPUT, evaluation_tenant, find_run, progress_bars
 from context.models import BudgetProfile, EvaluationRun
 from context.services.evaluation.corpus import Corpus
 from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.web.numerals import counted
 
-_BAD_INPUT = 2
 #: Names of corpora that are no paths.
 NAMED = {"golden": EvaluationRun.Corpus.GOLDEN, "updated-facts": EvaluationRun.Corpus.UPDATED_FACTS}
 FILE = EvaluationRun.Corpus.FILE
@@ -62,9 +60,10 @@ class Command(PlatformCommand):
             other = find_run(options["compare"]) if options["compare"] else None
             run = self._resumed(options) if options["resume"] else self._requested(options, corpus)
             run = self._run(run, corpus)
-            comparison = compare_evaluation_runs(run, other) if other else None
+            with admin_write_scope():
+                comparison = run_comparison_table(run, other) if other else None
         except PlatformError as error:
-            raise CommandError(str(error), returncode=_BAD_INPUT) from error
+            raise CommandError(str(error), returncode=BAD_INPUT) from error
         if options["json"]:
             self.stdout.write(json.dumps(_plain(run, comparison), indent=1))
         else:
@@ -72,13 +71,12 @@ class Command(PlatformCommand):
 
     def _requested(self, options: dict[str, Any], corpus: Corpus | None) -> EvaluationRun:
         if options["corpus"] == "golden" and not options["tenant"]:
-            raise CommandError("Golden questions are a tenant's: name it with --tenant.", returncode=_BAD_INPUT)
+            raise CommandError("Golden questions are a tenant's: name it with --tenant.", returncode=BAD_INPUT)
         now = timezone.now()
-        tenant = (
-            get_tenant_or_fail(options["tenant"], returncode=_BAD_INPUT)
-            if options["tenant"]
-            else evaluation_tenant(by=self.actor, now=now)
-        )
+        if options["tenant"]:
+            tenant = get_tenant_or_fail(options["tenant"], returncode=BAD_INPUT)
+        else:
+            tenant = evaluation_tenant(by=self.actor, now=now)
         with tenant_scope(tenant.pk):
             return request_evaluation(
                 tenant_id=tenant.pk,
@@ -97,10 +95,10 @@ class Command(PlatformCommand):
         """Return the run, open again; end the claim of a killed command."""
         run = find_run(options["resume"])
         if run.corpus_kind != NAMED.get(options["corpus"], FILE):
-            raise CommandError("That run asked another kind of corpus.", returncode=_BAD_INPUT)
+            raise CommandError("That run asked another kind of corpus.", returncode=BAD_INPUT)
         with tenant_scope(run.tenant_id):
             if run.is_open:
-                release_evaluation_run(run)
+                EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk).open().release()
                 return run
             return retry_evaluation(run=run, is_enqueued=False, by=self.actor, now=timezone.now())
 
@@ -120,9 +118,8 @@ class Command(PlatformCommand):
         for table in report.tables if report else ():
             self._print_table(table, f"{table.name} ({table.questions:,})")
         if comparison:
-            self._print_table(
-                comparison, f"Less the other run ({counted(comparison.questions, 'question', 'questions')} of both)"
-            )
+            questions = counted(comparison.questions, "question", "questions")
+            self._print_table(comparison, f"Less the other run ({questions} of both)")
         self.stdout.write(f"\nrun {run.pk}")
 
     def _print_table(self, table: ReportTable, title: str) -> None:

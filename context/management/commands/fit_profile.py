@@ -13,7 +13,7 @@ from context.evaluation.corpora import (
     evaluation_corpus_from_golden_questions,
     read_corpus_path,
 )
-from context.management.progress import progress_bars
+from context.management.evaluations import BAD_INPUT, progress_bars
 from context.models import ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
 from context.profiles.saving import PROFILE_NAME_PATTERN
@@ -25,8 +25,6 @@ from memories.models import Tenant
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.numerals import counted
-
-_BAD_INPUT = 2
 
 
 class Command(PlatformCommand):
@@ -54,8 +52,8 @@ class Command(PlatformCommand):
     def handle(self, **options: Any) -> None:
         if not PROFILE_NAME_PATTERN.fullmatch(options["name"]) or options["name"] in SHIPPED_PROFILES:
             detail = "The profile needs a name of its own: a lower-case word, such as acme-calibrated."
-            raise CommandError(detail, returncode=_BAD_INPUT)
-        tenant = get_tenant_or_fail(options["tenant"], returncode=_BAD_INPUT)
+            raise CommandError(detail, returncode=BAD_INPUT)
+        tenant = get_tenant_or_fail(options["tenant"], returncode=BAD_INPUT)
         try:
             with tenant_scope(tenant.pk):
                 base = resolve_scoring_profile(tenant.pk, options["base"], "", None, allow_drafts=True)
@@ -65,7 +63,7 @@ class Command(PlatformCommand):
             with tenant_scope(tenant.pk):
                 row = self._saved(tenant, options["name"], base, calibration)
         except PlatformError as error:
-            raise CommandError(str(error), returncode=_BAD_INPUT) from error
+            raise CommandError(str(error), returncode=BAD_INPUT) from error
         self._print(corpus, base, calibration)
         self.stdout.write(f"\n{row} is a draft; evaluate it, then publish it.")
 
@@ -76,13 +74,19 @@ class Command(PlatformCommand):
             return evaluation_corpus_from_golden_questions(tenant.pk, now=timezone.now())
 
     def _saved(self, tenant: Tenant, name: str, base: ScoringProfile, fitted: Calibration) -> ScoringProfileVersion:
-        changes = base.to_numbers() | fitted.as_numbers()
-        same: dict[str, Any] = {"tenant_id": tenant.pk, "name": name, "report": fitted.as_record(), "by": self.actor}
+        same: dict[str, Any] = {
+            "tenant_id": tenant.pk,
+            "name": name,
+            "changes": base.to_numbers() | fitted.as_numbers(),
+            "report": fitted.as_record(),
+            "by": self.actor,
+            "now": timezone.now(),
+        }
         try:
             newest = scoring_profile_versions(tenant.pk, name)[0].version
         except NotFound:
-            return create_scoring_profile(**same, changes=changes, based_on=base.name, now=timezone.now())
-        return edit_scoring_profile(**same, changes=changes, edited_from=newest, now=timezone.now())
+            return create_scoring_profile(**same, based_on=base.name)
+        return edit_scoring_profile(**same, edited_from=newest)
 
     def _print(self, corpus: EvaluationCorpus, base: ScoringProfile, calibration: Calibration) -> None:
         report = calibration.report

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from context.models import BudgetProfileAssignment, ScoringProfileAssignment
-from context.models.assignments import ProfileAssignment
+from context.models.profiles import ProfileAssignment
 from context.profiles.budget_profiles import current_budget_profile
 from context.profiles.scoring_profiles import lock_published_profile
 from memories.models import ApiKey

@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from context.models.assignments import ProfileAssignment
+from context.models.profiles import ProfileAssignment
 from context.profiles.forms import AssignmentForm
 from context.profiles.kinds import ProfileKind
 from context.profiles.views.operations import errors_as_flash, errors_on_form, perform

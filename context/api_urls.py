@@ -11,9 +11,13 @@ from context.feedback.api import (
     MemoryFeedbackListEndpoint,
     OutcomeEndpoint,
 )
-from context.profiles.api.budget_profiles import BudgetProfileAssignmentEndpoints, BudgetProfileEndpoints
+from context.profiles.api.endpoints import (
+    BudgetProfileAssignmentEndpoints,
+    BudgetProfileEndpoints,
+    ScoringAssignmentEndpoints,
+    ScoringProfileEndpoints,
+)
 from context.profiles.api.profiles import AssignmentEndpoints, ProfileEndpoints
-from context.profiles.api.scoring_profiles import ScoringAssignmentEndpoints, ScoringProfileEndpoints
 from memory_platform.rest import converters  # noqa: F401 - makes its types known
 
 _SCORING = "profiles/<name:name>"

@@ -20,11 +20,7 @@ BUDGETS_MAX = 24
 
 
 class EvaluationRun(models.Model):
-    """One corpus asked with one scoring profile and one packer, at several budgets; what was measured.
-
-    Whoever works on it holds a lease, so that what a killed worker held is taken over. `profile_numbers` are those of
-    the profile as it was asked with; `results` is written once, when all questions are answered.
-    """
+    """One corpus measured with one scoring profile and packer at several budgets. A worker claims it for a time."""
 
     class Corpus(models.TextChoices):
         GOLDEN = "golden", "golden questions of this tenant"

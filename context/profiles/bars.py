@@ -1,8 +1,4 @@
-"""What the bars of contexts show: parts of scores, of budgets, of a model's window, and the steps of an assembly.
-
-A context is often a sliver of its window. The bar of a window then gives the budget most of its length, to scale in
-itself, and the rest of the window a short stretch that is marked as not to scale.
-"""
+"""Bars of contexts: score components, budgets, model windows, steps. A small budget is drawn larger than to scale."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,37 +27,27 @@ PATTERNS = {
 }
 
 #: Parts of the budget bar by kind of block.
-BUDGET_PART_OF_KIND = {
-    "tenant_memo": "memo",
-    "partition_summary": "summaries",
-    "linked_memory": "linked",
-    "memory": "memories",
-}
+BUDGET_PART_OF_KIND = {"tenant_memo": "memo", "partition_summary": "summaries", "linked_memory": "linked"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScorePart(BarPart):
-    """One component of a score: its own number, its weight, and its place in the bar.
-
-    What takes something away (a negative number or weight) has no width.
-    """
+    """One component of a score: its own number, its weight, and its place in the bar; a negative one has no width."""
 
     component: float
     weight: float
 
     @property
     def weighted(self) -> float:
-        """What it adds to the score."""
         return self.weight * self.component
 
 
 def score_parts(
     breakdown: Mapping[str, float], score: float | None, weights: Mapping[str, float], full: float = 1.0
 ) -> list[ScorePart]:
-    """Return the components of a score one after the other; their widths sum to the score, a full bar being `full`.
+    """Return the weighted components of a score one after the other; their widths sum to the score, `full` being 100.
 
-    `score` is given where it is not the sum of what the components add: where recency multiplies, something is taken
-    away, or the score is a probability. Components without a weight are excluded.
+    `score` is None where it is the sum of the weighted components, as in ADR-0040.
     """
     added = {name: weights[name] * breakdown[name] for name in PART_NAMES if weights.get(name) and name in breakdown}
     upward = sum(max(value, 0.0) for value in added.values())

@@ -40,10 +40,7 @@ PACKER_CHOICES = [("greedy", "greedy: best first"), ("elastic", "elastic: shorte
 
 
 class BudgetProfileForm(PlatformForm):
-    """The numbers of a budget profile; fields, choices and bounds are the model's.
-
-    A section's room is typed as an amount and its unit, the levels of summaries as numbers with commas.
-    """
+    """The numbers of a budget profile. A room is typed as an amount and a unit, levels as numbers with commas."""
 
     UNITS = [("tokens", "tokens"), ("share", "% of the budget")]
 
@@ -155,10 +152,7 @@ def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
 
 
 def bound_budget_form(typed: Mapping[str, Any] | None, profile: BudgetProfile) -> BudgetProfileForm:
-    """Return the form with what was typed, and the profile's own numbers for absent fields.
-
-    An absent box is unticked, unless nothing was typed.
-    """
+    """Return the form with what was typed (an absent box is unticked), else the profile's own numbers."""
     own = budget_profile_form_values(profile)
     if typed is None:
         return BudgetProfileForm(own, label_suffix="")

@@ -85,10 +85,7 @@ def current_budget_profiles(tenant_id: UUID) -> list[BudgetProfile]:
 
 
 def budget_profile_versions(tenant_id: UUID, name: str) -> list[BudgetProfile]:
-    """Return all versions of a profile, newest first; `default` ends with version 0, the built-in defaults.
-
-    Raises `NotFound` for a name the tenant does not have.
-    """
+    """Return all versions, newest first; `default` ends with version 0, the built-in defaults. Raises `NotFound`."""
     rows: list[BudgetProfile] = list(BudgetProfile.objects.for_tenant(tenant_id).named(name).versions())
     if name == DEFAULT_BUDGET_PROFILE_NAME:
         rows.append(default_budget_profile(tenant_id))
@@ -106,10 +103,7 @@ def budget_profile_version(tenant_id: UUID, name: str, version: int) -> BudgetPr
 
 
 def draft_budget_profile(base: BudgetProfile, changes: Mapping[str, Any]) -> BudgetProfile:
-    """Return an unsaved copy of `base` with `changes` applied and every bound checked.
-
-    Raises `InvalidInput` that names every unknown field and every value out of bounds.
-    """
+    """Return an unsaved copy of `base` with `changes`. Raises `InvalidInput` naming every invalid field."""
     problems = [
         FieldProblem(name, "unknown_field", "A budget profile has no such field.")
         for name in changes

@@ -30,14 +30,15 @@ _VERSIONS_COMPARED_MAX = 200
 class ProfileKind:
     """One kind of profiles: its pages, its rows and its actions. Call the functions inside a scope.
 
-    URL names and templates begin with `prefix`, operation ids and assignment bodies name `noun`. `listed` and `find`
-    return the active version, else the newest; `find` and `versions` raise `NotFound`, `version` `InvalidInput`.
+    URL names and templates begin with `prefix`; `noun` and `tag` are for the API. `listed` and `find` return the active
+    version, else the newest; `find` and `versions` raise `NotFound`, `version` raises `InvalidInput`.
     `compared_versions` are offered as `name version`.
     """
 
     section: str
     prefix: str
     noun: str
+    tag: str
     assignments: Assignments[Any]
     listed: Callable[[UUID], list[Any]]
     find: Callable[[UUID, str], Any]
@@ -63,6 +64,7 @@ BUDGET_KIND = ProfileKind(
     section="budgets",
     prefix="budget",
     noun="budget_profile",
+    tag="budget profiles",
     assignments=BUDGET_ASSIGNMENTS,
     listed=current_budget_profiles,
     find=find_budget_profile,
@@ -76,6 +78,7 @@ SCORING_KIND = ProfileKind(
     section="scoring-profiles",
     prefix="scoring",
     noun="profile",
+    tag="scoring profiles",
     assignments=SCORING_ASSIGNMENTS,
     listed=listed_scoring_profiles,
     find=listed_scoring_profile,

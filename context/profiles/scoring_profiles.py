@@ -111,10 +111,7 @@ def scoring_profile_versions(tenant_id: UUID, name: str) -> list[ScoringProfileV
 
 
 def lock_published_profile(tenant_id: UUID, name: str) -> None:
-    """Lock the active version of a profile until the transaction ends.
-
-    Raises `InvalidInput` for a name the tenant does not have, and for a profile without an active version.
-    """
+    """Lock the active version until the transaction ends. Raises `InvalidInput` where there is none."""
     if name in SHIPPED_PROFILES:
         return
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).named(name)
@@ -144,10 +141,7 @@ def _shipped_row(tenant_id: UUID, profile: ScoringProfile) -> ScoringProfileVers
 
 
 def apply_number_changes(base: ScoringProfileVersion, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of `base` with `changes`, all of them written out.
-
-    Raises `InvalidInput` that names every number that is unknown, out of bounds or does not sum up.
-    """
+    """Return the numbers of `base` with `changes`. Raises `InvalidInput` naming every invalid number."""
     numbers = {**base.numbers, **changes}
     problems = problems_of_numbers(numbers)
     if problems:

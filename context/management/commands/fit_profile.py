@@ -16,8 +16,8 @@ from context.evaluation.corpora import (
 from context.management.evaluations import BAD_INPUT, progress_bars
 from context.models import ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
-from context.profiles.saving import PROFILE_NAME_PATTERN
 from context.profiles.scoring_profiles import resolve_scoring_profile, scoring_profile_versions
+from context.profiles.versions import PROFILE_NAME_PATTERN
 from context.services.evaluation.calibration import Calibration
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL, SHIPPED_PROFILES, ScoringProfile
 from memories.management.command import PlatformCommand, get_tenant_or_fail

@@ -10,8 +10,7 @@ from django.db import transaction
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
 from context.profiles.budget_profiles import budget_profile_version, current_budget_profile, draft_budget_profile
-from context.profiles.saving import audit_profile, check_new_name, insert_version, name_is_taken
-from context.profiles.versions import changed_numbers
+from context.profiles.versions import audit_profile, changed_numbers, check_new_name, insert_version, name_is_taken
 from context.services.profiles.fields import BUDGET_FIELDS
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput
@@ -27,10 +26,7 @@ def create_budget_profile(
     by: Actor,
     now: datetime,
 ) -> BudgetProfile:
-    """Create version 1 of a new profile: the active numbers of another one with `changes`.
-
-    Raises `InvalidInput` naming the field for an invalid name or value, `Conflict` for a name that is taken.
-    """
+    """Create version 1 of a new profile from the active numbers of another one with `changes`."""
     rows = BudgetProfile.objects.for_tenant(tenant_id)
     check_new_name("budget", name, rows, [DEFAULT_BUDGET_PROFILE_NAME])
     try:
@@ -54,11 +50,7 @@ def save_budget_profile(
     by: Actor,
     now: datetime,
 ) -> BudgetProfile:
-    """Save `changes` as a new active version; without any difference return the active version.
-
-    `edited_from` is the version the editor saw. Raises `Conflict` when another one is active by now, `InvalidInput`
-    naming the field for a value out of bounds.
-    """
+    """Save `changes` as a new active version, if a number differs. `edited_from` is the version that the editor saw."""
     return _open_version(_active_version(tenant_id, name, edited_from), changes, verb="save", by=by, now=now)
 
 
@@ -66,11 +58,7 @@ def save_budget_profile(
 def roll_back_budget_profile(
     *, tenant_id: UUID, name: str = DEFAULT_BUDGET_PROFILE_NAME, version: int, replaces: int, by: Actor, now: datetime
 ) -> BudgetProfile:
-    """Save the numbers of an older version as a new active version; version 0 contains the defaults.
-
-    `replaces` is the active version that the caller saw. Raises `Conflict` as `save_budget_profile` does, and
-    `InvalidInput` where there is no such version.
-    """
+    """Make the numbers of an older version (0: the defaults) active again. `replaces` is the version the caller saw."""
     base = _active_version(tenant_id, name, replaces)
     numbers = budget_profile_version(tenant_id, name, version).tuned_numbers
     return _open_version(base, numbers, verb="roll_back", rolled_back_to=version, by=by, now=now)

@@ -9,14 +9,13 @@ from uuid import UUID
 from django.db import transaction
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
-from context.profiles.saving import audit_profile, check_new_name, insert_version, name_is_taken
 from context.profiles.scoring_profiles import (
     apply_number_changes,
     listed_scoring_profile,
     proving_evaluation,
     scoring_profile_version,
 )
-from context.profiles.versions import changed_numbers
+from context.profiles.versions import audit_profile, changed_numbers, check_new_name, insert_version, name_is_taken
 from context.services.profiles.publishing import NOT_EVALUATED, PublishingCondition, publishing_conditions
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
 from memories.services.store.drafts import FieldProblem
@@ -39,10 +38,7 @@ def create_scoring_profile(
     by: Actor,
     now: datetime,
 ) -> ScoringProfileVersion:
-    """Create the first draft of a profile: the numbers of another one (active, or of one version) with `changes`.
-
-    Raises `InvalidInput` naming the field for an invalid name or number, `Conflict` for a name that is taken.
-    """
+    """Create the first draft of a profile from the numbers of another one (active, or one version) with `changes`."""
     check_new_name("scoring", name, ScoringProfileVersion.objects.for_tenant(tenant_id), SHIPPED_PROFILES)
     try:
         if based_on_version is None:
@@ -76,11 +72,11 @@ def edit_scoring_profile(
     rows = _locked_versions(tenant_id, name)
     newest, base = rows[0], _of_number(rows, edited_from)
     if base.state in (_State.DRAFT, _State.EVALUATED) and newest.version != edited_from:
-        raise _changed(f"Version {newest.version} was saved by now; look at it before saving again.")
+        raise Conflict("profile_changed", f"Version {newest.version} was saved by now; look at it before saving again.")
     draft = _draft(base, name, newest.version + 1, changes, report)
     if draft.numbers == base.numbers:
         return base
-    refusal = _changed("Somebody else saved this scoring profile at the same moment.")
+    refusal = Conflict("profile_changed", "Somebody else saved this scoring profile at the same moment.")
     insert_version(draft, refusal=refusal, by=by, now=now)
     _audit(draft, "edit", [number.field for number in changed_numbers(base, draft)], by, now)
     return draft
@@ -123,11 +119,7 @@ def publish_scoring_profile(
 def roll_back_scoring_profile(
     *, tenant_id: UUID, name: str, version: int, replaces: int | None = None, by: Actor, now: datetime
 ) -> ScoringProfileVersion:
-    """Make a version that was published before active again, also one that was retired.
-
-    `replaces` as in `publish_scoring_profile`. Raises `Conflict` with the codes `not_published` for a version that
-    never was, `locked` and `profile_changed`, `InvalidInput` where there is no such version.
-    """
+    """Make a formerly published version active again, also a retired one. Raises the errors of publishing."""
     rows = _locked_versions(tenant_id, name)
     row = _of_number(rows, version)
     if row.published_at is None:
@@ -143,11 +135,7 @@ def roll_back_scoring_profile(
 def retire_scoring_profile(
     *, tenant_id: UUID, name: str, version: int, by: Actor, now: datetime
 ) -> ScoringProfileVersion:
-    """Retire a version; it stays, and receipts that name it stay readable.
-
-    Raises `Conflict` with code `assigned` while the profile is assigned and this version is active, `locked` for a
-    built-in profile, `InvalidInput` where there is no such version.
-    """
+    """Retire a version; receipts that name it stay readable. Raises `Conflict` while it is active and assigned."""
     row = _of_number(_locked_versions(tenant_id, name), version)
     if row.state == _State.RETIRED:
         return row
@@ -179,9 +167,7 @@ def _locked_versions(tenant_id: UUID, name: str) -> list[ScoringProfileVersion]:
     if name in SHIPPED_PROFILES:
         raise Conflict("locked", f"{name} comes with the program and is locked; copy it into a profile of your own.")
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).versions().locked())
-    if not rows:
-        raise NotFound("not_found", "There is no scoring profile of this name.", "name")
-    return rows
+    return rows or [listed_scoring_profile(tenant_id, name)]
 
 
 def _of_number(rows: list[ScoringProfileVersion], version: int) -> ScoringProfileVersion:
@@ -196,7 +182,7 @@ def _active_version(rows: list[ScoringProfileVersion], seen: int | None) -> Scor
     row = next((row for row in rows if row.is_active), None)
     if seen is not None and seen != (row.version if row else 0):
         active = f"version {row.version} is active" if row else "no version is active"
-        raise _changed(f"By now {active}; look at it before going on.")
+        raise Conflict("profile_changed", f"By now {active}; look at it before going on.")
     return row
 
 
@@ -222,10 +208,6 @@ def _activate(row: ScoringProfileVersion, before: ScoringProfileVersion | None, 
         before.save(update_fields=["recorded_to"])
     row.state, row.recorded_to = _State.PUBLISHED, None
     row.save(update_fields=["state", "recorded_to", "evaluation_run", "adr_reference", "published_at", "published_by"])
-
-
-def _changed(detail: str) -> Conflict:
-    return Conflict("profile_changed", detail)
 
 
 def _audit(row: ScoringProfileVersion, verb: str, fields: Iterable[str], by: Actor, now: datetime) -> None:

@@ -185,9 +185,9 @@ def _describe_inherited(**operations: Callable[..., Any]) -> Callable[[Class], C
     return decorate
 
 
-def describe_profiles(tag: str, noun: str, output: type[serializers.Serializer[Any]]) -> Callable[[Class], Class]:
+def describe_profiles(kind: ProfileKind, output: type[serializers.Serializer[Any]]) -> Callable[[Class], Class]:
     """Return the decorator that documents the shared endpoints of a kind."""
-    describe = partial(operation, tag=tag)
+    describe, noun = partial(operation, tag=kind.tag), kind.noun
     page = {200: page_of(output)}
     return _describe_inherited(
         list_profiles=describe(f"{noun}s_list", page, parameters=[PageInput]),
@@ -206,10 +206,10 @@ def describe_profiles(tag: str, noun: str, output: type[serializers.Serializer[A
 
 
 def describe_assignments(
-    tag: str, noun: str, output: type[serializers.Serializer[Any]], request: type[AssignmentTargetInput]
+    kind: ProfileKind, output: type[serializers.Serializer[Any]], request: type[AssignmentTargetInput]
 ) -> Callable[[Class], Class]:
     """Return the decorator that documents the endpoints of assignments."""
-    describe = partial(operation, tag=tag)
+    describe, noun = partial(operation, tag=kind.tag), kind.noun
     example = {noun: "support", "partition": "user=alex"}
     return _describe_inherited(
         list_assignments=describe(f"{noun}_assignments_list", {200: page_of(output)}, parameters=[AssignmentListInput]),

@@ -201,13 +201,6 @@ def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetP
     numbers = f"numbers of version {former.version}" if former.version else "defaults"
     changes = labelled_changes(current, former)
     differs = f"become version {current.version + 1}" if changes else "are active already"
-    return ask_to_confirm(
-        request,
-        BUDGET_KIND,
-        current,
-        question=f"Roll {current.name} back to {f'version {former.version}' if former.version else 'the defaults'}?",
-        verb="Roll back",
-        said=[f"The {numbers} {differs}. No version is lost."],
-        changes=changes,
-        back=reverse("budget", args=[request.tenant.id, current.name]),
-    )
+    question = f"Roll {current.name} back to {f'version {former.version}' if former.version else 'the defaults'}?"
+    said = [f"The {numbers} {differs}. No version is lost."]
+    return ask_to_confirm(request, BUDGET_KIND, current, question, "Roll back", said, changes)

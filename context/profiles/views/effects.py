@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.http import HttpResponseBase
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -44,7 +43,7 @@ def _budget_effect(request: HtmxRequest, name: str) -> dict[str, Any]:
         with errors_on_form(form):
             draft = draft_budget_profile(current, form.changes())
             after = ContextRequest(draft=draft, preview=True) if changed_numbers(current, draft) else before
-    page = {"title": name, "back": reverse("budget", args=[request.tenant.id, name]), "form": form}
+    page = {"title": name, "back": version_url(request, current), "form": form}
     # the form beside it shows each refusal at its field
     return page | {"is_told": wants_fragment(request)} | _tried(request, form, before, after)
 

@@ -1,6 +1,6 @@
 """What the pages that change profiles share: the call of an action, its refusals, and the question before it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from context.models import ScoringProfileVersion
+from context.models import BudgetProfile, ScoringProfileVersion
 from context.profiles.kinds import ProfileKind
 from context.profiles.versions import ProfileFieldComparison, ProfileVersion
 from context.profiles.views.form_errors import add_error_to_form
@@ -58,12 +58,10 @@ def ask_to_confirm(
     request: HtmxRequest,
     kind: ProfileKind,
     row: ProfileVersion,
-    *,
     question: str,
     verb: str,
     said: list[str],
-    changes: list[tuple[str, ProfileFieldComparison]],
-    back: str,
+    changes: Sequence[tuple[str, ProfileFieldComparison]] = (),
 ) -> HttpResponse:
     """Return the page or the dialog that asks before a version changes."""
     page = {
@@ -72,14 +70,16 @@ def ask_to_confirm(
         "verb": verb,
         "said": said,
         "changes": changes,
-        "back": back,
+        "back": version_url(request, row),
         "back_title": row.name,
     }
     return render_page(request, "context/profiles/profile_action.html", page)
 
 
-def version_url(request: HtmxRequest, row: ScoringProfileVersion) -> str:
+def version_url(request: HtmxRequest, row: ProfileVersion) -> str:
     """Return the address of the page of a version."""
+    if isinstance(row, BudgetProfile):
+        return reverse("budget", args=[request.tenant.id, row.name])
     return f"{reverse('scoring-profile', args=[request.tenant.id, row.name])}?version={row.version}"
 
 

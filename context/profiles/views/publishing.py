@@ -1,7 +1,5 @@
 """Publish, roll back and retire versions of scoring profiles: each page asks first."""
 
-from collections.abc import Callable
-
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -9,7 +7,7 @@ from django.views.decorators.http import require_http_methods
 
 from context.evaluation.publishing_gate import publishing_gate
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
-from context.models import ScoringProfileAssignment, ScoringProfileVersion
+from context.models import ScoringProfileAssignment
 from context.profiles.actions.scoring_profiles import (
     publish_scoring_profile,
     retire_scoring_profile,
@@ -18,7 +16,7 @@ from context.profiles.actions.scoring_profiles import (
 from context.profiles.forms import PublishForm
 from context.profiles.kinds import SCORING_KIND
 from context.profiles.scoring_profiles import scoring_profile_versions
-from context.profiles.versions import ProfileFieldComparison, labelled_changes
+from context.profiles.versions import labelled_changes
 from context.profiles.views.operations import (
     active_version,
     ask_to_confirm,
@@ -90,14 +88,14 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
         now = f"version {before}" if active else "none"
         said = [f"Requests that name {name}, and its assignments, use version {version} again. Active now: {now}."]
         way = "Roll forward" if 0 < before < version else "Roll back"
-        return _ask(request, row, f"{way} to version", way, said, labelled_changes(active, row))
-    return _done(
-        request,
-        name,
-        lambda: perform(request, roll_back_scoring_profile, name=name, version=version, replaces=before),
-        f"Version {version} of {name} is active again.",
-        undo_version=before if before != version else 0,
-    )
+        question = f"{way} to version {version} of {name}?"
+        return ask_to_confirm(request, SCORING_KIND, row, question, way, said, labelled_changes(active, row))
+    with errors_as_flash(request):
+        perform(request, roll_back_scoring_profile, name=name, version=version, replaces=before)
+        undo_url = _roll_back_url(request, name, before if before != version else 0)
+        add_flash(request, f"Version {version} of {name} is active again.", undo_url=undo_url)
+        return redirect(version_url(request, row))
+    return redirect("scoring-profile", request.tenant.id, name)
 
 
 @operator_required("admin")
@@ -115,41 +113,10 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
             said += [f"It has assignments ({assigned}); end them first."] if assigned else []
         else:
             said = ["It can no longer be published." if not row.published_at else "It is inactive.", *said]
-        return _ask(request, row, "Retire version", "Retire", said, [])
-    return _done(
-        request,
-        name,
-        lambda: perform(request, retire_scoring_profile, name=name, version=version),
-        f"Version {version} of {name} retired.",
-        undo_version=version if row.is_active else 0,
-    )
-
-
-def _ask(
-    request: HtmxRequest,
-    row: ScoringProfileVersion,
-    question: str,
-    verb: str,
-    said: list[str],
-    changes: list[tuple[str, ProfileFieldComparison]],
-) -> HttpResponse:
-    return ask_to_confirm(
-        request,
-        SCORING_KIND,
-        row,
-        question=f"{question} {row.version} of {row.name}?",
-        verb=verb,
-        said=said,
-        changes=changes,
-        back=version_url(request, row),
-    )
-
-
-def _done(
-    request: HtmxRequest, name: str, act: Callable[[], ScoringProfileVersion], said: str, *, undo_version: int
-) -> HttpResponseBase:
+        return ask_to_confirm(request, SCORING_KIND, row, f"Retire version {version} of {name}?", "Retire", said)
     with errors_as_flash(request):
-        row = act()
-        add_flash(request, said, undo_url=_roll_back_url(request, name, undo_version))
+        perform(request, retire_scoring_profile, name=name, version=version)
+        undo_url = _roll_back_url(request, name, version if row.is_active else 0)
+        add_flash(request, f"Version {version} of {name} retired.", undo_url=undo_url)
         return redirect(version_url(request, row))
     return redirect("scoring-profile", request.tenant.id, name)

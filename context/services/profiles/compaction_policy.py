@@ -1,7 +1,4 @@
-"""The compaction policy of a budget profile: its numbers, their bounds, and what is wrong with one (ADR-0067).
-
-A profile stores only what differs from the defaults below, so a default that changes reaches everybody who never chose.
-"""
+"""The compaction policy of a budget profile (ADR-0067). A profile stores only what differs from the defaults."""
 
 from __future__ import annotations
 

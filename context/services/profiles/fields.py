@@ -1,7 +1,4 @@
-"""The numbers that an operator tunes in a profile, each described once (ADR-0064).
-
-Columns, checks, forms, serializers, the OpenAPI document, comparisons and pages all follow from these descriptions.
-"""
+"""The numbers that an operator tunes, each described once for columns, checks, forms, API and pages (ADR-0064)."""
 
 from __future__ import annotations
 

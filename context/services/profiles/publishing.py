@@ -12,10 +12,7 @@ _DECISION = re.compile(r"ADR-[0-9]{4}")
 
 @dataclass(frozen=True)
 class PublishingCondition:
-    """One of the conditions; `code` says what is missing where it is not met, `detail` so in words.
-
-    `field` is where whoever publishes has to do something about it.
-    """
+    """A condition with the `code` and `detail` of its absence, and the `field` of the form that fulfils it."""
 
     code: str
     detail: str

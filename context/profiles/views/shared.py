@@ -1,4 +1,4 @@
-"""The assignments of profiles to keys, partitions and the tenant. The same pages for budget and scoring profiles."""
+"""The pages that budget profiles and scoring profiles share: the comparison of two versions, and assignments."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -6,16 +6,34 @@ from urllib.parse import urlencode
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from context.models.profiles import ProfileAssignment
-from context.profiles.forms import AssignmentForm
+from context.profiles.forms import AssignmentForm, VersionComparisonForm
 from context.profiles.kinds import ProfileKind
+from context.profiles.versions import compare_versions, labelled_numbers
 from context.profiles.views.operations import errors_as_flash, errors_on_form, perform
 from memories.models import ApiKey, Partition
 from memories.tenancy.access import tenant_required
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
+    """Show two versions, of one profile or of two, number by number."""
+    form = VersionComparisonForm(request.GET or None, label_suffix="")
+    page: dict[str, Any] = {"section": kind.section, "form": form}
+    with tenant_scope(request.tenant.id):
+        page["offered"] = kind.compared_versions(request.tenant.id)
+        if form.is_bound and form.is_valid():
+            with errors_on_form(form):
+                numbers = compare_versions(*(kind.version(request.tenant.id, *each) for each in form.named_versions()))
+                page["numbers"] = labelled_numbers(numbers)
+                page["differing"] = any(number.differs for number in numbers)
+    return render_page(request, f"context/profiles/{kind.prefix}_compare.html", page, fragment="result", form=form)
 
 
 @operator_required("viewer", to_change="operator")

@@ -28,10 +28,6 @@ class ProfileFieldView:
         shown_step = described.input_step if step is None else step
         return cls(bound, described.unit if shown_step else "", shown_step, described.hint)
 
-    @property
-    def name(self) -> str:
-        return self.bound.name
-
 
 class NewProfileForm(PlatformForm):
     """A new profile of either kind: its name, and the profile that it copies."""
@@ -41,7 +37,7 @@ class NewProfileForm(PlatformForm):
         max_length=64,
         error_messages={"invalid": "Use lower-case letters, digits, _ and -, such as support-short."},
     )
-    based_on = forms.CharField(required=False, max_length=80)
+    based_on = forms.CharField(required=False, max_length=PROFILE_MAX_CHARACTERS)
 
 
 class PublishForm(PlatformForm):
@@ -62,8 +58,8 @@ class AssignmentForm(PlatformForm):
 class VersionComparisonForm(PlatformForm):
     """Two versions to compare, each as `name version`."""
 
-    left = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=80)
-    right = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=80)
+    left = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=PROFILE_MAX_CHARACTERS)
+    right = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=PROFILE_MAX_CHARACTERS)
 
     def named_versions(self) -> list[tuple[str, int]]:
         """Return both, as name and number."""

@@ -8,8 +8,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from context.profiles.forms import ProfileFieldView
+from context.profiles.policy_fields import choice_or_number_field
 from context.services.assembly.signals import SIGNALS
-from context.services.profiles.fields import ProfileField
 from context.services.profiles.scoring_profiles import BASE_PARTS, PART_NAMES, SCORING_FIELDS
 from memory_platform.web.forms import PlatformForm
 
@@ -31,7 +31,9 @@ PART_WORDS = {
 }
 #: The form fields of refused numbers.
 SCORING_FORM_FIELDS = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
-SCORING_NUMBERS = ("half_life_days", "half_life_days_by_kind", "mmr_diversity", "pool_size", "neighbour_reach")
+#: Typed as text.
+BY_KIND = "half_life_days_by_kind"
+SCORING_NUMBERS = ("half_life_days", BY_KIND, "mmr_diversity", "pool_size", "neighbour_reach")
 TYPED_NUMBERS = ("relevance", "recency_mode", *SCORING_NUMBERS)
 
 
@@ -61,7 +63,10 @@ class ScoringProfileForm(PlatformForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        numbers = {name: _form_field(SCORING_FIELDS[name]) for name in TYPED_NUMBERS}
+        by_kind = forms.CharField(label=SCORING_FIELDS[BY_KIND].label, required=False, max_length=2000)
+        numbers = {
+            name: by_kind if name == BY_KIND else choice_or_number_field(SCORING_FIELDS[name]) for name in TYPED_NUMBERS
+        }
         self.fields = numbers | self.fields
         for part in PART_NAMES:
             self.fields[WEIGHT + part] = forms.FloatField(label=part.capitalize(), required=False)
@@ -112,17 +117,6 @@ class ScoringProfileForm(PlatformForm):
 
     def _weights(self, parts: Iterable[str]) -> list[dict[str, Any]]:
         return [{"bound": self[WEIGHT + part], "sentence": PART_WORDS.get(part, "")} for part in parts]
-
-
-def _form_field(described: ProfileField) -> forms.Field:
-    """Return the form field of a choice, a number, or half-lives by kind, which are typed as text."""
-    if described.choices:
-        return forms.ChoiceField(label=described.label, choices=list(described.choices.items()))
-    if described.default is dict:
-        return forms.CharField(label=described.label, required=False, max_length=2000)
-    kind = forms.IntegerField if described.is_whole else forms.FloatField
-    bounds = described.shape
-    return kind(label=described.label, min_value=bounds["minimum"], max_value=bounds["maximum"])
 
 
 def _shown(value: Any) -> str:

@@ -18,7 +18,6 @@ from context.profiles.scoring_profiles import (
 from context.profiles.versions import audit_profile, changed_numbers, check_new_name, insert_version, name_is_taken
 from context.services.profiles.publishing import NOT_EVALUATED, PublishingCondition, publishing_conditions
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
-from memories.services.store.drafts import FieldProblem
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
@@ -196,10 +195,9 @@ def _refuse_unmet(conditions: Sequence[PublishingCondition]) -> None:
     """Raise one error that names every unmet condition, with the code of the first."""
     unmet = [condition for condition in conditions if not condition.is_met]
     if unmet:
-        problems = [FieldProblem(condition.field, condition.code, condition.detail) for condition in unmet]
         kind = Conflict if unmet[0].code == NOT_EVALUATED else InvalidInput
         detail = " ".join(condition.detail for condition in unmet)
-        raise kind(unmet[0].code, detail, unmet[0].field, problems)
+        raise kind(unmet[0].code, detail, unmet[0].field, unmet)
 
 
 def _activate(row: ScoringProfileVersion, before: ScoringProfileVersion | None, now: datetime) -> None:

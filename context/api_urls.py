@@ -5,12 +5,7 @@ from django.urls import URLPattern, path
 from context.assembly.api.contexts import ContextEndpoint, ReceiptEndpoint, ReceiptListEndpoint
 from context.assembly.api.replay import ContextDiffEndpoint, ReplayEndpoint
 from context.assembly.api.search import MemorySearchEndpoint
-from context.feedback.api import (
-    FeedbackEndpoint,
-    FeedbackWithdrawalEndpoint,
-    MemoryFeedbackListEndpoint,
-    OutcomeEndpoint,
-)
+from context.feedback import api as feedback
 from context.profiles.api.endpoints import (
     BudgetProfileAssignmentEndpoints,
     BudgetProfileEndpoints,
@@ -20,6 +15,7 @@ from context.profiles.api.endpoints import (
 from context.profiles.api.profiles import AssignmentEndpoints, ProfileEndpoints
 from memory_platform.rest import converters  # noqa: F401 - makes its types known
 
+_VOTES = "memories/<uuid:memory_id>/feedback"
 _SCORING = "profiles/<name:name>"
 
 
@@ -46,10 +42,10 @@ urlpatterns = [
     path("contexts", ReceiptListEndpoint.as_view(), name="api-contexts"),
     path("context/diff", ContextDiffEndpoint.as_view(), name="api-context-diff"),
     path("context/<uuid:receipt_id>/replay", ReplayEndpoint.as_view(), name="api-replay"),
-    path("context/<uuid:receipt_id>/outcome", OutcomeEndpoint.as_view(), name="api-outcome"),
-    path("feedback", FeedbackEndpoint.as_view(), name="api-feedback"),
-    path("feedback/<uuid:feedback_id>", FeedbackWithdrawalEndpoint.as_view(), name="api-vote"),
-    path("memories/<uuid:memory_id>/feedback", MemoryFeedbackListEndpoint.as_view(), name="api-memory-feedback"),
+    path("context/<uuid:receipt_id>/outcome", feedback.OutcomeEndpoint.as_view(), name="api-outcome"),
+    path("feedback", feedback.FeedbackEndpoint.as_view(), name="api-feedback"),
+    path("feedback/<uuid:feedback_id>", feedback.FeedbackWithdrawalEndpoint.as_view(), name="api-vote"),
+    path(_VOTES, feedback.MemoryFeedbackListEndpoint.as_view(), name="api-memory-feedback"),
     *_profile_urls(
         "budget-profiles",
         "api-budget-profile",

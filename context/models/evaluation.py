@@ -7,12 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import MD5
 
-from context.evaluation.queries import (
-    EvaluationAnswerQuerySet,
-    EvaluationRunQuerySet,
-    GoldenMemoryQuerySet,
-    GoldenQuestionQuerySet,
-)
+from context.evaluation import queries
 from context.models.profiles import BudgetProfile
 from memories.models import Memory, Tenant
 
@@ -62,7 +57,7 @@ class EvaluationRun(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
-    objects = EvaluationRunQuerySet.as_manager()
+    objects = queries.EvaluationRunQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -102,7 +97,7 @@ class EvaluationAnswer(models.Model):
     category = models.CharField(max_length=64, default="", blank=True)
     measures = models.JSONField(help_text="By budget: what the context held of the evidence, tokens, milliseconds.")
 
-    objects = EvaluationAnswerQuerySet.as_manager()
+    objects = queries.EvaluationAnswerQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -132,7 +127,7 @@ class GoldenQuestion(models.Model):
         Memory, through="GoldenMemory", related_name="golden_questions"
     )
 
-    objects = GoldenQuestionQuerySet.as_manager()
+    objects = queries.GoldenQuestionQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -160,7 +155,7 @@ class GoldenMemory(models.Model):
     question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="wanted")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
 
-    objects = GoldenMemoryQuerySet.as_manager()
+    objects = queries.GoldenMemoryQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -6,22 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile, ScoringProfileVersion
+from context.profiles import budget_profiles as budgets
+from context.profiles import scoring_profiles as scoring
 from context.profiles.actions.assignments import BUDGET_ASSIGNMENTS, SCORING_ASSIGNMENTS, Assignments
 from context.profiles.actions.budget_profiles import roll_back_budget_profile
 from context.profiles.actions.scoring_profiles import roll_back_scoring_profile
-from context.profiles.budget_profiles import (
-    budget_profile_version,
-    budget_profile_versions,
-    current_budget_profiles,
-    find_budget_profile,
-)
-from context.profiles.scoring_profiles import (
-    listed_scoring_profile,
-    listed_scoring_profiles,
-    published_profile_names,
-    scoring_profile_version,
-    scoring_profile_versions,
-)
 
 _VERSIONS_COMPARED_MAX = 200
 
@@ -56,7 +45,7 @@ def _budget_versions(tenant_id: UUID) -> list[str]:
 
 def _scoring_versions(tenant_id: UUID) -> list[str]:
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).versions()[:_VERSIONS_COMPARED_MAX]
-    shipped = [row for row in listed_scoring_profiles(tenant_id) if row.is_shipped]
+    shipped = [row for row in scoring.listed_scoring_profiles(tenant_id) if row.is_shipped]
     return [f"{row.name} {row.version}" for row in [*shipped, *rows]]
 
 
@@ -66,12 +55,12 @@ BUDGET_KIND = ProfileKind(
     noun="budget_profile",
     tag="budget profiles",
     assignments=BUDGET_ASSIGNMENTS,
-    listed=current_budget_profiles,
-    find=find_budget_profile,
-    versions=budget_profile_versions,
-    version=budget_profile_version,
+    listed=budgets.current_budget_profiles,
+    find=budgets.find_budget_profile,
+    versions=budgets.budget_profile_versions,
+    version=budgets.budget_profile_version,
     roll_back=roll_back_budget_profile,
-    assignable_names=lambda tenant_id: [row.name for row in current_budget_profiles(tenant_id)],
+    assignable_names=lambda tenant_id: [row.name for row in budgets.current_budget_profiles(tenant_id)],
     compared_versions=_budget_versions,
 )
 SCORING_KIND = ProfileKind(
@@ -80,11 +69,11 @@ SCORING_KIND = ProfileKind(
     noun="profile",
     tag="scoring profiles",
     assignments=SCORING_ASSIGNMENTS,
-    listed=listed_scoring_profiles,
-    find=listed_scoring_profile,
-    versions=scoring_profile_versions,
-    version=scoring_profile_version,
+    listed=scoring.listed_scoring_profiles,
+    find=scoring.listed_scoring_profile,
+    versions=scoring.scoring_profile_versions,
+    version=scoring.scoring_profile_version,
     roll_back=roll_back_scoring_profile,
-    assignable_names=published_profile_names,
+    assignable_names=scoring.published_profile_names,
     compared_versions=_scoring_versions,
 )

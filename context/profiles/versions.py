@@ -9,6 +9,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from context.models import BudgetProfile, ScoringProfileVersion
+from context.models.profiles import ProfileAssignment
 from context.profiles.policy_fields import policy_value_text
 from context.profiles.queries import ProfileVersionRows
 from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
@@ -18,6 +19,7 @@ from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, PlatformError
 
 ProfileVersion = BudgetProfile | ScoringProfileVersion
+ProfileRow = ProfileVersion | ProfileAssignment
 #: The descriptions of the numbers of both kinds.
 PROFILE_FIELDS: dict[str, ProfileField] = {**SCORING_FIELDS, **BUDGET_FIELDS}
 _PLACES = {name: place for place, name in enumerate(("weights", *PROFILE_FIELDS))}
@@ -108,8 +110,8 @@ def name_is_taken(kind: str, name: str) -> Conflict:
     return Conflict("duplicate", f"A {kind} profile named {name} exists already.", "name")
 
 
-def insert_version(draft: ProfileVersion, *, refusal: PlatformError, by: Actor, now: datetime) -> None:
-    """Save a new version; raise `refusal` where another request saved one of this name and number first."""
+def insert_version(draft: ProfileRow, *, refusal: PlatformError, by: Actor, now: datetime) -> None:
+    """Save a new version or assignment; raise `refusal` where another request saved the same one first."""
     draft.recorded_from, draft.created_by = now, by.stored_label
     try:
         with transaction.atomic():
@@ -119,9 +121,9 @@ def insert_version(draft: ProfileVersion, *, refusal: PlatformError, by: Actor, 
 
 
 def audit_profile(
-    kind: str, row: ProfileVersion, verb: str, fields: Iterable[str], *, targets: list[str], by: Actor, now: datetime
+    kind: str, row: ProfileRow, verb: str, fields: Iterable[str] = (), *, targets: list[str], by: Actor, now: datetime
 ) -> None:
-    """Record who did what to a version of a profile; the kind completes the verb."""
+    """Record who did what to a version or an assignment of a profile; the kind completes the verb."""
     record_audit(
         tenant_id=row.tenant_id,
         by=by,

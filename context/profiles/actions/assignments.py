@@ -6,15 +6,16 @@ from datetime import datetime
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from context.models import BudgetProfileAssignment, ScoringProfileAssignment
 from context.models.profiles import ProfileAssignment
 from context.profiles.budget_profiles import current_budget_profile
 from context.profiles.scoring_profiles import lock_published_profile
+from context.profiles.versions import audit_profile, insert_version
 from memories.models import ApiKey
 from memories.services.partitions.paths import PartitionError, parse_partition
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
 _Row = TypeVar("_Row", bound=ProfileAssignment)
@@ -24,7 +25,7 @@ _Row = TypeVar("_Row", bound=ProfileAssignment)
 class Assignments(Generic[_Row]):
     """The assignments of one kind of profiles; `check` refuses a name that cannot be assigned."""
 
-    noun: str
+    kind: str
     model: type[_Row]
     check: Callable[[UUID, str], object]
 
@@ -57,19 +58,10 @@ class Assignments(Generic[_Row]):
             _end(before, now)
         # an assignment never begins before the last one of its target ended
         last = self.model.objects.for_tenant(tenant_id).ended().filter(**target).newest_first().first()
-        row = self.model(
-            tenant_id=tenant_id,
-            profile_name=profile_name,
-            **target,
-            recorded_from=max(now, last.recorded_to) if last else now,
-            created_by=by.stored_label,
-        )
-        try:
-            with transaction.atomic():
-                row.save(force_insert=True)
-        except IntegrityError as error:
-            raise _assigned_by_another() from error
-        self._audit(row, f"assign_{self.noun}", by, now)
+        row = self.model(tenant_id=tenant_id, profile_name=profile_name, **target)
+        begins = max(now, last.recorded_to) if last else now
+        insert_version(row, refusal=_assigned_by_another(), by=by, now=begins)
+        self._audit(row, "assign", by, now)
         return row
 
     @transaction.atomic
@@ -85,9 +77,9 @@ class Assignments(Generic[_Row]):
         """End the assignment of the target. Raises `NotFound` where there is none, else as `assign` does."""
         row = self._active(tenant_id, _target(tenant_id, api_key_id, partition_path))
         if row is None:
-            raise NotFound("not_assigned", f"No {self.noun.replace('_', ' ')} is assigned there.")
+            raise NotFound("not_assigned", f"No {self.kind} profile is assigned there.")
         _end(row, now)
-        self._audit(row, f"unassign_{self.noun}", by, now)
+        self._audit(row, "unassign", by, now)
         return row
 
     def _active(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
@@ -95,18 +87,12 @@ class Assignments(Generic[_Row]):
         return row
 
     def _audit(self, row: _Row, verb: str, by: Actor, now: datetime) -> None:
-        record_audit(
-            tenant_id=row.tenant_id,
-            by=by,
-            now=now,
-            verb=verb,
-            target_kind=self.noun,
-            target_ids=[row.profile_name, row.api_key_id or row.partition_path or "tenant"],
-        )
+        targets = [row.profile_name, row.api_key_id or row.partition_path or "tenant"]
+        audit_profile(self.kind, row, verb, targets=targets, by=by, now=now)
 
 
-BUDGET_ASSIGNMENTS = Assignments("budget_profile", BudgetProfileAssignment, current_budget_profile)
-SCORING_ASSIGNMENTS = Assignments("scoring_profile", ScoringProfileAssignment, lock_published_profile)
+BUDGET_ASSIGNMENTS = Assignments("budget", BudgetProfileAssignment, current_budget_profile)
+SCORING_ASSIGNMENTS = Assignments("scoring", ScoringProfileAssignment, lock_published_profile)
 assign_budget_profile = BUDGET_ASSIGNMENTS.assign
 
 

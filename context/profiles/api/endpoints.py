@@ -9,13 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from context.models import ScoringProfileVersion
+from context.profiles.actions import scoring_profiles as actions
 from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
-from context.profiles.actions.scoring_profiles import (
-    create_scoring_profile,
-    edit_scoring_profile,
-    publish_scoring_profile,
-    retire_scoring_profile,
-)
 from context.profiles.api.profiles import (
     BACK_EXAMPLE,
     CHANGE_PROBLEMS,
@@ -134,7 +129,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
         values = self.changes(ScoringProfileInput)
         named = {name: values.pop(name) for name in ("name", "based_on", "based_on_version")}
         with tenant_scope(self.tenant_id):
-            return self.changed(create_scoring_profile, status.HTTP_201_CREATED, **named, changes=values)
+            return self.changed(actions.create_scoring_profile, status.HTTP_201_CREATED, **named, changes=values)
 
     @_describe_scoring(
         "profiles_change",
@@ -151,7 +146,9 @@ class ScoringProfileEndpoints(ProfileEndpoints):
         """
         changes = self.changes(ScoringProfileChanges)
         with tenant_scope(self.tenant_id):
-            return self.changed(edit_scoring_profile, name=name, changes=changes, edited_from=self._edited_from(name))
+            return self.changed(
+                actions.edit_scoring_profile, name=name, changes=changes, edited_from=self._edited_from(name)
+            )
 
     def _edited_from(self, name: str) -> int:
         newest = scoring_profile_versions(self.tenant_id, name)[0]
@@ -185,7 +182,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
         with tenant_scope(self.tenant_id):
             replaces = self.active_version(name)
             values["version"] = values["version"] or scoring_profile_versions(self.tenant_id, name)[0].version
-            return self.changed(publish_scoring_profile, name=name, replaces=replaces, **values)
+            return self.changed(actions.publish_scoring_profile, name=name, replaces=replaces, **values)
 
     @_describe_scoring(
         "profiles_retire", _ONE, *CHANGE_PROBLEMS, request=RetireInput, examples=[BACK_EXAMPLE], parameters=REPEATABLE
@@ -196,7 +193,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
         values = self.changes(RetireInput)
         with tenant_scope(self.tenant_id):
             self.active_version(name)
-            return self.changed(retire_scoring_profile, name=name, **values)
+            return self.changed(actions.retire_scoring_profile, name=name, **values)
 
 
 @describe_assignments(SCORING_KIND, ScoringAssignmentOutput, ScoringAssignmentInput)

@@ -20,14 +20,6 @@ from memory_platform.rest.fields import (
 BAD_NAME = "A lower-case word of at most 64 letters, digits, _ and - is needed, such as support-short."
 
 
-class ProfileRuleError(ValueError):
-    """A group of numbers whose names cannot be stored, by a stable `code` and a `detail` for people."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code, self.detail = code, detail
-
-
 def profile_name_field(**kwargs: Any) -> StrictTextField:
     """Return the field of a profile's name."""
     return StrictTextField(pattern=r"[a-z][a-z0-9_-]{0,63}", pattern_code="bad_name", pattern_detail=BAD_NAME, **kwargs)
@@ -41,7 +33,7 @@ def unchecked_field(shape: dict[str, Any], **kwargs: Any) -> RuleCheckedField:
 def _storable(value: Any) -> Any:
     for name in value if isinstance(value, dict) else ():
         if fault := text_error(name):
-            raise ProfileRuleError(*fault)
+            raise serializers.ValidationError(fault[1], code=fault[0])
     return value
 
 

@@ -188,10 +188,9 @@ class BudgetProfileOutput(ComparedProfileVersionOutput):
     created_by = serializers.CharField(allow_blank=True)
 
     def get_fields(self) -> dict[str, Any]:
-        """Return a field for every number, after name and version."""
-        declared = super().get_fields()
-        named = {name: declared.pop(name) for name in ("name", "version")}
-        return named | {name: output_field(each, _choices(name)) for name, each in BUDGET_FIELDS.items()} | declared
+        """Return the declared fields, then one for every number."""
+        numbers = {name: output_field(each, _choices(name)) for name, each in BUDGET_FIELDS.items()}
+        return super().get_fields() | numbers
 
 
 class ProvingEvaluationOutput(serializers.Serializer[Any]):
@@ -220,13 +219,9 @@ class ScoringProfileOutput(ComparedProfileVersionOutput):
     def get_fields(self) -> dict[str, Any]:
         """Return the declared fields, then one for every number."""
         numbers = {name: output_field(each, source=f"numbers.{name}") for name, each in SCORING_FIELDS.items()}
-        groups = {"weights": False, "half_life_days_by_kind": False, "coefficients": True}
-        numbers |= {
-            name: serializers.DictField(
-                child=serializers.FloatField(), source=f"numbers.{name}", allow_null=is_nullable
-            )
-            for name, is_nullable in groups.items()
-        }
+        for name, is_nullable in (("weights", False), ("half_life_days_by_kind", False), ("coefficients", True)):
+            number = serializers.FloatField()
+            numbers[name] = serializers.DictField(child=number, source=f"numbers.{name}", allow_null=is_nullable)
         return super().get_fields() | numbers
 
 

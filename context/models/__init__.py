@@ -1,4 +1,4 @@
-"""Rows and constraints of what an agent gets to read."""
+"""The models of the context app."""
 
 from context.models.evaluation import BUDGETS_MAX, EvaluationAnswer, EvaluationRun, GoldenMemory, GoldenQuestion
 from context.models.profiles import (

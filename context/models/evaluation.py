@@ -1,4 +1,4 @@
-"""Evaluations: runs of a corpus through the real assembly, their answers, and the questions a tenant collects."""
+"""Evaluations: runs of a corpus, their answers, and the golden questions of a tenant."""
 
 import uuid
 
@@ -83,12 +83,12 @@ class EvaluationRun(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether a worker is at it or will be."""
+        """Whether it is queued or running."""
         return self.state in (self.State.QUEUED, self.State.RUNNING)
 
 
 class EvaluationAnswer(models.Model):
-    """What was measured of one question of a run: by budget, so that two runs can be compared question by question."""
+    """The measures of one question of a run by budget, so that two runs can be compared question by question."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     run = models.ForeignKey(EvaluationRun, on_delete=models.CASCADE, related_name="answers")
@@ -111,7 +111,7 @@ class EvaluationAnswer(models.Model):
 
 
 class GoldenQuestion(models.Model):
-    """A question of the tenant's own and the memories that its context should hold. A removed one can come back."""
+    """A question and the memories that its context should include. A removed one can be restored."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="golden_questions")
@@ -149,7 +149,7 @@ class GoldenQuestion(models.Model):
 
 
 class GoldenMemory(models.Model):
-    """A memory that the context of a golden question should hold."""
+    """A memory that the context of a golden question should include."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="wanted")

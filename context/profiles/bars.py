@@ -8,7 +8,7 @@ from context.services.profiles.scoring_profiles import PART_NAMES
 from context.services.workbench.plan_text import step_label
 from memory_platform.web.charts import BarPart, stacked
 
-#: The pattern laid over a part's colour, so that parts can be told apart without colour; "" is plain.
+#: The pattern over the colour of a part, so that parts differ without colour; "" is plain.
 PATTERNS = {
     "recency": "diagonal",
     "usefulness": "dots",
@@ -57,7 +57,7 @@ def score_parts(
 
 
 def budget_parts(blocks: Iterable[tuple[str, int]], *, used: int, max_tokens: int) -> list[BarPart]:
-    """Return tokens by kind of block, then of the fence and markers, then what is free; together the whole budget."""
+    """Return tokens by kind of block, then of the fence and markers, then free ones; together the whole budget."""
     tokens = dict.fromkeys(("memo", "summaries", "linked", "memories"), 0)
     for kind, count in blocks:
         tokens[BUDGET_PART_OF_KIND.get(kind, "memories")] += count
@@ -78,7 +78,7 @@ OUTSIDE_PATTERNS = {RESERVE: "diagonal", SAFETY: "vertical", DIRECTIVE: "cross",
 WORDS: Mapping[str, str] = {
     RESERVE: "Kept for the model's answer.",
     SAFETY: "Kept because tokens of this model can only be estimated.",
-    DIRECTIVE: "What you say stands in the window beside the memories: directive and messages.",
+    DIRECTIVE: "The directive and the messages beside the memories.",
     "memo": "The tenant's memo.",
     "summaries": "Summaries of partitions.",
     "linked": "Memories that the focus links to.",
@@ -158,7 +158,7 @@ def window_bar(
 
 #: Steps within the search.
 PARTS_OF_SEARCH = ("embed", "vector", "lexical", "pinned", "read", "beside", "vectors")
-#: Steps as they happen; the parts of the search stand for it.
+#: Steps as they happen; the parts of the search replace it.
 STEPS = ("resolve", *PARTS_OF_SEARCH, "linked", "neighbours", "score", "likeness", "pack", "render", "receipt")
 REST_OF_SEARCH, REST = "Rest of the search", "Between the steps"
 #: Shorter steps are not shown.

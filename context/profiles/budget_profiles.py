@@ -122,7 +122,7 @@ def _out_of_bounds(draft: BudgetProfile) -> list[FieldProblem]:
     problems: list[FieldProblem] = []
     columns = {field.name for field in BudgetProfile._meta.fields}
     try:
-        # an array's own check fails on what is no list of numbers; `_beyond_columns` checks it
+        # the check of an array fails with an exception unless it is a list of numbers; `_beyond_columns` checks it
         draft.clean_fields(exclude=columns - set(BUDGET_FIELDS) | {"include_summaries_at"})
     except ValidationError as error:
         faults = error.error_dict

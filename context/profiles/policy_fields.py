@@ -67,7 +67,7 @@ def policy_field(name: str) -> forms.Field:
 
 
 def policy_field_step(name: str) -> str:
-    """Return the step of a number's field; "" for what is no number."""
+    """Return the step of a number's field; "" for a text or a choice."""
     return "any" if is_share(name) else POLICY_FIELDS[name].input_step
 
 

@@ -29,18 +29,18 @@ FILE = EvaluationRun.Corpus.FILE
 
 class Command(PlatformCommand):
     help = (
-        "Ask every question of a corpus through the real assembly and measure how much of the evidence the contexts\n"
-        "hold at several budgets. The run is stored, and goes on where it stopped with --resume. A corpus is a folder\n"
-        "with memories.jsonl and questions.jsonl, conversations in LoCoMo's JSON, `updated-facts`, which comes with\n"
-        "the program, or `golden`, the tenant's own questions. It is loaded into a hidden tenant and dropped in the\n"
-        "end; no counter of any tenant changes. Exit code 2 stands for input that cannot be used, 1 for a failure.\n\n"
+        "Assemble a context for every question of a corpus and measure how much of the evidence the contexts include\n"
+        "at several budgets. The run is stored; --resume continues it. A corpus is a folder with memories.jsonl and\n"
+        "questions.jsonl, conversations in LoCoMo's JSON, `updated-facts` (built in) or `golden`, the tenant's own\n"
+        "questions. It is loaded into a hidden tenant, which is dropped afterwards; no counter of any tenant changes.\n"
+        "Exit code 2 is for invalid input, 1 for a failure.\n\n"
         "Example: manage.py evaluate data/locomo --profile conversation-recall --budgets 250,1000\n"
         "         manage.py evaluate golden --tenant acme --compare 3f0c9a52-55a1-4a53-9d0e-0d7c2f7f6c11"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", help="a folder, a .json file, `updated-facts` or `golden`")
-        parser.add_argument("--tenant", default="", help="who sees the run, and whose drafts and questions count")
+        parser.add_argument("--tenant", default="", help="who sees the run; its drafts and questions are used")
         parser.add_argument("--profile", default="", help="scoring profile, published or a draft (default: adr-0040)")
         parser.add_argument("--packer", default="", help=", ".join(BudgetProfile.Packer.values) + " (default: greedy)")
         parser.add_argument("--ordering", default="", help="order of the blocks (default: top_down)")
@@ -50,8 +50,8 @@ class Command(PlatformCommand):
             default=DEFAULT_EVALUATION_BUDGETS,
             help="tokens, with commas (default: 250,...,4000)",
         )
-        parser.add_argument("--resume", type=UUID, metavar="RUN", help="go on with a run that was broken off")
-        parser.add_argument("--compare", type=UUID, metavar="RUN", help="print what differs from another run")
+        parser.add_argument("--resume", type=UUID, metavar="RUN", help="continue an interrupted run")
+        parser.add_argument("--compare", type=UUID, metavar="RUN", help="print the differences from another run")
         parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
     def handle(self, **options: Any) -> None:
@@ -95,7 +95,7 @@ class Command(PlatformCommand):
         """Return the run, open again; end the claim of a killed command."""
         run = find_run(options["resume"])
         if run.corpus_kind != NAMED.get(options["corpus"], FILE):
-            raise CommandError("That run asked another kind of corpus.", returncode=BAD_INPUT)
+            raise CommandError("That run used another kind of corpus.", returncode=BAD_INPUT)
         with tenant_scope(run.tenant_id):
             if run.is_open:
                 EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk).open().release()
@@ -107,8 +107,8 @@ class Command(PlatformCommand):
         with progress_bars() as show:
             outcome = run_evaluation(run.tenant_id, run.pk, now=timezone.now(), corpus=corpus, progress=show)
         if outcome.state != EvaluationRun.State.DONE:
-            detail = outcome.detail or "Somebody cancelled it, or another process has it."
-            raise CommandError(f"{detail} --resume {run.pk} goes on with it.")
+            detail = outcome.detail or "It was cancelled, or another process runs it."
+            raise CommandError(f"{detail} --resume {run.pk} continues it.")
         return find_run(run.pk)
 
     def _print(self, run: EvaluationRun, comparison: ReportTable | None) -> None:
@@ -159,4 +159,4 @@ def _budgets(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise ArgumentTypeError("whole numbers with commas between them, such as 250,1000") from error
+        raise ArgumentTypeError("enter whole numbers separated by commas, such as 250,1000") from error

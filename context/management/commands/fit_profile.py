@@ -29,19 +29,19 @@ from memory_platform.web.numerals import counted
 
 class Command(PlatformCommand):
     help = (
-        "Fit the probability that a memory is evidence from questions whose evidence is known: a plain logistic\n"
-        "model on the parts of the score. The coefficients are saved as a new draft of a scoring profile, which is\n"
-        "evaluated and published like any other; the report is of questions that were held out. Without CORPUS the\n"
-        "tenant's own golden questions are used. A corpus is a folder with memories.jsonl and questions.jsonl,\n"
-        "or conversations in LoCoMo's JSON; it is loaded into a hidden tenant and dropped in the end. Exit code 2\n"
-        "stands for input that cannot be used, too little of it for example, 1 for a failure.\n\n"
+        "Fit the probability that a memory is evidence to questions with known evidence, by a logistic model on the\n"
+        "score components. The coefficients are saved as a new draft of a scoring profile, which is evaluated and\n"
+        "published like any other; the report uses held-out questions. Without CORPUS the tenant's golden questions\n"
+        "are used. A corpus is a folder with memories.jsonl and questions.jsonl, or conversations in LoCoMo's JSON; it\n"
+        "is loaded into a hidden tenant, which is dropped afterwards. Exit code 2 is for invalid input, for example\n"
+        "too little of it, 1 for a failure.\n\n"
         "Example: manage.py fit_profile data/locomo --tenant acme --name acme-calibrated\n"
         "         manage.py fit_profile --tenant acme --name acme-calibrated --base support"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", nargs="?", default="", help="a folder or a .json file; none: golden questions")
-        parser.add_argument("--tenant", required=True, help="whose profile it becomes")
+        parser.add_argument("--tenant", required=True, help="the tenant of the profile")
         parser.add_argument("--name", required=True, help="of the profile; one that exists gets a new draft")
         parser.add_argument(
             "--base",

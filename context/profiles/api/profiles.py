@@ -165,7 +165,7 @@ class AssignmentEndpoints(ProfileEndpointBase):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _target(self, values: dict[str, Any]) -> dict[str, str]:
-        """Return the target as the actions take it; outside, a key is known by its visible part."""
+        """Return the target as the actions take it; a request names a key by its visible part."""
         if values["key"] is None:
             return {"partition_path": values["partition"].path}
         key: ApiKey | None = ApiKey.objects.for_tenant(self.tenant_id).with_prefix(values["key"]).first()

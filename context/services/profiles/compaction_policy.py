@@ -65,11 +65,11 @@ class CompactionPolicy:
 
     @classmethod
     def of(cls, chosen: Mapping[str, Any]) -> Self:
-        """Return the defaults with what a profile chose; unknown names, of a later release, are ignored."""
+        """Return the defaults with the choices of a profile; unknown names, of a later release, are ignored."""
         return cls(**{name: value for name, value in chosen.items() if name in POLICY_FIELDS})
 
     def as_record(self) -> dict[str, Any]:
-        """Return every number by its name, as a compaction keeps the policy it was made under."""
+        """Return every number by its name, as a compaction stores its policy."""
         return asdict(self)
 
 

@@ -56,7 +56,7 @@ class ProfileField:
 
     @property
     def unit(self) -> str:
-        """The plural of the unit, as it stands beside an input."""
+        """The plural of the unit, shown beside an input."""
         return self.units[1]
 
     @property
@@ -96,7 +96,7 @@ _TOKENS, _DAYS, _ITEMS = ("token", "tokens"), ("day", "days"), ("item", "items")
 BUDGET_FIELDS: dict[str, ProfileField] = {
     "default_tokens": ProfileField(4000, (TOKENS_MIN, TOKENS_MAX), label="Default budget", units=_TOKENS),
     "sections": ProfileField(
-        {}, title="room of sections", input_help="Room by section; a section that is not named takes what is left."
+        {}, title="room of sections", input_help="Room by section; an absent section takes what is left."
     ),
     "include_tenant_memo": ProfileField(True, label="Tenant memo leads every context", title="tenant memo"),
     "include_summaries_at": ProfileField(
@@ -168,7 +168,7 @@ BUDGET_FIELDS: dict[str, ProfileField] = {
     "compaction": ProfileField(
         {},
         title="compaction policy",
-        input_help="How sessions shrink; what is not named is the default's.",
+        input_help="How sessions shrink; absent numbers are the defaults.",
         output_help="What differs from the default compaction policy.",
     ),
 }

@@ -151,12 +151,12 @@ def _problems(numbers: Mapping[Any, Any]) -> Iterator[FieldProblem]:
             known = ", ".join(_CHECKS)
             yield FieldProblem(str(key)[:40], "unknown_field", f"There is no number of this name; known: {known}.")
     if "weights" not in numbers:
-        yield FieldProblem("weights", "required", "A profile says what each part weighs.")
+        yield FieldProblem("weights", "required", "A profile needs weights.")
     for key, check in _CHECKS.items():
         if key in numbers:
             yield from check(numbers[key])
     if (numbers.get("coefficients") is None) != (numbers.get("intercept") is None):
-        detail = "Coefficients and an intercept come together or not at all."
+        detail = "Give both coefficients and an intercept, or neither."
         yield FieldProblem("intercept", "incomplete_calibration", detail)
 
 

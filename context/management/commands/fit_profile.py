@@ -32,9 +32,9 @@ class Command(PlatformCommand):
         "Fit the probability that a memory is evidence to questions with known evidence, by a logistic model on the\n"
         "score components. The coefficients are saved as a new draft of a scoring profile, which is evaluated and\n"
         "published like any other; the report uses held-out questions. Without CORPUS the tenant's golden questions\n"
-        "are used. A corpus is a folder with memories.jsonl and questions.jsonl, or conversations in LoCoMo's JSON; it\n"
-        "is loaded into a hidden tenant, which is dropped afterwards. Exit code 2 is for invalid input, for example\n"
-        "too little of it, 1 for a failure.\n\n"
+        "are used. A corpus is a folder with memories.jsonl and questions.jsonl, or conversations in LoCoMo's JSON;\n"
+        "it is loaded into a hidden tenant, which is dropped afterwards. Exit code 2 is for invalid input, for\n"
+        "example too little of it, 1 for a failure.\n\n"
         "Example: manage.py fit_profile data/locomo --tenant acme --name acme-calibrated\n"
         "         manage.py fit_profile --tenant acme --name acme-calibrated --base support"
     )

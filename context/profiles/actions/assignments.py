@@ -35,21 +35,20 @@ class Assignments(Generic[_Row]):
         *,
         tenant_id: UUID,
         profile_name: str,
-        api_key_id: str | None = None,
-        partition_path: str | None = None,
         replaces: str | None = None,
         by: Actor,
         now: datetime,
+        **target: str,
     ) -> _Row:
-        """Assign a profile to one key, or to a partition and all below it ("" is the tenant); exactly one of the two.
+        """Assign a profile to a `target`: `api_key_id`, or `partition_path` and all below it ("" is the tenant).
 
         The earlier assignment of the target ends now; the same profile again changes nothing. `replaces` is the profile
         that the caller saw there, "" for none. Raises `InvalidInput` naming the field, `NotFound` for an absent key,
         `Conflict` where another request changed the assignment first.
         """
-        target = _target(tenant_id, api_key_id, partition_path)
+        column = _target(tenant_id, **target)
         self.check(tenant_id, profile_name)
-        before = self._active(tenant_id, target)
+        before = self._active(tenant_id, column)
         if replaces is not None and replaces != (before.profile_name if before else ""):
             raise _assigned_by_another()
         if before is not None and before.profile_name == profile_name:
@@ -57,25 +56,17 @@ class Assignments(Generic[_Row]):
         if before is not None:
             _end(before, now)
         # an assignment never begins before the last one of its target ended
-        last = self.model.objects.for_tenant(tenant_id).ended().filter(**target).newest_first().first()
-        row = self.model(tenant_id=tenant_id, profile_name=profile_name, **target)
+        last = self.model.objects.for_tenant(tenant_id).ended().filter(**column).newest_first().first()
+        row = self.model(tenant_id=tenant_id, profile_name=profile_name, **column)
         begins = max(now, last.recorded_to) if last else now
         insert_version(row, refusal=_assigned_by_another(), by=by, now=begins)
         self._audit(row, "assign", by, now)
         return row
 
     @transaction.atomic
-    def unassign(
-        self,
-        *,
-        tenant_id: UUID,
-        api_key_id: str | None = None,
-        partition_path: str | None = None,
-        by: Actor,
-        now: datetime,
-    ) -> _Row:
-        """End the assignment of the target. Raises `NotFound` where there is none, else as `assign` does."""
-        row = self._active(tenant_id, _target(tenant_id, api_key_id, partition_path))
+    def unassign(self, *, tenant_id: UUID, by: Actor, now: datetime, **target: str) -> _Row:
+        """End the assignment of a `target`. Raises `NotFound` where there is none, else as `assign` does."""
+        row = self._active(tenant_id, _target(tenant_id, **target))
         if row is None:
             raise NotFound("not_assigned", f"No {self.kind} profile is assigned there.")
         _end(row, now)
@@ -96,7 +87,7 @@ SCORING_ASSIGNMENTS = Assignments("scoring", ScoringProfileAssignment, lock_publ
 assign_budget_profile = BUDGET_ASSIGNMENTS.assign
 
 
-def _target(tenant_id: UUID, api_key_id: str | None, partition_path: str | None) -> dict[str, str]:
+def _target(tenant_id: UUID, api_key_id: str | None = None, partition_path: str | None = None) -> dict[str, str]:
     """Return the target's column and its value."""
     if (api_key_id is None) == (partition_path is None):
         raise InvalidInput("one_target", "Either a key or a partition is needed, and not both.", field="partition")

@@ -1,39 +1,39 @@
-"""Addresses of this room under /api/v1/."""
+"""Addresses of the context app under /api/v1/."""
 
-from django.urls import path
+from django.urls import URLPattern, path
 
 from context.assembly.api.contexts import ContextEndpoint, ReceiptEndpoint, ReceiptListEndpoint
 from context.assembly.api.replay import ContextDiffEndpoint, ReplayEndpoint
 from context.assembly.api.search import MemorySearchEndpoint
-from context.feedback.api import (
-    FeedbackEndpoint,
-    FeedbackWithdrawalEndpoint,
-    MemoryFeedbackListEndpoint,
-    OutcomeEndpoint,
+from context.feedback import api as feedback
+from context.profiles.api.endpoints import (
+    BudgetProfileAssignmentEndpoints,
+    BudgetProfileEndpoints,
+    ScoringAssignmentEndpoints,
+    ScoringProfileEndpoints,
 )
-from context.profiles.api.budget_profiles import (
-    BudgetProfileAssignmentEndpoint,
-    BudgetProfileComparisonEndpoint,
-    BudgetProfileEndpoint,
-    BudgetProfileListEndpoint,
-    BudgetProfileRollBackEndpoint,
-    BudgetProfileVersionListEndpoint,
-)
-from context.profiles.api.scoring_profiles import (
-    ScoringProfileAssignmentEndpoint,
-    ScoringProfileComparisonEndpoint,
-    ScoringProfileEndpoint,
-    ScoringProfileListEndpoint,
-    ScoringProfilePublishEndpoint,
-    ScoringProfileRetireEndpoint,
-    ScoringProfileRollBackEndpoint,
-    ScoringProfileVersionEndpoint,
-    ScoringProfileVersionListEndpoint,
-)
+from context.profiles.api.profiles import AssignmentEndpoints, ProfileEndpoints
 from memory_platform.rest import converters  # noqa: F401 - makes its types known
 
-PROFILE = "budget-profiles/<name:name>"
+_VOTES = "memories/<uuid:memory_id>/feedback"
 _SCORING = "profiles/<name:name>"
+
+
+def _profile_urls(
+    route: str, name: str, profiles: type[ProfileEndpoints], assignments: type[AssignmentEndpoints], **changes: str
+) -> list[URLPattern]:
+    """Return the addresses that both kinds of profiles have; `changes` are the methods that change a profile."""
+    one = f"{route}/<name:name>"
+    targets = assignments.as_view({"get": "list_assignments", "put": "assign", "delete": "unassign"})
+    return [
+        path(route, profiles.as_view({"get": "list_profiles", "post": "create"}), name=f"{name}s"),
+        path(f"{route}/assignments", targets, name=f"{name}-assignments"),
+        path(one, profiles.as_view({"get": "read", **changes}), name=name),
+        path(f"{one}/versions", profiles.as_view({"get": "versions"}), name=f"{name}-versions"),
+        path(f"{one}/rollback", profiles.as_view({"post": "roll_back"}), name=f"{name}-rollback"),
+        path(f"{one}/compare", profiles.as_view({"get": "compare"}), name=f"{name}-compare"),
+    ]
+
 
 urlpatterns = [
     path("memories/search", MemorySearchEndpoint.as_view(), name="api-memories-search"),
@@ -42,25 +42,24 @@ urlpatterns = [
     path("contexts", ReceiptListEndpoint.as_view(), name="api-contexts"),
     path("context/diff", ContextDiffEndpoint.as_view(), name="api-context-diff"),
     path("context/<uuid:receipt_id>/replay", ReplayEndpoint.as_view(), name="api-replay"),
-    path("context/<uuid:receipt_id>/outcome", OutcomeEndpoint.as_view(), name="api-outcome"),
-    path("feedback", FeedbackEndpoint.as_view(), name="api-feedback"),
-    path("feedback/<uuid:feedback_id>", FeedbackWithdrawalEndpoint.as_view(), name="api-vote"),
-    path("memories/<uuid:memory_id>/feedback", MemoryFeedbackListEndpoint.as_view(), name="api-memory-feedback"),
-    path("budget-profiles", BudgetProfileListEndpoint.as_view(), name="api-budget-profiles"),
-    path(
-        "budget-profiles/assignments", BudgetProfileAssignmentEndpoint.as_view(), name="api-budget-profile-assignments"
+    path("context/<uuid:receipt_id>/outcome", feedback.OutcomeEndpoint.as_view(), name="api-outcome"),
+    path("feedback", feedback.FeedbackEndpoint.as_view(), name="api-feedback"),
+    path("feedback/<uuid:feedback_id>", feedback.FeedbackWithdrawalEndpoint.as_view(), name="api-vote"),
+    path(_VOTES, feedback.MemoryFeedbackListEndpoint.as_view(), name="api-memory-feedback"),
+    *_profile_urls(
+        "budget-profiles",
+        "api-budget-profile",
+        BudgetProfileEndpoints,
+        BudgetProfileAssignmentEndpoints,
+        put="replace",
+        patch="change",
     ),
-    path(PROFILE, BudgetProfileEndpoint.as_view(), name="api-budget-profile"),
-    path(f"{PROFILE}/versions", BudgetProfileVersionListEndpoint.as_view(), name="api-budget-profile-versions"),
-    path(f"{PROFILE}/rollback", BudgetProfileRollBackEndpoint.as_view(), name="api-budget-profile-rollback"),
-    path(f"{PROFILE}/compare", BudgetProfileComparisonEndpoint.as_view(), name="api-budget-profile-compare"),
-    path("profiles", ScoringProfileListEndpoint.as_view(), name="api-profiles"),
-    path("profiles/assignments", ScoringProfileAssignmentEndpoint.as_view(), name="api-profile-assignments"),
-    path(_SCORING, ScoringProfileEndpoint.as_view(), name="api-profile"),
-    path(f"{_SCORING}/versions", ScoringProfileVersionListEndpoint.as_view(), name="api-profile-versions"),
-    path(f"{_SCORING}/versions/<int:version>", ScoringProfileVersionEndpoint.as_view(), name="api-profile-version"),
-    path(f"{_SCORING}/publish", ScoringProfilePublishEndpoint.as_view(), name="api-profile-publish"),
-    path(f"{_SCORING}/rollback", ScoringProfileRollBackEndpoint.as_view(), name="api-profile-rollback"),
-    path(f"{_SCORING}/retire", ScoringProfileRetireEndpoint.as_view(), name="api-profile-retire"),
-    path(f"{_SCORING}/compare", ScoringProfileComparisonEndpoint.as_view(), name="api-profile-compare"),
+    *_profile_urls("profiles", "api-profile", ScoringProfileEndpoints, ScoringAssignmentEndpoints, patch="change"),
+    path(
+        f"{_SCORING}/versions/<int:version>",
+        ScoringProfileEndpoints.as_view({"get": "read_version"}),
+        name="api-profile-version",
+    ),
+    path(f"{_SCORING}/publish", ScoringProfileEndpoints.as_view({"post": "publish"}), name="api-profile-publish"),
+    path(f"{_SCORING}/retire", ScoringProfileEndpoints.as_view({"post": "retire"}), name="api-profile-retire"),
 ]

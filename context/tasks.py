@@ -1,4 +1,4 @@
-"""Background work of this room: how often to try, and one call each."""
+"""Background work of the context app: how often to try, and one call each."""
 
 import logging
 from collections.abc import Callable
@@ -17,20 +17,20 @@ from context.receipts import retention
 
 logger = logging.getLogger(__name__)
 
-#: Above the slice that one task works (evaluating.py), below the broker's visibility timeout.
+#: Above the slice of an evaluation that one task runs, below the broker's visibility timeout.
 EVALUATION_TIME_LIMIT_SECONDS = 280
 _SWEEP_TIME_LIMIT_SECONDS = 120
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def prune_receipts_task() -> int:
-    """Delete the receipts that are past what their tenant keeps."""
+    """Delete the receipts that are past their tenant's retention."""
     return retention.prune_receipts_of_tenants(now=timezone.now())
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def find_unhelpful_task() -> None:
-    """Look for memories that are shown often and of no use."""
+    """Find memories that contexts include often and that nobody uses."""
     retention.find_unhelpful_memories(now=timezone.now())
 
 
@@ -42,7 +42,7 @@ def find_unhelpful_task() -> None:
     time_limit=EVALUATION_TIME_LIMIT_SECONDS,
 )
 def run_evaluation_task(tenant_id: str, run_id: str) -> None:
-    """Do a slice of an evaluation and hand the rest to the next task; a run that somebody else has is passed over."""
+    """Run a slice of an evaluation and enqueue the rest; skip a run that another worker has claimed."""
     outcome = evaluating.run_evaluation(UUID(tenant_id), UUID(run_id), now=timezone.now(), time_limit=evaluating.SLICE)
     if outcome.state == EvaluationRun.State.QUEUED:
         enqueue_evaluation(UUID(tenant_id), UUID(run_id))
@@ -50,7 +50,7 @@ def run_evaluation_task(tenant_id: str, run_id: str) -> None:
 
 @shared_task(time_limit=_SWEEP_TIME_LIMIT_SECONDS)
 def sweep_evaluations() -> int:
-    """Take up what a killed worker left behind, and drop what nobody needs any more; how many runs were taken up."""
+    """Enqueue the runs of killed workers, drop leftover tenants, and return the number of runs."""
     now = timezone.now()
     runs = evaluating.abandoned_evaluation_runs(now=now)
     for run in runs:
@@ -61,7 +61,7 @@ def sweep_evaluations() -> int:
 
 
 def enqueue_evaluation(tenant_id: UUID, run_id: UUID) -> None:
-    """After the commit, hand the run to a worker; a broker that is away leaves it to the sweep."""
+    """Send the run to a worker after the commit; without a broker the sweep does it."""
     transaction.on_commit(partial(_send, partial(run_evaluation_task.delay, str(tenant_id), str(run_id))))
 
 
@@ -69,4 +69,4 @@ def _send(send: Callable[[], object]) -> None:
     try:
         send()
     except (BrokerError, OSError) as error:
-        logger.warning("The broker is away, an evaluation waits for the sweep: %s", type(error).__name__)
+        logger.warning("The broker is unavailable; the sweep sends the evaluation: %s", type(error).__name__)

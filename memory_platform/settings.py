@@ -200,7 +200,6 @@ TEMPLATES = [
                 "bars": "context.profiles.templatetags.bars",
                 "evaluations": "context.evaluation.templatetags",
                 "figures": "memory_platform.web.templatetags.figures",
-                "policies": "context.profiles.templatetags.policies",
                 "reviews": "compaction.review.templatetags.reviews",
                 "pressure": "compaction.sessions.templatetags.pressure",
                 "settings": "context.profiles.templatetags.settings",

@@ -1,9 +1,14 @@
-"""Evaluation runs across tenants, for the commands."""
+"""What the commands that run evaluations share: runs across tenants and progress bars."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from context.evaluation.report import ReportTable, run_comparison_table
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
 from context.models import EvaluationRun
 from memories.models import Tenant
 from memories.tenancy.actions.hidden_tenants import create_hidden_tenant
@@ -11,7 +16,8 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import admin_write_scope
 
-#: Stores the runs without a tenant; only the command sees them.
+BAD_INPUT = 2
+#: The hidden tenant that stores runs without a tenant; only the command sees them.
 HOLDER = "evaluations"
 
 
@@ -30,12 +36,17 @@ def find_run(run_id: UUID) -> EvaluationRun:
     return run
 
 
-def release_evaluation_run(run: EvaluationRun) -> None:
-    """End the claim of a command that no longer runs; inside the scope."""
-    EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk).open().release()
+@contextmanager
+def progress_bars() -> Iterator[Any]:
+    """Yield a callback that shows a bar for each step with a total, on the error stream."""
+    columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bars: dict[str, TaskID] = {}
+    with Progress(*columns, console=Console(stderr=True)) as progress:
 
+        def show(step: str, done: int, total: int) -> None:
+            if total:
+                if step not in bars:
+                    bars[step] = progress.add_task(step, total=total)
+                progress.update(bars[step], completed=done)
 
-def compare_evaluation_runs(run: EvaluationRun, other: EvaluationRun) -> ReportTable:
-    """Return `run` minus `other`. Raises `InvalidInput` `not_comparable`."""
-    with admin_write_scope():
-        return run_comparison_table(run, other)
+        yield show

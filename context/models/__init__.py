@@ -1,14 +1,15 @@
-"""Rows and constraints of what an agent gets to read."""
+"""The models of the context app."""
 
 from context.models.evaluation import BUDGETS_MAX, EvaluationAnswer, EvaluationRun, GoldenMemory, GoldenQuestion
 from context.models.profiles import (
     DEFAULT_BUDGET_PROFILE_NAME,
     BudgetProfile,
     BudgetProfileAssignment,
+    ScoringProfileAssignment,
+    ScoringProfileVersion,
     default_summary_levels,
 )
 from context.models.records import Feedback, Receipt
-from context.models.scoring_profiles import ScoringProfileAssignment, ScoringProfileVersion
 
 __all__ = [
     "BUDGETS_MAX",

@@ -1,4 +1,4 @@
-"""Evaluations: runs of a corpus through the real assembly, their answers, and the questions a tenant collects."""
+"""Evaluations: runs of a corpus, their answers, and the golden questions of a tenant."""
 
 import uuid
 
@@ -7,12 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import MD5
 
-from context.evaluation.queries import (
-    EvaluationAnswerQuerySet,
-    EvaluationRunQuerySet,
-    GoldenMemoryQuerySet,
-    GoldenQuestionQuerySet,
-)
+from context.evaluation import queries
 from context.models.profiles import BudgetProfile
 from memories.models import Memory, Tenant
 
@@ -20,11 +15,7 @@ BUDGETS_MAX = 24
 
 
 class EvaluationRun(models.Model):
-    """One corpus asked with one scoring profile and one packer, at several budgets; what was measured.
-
-    Whoever works on it holds a lease, so that what a killed worker held is taken over. `profile_numbers` are those of
-    the profile as it was asked with; `results` is written once, when all questions are answered.
-    """
+    """One corpus measured with one scoring profile and packer at several budgets. A worker claims it for a time."""
 
     class Corpus(models.TextChoices):
         GOLDEN = "golden", "golden questions of this tenant"
@@ -66,7 +57,7 @@ class EvaluationRun(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
-    objects = EvaluationRunQuerySet.as_manager()
+    objects = queries.EvaluationRunQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -92,12 +83,12 @@ class EvaluationRun(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether a worker is at it or will be."""
+        """Whether it is queued or running."""
         return self.state in (self.State.QUEUED, self.State.RUNNING)
 
 
 class EvaluationAnswer(models.Model):
-    """What was measured of one question of a run: by budget, so that two runs can be compared question by question."""
+    """The measures of one question of a run by budget, so that two runs can be compared question by question."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     run = models.ForeignKey(EvaluationRun, on_delete=models.CASCADE, related_name="answers")
@@ -106,13 +97,13 @@ class EvaluationAnswer(models.Model):
     category = models.CharField(max_length=64, default="", blank=True)
     measures = models.JSONField(help_text="By budget: what the context held of the evidence, tokens, milliseconds.")
 
-    objects = EvaluationAnswerQuerySet.as_manager()
+    objects = queries.EvaluationAnswerQuerySet.as_manager()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["run", "question_id", "tenant"], name="evaluation_answers_each_question_once"
-            ),
+            )
         ]
 
     def __str__(self) -> str:
@@ -120,7 +111,7 @@ class EvaluationAnswer(models.Model):
 
 
 class GoldenQuestion(models.Model):
-    """A question of the tenant's own and the memories that its context should hold. A removed one can come back."""
+    """A question and the memories that its context should include. A removed one can be restored."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="golden_questions")
@@ -136,7 +127,7 @@ class GoldenQuestion(models.Model):
         Memory, through="GoldenMemory", related_name="golden_questions"
     )
 
-    objects = GoldenQuestionQuerySet.as_manager()
+    objects = queries.GoldenQuestionQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -158,17 +149,17 @@ class GoldenQuestion(models.Model):
 
 
 class GoldenMemory(models.Model):
-    """A memory that the context of a golden question should hold."""
+    """A memory that the context of a golden question should include."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="wanted")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
 
-    objects = GoldenMemoryQuerySet.as_manager()
+    objects = queries.GoldenMemoryQuerySet.as_manager()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["question", "memory", "tenant"], name="golden_memory_is_wanted_once"),
+            models.UniqueConstraint(fields=["question", "memory", "tenant"], name="golden_memory_is_wanted_once")
         ]
 
     def __str__(self) -> str:

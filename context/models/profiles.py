@@ -1,19 +1,68 @@
-"""Budget profiles: the numbers a context is built with, and whom they are for."""
+"""Budget profiles and scoring profiles: versions of the numbers that operators tune, and their assignments."""
 
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.constraints import BaseConstraint
 
-from context.models.assignments import ProfileAssignment, assignment_constraints
-from context.profiles.queries import DEFAULT_NAME, BudgetProfileQuerySet
+from context.profiles.queries import (
+    DEFAULT_NAME,
+    BudgetProfileQuerySet,
+    ProfileAssignmentQuerySet,
+    ScoringProfileVersionQuerySet,
+)
 from context.services.profiles.compaction_policy import CompactionPolicy
 from context.services.profiles.fields import BUDGET_FIELDS, ELASTIC_ITEMS_MAX, ELASTIC_TOKENS_MAX, SUMMARY_LEVELS_MAX
-from memories.models import PartitionSummary, Tenant
+from context.services.profiles.scoring_profiles import SHIPPED_PROFILES, ScoringProfile
+from memories.models import ApiKey, PartitionSummary, Tenant
 
 DEFAULT_BUDGET_PROFILE_NAME = DEFAULT_NAME
+
+
+class ProfileAssignment(models.Model):
+    """A profile, by name, for one agent key, or for a partition and all below it ("" is the whole tenant)."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    profile_name = models.CharField(max_length=64)
+    api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    partition_path = models.TextField(null=True, blank=True, db_collation="C")
+    recorded_from = models.DateTimeField()
+    recorded_to = models.DateTimeField(null=True, blank=True)
+    created_by = models.CharField(max_length=150, default="")
+
+    objects = ProfileAssignmentQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.profile_name} for {'a key' if self.api_key_id else self.partition_path or 'the tenant'}"
+
+
+def assignment_constraints(prefix: str) -> list[BaseConstraint]:
+    """Return the constraints of one target each, and one active assignment of a target; named after `prefix`."""
+    return [
+        models.CheckConstraint(
+            condition=Q(api_key__isnull=True, partition_path__isnull=False)
+            | Q(api_key__isnull=False, partition_path__isnull=True),
+            name=f"{prefix}_has_one_target",
+        ),
+        models.UniqueConstraint(
+            fields=["tenant", "api_key"],
+            condition=Q(recorded_to__isnull=True, api_key__isnull=False),
+            name=f"{prefix}_of_key_is_unique",
+        ),
+        models.UniqueConstraint(
+            fields=["tenant", "partition_path"],
+            condition=Q(recorded_to__isnull=True, partition_path__isnull=False),
+            name=f"{prefix}_of_partition_is_unique",
+        ),
+    ]
 
 
 def default_summary_levels() -> list[int]:
@@ -32,17 +81,13 @@ def _described(name: str) -> dict[str, Any]:
 
 def _within_bounds(constraint: str, *names: str) -> models.CheckConstraint:
     """Return a constraint that keeps numbers within the bounds of their descriptions."""
-    condition = Q()
-    for name in names:
-        condition &= Q(**{f"{name}__gte": BUDGET_FIELDS[name].least, f"{name}__lte": BUDGET_FIELDS[name].most})
-    return models.CheckConstraint(condition=condition, name=constraint)
+    fields = {name: BUDGET_FIELDS[name] for name in names}
+    ranges = (Q(**{f"{name}__gte": field.least, f"{name}__lte": field.most}) for name, field in fields.items())
+    return models.CheckConstraint(condition=reduce(and_, ranges), name=constraint)
 
 
 class BudgetProfile(models.Model):
-    """One version of the numbers an operator tunes; the current one has no `recorded_to`.
-
-    A tenant without rows uses the defaults below as version 0.
-    """
+    """One version of the numbers an operator tunes; a tenant without rows uses the defaults below as version 0."""
 
     class Ordering(models.TextChoices):
         TOP_DOWN = "top_down", "top down: best first"
@@ -67,9 +112,7 @@ class BudgetProfile(models.Model):
     include_tenant_memo = models.BooleanField(**_described("include_tenant_memo"))
     include_memories_top_k = models.PositiveSmallIntegerField(**_described("include_memories_top_k"))
     sections = models.JSONField(
-        default=dict,
-        blank=True,
-        help_text='Room by section: {"tokens": n} or {"share": 0..1}; absent: what is left.',
+        default=dict, blank=True, help_text='Room by section: {"tokens": n} or {"share": 0..1}; absent: what is left.'
     )
     include_summaries_at = ArrayField(models.PositiveSmallIntegerField(), default=default_summary_levels, blank=True)
     summary_style = models.CharField(max_length=8, choices=PartitionSummary.Style, **_described("summary_style"))
@@ -126,18 +169,119 @@ class BudgetProfile(models.Model):
         return f"{self.name} version {self.version}"
 
     @property
+    def is_active(self) -> bool:
+        """Whether contexts are built with this version of the profile."""
+        return self.recorded_to is None
+
+    @property
     def tuned_numbers(self) -> dict[str, Any]:
         """The numbers that an operator tunes, by field name."""
         return {name: getattr(self, name) for name in BUDGET_FIELDS}
 
     @property
     def compaction_policy(self) -> CompactionPolicy:
-        """The numbers of compaction, defaults included."""
         return CompactionPolicy.of(self.compaction)
 
 
+class ScoringProfileVersion(models.Model):
+    """One version of a scoring profile (ADR-0084). Its numbers never change: an edit is a new draft.
+
+    The published version of a name without `recorded_to` is active until another one replaces it; a roll-back makes it
+    active again. Built-in profiles are code and have no rows.
+    """
+
+    class State(models.TextChoices):
+        DRAFT = "draft"
+        EVALUATED = "evaluated"
+        PUBLISHED = "published"
+        RETIRED = "retired"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="scoring_profiles")
+    name = models.CharField(max_length=64)
+    version = models.PositiveIntegerField()
+    state = models.CharField(max_length=9, choices=State, default=State.DRAFT)
+    numbers = models.JSONField(help_text="What `ScoringProfile.to_numbers` writes.")
+    based_on = models.CharField(max_length=80, default="", blank=True, help_text="`name version` it was copied from.")
+    adr_reference = models.CharField(max_length=16, default="", blank=True, help_text="The decision that argues it.")
+    evaluation_run = models.ForeignKey(
+        "context.EvaluationRun", on_delete=models.RESTRICT, null=True, blank=True, related_name="proven_profiles"
+    )
+    report = models.JSONField(default=dict, blank=True, help_text="What `fit_profile` measured on held-out questions.")
+    recorded_from = models.DateTimeField(help_text="When it was saved.")
+    recorded_to = models.DateTimeField(null=True, blank=True, help_text="When it was superseded or retired.")
+    created_by = models.CharField(max_length=150, default="", blank=True)
+    published_at = models.DateTimeField(null=True, blank=True)
+    published_by = models.CharField(max_length=150, default="", blank=True)
+
+    objects = ScoringProfileVersionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "-version"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "name", "version"], name="scoring_profile_version_is_unique"),
+            models.UniqueConstraint(
+                fields=["tenant", "name"],
+                condition=Q(state="published", recorded_to__isnull=True),
+                name="scoring_profile_has_one_in_force",
+            ),
+            models.CheckConstraint(
+                condition=Q(name__regex=r"^[a-z][a-z0-9_-]*$"), name="scoring_profile_name_is_a_word"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["draft", "evaluated", "published", "retired"]),
+                name="scoring_profile_state_is_known",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="published") | (Q(evaluation_run__isnull=False) & ~Q(adr_reference="")),
+                name="scoring_profile_is_published_with_proof",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="evaluated") | Q(evaluation_run__isnull=False),
+                name="scoring_profile_is_evaluated_by_a_run",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} version {self.version}"
+
+    @property
+    def is_active(self) -> bool:
+        """Whether requests that name the profile use this version."""
+        return self.state == self.State.PUBLISHED and self.recorded_to is None
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is built in and locked."""
+        return self.name in SHIPPED_PROFILES
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether its scores are probabilities."""
+        return self.numbers.get("coefficients") is not None
+
+    @property
+    def tuned_numbers(self) -> dict[str, Any]:
+        """The numbers without groups: `weights.relevance`, `half_life_days_by_kind.fact`, `pool_size`."""
+        flat: dict[str, Any] = {}
+        for name, value in self.numbers.items():
+            is_group = isinstance(value, dict)
+            flat |= {f"{name}.{part}": each for part, each in value.items()} if is_group else {name: value}
+        return flat
+
+    @property
+    def profile(self) -> ScoringProfile:
+        return ScoringProfile.from_numbers(self.name, self.version, self.numbers)
+
+
 class BudgetProfileAssignment(ProfileAssignment):
-    """Whom a budget profile is for: one agent key, or a partition and all below it ("" is the whole tenant)."""
+    """The assignment of a budget profile."""
 
     class Meta:
         constraints = assignment_constraints("assignment")
+
+
+class ScoringProfileAssignment(ProfileAssignment):
+    """The assignment of a scoring profile."""
+
+    class Meta:
+        constraints = assignment_constraints("scoring_assignment")

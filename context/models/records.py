@@ -1,4 +1,4 @@
-"""Receipts and feedback: the record of a context, and what came of it."""
+"""Receipts and feedback: the record of a context, and the votes on its memories."""
 
 import uuid
 from typing import Any
@@ -16,14 +16,14 @@ from memories.models import ApiKey, Memory, Tenant
 
 
 def _copied(key: str, column: str, of: "models.Field[Any, Any]") -> models.GeneratedField:
-    """A number out of a JSON column as a column of its own: what curves are made of stands in one index (ADR-0086)."""
+    """Return a column that copies a number from a JSON column, so that one index contains the charts (ADR-0086)."""
     return models.GeneratedField(
         expression=Cast(KeyTextTransform(key, column), of), output_field=of, db_persist=True, null=True
     )
 
 
 class Receipt(models.Model):
-    """The stored record of one context: what was asked, chosen, left out and why. Texts are read back by anchor."""
+    """The stored record of one context: inputs, inclusions, exclusions and reasons. Texts are read by anchor."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="receipts")
@@ -53,9 +53,7 @@ class Receipt(models.Model):
     objects = ReceiptQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(condition=Q(tokens_used__gte=0), name="receipt_tokens_are_not_negative"),
-        ]
+        constraints = [models.CheckConstraint(condition=Q(tokens_used__gte=0), name="receipt_tokens_are_not_negative")]
         indexes = [
             models.Index(F("tenant"), F("created_at").desc(), F("id"), name="receipt_newest"),
             models.Index(
@@ -70,7 +68,7 @@ class Receipt(models.Model):
 
 
 class Feedback(models.Model):
-    """One vote on a memory. A vote that was taken back stays, so that the history shows it."""
+    """One vote on a memory. A withdrawn vote stays, so that the history shows it."""
 
     class Kind(models.TextChoices):
         EXPLICIT = "explicit"

@@ -1,20 +1,14 @@
-"""What the bars of contexts show: parts of scores, of budgets, of a model's window, and the steps of an assembly.
-
-A context is often a sliver of its window. The bar of a window then gives the budget most of its length, to scale in
-itself, and the rest of the window a short stretch that is marked as not to scale.
-"""
+"""Bars of contexts: score components, budgets, model windows, steps. A small budget is drawn larger than to scale."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 
-from context.services.profiles.scoring_profiles import ADR_0040, PART_NAMES
+from context.services.profiles.scoring_profiles import PART_NAMES
 from context.services.workbench.plan_text import step_label
 from memory_platform.web.charts import BarPart, stacked
 
-#: Bottom of the bar to its end, in the order of ADR-0040.
-SCORE_WEIGHTS: Mapping[str, float] = ADR_0040.weights
-
-#: The pattern laid over a part's colour, so that parts can be told apart without colour; "" is plain.
+#: The pattern over the colour of a part, so that parts differ without colour; "" is plain.
 PATTERNS = {
     "recency": "diagonal",
     "usefulness": "dots",
@@ -32,63 +26,38 @@ PATTERNS = {
     "fence": "cross",
 }
 
-#: Kinds of blocks by the part of the budget bar they are drawn in.
-BUDGET_PART_OF_KIND = {
-    "tenant_memo": "memo",
-    "partition_summary": "summaries",
-    "linked_memory": "linked",
-    "memory": "memories",
-}
+#: Parts of the budget bar by kind of block.
+BUDGET_PART_OF_KIND = {"tenant_memo": "memo", "partition_summary": "summaries", "linked_memory": "linked"}
 
 
-@dataclass(frozen=True)
-class ScorePart:
-    """One part of a composite score: its own value, its weight, what it adds, and its place in the bar.
+@dataclass(frozen=True, kw_only=True)
+class ScorePart(BarPart):
+    """One component of a score: its own number, its weight, and its place in the bar; a negative one has no width."""
 
-    What takes something away (a negative value or weight) has no width.
-    """
-
-    name: str
-    value: float
+    component: float
     weight: float
-    weighted: float
-    start_percent: float
-    width_percent: float
-    pattern: str
+
+    @property
+    def weighted(self) -> float:
+        return self.weight * self.component
 
 
 def score_parts(
-    breakdown: Mapping[str, float],
-    score: float | None = None,
-    weights: Mapping[str, float] = SCORE_WEIGHTS,
-    full: float = 1.0,
+    breakdown: Mapping[str, float], score: float | None, weights: Mapping[str, float], full: float = 1.0
 ) -> list[ScorePart]:
-    """Return the parts of a score one after the other; their widths sum to the composite, a full bar being `full`.
+    """Return the weighted components of a score one after the other; their widths sum to the score, `full` being 100.
 
-    `score` is the composite where it is not the sum of what the parts add: where recency multiplies, something is
-    taken away, or the composite is a probability. Parts that weigh nothing are left out.
+    `score` is None where it is the sum of the weighted components, as in ADR-0040.
     """
-    names = [name for name in PART_NAMES if weights.get(name) and name in breakdown]
-    added = {name: weights[name] * breakdown[name] for name in names}
+    added = {name: weights[name] * breakdown[name] for name in PART_NAMES if weights.get(name) and name in breakdown}
     upward = sum(max(value, 0.0) for value in added.values())
     scale = 1.0 if score is None or not upward else score / upward
     bar = stacked(((name, scale * value) for name, value in added.items()), full=full, patterns=PATTERNS)
-    return [
-        ScorePart(
-            part.name,
-            breakdown[part.name],
-            weights[part.name],
-            added[part.name],
-            part.start_percent,
-            part.width_percent,
-            part.pattern,
-        )
-        for part in bar
-    ]
+    return [ScorePart(**vars(part), component=breakdown[part.name], weight=weights[part.name]) for part in bar]
 
 
 def budget_parts(blocks: Iterable[tuple[str, int]], *, used: int, max_tokens: int) -> list[BarPart]:
-    """Return tokens by kind of block, then of the fence and markers, then what is free; together the whole budget."""
+    """Return tokens by kind of block, then of the fence and markers, then free ones; together the whole budget."""
     tokens = dict.fromkeys(("memo", "summaries", "linked", "memories"), 0)
     for kind, count in blocks:
         tokens[BUDGET_PART_OF_KIND.get(kind, "memories")] += count
@@ -97,16 +66,9 @@ def budget_parts(blocks: Iterable[tuple[str, int]], *, used: int, max_tokens: in
     return [part for part in stacked(tokens.items(), patterns=PATTERNS) if part.value]
 
 
-def column_heights(counts: Iterable[int]) -> list[float]:
-    """Return column heights in percent of the highest; a column that is not empty is visible."""
-    numbers = list(counts)
-    highest = max(numbers, default=0) or 1
-    return [max(round(100 * number / highest, 3), 4.0) if number else 0.0 for number in numbers]
-
-
 #: Below this share of the window a budget is drawn larger than it is.
 SHARE_TO_SCALE = 0.5
-#: Then the parts of the window around it take so much of the bar each, in percent, and so much lies between.
+#: Then each part of the window around it takes the first share of the bar, in percent, and each gap the second.
 OUTSIDE_PERCENT, BREAK_PERCENT = 8.0, 1.2
 
 RESERVE, SAFETY, DIRECTIVE, BEYOND = "reserve", "safety", "directive", "window"
@@ -116,7 +78,7 @@ OUTSIDE_PATTERNS = {RESERVE: "diagonal", SAFETY: "vertical", DIRECTIVE: "cross",
 WORDS: Mapping[str, str] = {
     RESERVE: "Kept for the model's answer.",
     SAFETY: "Kept because tokens of this model can only be estimated.",
-    DIRECTIVE: "What you say stands in the window beside the memories: directive and messages.",
+    DIRECTIVE: "The directive and the messages beside the memories.",
     "memo": "The tenant's memo.",
     "summaries": "Summaries of partitions.",
     "linked": "Memories that the focus links to.",
@@ -125,38 +87,31 @@ WORDS: Mapping[str, str] = {
     "free": "No further candidate fits.",
     BEYOND: "The window beyond the budget.",
 }
-
-
-#: What a part is called where its own name says too little.
+#: Labels of the parts whose names say too little.
 LABELS: Mapping[str, str] = {RESERVE: "answer reserve", SAFETY: "safety", "linked": "links", BEYOND: "rest of window"}
 
 
-@dataclass(frozen=True)
-class WindowPart:
-    """A stretch of the bar. `share` is that of the budget, of what lies outside that of the window."""
+@dataclass(frozen=True, kw_only=True)
+class WindowPart(BarPart):
+    """A stretch of the bar. `share` is the share of the budget, outside it that of the window."""
 
-    name: str
     tokens: int
     share: float
     is_outside: bool
-    start_percent: float
-    width_percent: float
-    pattern: str
 
     @property
     def label(self) -> str:
-        """What it is called."""
         return LABELS.get(self.name, self.name)
 
     @property
     def words(self) -> str:
-        """What it is."""
+        """What it is, in a sentence."""
         return WORDS[self.name]
 
 
 @dataclass(frozen=True)
 class WindowBar:
-    """The stretches from left to right. `lacking` tokens are what all of it takes beyond the window."""
+    """The stretches from left to right; `lacking` is how many tokens do not fit the window."""
 
     parts: list[WindowPart]
     window: int
@@ -190,13 +145,10 @@ def window_bar(
     bar = stacked([*before, ("", gap), *within, ("", gap), *after], full=100, patterns=PATTERNS | OUTSIDE_PATTERNS)
     parts = [
         WindowPart(
-            part.name,
-            tokens[part.name],
-            tokens[part.name] / (window if part.name in outside else max(max_tokens, 1)),
-            part.name in outside,
-            part.start_percent,
-            part.width_percent,
-            part.pattern,
+            **vars(part),
+            tokens=tokens[part.name],
+            share=tokens[part.name] / (window if part.name in outside else max(max_tokens, 1)),
+            is_outside=part.name in outside,
         )
         for part in bar
         if part.name
@@ -204,27 +156,26 @@ def window_bar(
     return WindowBar(parts, window, is_to_scale, max(-beyond, 0))
 
 
-#: Steps within others: they are the parts of the search.
+#: Steps within the search.
 PARTS_OF_SEARCH = ("embed", "vector", "lexical", "pinned", "read", "beside", "vectors")
-#: Steps as they happen; the search is told by its parts.
+#: Steps as they happen; the parts of the search replace it.
 STEPS = ("resolve", *PARTS_OF_SEARCH, "linked", "neighbours", "score", "likeness", "pack", "render", "receipt")
 REST_OF_SEARCH, REST = "Rest of the search", "Between the steps"
-#: Times below this are not worth a line.
+#: Shorter steps are not shown.
 SHOWN_MILLISECONDS = 0.05
-#: Patterns laid over the colours, in turn; the first step is plain.
+#: Patterns over the colours, in turn; the first step is plain.
 STEP_PATTERNS = ("", "diagonal", "dots", "vertical", "cross")
 
 
-@dataclass(frozen=True)
-class TimedStep:
-    """A step with its milliseconds and its stretch of the bar; `number` (from 1) tells its colour."""
+@dataclass(frozen=True, kw_only=True)
+class TimedStep(BarPart):
+    """A step with its stretch of the bar; `number` (from 1) selects its colour."""
 
-    name: str
-    milliseconds: float
     number: int
-    start_percent: float
-    width_percent: float
-    pattern: str
+
+    @property
+    def milliseconds(self) -> float:
+        return self.value
 
     @property
     def swatch(self) -> str:
@@ -233,21 +184,13 @@ class TimedStep:
 
 
 def timed_steps(timings: Mapping[str, float]) -> list[TimedStep]:
-    """Return the steps that took time, in the order in which they happen; what none of them took comes last."""
+    """Return the steps that took time, in the order in which they happen; the time between them comes last."""
     took = [(step_label(name), timings[name]) for name in STEPS if name in timings]
     search = timings.get("retrieve", 0.0) - sum(timings.get(name, 0.0) for name in PARTS_OF_SEARCH)
     took.append((REST_OF_SEARCH, search))
-    total = timings.get("total", 0.0)
-    took.append((REST, total - sum(max(milliseconds, 0.0) for _, milliseconds in took)))
-    shown = [(name, milliseconds) for name, milliseconds in took if milliseconds >= SHOWN_MILLISECONDS]
+    rest = timings.get("total", 0.0) - sum(max(milliseconds, 0.0) for _, milliseconds in took)
+    shown = [(name, value) for name, value in [*took, (REST, rest)] if value >= SHOWN_MILLISECONDS]
+    patterns = {name: pattern for (name, _), pattern in zip(shown, cycle(STEP_PATTERNS), strict=False)}
     return [
-        TimedStep(
-            part.name,
-            part.value,
-            place % 12 + 1,
-            part.start_percent,
-            part.width_percent,
-            STEP_PATTERNS[place % len(STEP_PATTERNS)],
-        )
-        for place, part in enumerate(stacked(shown))
+        TimedStep(**vars(part), number=place % 12 + 1) for place, part in enumerate(stacked(shown, patterns=patterns))
     ]

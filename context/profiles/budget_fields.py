@@ -1,7 +1,6 @@
-"""The numbers of a budget profile as a page takes them, checked field by field before an action sees them."""
+"""The form of a budget profile."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -31,49 +30,24 @@ FOLDED_FIELDS = {
     "Elastic packer": ("elastic_target_items", "elastic_min_tokens", "elastic_max_tokens"),
     "Receipts kept": ("receipt_days", "receipt_count"),
 }
-# The columns that the form takes as they are; rooms and levels are typed in another shape.
+# The columns that the form takes unchanged; rooms and levels are typed in another shape.
 BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in FOLDED_FIELDS.values() for name in names if name != "levels"])
 ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 #: The descriptions of fields whose column is typed in another shape.
 _TYPED_OTHERWISE = {"levels": BUDGET_FIELDS["include_summaries_at"]}
 #: The packers, with labels for a narrow list.
-PACKER_CHOICES = [
-    ("greedy", "greedy: best first"),
-    ("elastic", "elastic: shortens"),
-    ("optimal", "optimal: top sum"),
-]
-
-
-@dataclass(frozen=True)
-class ProfileFieldGroup:
-    """Fields that are folded away together; `is_open` where one of them needs attention."""
-
-    title: str
-    fields: list[ProfileFieldView]
-    is_open: bool
-
-
-@dataclass(frozen=True)
-class SectionBudgetView:
-    """The room of one section: an amount and its unit."""
-
-    label: str
-    amount: forms.BoundField
-    unit: forms.BoundField
+PACKER_CHOICES = [("greedy", "greedy: best first"), ("elastic", "elastic: shortens"), ("optimal", "optimal: top sum")]
 
 
 class BudgetProfileForm(PlatformForm):
-    """The numbers of a budget profile; fields, choices and bounds are the model's.
-
-    A section's room is typed as an amount and its unit, the levels of summaries as numbers with commas.
-    """
+    """The numbers of a budget profile. A room is typed as an amount and a unit, levels as numbers with commas."""
 
     UNITS = [("tokens", "tokens"), ("share", "% of the budget")]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields = forms.fields_for_model(BudgetProfile, fields=BUDGET_PAGE_FIELDS)
-        # A row may name a packer that is not built; a person is offered those that are.
+        # a row may name a packer that is not built
         packer: Any = self.fields["packer"]
         packer.choices = PACKER_CHOICES
         for name in BUDGET_PAGE_FIELDS:
@@ -85,10 +59,8 @@ class BudgetProfileForm(PlatformForm):
         self.fields |= {POLICY_PREFIX + name: policy_field(name) for name in POLICY_FIELDS}
         self.fields["levels"] = forms.CharField(label=_TYPED_OTHERWISE["levels"].label, required=False, max_length=60)
         for section in ROOM_SECTIONS:
-            label = section.replace("_", " ").capitalize()
-            self.fields[f"room_{section}"] = forms.FloatField(
-                label=f"Room for {label.lower()}", required=False, min_value=0
-            )
+            label = f"Room for {section.replace('_', ' ')}"
+            self.fields[f"room_{section}"] = forms.FloatField(label=label, required=False, min_value=0)
             self.fields[f"unit_{section}"] = forms.ChoiceField(choices=self.UNITS, required=False)
 
     def unit_of(self, name: str) -> str:
@@ -118,7 +90,7 @@ class BudgetProfileForm(PlatformForm):
         return {"tokens": round(amount)}
 
     def as_pairs(self) -> list[tuple[str, Any]]:
-        """Return every field as a hidden one repeats it; an unticked box sends nothing."""
+        """Return every field as a hidden input repeats it; an unticked box sends nothing."""
         pairs = [(name, self[name].value()) for name in self.fields]
         return [(name, "" if value is None else value) for name, value in pairs if value is not False]
 
@@ -126,44 +98,52 @@ class BudgetProfileForm(PlatformForm):
         """Return the numbers that are tuned most."""
         return self._views(FIRST_FIELDS)
 
-    def groups(self) -> list[ProfileFieldGroup]:
-        """Return all others, by what they are about."""
+    def groups(self) -> list[dict[str, Any]]:
+        """Return the other numbers in groups; a group is open where one of its fields has an error."""
+        return [_group(title, self._views(names)) for title, names in FOLDED_FIELDS.items()]
+
+    def policy_groups(self) -> list[dict[str, Any]]:
+        """Return the numbers of the compaction policy in groups."""
         return [
-            ProfileFieldGroup(title, self._views(names), any(self[name].errors for name in names))
-            for title, names in FOLDED_FIELDS.items()
+            _group(
+                title,
+                [
+                    ProfileFieldView.of(self[POLICY_PREFIX + name], POLICY_FIELDS[name], policy_field_step(name))
+                    for name in names
+                ],
+            )
+            for title, names in POLICY_GROUPS.items()
         ]
 
-    def policy_groups(self) -> list[ProfileFieldGroup]:
-        """Return the numbers by which sessions shrink."""
-        return [self._policy_group(title, names) for title, names in POLICY_GROUPS.items()]
-
-    def _policy_group(self, title: str, names: Iterable[str]) -> ProfileFieldGroup:
-        views = [
-            ProfileFieldView.of(self[POLICY_PREFIX + name], POLICY_FIELDS[name], policy_field_step(name))
-            for name in names
-        ]
-        return ProfileFieldGroup(title, views, any(view.bound.errors for view in views))
-
-    def section_budgets(self) -> list[SectionBudgetView]:
+    def section_budgets(self) -> list[dict[str, Any]]:
+        """Return the label, the amount and the unit of every section's room."""
         return [
-            SectionBudgetView(section.replace("_", " ").capitalize(), self[f"room_{section}"], self[f"unit_{section}"])
+            {
+                "label": section.replace("_", " ").capitalize(),
+                "amount": self[f"room_{section}"],
+                "unit": self[f"unit_{section}"],
+            }
             for section in ROOM_SECTIONS
         ]
 
     def has_section_budgets(self) -> bool:
         """Return whether any room is set or refused."""
-        return any(room.amount.value() not in (None, "") or room.amount.errors for room in self.section_budgets())
+        amounts = [self[f"room_{section}"] for section in ROOM_SECTIONS]
+        return any(amount.value() not in (None, "") or amount.errors for amount in amounts)
 
     def _views(self, names: Iterable[str]) -> list[ProfileFieldView]:
         described = BUDGET_FIELDS | _TYPED_OTHERWISE
         return [ProfileFieldView.of(self[name], described[name]) for name in names]
 
 
+def _group(title: str, views: list[ProfileFieldView]) -> dict[str, Any]:
+    return {"title": title, "fields": views, "is_open": any(view.bound.errors for view in views)}
+
+
 def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
-    """Return the numbers of a profile as its form holds them."""
-    typed = {name: getattr(profile, name) for name in BUDGET_PAGE_FIELDS} | policy_form_values(
-        profile.compaction_policy
-    )
+    """Return the numbers of a profile as form values."""
+    typed = {name: getattr(profile, name) for name in BUDGET_PAGE_FIELDS}
+    typed |= policy_form_values(profile.compaction_policy)
     typed["levels"] = ", ".join(map(str, profile.include_summaries_at))
     for section, room in profile.sections.items():
         unit, amount = next(iter(room.items()))
@@ -171,7 +151,10 @@ def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
     return typed
 
 
-def merge_form_values(typed: Mapping[str, Any], profile: BudgetProfile) -> dict[str, Any]:
-    """Return what was typed, with the profile's own numbers for absent fields; an absent box is unticked."""
-    own = {name: value for name, value in budget_profile_form_values(profile).items() if not isinstance(value, bool)}
-    return own | {name: typed[name] for name in typed}
+def bound_budget_form(typed: Mapping[str, Any] | None, profile: BudgetProfile) -> BudgetProfileForm:
+    """Return the form with what was typed (an absent box is unticked), else the profile's own numbers."""
+    own = budget_profile_form_values(profile)
+    if typed is None:
+        return BudgetProfileForm(own, label_suffix="")
+    own = {name: value for name, value in own.items() if not isinstance(value, bool)}
+    return BudgetProfileForm(own | {name: typed[name] for name in typed}, label_suffix="")

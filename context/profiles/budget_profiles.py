@@ -1,7 +1,8 @@
-"""Which version of the numbers applies, a draft of the next one, and how two compare. Called inside a scope."""
+"""Which version of a budget profile applies, and a draft of the next one. Called inside a scope."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,27 +10,24 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
-from context.profiles.versions import NamedVersion, ProfileFieldComparison, compare_versions
 from context.services.profiles.compaction_policy import problems_of_policy
 from context.services.profiles.fields import BUDGET_FIELDS, SUMMARY_LEVEL_MAX
 from context.services.profiles.sections import AssignmentTarget, assigned_profile, problems_of_sections
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import FieldProblem
-from memories.tenancy.exceptions import InvalidInput, invalid
+from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 from memory_platform.web.forms import number_requirement_text
-
-CODE_DEFAULT_VERSION = 0
 
 
 def default_budget_profile(tenant_id: UUID) -> BudgetProfile:
-    """Return the numbers of a tenant that never saved any: the model's defaults as version 0, unsaved."""
-    return BudgetProfile(tenant_id=tenant_id, name=DEFAULT_BUDGET_PROFILE_NAME, version=CODE_DEFAULT_VERSION)
+    """Return the model's defaults as version 0, unsaved."""
+    return BudgetProfile(tenant_id=tenant_id, name=DEFAULT_BUDGET_PROFILE_NAME, version=0)
 
 
 def current_budget_profile(
     tenant_id: UUID, name: str = DEFAULT_BUDGET_PROFILE_NAME, *, at: datetime | None = None
 ) -> BudgetProfile:
-    """Return the version in force, now or at a recorded time. Raises `InvalidInput` for an unknown name."""
+    """Return the active version, now or at a recorded time. Raises `InvalidInput` for an unknown name."""
     row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).active(at).first()
     if row is not None:
         return row
@@ -38,17 +36,20 @@ def current_budget_profile(
     raise InvalidInput("unknown_budget_profile", "There is no budget profile of this name.", field="budget_profile")
 
 
-def budget_profile_for(
-    tenant_id: UUID,
-    *,
-    api_key_id: str | None,
-    partition_path: str,
-    name: str | None = None,
-    at: datetime | None = None,
-) -> BudgetProfile:
-    """Return the profile a context is built with: the one named, else the key's, the longest partition's, the default.
+def find_budget_profile(tenant_id: UUID, name: str) -> BudgetProfile:
+    """Return the active version. Raises `NotFound` for an unknown name."""
+    try:
+        return current_budget_profile(tenant_id, name)
+    except InvalidInput as error:
+        raise NotFound("not_found", error.detail) from error
 
-    One query. `at` asks for what was in force at a recorded time. Raises `InvalidInput` for an unknown `name`.
+
+def budget_profile_for(
+    tenant_id: UUID, *, api_key_id: str | None, partition_path: str, name: str | None = None, at: datetime | None = None
+) -> BudgetProfile:
+    """Return the profile for a context: the named one, else the key's, the longest partition's, the default.
+
+    One query. `at` reads what was active at a recorded time. Raises `InvalidInput` for an unknown `name`.
     """
     if name:
         return current_budget_profile(tenant_id, name, at=at)
@@ -63,7 +64,7 @@ def budget_profiles_for(
     assignments = BudgetProfileAssignment.objects.for_tenant(tenant_id).active(at)
     targeted = assignments.for_targets(api_key_id, {each for path in paths for each in partition_lineage(path)})
     rows = {row.name: row for row in BudgetProfile.objects.for_tenant(tenant_id).active(at).assigned_by(targeted)}
-    # without any row nothing but the default can have been assigned
+    # without any row only the default can be assigned
     every = next(iter(rows.values())).assignments if rows else []
     targets = [AssignmentTarget(each["name"], each["path"]) for each in every]
     default = rows.get(DEFAULT_BUDGET_PROFILE_NAME) or default_budget_profile(tenant_id)
@@ -77,22 +78,18 @@ def partition_lineage(partition_path: str) -> list[str]:
 
 
 def current_budget_profiles(tenant_id: UUID) -> list[BudgetProfile]:
-    """Return the versions in force by name; the defaults stand for a `default` that was never saved."""
-    rows: list[BudgetProfile] = list(BudgetProfile.objects.for_tenant(tenant_id).current().versions())
-    if not any(row.name == DEFAULT_BUDGET_PROFILE_NAME for row in rows):
-        rows.append(default_budget_profile(tenant_id))
-    return sorted(rows, key=lambda row: (row.name != DEFAULT_BUDGET_PROFILE_NAME, row.name))
+    """Return the active versions, `default` first, then by name."""
+    rows = {row.name: row for row in BudgetProfile.objects.for_tenant(tenant_id).current().versions()}
+    default = rows.pop(DEFAULT_BUDGET_PROFILE_NAME, None) or default_budget_profile(tenant_id)
+    return [default, *rows.values()]
 
 
 def budget_profile_versions(tenant_id: UUID, name: str) -> list[BudgetProfile]:
-    """Return all versions of a profile, newest first; `default` ends with version 0, the defaults of the code.
-
-    Raises `InvalidInput` for a name the tenant does not have.
-    """
+    """Return all versions, newest first; `default` ends with version 0, the built-in defaults. Raises `NotFound`."""
     rows: list[BudgetProfile] = list(BudgetProfile.objects.for_tenant(tenant_id).named(name).versions())
     if name == DEFAULT_BUDGET_PROFILE_NAME:
-        return [*rows, default_budget_profile(tenant_id)]
-    return rows or [current_budget_profile(tenant_id, name)]
+        rows.append(default_budget_profile(tenant_id))
+    return rows or [find_budget_profile(tenant_id, name)]
 
 
 def budget_profile_version(tenant_id: UUID, name: str, version: int) -> BudgetProfile:
@@ -100,24 +97,13 @@ def budget_profile_version(tenant_id: UUID, name: str, version: int) -> BudgetPr
     row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).numbered(version).first()
     if row is not None:
         return row
-    if (name, version) == (DEFAULT_BUDGET_PROFILE_NAME, CODE_DEFAULT_VERSION):
+    if (name, version) == (DEFAULT_BUDGET_PROFILE_NAME, 0):
         return default_budget_profile(tenant_id)
     raise InvalidInput("unknown_version", "There is no such version of this budget profile.", field="version")
 
 
-def compare_budget_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVersion) -> list[ProfileFieldComparison]:
-    """Return every tunable number of two versions, of one profile or of two.
-
-    Raises `InvalidInput` for a version that is not there.
-    """
-    return compare_versions(*(budget_profile_version(tenant_id, *each) for each in (left, right)))
-
-
 def draft_budget_profile(base: BudgetProfile, changes: Mapping[str, Any]) -> BudgetProfile:
-    """Return an unsaved copy of `base` with `changes` applied and every bound checked.
-
-    Raises `InvalidInput` that names every unknown field and every value out of bounds.
-    """
+    """Return an unsaved copy of `base` with `changes`. Raises `InvalidInput` naming every invalid field."""
     problems = [
         FieldProblem(name, "unknown_field", "A budget profile has no such field.")
         for name in changes
@@ -136,17 +122,16 @@ def _out_of_bounds(draft: BudgetProfile) -> list[FieldProblem]:
     problems: list[FieldProblem] = []
     columns = {field.name for field in BudgetProfile._meta.fields}
     try:
-        # an array's own check fails on what is no list of numbers; `_beyond_columns` looks at it
+        # the check of an array fails with an exception unless it is a list of numbers; `_beyond_columns` checks it
         draft.clean_fields(exclude=columns - set(BUDGET_FIELDS) | {"include_summaries_at"})
     except ValidationError as error:
-        problems += [
-            FieldProblem(name, "out_of_range", _told(name, faults)) for name, faults in error.error_dict.items()
-        ]
-    blamed = {problem.field for problem in problems}
-    return problems + [problem for problem in _beyond_columns(draft) if problem.field not in blamed]
+        faults = error.error_dict
+        problems = [FieldProblem(name, "out_of_range", _detail(name, faults[name])) for name in faults]
+    invalid_fields = {problem.field for problem in problems}
+    return problems + [problem for problem in _beyond_columns(draft) if problem.field not in invalid_fields]
 
 
-def _told(name: str, faults: Sequence[ValidationError]) -> str:
+def _detail(name: str, faults: Sequence[ValidationError]) -> str:
     """Return what is wrong with a value, with the limits where it is beyond them."""
     field = BUDGET_FIELDS[name]
     if field.bounds and {fault.code for fault in faults} <= {"min_value", "max_value"}:
@@ -157,20 +142,17 @@ def _told(name: str, faults: Sequence[ValidationError]) -> str:
 def _beyond_columns(draft: BudgetProfile) -> Iterator[FieldProblem]:
     """Yield what no column checks by itself."""
     for name, value in draft.tuned_numbers.items():
-        # no comparison with a bound ever refuses NaN
+        # no comparison with a bound refuses NaN
         if isinstance(value, float) and math.isnan(value):
             yield FieldProblem(name, "not_finite", "A finite number is needed.")
-    for problem in problems_of_sections(draft.sections):
-        yield FieldProblem("sections", problem.code, problem.detail)
-    for flaw in problems_of_policy(draft.compaction):
-        yield FieldProblem(f"compaction.{flaw.field}".rstrip("."), flaw.code, flaw.detail)
-    if not _are_levels(draft.include_summaries_at):
+    yield from problems_of_sections(draft.sections)
+    for problem in problems_of_policy(draft.compaction):
+        yield replace(problem, field=f"compaction.{problem.field}".rstrip("."))
+    levels: object = draft.include_summaries_at
+    allowed = range(SUMMARY_LEVEL_MAX + 1)
+    if not isinstance(levels, list) or any(type(level) is not int or level not in allowed for level in levels):
         detail = f"Levels are whole numbers from 0, the first segment, to {SUMMARY_LEVEL_MAX}."
         yield FieldProblem("include_summaries_at", "out_of_range", detail)
     lowest, highest = draft.elastic_min_tokens, draft.elastic_max_tokens
     if isinstance(lowest, int) and isinstance(highest, int) and lowest > highest:
-        yield FieldProblem("elastic_min_tokens", "above_maximum", "The least may not exceed the most of an item.")
-
-
-def _are_levels(value: object) -> bool:
-    return isinstance(value, list) and all(type(level) is int and 0 <= level <= SUMMARY_LEVEL_MAX for level in value)
+        yield FieldProblem("elastic_min_tokens", "above_maximum", "The minimum length may not exceed the maximum.")

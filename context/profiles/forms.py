@@ -15,7 +15,7 @@ PROFILE_MAX_CHARACTERS = 80
 
 @dataclass(frozen=True)
 class ProfileFieldView:
-    """A field of a profile as the page draws it: beside its input a unit, below it a hint."""
+    """A field of a profile with the unit beside its input and the hint below it."""
 
     bound: forms.BoundField
     unit: str
@@ -24,35 +24,31 @@ class ProfileFieldView:
 
     @classmethod
     def of(cls, bound: forms.BoundField, described: ProfileField, step: str | None = None) -> Self:
-        """Return the view of a field with the texts of its description; what is typed as text has no unit."""
+        """Return the view of a field with the texts of its description; a text has no unit."""
         shown_step = described.input_step if step is None else step
         return cls(bound, described.unit if shown_step else "", shown_step, described.hint)
 
-    @property
-    def name(self) -> str:
-        return self.bound.name
-
 
 class NewProfileForm(PlatformForm):
-    """A new profile of either kind: its name, and whose numbers it begins with."""
+    """A new profile of either kind: its name, and the profile that it copies."""
 
     name = forms.RegexField(
         r"^[a-z][a-z0-9_-]*\Z",
         max_length=64,
         error_messages={"invalid": "Use lower-case letters, digits, _ and -, such as support-short."},
     )
-    based_on = forms.CharField(required=False, max_length=80)
+    based_on = forms.CharField(required=False, max_length=PROFILE_MAX_CHARACTERS)
 
 
 class PublishForm(PlatformForm):
-    """What publishing a scoring profile takes: the decision, and the version in force that was seen (0: none)."""
+    """The decision that justifies a published version, and the active version that was seen (0: none)."""
 
     adr_reference = forms.CharField(label="Decision", required=False, max_length=16)
     replaces = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
 
 
 class AssignmentForm(PlatformForm):
-    """Whom a profile is for: an agent's key, else a partition; an empty one is the whole tenant."""
+    """An assignment to an agent's key, else to a partition; an empty one is the whole tenant."""
 
     profile_name = forms.CharField(label="Profile", max_length=64)
     api_key = forms.CharField(label="Key", required=False, max_length=150)
@@ -62,10 +58,10 @@ class AssignmentForm(PlatformForm):
 class VersionComparisonForm(PlatformForm):
     """Two versions to compare, each as `name version`."""
 
-    left = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=80)
-    right = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=80)
+    left = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=PROFILE_MAX_CHARACTERS)
+    right = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=PROFILE_MAX_CHARACTERS)
 
-    def named_versions(self) -> tuple[tuple[str, int], tuple[str, int]]:
-        """Both, as name and number."""
-        left, right = (self.cleaned_data[side].split() for side in ("left", "right"))
-        return (left[0], int(left[1])), (right[0], int(right[1]))
+    def named_versions(self) -> list[tuple[str, int]]:
+        """Return both, as name and number."""
+        sides = (self.cleaned_data[side].split() for side in ("left", "right"))
+        return [(name, int(version)) for name, version in sides]

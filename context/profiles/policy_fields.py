@@ -1,4 +1,4 @@
-"""The compaction policy of a budget profile as people type and read it: labels, units, hints; shares in percent."""
+"""The compaction policy of a budget profile as people type and read it; shares are in percent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +11,7 @@ from context.services.profiles.compaction_policy import (
     POLICY_FIELDS,
     CompactionPolicy,
 )
+from context.services.profiles.fields import ProfileField
 
 PREFIX = "compaction_"
 ON, OFF = "on", "off"
@@ -43,23 +44,30 @@ def is_share(name: str) -> bool:
     return isinstance(POLICY_FIELDS[name].default, float)
 
 
+def choice_or_number_field(described: ProfileField) -> forms.Field:
+    """Return the form field of a choice or of a number within its bounds."""
+    if described.choices:
+        return forms.ChoiceField(label=described.label, choices=list(described.choices.items()))
+    kind = forms.IntegerField if described.is_whole else forms.FloatField
+    bounds = described.shape
+    return kind(label=described.label, min_value=bounds["minimum"], max_value=bounds["maximum"])
+
+
 def policy_field(name: str) -> forms.Field:
-    """Return the form field of a number. A switch is a choice: one left out of an address is not switched off."""
+    """Return the form field of a number. A switch is a choice: one absent from an address is not switched off."""
     field = POLICY_FIELDS[name]
     if field.bounds and is_share(name):
         least, most = (round(100 * bound, 6) for bound in field.bounds)
         return forms.FloatField(label=field.label, min_value=least, max_value=most)
-    if field.bounds:
-        return forms.IntegerField(label=field.label, min_value=int(field.least), max_value=int(field.most))
-    if field.choices:
-        return forms.ChoiceField(label=field.label, choices=list(field.choices.items()))
     if isinstance(field.default, bool):
         return forms.ChoiceField(label=field.label, choices=[(ON, "on"), (OFF, "off")])
-    return forms.CharField(label=field.label, required=False, max_length=MODEL_NAME_CHARACTERS_MAX)
+    if field.default == "":
+        return forms.CharField(label=field.label, required=False, max_length=MODEL_NAME_CHARACTERS_MAX)
+    return choice_or_number_field(field)
 
 
 def policy_field_step(name: str) -> str:
-    """Return the step of a number's field; "" for what is no number."""
+    """Return the step of a number's field; "" for a text or a choice."""
     return "any" if is_share(name) else POLICY_FIELDS[name].input_step
 
 
@@ -89,7 +97,7 @@ def policy_stored_value(name: str, value: Any) -> Any:
 
 
 def policy_value_text(name: str, value: Any) -> str:
-    """Return a number with its unit, to read."""
+    """Return a number with its unit."""
     field = POLICY_FIELDS[name]
     if field.choices:
         return field.choices.get(value, value)

@@ -1,4 +1,4 @@
-"""Versions of the numbers that an operator tunes, and whom they are for."""
+"""Versions of profiles, and their assignments."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,14 +11,21 @@ from django.db.models.functions import JSONObject
 from memories.services.partitions.paths import subtree_bounds
 from memories.tenancy.queries.rows import VersionedByRecordedTime
 
-#: The profile that counts where nothing is assigned.
+#: The profile of targets without an assignment.
 DEFAULT_NAME = "default"
-_DRAFT, EVALUATED, PUBLISHED, RETIRED = "draft", "evaluated", "published", "retired"
 #: Published, and not superseded by a later or an earlier one.
-ACTIVE = Q(state=PUBLISHED, recorded_to__isnull=True)
+ACTIVE = Q(state="published", recorded_to__isnull=True)
 
 
-class ProfileVersionRows(VersionedByRecordedTime):
+class _ProfileRows(VersionedByRecordedTime):
+    """Versions and assignments of profiles."""
+
+    def locked(self) -> Self:
+        """Locked until the transaction ends, so that two changes of the same rows come one after the other."""
+        return self.select_for_update(of=("self",))
+
+
+class ProfileVersionRows(_ProfileRows):
     """Versions of the profiles of one kind."""
 
     def named(self, name: str) -> Self:
@@ -31,20 +38,16 @@ class ProfileVersionRows(VersionedByRecordedTime):
         """All versions, newest first."""
         return self.order_by("name", "-version")
 
-    def locked(self) -> Self:
-        """Locked until the transaction ends, so that two who change one profile come one after the other."""
-        return self.select_for_update(of=("self",))
-
 
 class BudgetProfileQuerySet(ProfileVersionRows):
     """Versions of the numbers that contexts are built with."""
 
     def active(self, at: datetime | None = None) -> Self:
-        """The version of each profile that counts now, or counted at a recorded time."""
+        """Those that are active now, or were at a recorded time."""
         return self.current() if at is None else self.recorded_at(at)
 
     def assigned_by(self, assignments: "ProfileAssignmentQuerySet") -> Self:
-        """Those that `assignments` name, and the default one; each row carries all `assignments` (name and path)."""
+        """Those that `assignments` name, and the default one; each row contains all `assignments` (name and path)."""
         every = assignments.order_by().values_list(JSONObject(name="profile_name", path="partition_path"))
         named = Q(name=DEFAULT_NAME) | Q(name__in=assignments.values("profile_name"))
         return self.filter(named).annotate(assignments=ArraySubquery(every))
@@ -54,19 +57,19 @@ class ScoringProfileVersionQuerySet(ProfileVersionRows):
     """Versions of the numbers that memories are ranked by, in any state."""
 
     def active(self) -> Self:
-        """The one published version of each name that counts."""
+        """The active version of each name."""
         return self.filter(ACTIVE)
 
     def unpublished(self) -> Self:
-        """Drafts, which an evaluation may prove."""
-        return self.filter(state=_DRAFT)
+        """Drafts that no evaluation has proven."""
+        return self.filter(state="draft")
 
     def of_numbers(self, numbers: dict[str, Any]) -> Self:
-        """Those that rank by exactly these numbers."""
+        """Those with exactly these numbers."""
         return self.filter(numbers=numbers)
 
     def listed(self) -> Self:
-        """One version of each name: the one in force, else the newest."""
+        """The active version of each name, else the newest."""
         place = Case(When(ACTIVE, then=Value(0)), default=Value(1))
         return self.alias(place=place).order_by("name", "place", "-version").distinct("name")
 
@@ -79,15 +82,14 @@ class ScoringProfileVersionQuerySet(ProfileVersionRows):
         return self.select_related("evaluation_run")
 
 
-class ProfileAssignmentQuerySet(VersionedByRecordedTime):
-    """Whom a budget profile or a scoring profile is for, now and before."""
+class ProfileAssignmentQuerySet(_ProfileRows):
+    """Active and past assignments of the profiles of one kind."""
 
     def active(self, at: datetime | None = None) -> Self:
-        """Those that count now, or counted at a recorded time."""
+        """Those that are active now, or were at a recorded time."""
         return self.current() if at is None else self.recorded_at(at)
 
     def ended(self) -> Self:
-        """Those that count no more."""
         return self.filter(recorded_to__isnull=False)
 
     def for_targets(self, api_key_id: str | None, paths: Iterable[str]) -> Self:
@@ -112,7 +114,3 @@ class ProfileAssignmentQuerySet(VersionedByRecordedTime):
     def with_keys(self) -> Self:
         """The keys' names in the same query."""
         return self.select_related("api_key")
-
-    def locked(self) -> Self:
-        """Locked until the transaction ends, so that two who assign one target come one after the other."""
-        return self.select_for_update(of=("self",))

@@ -1,4 +1,4 @@
-"""The numbers of a scoring profile as a page takes them, and in words."""
+"""The form of a scoring profile, and its weights as pages show them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from context.profiles.forms import ProfileFieldView
+from context.profiles.policy_fields import choice_or_number_field
 from context.services.assembly.signals import SIGNALS
-from context.services.profiles.fields import ProfileField
 from context.services.profiles.scoring_profiles import BASE_PARTS, PART_NAMES, SCORING_FIELDS, component_label
 from memory_platform.web.forms import PlatformForm
 
 WEIGHT = "weight_"
-#: What each part of a score says, in one sentence.
+#: What each component of a score means, in one sentence.
 PART_WORDS = {
     "relevance": "Similarity of the memory to the query.",
     "recency": "Age of the memory; halves with each half-life.",
@@ -29,21 +29,22 @@ PART_WORDS = {
     "informativeness": "Whether it states something rather than asks.",
     "supersession": "Whether it is the latest statement of its fact.",
 }
-#: Where refusals of single numbers are drawn.
+#: The form fields of refused numbers.
 SCORING_FORM_FIELDS = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
-SCORING_NUMBERS = ("half_life_days", "half_life_days_by_kind", "mmr_diversity", "pool_size", "adjacent_turn_reach")
+#: Typed as text.
+BY_KIND = "half_life_days_by_kind"
+SCORING_NUMBERS = ("half_life_days", BY_KIND, "mmr_diversity", "pool_size", "adjacent_turn_reach")
 TYPED_NUMBERS = ("relevance", "recency_mode", *SCORING_NUMBERS)
 
 
 @dataclass(frozen=True)
 class WeightView:
-    """A part of the score as a page shows it: its weight, and its sentence."""
+    """A component of the score as a page shows it."""
 
     part: str
     weight: float
     sentence: str
-    coefficient: float | None = None
-    bound: forms.BoundField | None = None
+    coefficient: float | None
 
     @property
     def width_percent(self) -> float:
@@ -52,40 +53,20 @@ class WeightView:
 
     @property
     def text(self) -> str:
-        """The weight to read."""
         return f"{self.weight:.4g}"
 
 
-@dataclass(frozen=True)
-class WeightSum:
-    """What the weights add up to."""
-
-    total: float
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether that is 1."""
-        return abs(self.total - 1) < 1e-9
-
-    @property
-    def text(self) -> str:
-        """The sum to read."""
-        return f"{self.total:.6g}"
-
-    @property
-    def problem(self) -> str:
-        """How much is missing to 1, or too much."""
-        return f"{abs(1 - self.total):.6g} {'missing' if self.total < 1 else 'too much'}"
-
-
 class ScoringProfileForm(PlatformForm):
-    """The numbers of a draft; bounds are those of `problems_of_numbers`, which also sums the weights up."""
+    """The numbers of a draft; `problems_of_numbers` checks the bounds and the sum of the weights."""
 
     is_calibrated = forms.BooleanField(required=False, label="Keep calibration")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        numbers = {name: _form_field(SCORING_FIELDS[name]) for name in TYPED_NUMBERS}
+        by_kind = forms.CharField(label=SCORING_FIELDS[BY_KIND].label, required=False, max_length=2000)
+        numbers = {
+            name: by_kind if name == BY_KIND else choice_or_number_field(SCORING_FIELDS[name]) for name in TYPED_NUMBERS
+        }
         self.fields = numbers | self.fields
         for part in PART_NAMES:
             self.fields[WEIGHT + part] = forms.FloatField(label=component_label(part).capitalize(), required=False)
@@ -116,39 +97,26 @@ class ScoringProfileForm(PlatformForm):
             "intercept": numbers.get("intercept") if has_calibration else None,
         }
 
-    def base_weights(self) -> list[WeightView]:
-        """Return the five parts of ADR-0040."""
+    def base_weights(self) -> list[dict[str, Any]]:
+        """Return the inputs of ADR-0040's components."""
         return self._weights(BASE_PARTS)
 
-    def signal_weights(self) -> list[WeightView]:
-        """Return the signals beside them."""
+    def signal_weights(self) -> list[dict[str, Any]]:
+        """Return the inputs of the other components."""
         return self._weights(SIGNALS)
 
     def numbers(self) -> list[ProfileFieldView]:
         """Return the views of everything but the weights and the two choices."""
         return [ProfileFieldView.of(self[name], SCORING_FIELDS[name]) for name in SCORING_NUMBERS]
 
-    def weight_sum(self) -> WeightSum:
-        """Of what is typed, as far as it is numbers."""
-        return WeightSum(sum(_as_float(self[WEIGHT + part].value()) for part in PART_NAMES))
+    def weight_sum(self) -> dict[str, Any]:
+        """Return the sum of the weights that are numbers, and how far it is from 1."""
+        total = sum(_as_float(self[WEIGHT + part].value()) for part in PART_NAMES)
+        problem = f"{abs(1 - total):.6g} {'missing' if total < 1 else 'too much'}"
+        return {"text": f"{total:.6g}", "is_whole": abs(total - 1) < 1e-9, "problem": problem}
 
-    def _weights(self, parts: Iterable[str]) -> list[WeightView]:
-        bound = {part: self[WEIGHT + part] for part in parts}
-        return [
-            WeightView(part, _as_float(field.value()), PART_WORDS.get(part, ""), bound=field)
-            for part, field in bound.items()
-        ]
-
-
-def _form_field(described: ProfileField) -> forms.Field:
-    """Return the form field of a choice, a number, or half-lives by kind, which are typed as text."""
-    if described.choices:
-        return forms.ChoiceField(label=described.label, choices=list(described.choices.items()))
-    if described.default is dict:
-        return forms.CharField(label=described.label, required=False, max_length=2000)
-    kind = forms.IntegerField if described.is_whole else forms.FloatField
-    bounds = described.shape
-    return kind(label=described.label, min_value=bounds["minimum"], max_value=bounds["maximum"])
+    def _weights(self, parts: Iterable[str]) -> list[dict[str, Any]]:
+        return [{"bound": self[WEIGHT + part], "sentence": PART_WORDS.get(part, "")} for part in parts]
 
 
 def _shown(value: Any) -> str:
@@ -170,7 +138,7 @@ def _as_float(value: Any) -> float:
 
 
 def scoring_profile_form_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of a profile as its form holds them."""
+    """Return the numbers of a profile as form values."""
     typed = {name: numbers.get(name) for name in TYPED_NUMBERS}
     by_kind = numbers.get("half_life_days_by_kind") or {}
     typed["half_life_days"] = _shown(numbers["half_life_days"])
@@ -180,7 +148,7 @@ def scoring_profile_form_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def weight_views(numbers: Mapping[str, Any]) -> list[WeightView]:
-    """Return the components that count in a profile, in a fixed order; if calibrated, with their coefficients."""
+    """Return the components with a weight or a coefficient, in a fixed order."""
     weights, coefficients = numbers["weights"], numbers.get("coefficients") or {}
     counting = [part for part in PART_NAMES if weights.get(part) or part in coefficients]
     return [

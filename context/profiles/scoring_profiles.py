@@ -1,4 +1,4 @@
-"""Which scoring profile applies, any version of one again, and how two compare. Called inside a scope (ADR-0084)."""
+"""Which scoring profile applies, and its versions. Called inside a scope (ADR-0084)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,6 @@ from uuid import UUID
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.budget_profiles import partition_lineage
-from context.profiles.versions import NamedVersion, ProfileFieldComparison, compare_versions
 from context.services.profiles.scoring_profiles import (
     DEFAULT_SCORING_PROFILE_NAME,
     SHIPPED_PROFILES,
@@ -17,22 +16,27 @@ from context.services.profiles.scoring_profiles import (
 from context.services.profiles.sections import AssignmentTarget, assigned_profile
 from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 
-#: The decisions that argue what the project ships.
+#: The decisions that justify the built-in profiles.
 SHIPPED_DECISIONS = {"adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}
-#: Between a name and the number of one of its versions, where an operator previews exactly that one.
+#: Separates name and version where an operator previews one version.
 VERSION_MARK = "@"
 
 
 def resolve_scoring_profile(
     tenant_id: UUID, name: str, partition_path: str, api_key_id: str | None, *, allow_drafts: bool = False
 ) -> ScoringProfile:
-    """Return the profile a context is ranked by: the one named, else the key's, the longest partition's, `adr-0040`.
+    """Return the profile for a context: the named one, else the key's, the longest partition's, `adr-0040`.
 
-    One query at most where nothing of the tenant's own counts. An agent may name what is published; with
-    `allow_drafts` also a name that is not, whose newest version counts, and `name@version` in any state. Raises
-    `InvalidInput` for a `name` that is none of these, and for numbers that this program no longer knows.
+    One query at most for a built-in profile. `name` is a published profile; with `allow_drafts` also an unpublished
+    one, whose newest version is returned, or `name@version` in any state. Raises `InvalidInput` for any other `name`,
+    and for numbers that this program no longer knows.
     """
-    wanted = name or _assigned_name(tenant_id, partition_path, api_key_id)
+    wanted = name
+    if not name:
+        assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active()
+        rows = assignments.for_targets(api_key_id, partition_lineage(partition_path))
+        targets = [AssignmentTarget(row.profile_name, row.partition_path) for row in rows]
+        wanted = assigned_profile(targets, partition_path) or DEFAULT_SCORING_PROFILE_NAME
     if wanted in SHIPPED_PROFILES:
         return SHIPPED_PROFILES[wanted]
     row = _named(tenant_id, wanted, allow_drafts=allow_drafts)
@@ -41,14 +45,6 @@ def resolve_scoring_profile(
     if not name:
         return SHIPPED_PROFILES[DEFAULT_SCORING_PROFILE_NAME]
     raise InvalidInput("unknown_choice", "There is no published scoring profile of this name.", "profile")
-
-
-def _assigned_name(tenant_id: UUID, partition_path: str, api_key_id: str | None) -> str:
-    assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active()
-    rows = assignments.for_targets(api_key_id, partition_lineage(partition_path))
-    return assigned_profile(
-        [AssignmentTarget(row.profile_name, row.partition_path) for row in rows], partition_path
-    ) or (DEFAULT_SCORING_PROFILE_NAME)
 
 
 def _named(tenant_id: UUID, name: str, *, allow_drafts: bool) -> ScoringProfileVersion | None:
@@ -71,12 +67,12 @@ def _usable(row: ScoringProfileVersion) -> ScoringProfile:
 
 
 def scoring_profile_at(tenant_id: UUID, name: str, version: int) -> ScoringProfile:
-    """Exactly the version that a receipt names, whatever became of it. Raises `InvalidInput` where there is none."""
+    """Return the version that a receipt names, in any state. Raises `InvalidInput` where there is none."""
     return _usable(scoring_profile_version(tenant_id, name, version))
 
 
 def scoring_profile_version(tenant_id: UUID, name: str, version: int) -> ScoringProfileVersion:
-    """Return the row of one version, shipped ones included. Raises `InvalidInput` where there is none."""
+    """Return the row of one version, built-in ones included. Raises `InvalidInput` where there is none."""
     shipped = SHIPPED_PROFILES.get(name)
     if shipped is not None and shipped.version == version:
         return _shipped_row(tenant_id, shipped)
@@ -89,13 +85,13 @@ def scoring_profile_version(tenant_id: UUID, name: str, version: int) -> Scoring
 
 
 def listed_scoring_profiles(tenant_id: UUID) -> list[ScoringProfileVersion]:
-    """Return one version of every profile, in force or else the newest: shipped ones, then the tenant's own by name."""
+    """Return the active version of every profile, else its newest: built-in ones, then the tenant's own by name."""
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).listed().with_runs())
     return [*(_shipped_row(tenant_id, profile) for profile in SHIPPED_PROFILES.values()), *rows]
 
 
 def listed_scoring_profile(tenant_id: UUID, name: str) -> ScoringProfileVersion:
-    """Return the version in force of one profile, else its newest. Raises `NotFound` for an unknown name."""
+    """Return the active version of one profile, else its newest. Raises `NotFound` for an unknown name."""
     if name in SHIPPED_PROFILES:
         return _shipped_row(tenant_id, SHIPPED_PROFILES[name])
     row: ScoringProfileVersion | None = (
@@ -111,16 +107,11 @@ def scoring_profile_versions(tenant_id: UUID, name: str) -> list[ScoringProfileV
     if name in SHIPPED_PROFILES:
         return [_shipped_row(tenant_id, SHIPPED_PROFILES[name])]
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).versions().with_runs())
-    if not rows:
-        raise NotFound("not_found", "There is no scoring profile of this name.", "name")
-    return rows
+    return rows or [listed_scoring_profile(tenant_id, name)]
 
 
 def lock_published_profile(tenant_id: UUID, name: str) -> None:
-    """Check that agents may name the profile, and lock it until the transaction ends.
-
-    Raises `InvalidInput` for a name the tenant does not have, and for one of which nothing is published.
-    """
+    """Lock the active version until the transaction ends. Raises `InvalidInput` where there is none."""
     if name in SHIPPED_PROFILES:
         return
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).named(name)
@@ -132,13 +123,13 @@ def lock_published_profile(tenant_id: UUID, name: str) -> None:
 
 
 def published_profile_names(tenant_id: UUID) -> list[str]:
-    """Return what agents may name and operators assign."""
+    """Return the names that requests and assignments may use."""
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).active().versions()
     return [*SHIPPED_PROFILES, *(row.name for row in rows)]
 
 
 def _shipped_row(tenant_id: UUID, profile: ScoringProfile) -> ScoringProfileVersion:
-    """Return what the project ships as a row that was never saved: published, without a time."""
+    """Return a built-in profile as an unsaved row: published, without a time."""
     return ScoringProfileVersion(
         tenant_id=tenant_id,
         name=profile.name,
@@ -150,10 +141,7 @@ def _shipped_row(tenant_id: UUID, profile: ScoringProfile) -> ScoringProfileVers
 
 
 def apply_number_changes(base: ScoringProfileVersion, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of `base` with `changes`, all of them written out.
-
-    Raises `InvalidInput` that names every number that is unknown, out of bounds or does not sum up.
-    """
+    """Return the numbers of `base` with `changes`. Raises `InvalidInput` naming every invalid number."""
     numbers = {**base.numbers, **changes}
     problems = problems_of_numbers(numbers)
     if problems:
@@ -175,11 +163,3 @@ def mark_drafts_evaluated(run: EvaluationRun) -> int:
     """Mark drafts with exactly the numbers of a finished run as evaluated; return how many there were."""
     drafts = ScoringProfileVersion.objects.for_tenant(run.tenant_id).unpublished().of_numbers(run.profile_numbers)
     return drafts.update(state=ScoringProfileVersion.State.EVALUATED, evaluation_run=run)
-
-
-def compare_scoring_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVersion) -> list[ProfileFieldComparison]:
-    """Return every number of two versions, of one profile or of two; those of a group by `group.name`.
-
-    Raises `InvalidInput` for a version that is not there.
-    """
-    return compare_versions(*(scoring_profile_version(tenant_id, *each) for each in (left, right)))

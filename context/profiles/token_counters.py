@@ -1,7 +1,4 @@
-"""The budget calculator of this deployment, with the tokenizers it was given: files and toksum (ADR-0052).
-
-Both are optional and loaded at their first use: a large vocabulary takes a second and some hundred megabytes.
-"""
+"""The budget calculator of this deployment; tokenizer files and toksum are optional, loaded at first use (ADR-0052)."""
 
 import importlib
 import importlib.util
@@ -22,66 +19,50 @@ logger = logging.getLogger(__name__)
 TOKSUM = "toksum"
 
 
-class _Lazy:
-    """Something loaded at its first use; a failure is logged once and remembered."""
+class LazyCounter:
+    """A tokenizer that `load` returns as a function at its first use; a failure is logged once and remembered."""
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._loaded: Any = None
+    def __init__(self, name: str, load: Callable[[], Callable[[str], int]], *, exact: bool) -> None:
+        self.name, self.exact = name, exact
+        self._load, self._lock = load, Lock()
+        self._count: Callable[[str], int] | None = None
         self._failure = ""
 
-    def _ready(self, name: str, load: Callable[[], Any]) -> Any:
+    def count(self, text: str) -> int:
+        """Return the tokens of `text`. Raises `CounterError`."""
         with self._lock:
-            if self._loaded is None and not self._failure:
+            if self._count is None and not self._failure:
                 try:
-                    self._loaded = load()
+                    self._count = self._load()
                 except Exception as error:  # noqa: BLE001 - the packages raise plain exceptions of their own
                     self._failure = type(error).__name__
-                    logger.warning("%s cannot be used, the next tier counts: %s", name, self._failure)
-        if self._failure:
+                    logger.warning("%s cannot be used, the next tier counts: %s", self.name, self._failure)
+        if self._count is None:
             raise CounterError(self._failure)
-        return self._loaded
+        return self._count(text)
 
 
-class TokenizerFile(_Lazy):
-    """Exact counts by a Hugging Face `tokenizer.json`. Text that spells a special token is ordinary text."""
+def tokenizer_file(path: Path) -> LazyCounter:
+    """Return the exact counter of a Hugging Face `tokenizer.json`; special tokens in a text are ordinary text."""
 
-    exact = True
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self._path = path
-        self.name = f"tokenizers/{path.stem}"
-
-    def count(self, text: str) -> int:
-        """Return the tokens of `text` without those that a chat template adds. Raises `CounterError`."""
-        return len(self._ready(self.name, self._load).encode(text, add_special_tokens=False).ids)
-
-    def _load(self) -> Any:
-        tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(str(self._path))
+    def load() -> Callable[[str], int]:
+        tokenizer: Any = importlib.import_module("tokenizers").Tokenizer.from_file(str(path))
         tokenizer.no_truncation()
         tokenizer.no_padding()
         tokenizer.encode_special_tokens = True
-        return tokenizer
+        return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+    return LazyCounter(f"tokenizers/{path.stem}", load, exact=True)
 
 
-class ToksumCounter(_Lazy):
-    """Estimates by the package toksum, for the models it knows."""
+def toksum_counter(model: str) -> LazyCounter:
+    """Return the estimating counter of the package toksum for a model."""
 
-    exact = False
+    def load() -> Callable[[str], int]:
+        counter: Any = importlib.import_module(TOKSUM).TokenCounter(model)
+        return lambda text: int(counter.count(text)) if text else 0
 
-    def __init__(self, model: str) -> None:
-        super().__init__()
-        self._model = model
-        self.name = f"{TOKSUM}/{model}"
-
-    def count(self, text: str) -> int:
-        """About how many tokens `text` has. Raises `CounterError`, also for a model that toksum does not know."""
-        counter = self._ready(self.name, self._load)
-        return int(counter.count(text)) if text else 0
-
-    def _load(self) -> Any:
-        return importlib.import_module(TOKSUM).TokenCounter(self._model)
+    return LazyCounter(f"{TOKSUM}/{model}", load, exact=False)
 
 
 def is_toksum_installed() -> bool:
@@ -94,9 +75,9 @@ def available_counters(folder: Path | None = None) -> dict[str, FamilyCounter]:
     counters: dict[str, FamilyCounter] = {}
     if is_toksum_installed():
         inexact = (family for family in load_catalog().families if not family.is_exact)
-        counters |= {name: ToksumCounter(name) for family in inexact for name in family.names}
+        counters |= {name: toksum_counter(name) for family in inexact for name in family.names}
     files = sorted(folder.glob("*.json")) if folder else []
-    return counters | {path.stem.lower(): TokenizerFile(path) for path in files}
+    return counters | {path.stem.lower(): tokenizer_file(path) for path in files}
 
 
 @cache

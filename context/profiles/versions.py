@@ -1,22 +1,32 @@
-"""How two versions of profiles compare, and what their numbers are called; the same for both kinds of profiles."""
+"""Versions of budget profiles and of scoring profiles: how they compare, what their numbers are called, saving one."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from django.db import IntegrityError, transaction
+
 from context.models import BudgetProfile, ScoringProfileVersion
+from context.models.profiles import ProfileAssignment
 from context.profiles.policy_fields import policy_value_text
+from context.profiles.queries import ProfileVersionRows
 from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
 from context.services.profiles.fields import BUDGET_FIELDS, ProfileField
 from context.services.profiles.scoring_profiles import PART_NAMES, SCORING_FIELDS, component_label
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput, PlatformError
 
 ProfileVersion = BudgetProfile | ScoringProfileVersion
-#: A profile's name and the number of one of its versions.
-NamedVersion = tuple[str, int]
-
+ProfileRow = ProfileVersion | ProfileAssignment
 #: The descriptions of the numbers of both kinds.
 PROFILE_FIELDS: dict[str, ProfileField] = {**SCORING_FIELDS, **BUDGET_FIELDS}
 _PLACES = {name: place for place, name in enumerate(("weights", *PROFILE_FIELDS))}
+_NAME_CHARACTERS_MAX = 64
+PROFILE_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
+#: What follows `profiles/` and `budget-profiles/` in the addresses of the API beside names.
+_RESERVED_NAMES = ("assignments",)
 
 
 @dataclass(frozen=True)
@@ -82,3 +92,44 @@ def field_title(field: str) -> str:
         return f"half-life of {part}"
     described = PROFILE_FIELDS.get(field, ProfileField(None))
     return described.title or described.label.lower() or field.replace("_", " ")
+
+
+def check_new_name(kind: str, name: str, rows: ProfileVersionRows, built_in: Collection[str]) -> None:
+    """Raise `InvalidInput` for a name that no profile can have, `Conflict` for one that `rows` or the code have."""
+    if not PROFILE_NAME_PATTERN.fullmatch(name) or len(name) > _NAME_CHARACTERS_MAX:
+        detail = f"A name is a lower-case word of letters, digits, _ and -, at most {_NAME_CHARACTERS_MAX} characters."
+        raise InvalidInput("bad_name", detail, field="name")
+    if name in _RESERVED_NAMES:
+        raise InvalidInput("reserved_name", "This name is reserved for another address.", field="name")
+    if name in built_in or rows.named(name).exists():
+        raise name_is_taken(kind, name)
+
+
+def name_is_taken(kind: str, name: str) -> Conflict:
+    """Return the refusal of a name that a profile of this kind has."""
+    return Conflict("duplicate", f"A {kind} profile named {name} exists already.", "name")
+
+
+def insert_version(draft: ProfileRow, *, refusal: PlatformError, by: Actor, now: datetime) -> None:
+    """Save a new version or assignment; raise `refusal` where another request saved the same one first."""
+    draft.recorded_from, draft.created_by = now, by.stored_label
+    try:
+        with transaction.atomic():
+            draft.save(force_insert=True)
+    except IntegrityError as error:
+        raise refusal from error
+
+
+def audit_profile(
+    kind: str, row: ProfileRow, verb: str, fields: Iterable[str] = (), *, targets: list[str], by: Actor, now: datetime
+) -> None:
+    """Record who did what to a version or an assignment of a profile; the kind completes the verb."""
+    record_audit(
+        tenant_id=row.tenant_id,
+        by=by,
+        now=now,
+        verb=f"{verb}_{kind}_profile",
+        target_kind=f"{kind}_profile",
+        target_ids=targets,
+        fields=list(fields),
+    )

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from compaction.sessions.charts import pressure_gauge
-from context.profiles.bars import SCORE_WEIGHTS
 from context.services.profiles.compaction_policy import CompactionPolicy
+from context.services.profiles.scoring_profiles import ADR_0040
 from memories.services.store.text_diff import diff_words
 from memory_platform.web.charts import Chart, ChartRow
 
@@ -20,10 +20,9 @@ def component_samples(now: datetime) -> dict[str, Any]:
         "themes": ["light", "dark"],
         "kinds": ["", "good", "warning", "bad"],
         "now": now,
-        "columns": [((now - timedelta(days=14 - day)).date(), (day * 7) % 11) for day in range(14)],
         "breakdown": BREAKDOWN,
-        "score": sum(SCORE_WEIGHTS[name] * value for name, value in BREAKDOWN.items()),
-        "weights": SCORE_WEIGHTS,
+        "score": sum(ADR_0040.weights[name] * value for name, value in BREAKDOWN.items()),
+        "weights": ADR_0040.weights,
         "sections": [("tenant_memo", 120), ("partition_summary", 240), ("linked_memory", 90), ("memory", 610)],
         "gauges": [
             pressure_gauge(tokens, WINDOW_TOKENS, CompactionPolicy()) for tokens in (2_400, 5_900, 7_100, 8_600)

@@ -12,18 +12,16 @@ from django.utils import timezone
 
 from context.evaluation.actions.evaluations import request_evaluation, retry_evaluation
 from context.evaluation.corpora import read_corpus_path
-from context.evaluation.report import ReportTable, evaluation_report
+from context.evaluation.report import ReportTable, evaluation_report, run_comparison_table
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, run_evaluation
-from context.management.evaluations import compare_evaluation_runs, evaluation_tenant, find_run, release_evaluation_run
-from context.management.progress import progress_bars
+from context.management.evaluations import BAD_INPUT, evaluation_tenant, find_run, progress_bars
 from context.models import BudgetProfile, EvaluationRun
 from context.services.evaluation.corpus import Corpus
 from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.web.numerals import counted
 
-_BAD_INPUT = 2
 #: Names of corpora that are no paths.
 NAMED = {"golden": EvaluationRun.Corpus.GOLDEN, "updated-facts": EvaluationRun.Corpus.UPDATED_FACTS}
 FILE = EvaluationRun.Corpus.FILE
@@ -31,18 +29,18 @@ FILE = EvaluationRun.Corpus.FILE
 
 class Command(PlatformCommand):
     help = (
-        "Ask every question of a corpus through the real assembly and measure how much of the evidence the contexts\n"
-        "hold at several budgets. The run is stored, and goes on where it stopped with --resume. A corpus is a folder\n"
-        "with memories.jsonl and questions.jsonl, conversations in LoCoMo's JSON, `updated-facts`, which comes with\n"
-        "the program, or `golden`, the tenant's own questions. It is loaded into a hidden tenant and dropped in the\n"
-        "end; no counter of any tenant changes. Exit code 2 stands for input that cannot be used, 1 for a failure.\n\n"
+        "Assemble a context for every question of a corpus and measure how much of the evidence the contexts include\n"
+        "at several budgets. The run is stored; --resume continues it. A corpus is a folder with memories.jsonl and\n"
+        "questions.jsonl, conversations in LoCoMo's JSON, `updated-facts` (built in) or `golden`, the tenant's own\n"
+        "questions. It is loaded into a hidden tenant, which is dropped afterwards; no counter of any tenant changes.\n"
+        "Exit code 2 is for invalid input, 1 for a failure.\n\n"
         "Example: manage.py evaluate data/locomo --profile conversation-recall --budgets 250,1000\n"
         "         manage.py evaluate golden --tenant acme --compare 3f0c9a52-55a1-4a53-9d0e-0d7c2f7f6c11"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", help="a folder, a .json file, `updated-facts` or `golden`")
-        parser.add_argument("--tenant", default="", help="who sees the run, and whose drafts and questions count")
+        parser.add_argument("--tenant", default="", help="who sees the run; its drafts and questions are used")
         parser.add_argument("--profile", default="", help="scoring profile, published or a draft (default: adr-0040)")
         parser.add_argument("--packer", default="", help=", ".join(BudgetProfile.Packer.values) + " (default: greedy)")
         parser.add_argument("--ordering", default="", help="order of the blocks (default: top_down)")
@@ -52,8 +50,8 @@ class Command(PlatformCommand):
             default=DEFAULT_EVALUATION_BUDGETS,
             help="tokens, with commas (default: 250,...,4000)",
         )
-        parser.add_argument("--resume", type=UUID, metavar="RUN", help="go on with a run that was broken off")
-        parser.add_argument("--compare", type=UUID, metavar="RUN", help="print what differs from another run")
+        parser.add_argument("--resume", type=UUID, metavar="RUN", help="continue an interrupted run")
+        parser.add_argument("--compare", type=UUID, metavar="RUN", help="print the differences from another run")
         parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
     def handle(self, **options: Any) -> None:
@@ -62,9 +60,10 @@ class Command(PlatformCommand):
             other = find_run(options["compare"]) if options["compare"] else None
             run = self._resumed(options) if options["resume"] else self._requested(options, corpus)
             run = self._run(run, corpus)
-            comparison = compare_evaluation_runs(run, other) if other else None
+            with admin_write_scope():
+                comparison = run_comparison_table(run, other) if other else None
         except PlatformError as error:
-            raise CommandError(str(error), returncode=_BAD_INPUT) from error
+            raise CommandError(str(error), returncode=BAD_INPUT) from error
         if options["json"]:
             self.stdout.write(json.dumps(_plain(run, comparison), indent=1))
         else:
@@ -72,13 +71,12 @@ class Command(PlatformCommand):
 
     def _requested(self, options: dict[str, Any], corpus: Corpus | None) -> EvaluationRun:
         if options["corpus"] == "golden" and not options["tenant"]:
-            raise CommandError("Golden questions are a tenant's: name it with --tenant.", returncode=_BAD_INPUT)
+            raise CommandError("Golden questions are a tenant's: name it with --tenant.", returncode=BAD_INPUT)
         now = timezone.now()
-        tenant = (
-            get_tenant_or_fail(options["tenant"], returncode=_BAD_INPUT)
-            if options["tenant"]
-            else evaluation_tenant(by=self.actor, now=now)
-        )
+        if options["tenant"]:
+            tenant = get_tenant_or_fail(options["tenant"], returncode=BAD_INPUT)
+        else:
+            tenant = evaluation_tenant(by=self.actor, now=now)
         with tenant_scope(tenant.pk):
             return request_evaluation(
                 tenant_id=tenant.pk,
@@ -97,10 +95,10 @@ class Command(PlatformCommand):
         """Return the run, open again; end the claim of a killed command."""
         run = find_run(options["resume"])
         if run.corpus_kind != NAMED.get(options["corpus"], FILE):
-            raise CommandError("That run asked another kind of corpus.", returncode=_BAD_INPUT)
+            raise CommandError("That run used another kind of corpus.", returncode=BAD_INPUT)
         with tenant_scope(run.tenant_id):
             if run.is_open:
-                release_evaluation_run(run)
+                EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk).open().release()
                 return run
             return retry_evaluation(run=run, is_enqueued=False, by=self.actor, now=timezone.now())
 
@@ -109,8 +107,8 @@ class Command(PlatformCommand):
         with progress_bars() as show:
             outcome = run_evaluation(run.tenant_id, run.pk, now=timezone.now(), corpus=corpus, progress=show)
         if outcome.state != EvaluationRun.State.DONE:
-            detail = outcome.detail or "Somebody cancelled it, or another process has it."
-            raise CommandError(f"{detail} --resume {run.pk} goes on with it.")
+            detail = outcome.detail or "It was cancelled, or another process runs it."
+            raise CommandError(f"{detail} --resume {run.pk} continues it.")
         return find_run(run.pk)
 
     def _print(self, run: EvaluationRun, comparison: ReportTable | None) -> None:
@@ -120,9 +118,8 @@ class Command(PlatformCommand):
         for table in report.tables if report else ():
             self._print_table(table, f"{table.name} ({table.questions:,})")
         if comparison:
-            self._print_table(
-                comparison, f"Less the other run ({counted(comparison.questions, 'question', 'questions')} of both)"
-            )
+            questions = counted(comparison.questions, "question", "questions")
+            self._print_table(comparison, f"Less the other run ({questions} of both)")
         self.stdout.write(f"\nrun {run.pk}")
 
     def _print_table(self, table: ReportTable, title: str) -> None:
@@ -162,4 +159,4 @@ def _budgets(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise ArgumentTypeError("whole numbers with commas between them, such as 250,1000") from error
+        raise ArgumentTypeError("enter whole numbers separated by commas, such as 250,1000") from error

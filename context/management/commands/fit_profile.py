@@ -13,11 +13,11 @@ from context.evaluation.corpora import (
     evaluation_corpus_from_golden_questions,
     read_corpus_path,
 )
-from context.management.progress import progress_bars
+from context.management.evaluations import BAD_INPUT, progress_bars
 from context.models import ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
-from context.profiles.saving import PROFILE_NAME_PATTERN
 from context.profiles.scoring_profiles import resolve_scoring_profile, scoring_profile_versions
+from context.profiles.versions import PROFILE_NAME_PATTERN
 from context.services.evaluation.calibration import Calibration
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL, SHIPPED_PROFILES, ScoringProfile
 from memories.management.command import PlatformCommand, get_tenant_or_fail
@@ -26,24 +26,22 @@ from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.numerals import counted
 
-_BAD_INPUT = 2
-
 
 class Command(PlatformCommand):
     help = (
-        "Fit the probability that a memory is evidence from questions whose evidence is known: a plain logistic\n"
-        "model on the parts of the score. The coefficients are saved as a new draft of a scoring profile, which is\n"
-        "evaluated and published like any other; the report is of questions that were held out. Without CORPUS the\n"
-        "tenant's own golden questions are used. A corpus is a folder with memories.jsonl and questions.jsonl,\n"
-        "or conversations in LoCoMo's JSON; it is loaded into a hidden tenant and dropped in the end. Exit code 2\n"
-        "stands for input that cannot be used, too little of it for example, 1 for a failure.\n\n"
+        "Fit the probability that a memory is evidence to questions with known evidence, by a logistic model on the\n"
+        "score components. The coefficients are saved as a new draft of a scoring profile, which is evaluated and\n"
+        "published like any other; the report uses held-out questions. Without CORPUS the tenant's golden questions\n"
+        "are used. A corpus is a folder with memories.jsonl and questions.jsonl, or conversations in LoCoMo's JSON;\n"
+        "it is loaded into a hidden tenant, which is dropped afterwards. Exit code 2 is for invalid input, for\n"
+        "example too little of it, 1 for a failure.\n\n"
         "Example: manage.py fit_profile data/locomo --tenant acme --name acme-calibrated\n"
         "         manage.py fit_profile --tenant acme --name acme-calibrated --base support"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", nargs="?", default="", help="a folder or a .json file; none: golden questions")
-        parser.add_argument("--tenant", required=True, help="whose profile it becomes")
+        parser.add_argument("--tenant", required=True, help="the tenant of the profile")
         parser.add_argument("--name", required=True, help="of the profile; one that exists gets a new draft")
         parser.add_argument(
             "--base",
@@ -54,8 +52,8 @@ class Command(PlatformCommand):
     def handle(self, **options: Any) -> None:
         if not PROFILE_NAME_PATTERN.fullmatch(options["name"]) or options["name"] in SHIPPED_PROFILES:
             detail = "The profile needs a name of its own: a lower-case word, such as acme-calibrated."
-            raise CommandError(detail, returncode=_BAD_INPUT)
-        tenant = get_tenant_or_fail(options["tenant"], returncode=_BAD_INPUT)
+            raise CommandError(detail, returncode=BAD_INPUT)
+        tenant = get_tenant_or_fail(options["tenant"], returncode=BAD_INPUT)
         try:
             with tenant_scope(tenant.pk):
                 base = resolve_scoring_profile(tenant.pk, options["base"], "", None, allow_drafts=True)
@@ -65,7 +63,7 @@ class Command(PlatformCommand):
             with tenant_scope(tenant.pk):
                 row = self._saved(tenant, options["name"], base, calibration)
         except PlatformError as error:
-            raise CommandError(str(error), returncode=_BAD_INPUT) from error
+            raise CommandError(str(error), returncode=BAD_INPUT) from error
         self._print(corpus, base, calibration)
         self.stdout.write(f"\n{row} is a draft; evaluate it, then publish it.")
 
@@ -76,18 +74,19 @@ class Command(PlatformCommand):
             return evaluation_corpus_from_golden_questions(tenant.pk, now=timezone.now())
 
     def _saved(self, tenant: Tenant, name: str, base: ScoringProfile, fitted: Calibration) -> ScoringProfileVersion:
-        changes = base.to_numbers() | fitted.as_numbers()
         same: dict[str, Any] = {
             "tenant_id": tenant.pk,
             "name": name,
+            "changes": base.to_numbers() | fitted.as_numbers(),
             "report": fitted.as_record(),
             "by": self.actor,
+            "now": timezone.now(),
         }
         try:
             newest = scoring_profile_versions(tenant.pk, name)[0].version
         except NotFound:
-            return create_scoring_profile(**same, changes=changes, based_on=base.name, now=timezone.now())
-        return edit_scoring_profile(**same, changes=changes, edited_from=newest, now=timezone.now())
+            return create_scoring_profile(**same, based_on=base.name)
+        return edit_scoring_profile(**same, edited_from=newest)
 
     def _print(self, corpus: EvaluationCorpus, base: ScoringProfile, calibration: Calibration) -> None:
         report = calibration.report

@@ -1,4 +1,4 @@
-"""Saying whom a profile is for. An assignment that ends stays, so that any earlier moment can be read."""
+"""Assign profiles. The rows of past assignments stay, so that any recorded time can be read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,25 +6,26 @@ from datetime import datetime
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from context.models import BudgetProfileAssignment, ScoringProfileAssignment
-from context.models.assignments import ProfileAssignment
+from context.models.profiles import ProfileAssignment
 from context.profiles.budget_profiles import current_budget_profile
 from context.profiles.scoring_profiles import lock_published_profile
+from context.profiles.versions import audit_profile, insert_version
 from memories.models import ApiKey
 from memories.services.partitions.paths import PartitionError, parse_partition
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
 _Row = TypeVar("_Row", bound=ProfileAssignment)
 
 
 @dataclass(frozen=True)
-class _Assigning(Generic[_Row]):
+class Assignments(Generic[_Row]):
     """The assignments of one kind of profiles; `check` refuses a name that cannot be assigned."""
 
-    noun: str
+    kind: str
     model: type[_Row]
     check: Callable[[UUID, str], object]
 
@@ -34,103 +35,70 @@ class _Assigning(Generic[_Row]):
         *,
         tenant_id: UUID,
         profile_name: str,
-        api_key_id: str | None = None,
-        partition_path: str | None = None,
         replaces: str | None = None,
         by: Actor,
         now: datetime,
+        **target: str,
     ) -> _Row:
-        """Give a profile to one key, or to a partition and all below it ("" is the tenant); exactly one of the two.
+        """Assign a profile to a `target`: `api_key_id`, or `partition_path` and all below it ("" is the tenant).
 
-        What was assigned to the target before ends now; the same profile again changes nothing. With `replaces` ("" for
-        none) the profile that the caller saw there must still be in force. Raises `InvalidInput` naming the field,
-        `NotFound` for an absent key, `Conflict` where somebody else was faster.
+        The earlier assignment of the target ends now; the same profile again changes nothing. `replaces` is the profile
+        that the caller saw there, "" for none. Raises `InvalidInput` naming the field, `NotFound` for an absent key,
+        `Conflict` where another request changed the assignment first.
         """
-        target = _target(tenant_id, api_key_id, partition_path)
+        column = _target(tenant_id, **target)
         self.check(tenant_id, profile_name)
-        before = self._active(tenant_id, target)
+        before = self._active(tenant_id, column)
         if replaces is not None and replaces != (before.profile_name if before else ""):
             raise _assigned_by_another()
         if before is not None and before.profile_name == profile_name:
             return before
         if before is not None:
             _end(before, now)
-        row = self.model(
-            tenant_id=tenant_id,
-            profile_name=profile_name,
-            **target,
-            recorded_from=self._beginning(tenant_id, target, now),
-            created_by=by.stored_label,
-        )
-        try:
-            with transaction.atomic():
-                row.save(force_insert=True)
-        except IntegrityError as error:
-            raise _assigned_by_another() from error
-        self._audit(row, f"assign_{self.noun}", by, now)
+        # an assignment never begins before the last one of its target ended
+        last = self.model.objects.for_tenant(tenant_id).ended().filter(**column).newest_first().first()
+        row = self.model(tenant_id=tenant_id, profile_name=profile_name, **column)
+        begins = max(now, last.recorded_to) if last else now
+        insert_version(row, refusal=_assigned_by_another(), by=by, now=begins)
+        self._audit(row, "assign", by, now)
         return row
 
     @transaction.atomic
-    def unassign(
-        self,
-        *,
-        tenant_id: UUID,
-        api_key_id: str | None = None,
-        partition_path: str | None = None,
-        by: Actor,
-        now: datetime,
-    ) -> _Row:
-        """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign` does."""
-        row = self._active(tenant_id, _target(tenant_id, api_key_id, partition_path))
+    def unassign(self, *, tenant_id: UUID, by: Actor, now: datetime, **target: str) -> _Row:
+        """End the assignment of a `target`. Raises `NotFound` where there is none, else as `assign` does."""
+        row = self._active(tenant_id, _target(tenant_id, **target))
         if row is None:
-            raise NotFound("not_assigned", f"No {self.noun.replace('_', ' ')} is assigned there.")
+            raise NotFound("not_assigned", f"No {self.kind} profile is assigned there.")
         _end(row, now)
-        self._audit(row, f"unassign_{self.noun}", by, now)
+        self._audit(row, "unassign", by, now)
         return row
 
     def _active(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
         row: _Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
         return row
 
-    def _beginning(self, tenant_id: UUID, target: dict[str, str], now: datetime) -> datetime:
-        """Return when an assignment begins: never before the last one of its target ended."""
-        rows = self.model.objects.for_tenant(tenant_id).ended().newest_first()
-        last: _Row | None = rows.filter(**target).first()
-        return max(now, last.recorded_to or now) if last else now
-
     def _audit(self, row: _Row, verb: str, by: Actor, now: datetime) -> None:
-        record_audit(
-            tenant_id=row.tenant_id,
-            by=by,
-            now=now,
-            verb=verb,
-            target_kind=self.noun,
-            target_ids=[row.profile_name, row.api_key_id or row.partition_path or "tenant"],
-        )
+        targets = [row.profile_name, row.api_key_id or row.partition_path or "tenant"]
+        audit_profile(self.kind, row, verb, targets=targets, by=by, now=now)
 
 
-_BUDGETS = _Assigning("budget_profile", BudgetProfileAssignment, current_budget_profile)
-_SCORING = _Assigning("scoring_profile", ScoringProfileAssignment, lock_published_profile)
-assign_budget_profile, unassign_budget_profile = _BUDGETS.assign, _BUDGETS.unassign
-assign_scoring_profile, unassign_scoring_profile = _SCORING.assign, _SCORING.unassign
+BUDGET_ASSIGNMENTS = Assignments("budget", BudgetProfileAssignment, current_budget_profile)
+SCORING_ASSIGNMENTS = Assignments("scoring", ScoringProfileAssignment, lock_published_profile)
+assign_budget_profile = BUDGET_ASSIGNMENTS.assign
 
 
-def _target(tenant_id: UUID, api_key_id: str | None, partition_path: str | None) -> dict[str, str]:
+def _target(tenant_id: UUID, api_key_id: str | None = None, partition_path: str | None = None) -> dict[str, str]:
     """Return the target's column and its value."""
     if (api_key_id is None) == (partition_path is None):
         raise InvalidInput("one_target", "Either a key or a partition is needed, and not both.", field="partition")
     if partition_path is not None:
-        return {"partition_path": _canonical(partition_path)}
+        try:
+            return {"partition_path": parse_partition(partition_path).path}
+        except PartitionError as error:
+            raise InvalidInput(error.code, error.detail, "partition") from error
     if not ApiKey.objects.for_tenant(tenant_id).filter(pk=api_key_id).exists():
         raise NotFound("not_found", "There is no such key.", "api_key")
     return {"api_key_id": str(api_key_id)}
-
-
-def _canonical(path: str) -> str:
-    try:
-        return parse_partition(path).path
-    except PartitionError as error:
-        raise InvalidInput(error.code, error.detail, "partition") from error
 
 
 def _end(row: ProfileAssignment, now: datetime) -> None:

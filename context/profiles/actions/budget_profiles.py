@@ -1,4 +1,4 @@
-"""Making, changing and rolling back budget profiles: every save opens a version, none is ever overwritten."""
+"""Create, change and roll back budget profiles: every save adds a version, none is overwritten."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -9,16 +9,11 @@ from uuid import UUID
 from django.db import transaction
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
-from context.profiles.budget_profiles import (
-    budget_profile_version,
-    current_budget_profile,
-    draft_budget_profile,
-)
-from context.profiles.saving import audit_profile, check_profile_name, insert_version, name_is_taken
-from context.profiles.versions import changed_numbers
+from context.profiles.budget_profiles import budget_profile_version, current_budget_profile, draft_budget_profile
+from context.profiles.versions import audit_profile, changed_numbers, check_new_name, insert_version, name_is_taken
 from context.services.profiles.fields import BUDGET_FIELDS
 from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import Conflict
+from memories.tenancy.exceptions import Conflict, InvalidInput
 
 
 @transaction.atomic
@@ -31,17 +26,16 @@ def create_budget_profile(
     by: Actor,
     now: datetime,
 ) -> BudgetProfile:
-    """Make version 1 of a new profile: the numbers in force of another one, with `changes`.
-
-    Raises `InvalidInput` naming the field for a name or a value that cannot be, `Conflict` for a name that is taken.
-    """
-    check_profile_name(name)
-    refusal = name_is_taken("budget", name)
-    if name == DEFAULT_BUDGET_PROFILE_NAME or BudgetProfile.objects.for_tenant(tenant_id).named(name).exists():
-        raise refusal
-    draft = draft_budget_profile(current_budget_profile(tenant_id, based_on), changes)
+    """Create version 1 of a new profile from the active numbers of another one with `changes`."""
+    rows = BudgetProfile.objects.for_tenant(tenant_id)
+    check_new_name("budget", name, rows, [DEFAULT_BUDGET_PROFILE_NAME])
+    try:
+        base = current_budget_profile(tenant_id, based_on)
+    except InvalidInput as error:
+        raise InvalidInput(error.code, error.detail, "based_on") from error
+    draft = draft_budget_profile(base, changes)
     draft.name, draft.version = name, 1
-    insert_version(draft, refusal=refusal, by=by, now=now)
+    insert_version(draft, refusal=name_is_taken("budget", name), by=by, now=now)
     _audit(draft, "create", BUDGET_FIELDS, by, now)
     return draft
 
@@ -56,62 +50,53 @@ def save_budget_profile(
     by: Actor,
     now: datetime,
 ) -> BudgetProfile:
-    """Put `changes` into force as a new version; without any difference the version in force stays.
-
-    `edited_from` is the version the editor saw. Raises `Conflict` when another one is in force by now, `InvalidInput`
-    naming the field for a value out of bounds.
-    """
-    base = _version_in_force(tenant_id, name, edited_from)
-    draft = draft_budget_profile(base, changes)
-    if not changed_numbers(base, draft):
-        return base
-    return _open_version(base, draft, verb="save", by=by, now=now)
+    """Save `changes` as a new active version, if a number differs. `edited_from` is the version that the editor saw."""
+    return _open_version(_active_version(tenant_id, name, edited_from), changes, verb="save", by=by, now=now)
 
 
 @transaction.atomic
 def roll_back_budget_profile(
-    *,
-    tenant_id: UUID,
-    name: str = DEFAULT_BUDGET_PROFILE_NAME,
-    version: int,
-    edited_from: int,
-    by: Actor,
-    now: datetime,
+    *, tenant_id: UUID, name: str = DEFAULT_BUDGET_PROFILE_NAME, version: int, replaces: int, by: Actor, now: datetime
 ) -> BudgetProfile:
-    """Put the numbers of an older version into force again, as a new version; version 0 are the defaults.
-
-    Raises `Conflict` as `save_budget_profile` does, and `InvalidInput` where there is no such version.
-    """
-    base = _version_in_force(tenant_id, name, edited_from)
-    draft = draft_budget_profile(base, budget_profile_version(tenant_id, name, version).tuned_numbers)
-    if not changed_numbers(base, draft):
-        return base
-    draft.rolled_back_to = version
-    return _open_version(base, draft, verb="roll_back", by=by, now=now)
+    """Make the numbers of an older version (0: the defaults) active again. `replaces` is the version the caller saw."""
+    base = _active_version(tenant_id, name, replaces)
+    numbers = budget_profile_version(tenant_id, name, version).tuned_numbers
+    return _open_version(base, numbers, verb="roll_back", rolled_back_to=version, by=by, now=now)
 
 
-def _version_in_force(tenant_id: UUID, name: str, edited_from: int) -> BudgetProfile:
-    """Return the current version, locked until the transaction ends; it must be the one that was edited."""
-    rows = BudgetProfile.objects.for_tenant(tenant_id).named(name)
-    base = rows.current().locked().first()
+def _active_version(tenant_id: UUID, name: str, seen: int) -> BudgetProfile:
+    """Return the active version, which must be the one that the caller saw, locked until the transaction ends."""
+    base = BudgetProfile.objects.for_tenant(tenant_id).named(name).current().locked().first()
     if base is None:
-        # another saver may have closed the row this one waited for: then the newer one is in force
+        # another request may have closed the row that this one waited for: then a newer one is active
         base = current_budget_profile(tenant_id, name)
-    if base.version != edited_from:
-        raise Conflict("profile_changed", f"Version {base.version} is in force by now; look at it before saving again.")
+    if base.version != seen:
+        raise Conflict("profile_changed", f"Version {base.version} is active by now; look at it before saving again.")
     return base
 
 
-def _open_version(base: BudgetProfile, draft: BudgetProfile, *, verb: str, by: Actor, now: datetime) -> BudgetProfile:
+def _open_version(
+    base: BudgetProfile,
+    changes: Mapping[str, Any],
+    *,
+    verb: str,
+    rolled_back_to: int | None = None,
+    by: Actor,
+    now: datetime,
+) -> BudgetProfile:
+    draft = draft_budget_profile(base, changes)
+    changed = [number.field for number in changed_numbers(base, draft)]
+    if not changed:
+        return base
     # never before the version in front of it began, whichever of two requests came first
     at = max(now, base.recorded_from or now)
     if base.pk is not None:
         base.recorded_to = at
         base.save(update_fields=["recorded_to"])
-    draft.version = base.version + 1
+    draft.version, draft.rolled_back_to = base.version + 1, rolled_back_to
     refusal = Conflict("profile_changed", "Somebody else saved this budget profile at the same moment.")
     insert_version(draft, refusal=refusal, by=by, now=at)
-    _audit(draft, verb, [number.field for number in changed_numbers(base, draft)], by, now)
+    _audit(draft, verb, changed, by, now)
     return draft
 
 

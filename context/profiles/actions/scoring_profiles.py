@@ -1,4 +1,4 @@
-"""Drafting, publishing, taking back scoring profiles: an edit is a new draft, no version's numbers ever change."""
+"""Draft, publish, roll back and retire scoring profiles. An edit is a new draft; no version's numbers ever change."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -9,22 +9,18 @@ from uuid import UUID
 from django.db import transaction
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
-from context.profiles.saving import audit_profile, check_profile_name, insert_version, name_is_taken
 from context.profiles.scoring_profiles import (
     apply_number_changes,
     listed_scoring_profile,
     proving_evaluation,
     scoring_profile_version,
 )
-from context.profiles.versions import changed_numbers
+from context.profiles.versions import audit_profile, changed_numbers, check_new_name, insert_version, name_is_taken
 from context.services.profiles.publishing import NOT_EVALUATED, PublishingCondition, publishing_conditions
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
-from memories.services.store.drafts import FieldProblem
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-#: What stands after `profiles/` in the addresses of the API beside names.
-_RESERVED_NAMES = ("assignments",)
 _State = ScoringProfileVersion.State
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -41,16 +37,15 @@ def create_scoring_profile(
     by: Actor,
     now: datetime,
 ) -> ScoringProfileVersion:
-    """Make the first draft of a new profile: the numbers of another one (in force, or of one version) with `changes`.
-
-    Raises `InvalidInput` naming the field for a name or a number that cannot be, `Conflict` for a name that is taken.
-    """
-    check_profile_name(name)
-    if name in _RESERVED_NAMES:
-        raise InvalidInput("reserved_name", "This name is an address of its own.", field="name")
-    if name in SHIPPED_PROFILES or ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).exists():
-        raise name_is_taken("scoring", name)
-    base = _base(tenant_id, based_on, based_on_version)
+    """Create the first draft of a profile from the numbers of another one (active, or one version) with `changes`."""
+    check_new_name("scoring", name, ScoringProfileVersion.objects.for_tenant(tenant_id), SHIPPED_PROFILES)
+    try:
+        if based_on_version is None:
+            base = listed_scoring_profile(tenant_id, based_on)
+        else:
+            base = scoring_profile_version(tenant_id, based_on, based_on_version)
+    except (NotFound, InvalidInput) as error:
+        raise InvalidInput("unknown_choice", error.detail, "based_on") from error
     draft = _draft(base, name, 1, changes, report)
     insert_version(draft, refusal=name_is_taken("scoring", name), by=by, now=now)
     _audit(draft, "create", draft.tuned_numbers, by, now)
@@ -70,18 +65,17 @@ def edit_scoring_profile(
 ) -> ScoringProfileVersion:
     """Save `changes` to version `edited_from` as a new draft; without any difference return that version.
 
-    Raises `Conflict` with code `locked` for a shipped profile and `profile_changed` where there is a newer version that
-    the editor did not see, `NotFound` for an unknown profile, `InvalidInput` naming every number that cannot be.
+    Raises `Conflict` with code `locked` for a built-in profile and `profile_changed` where there is a newer version
+    that the editor did not see, `NotFound` for an unknown profile, `InvalidInput` naming every invalid number.
     """
-    rows = _held(tenant_id, name)
-    newest = max(rows, key=lambda row: row.version)
-    base = _of_number(rows, edited_from)
+    rows = _locked_versions(tenant_id, name)
+    newest, base = rows[0], _of_number(rows, edited_from)
     if base.state in (_State.DRAFT, _State.EVALUATED) and newest.version != edited_from:
-        raise _changed(f"Version {newest.version} was saved by now; look at it before saving again.")
+        raise Conflict("profile_changed", f"Version {newest.version} was saved by now; look at it before saving again.")
     draft = _draft(base, name, newest.version + 1, changes, report)
     if draft.numbers == base.numbers:
         return base
-    refusal = _changed("Somebody else saved this scoring profile at the same moment.")
+    refusal = Conflict("profile_changed", "Somebody else saved this scoring profile at the same moment.")
     insert_version(draft, refusal=refusal, by=by, now=now)
     _audit(draft, "edit", [number.field for number in changed_numbers(base, draft)], by, now)
     return draft
@@ -98,24 +92,24 @@ def publish_scoring_profile(
     by: Actor,
     now: datetime,
 ) -> ScoringProfileVersion:
-    """Put a version into force, with the finished evaluation of its numbers and the decision that argues it.
+    """Publish a version, with the finished evaluation of its numbers and the decision that justifies it.
 
-    `replaces` is the version in force that the caller saw, 0 for none. Raises `Conflict` with the codes
+    `replaces` is the active version that the caller saw, 0 for none. Raises `Conflict` with the codes
     `not_evaluated` (which names a missing decision as well), `locked`, `already_published`, `retired` and
     `profile_changed`, `InvalidInput` for the decision's reference.
     """
-    rows = _held(tenant_id, name)
+    rows = _locked_versions(tenant_id, name)
     row = _of_number(rows, version)
     if row.state == _State.PUBLISHED:
         raise Conflict("already_published", f"Version {version} was published already; roll back to return to it.")
     if row.state == _State.RETIRED:
         raise Conflict("retired", f"Version {version} is retired; copy it into a new draft.")
-    before = _seen_in_force(rows, replaces)
-    proof = _held_proof(row)
+    before = _active_version(rows, replaces)
+    proof = _locked_proof(row)
     _refuse_unmet(publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference))
     row.evaluation_run, row.adr_reference = proof, adr_reference
     row.published_at, row.published_by = now, by.stored_label
-    _put_into_force(row, before, now)
+    _activate(row, before, now)
     _audit(row, "publish", ["state", "evaluation_run", "adr_reference"], by, now)
     return row
 
@@ -124,18 +118,14 @@ def publish_scoring_profile(
 def roll_back_scoring_profile(
     *, tenant_id: UUID, name: str, version: int, replaces: int | None = None, by: Actor, now: datetime
 ) -> ScoringProfileVersion:
-    """Put a version that was in force before into force again, also one that was retired.
-
-    `replaces` as in `publish_scoring_profile`. Raises `Conflict` with the codes `not_published` for a version that
-    never was, `locked` and `profile_changed`, `InvalidInput` where there is no such version.
-    """
-    rows = _held(tenant_id, name)
+    """Make a formerly published version active again, also a retired one. Raises the errors of publishing."""
+    rows = _locked_versions(tenant_id, name)
     row = _of_number(rows, version)
     if row.published_at is None:
         raise Conflict("not_published", f"Version {version} was never published, so there is nothing to return to.")
     if row.is_active:
         return row
-    _put_into_force(row, _seen_in_force(rows, replaces), now)
+    _activate(row, _active_version(rows, replaces), now)
     _audit(row, "roll_back", ["state"], by, now)
     return row
 
@@ -144,12 +134,8 @@ def roll_back_scoring_profile(
 def retire_scoring_profile(
     *, tenant_id: UUID, name: str, version: int, by: Actor, now: datetime
 ) -> ScoringProfileVersion:
-    """Take a version out of use; it stays, and receipts that name it can be read as before.
-
-    Raises `Conflict` with code `assigned` while the profile counts for somebody and this version is in force, `locked`
-    for a shipped profile, `InvalidInput` where there is no such version.
-    """
-    row = _of_number(_held(tenant_id, name), version)
+    """Retire a version; receipts that name it stay readable. Raises `Conflict` while it is active and assigned."""
+    row = _of_number(_locked_versions(tenant_id, name), version)
     if row.state == _State.RETIRED:
         return row
     assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
@@ -160,15 +146,6 @@ def retire_scoring_profile(
     row.save(update_fields=["state", "recorded_to"])
     _audit(row, "retire", ["state"], by, now)
     return row
-
-
-def _base(tenant_id: UUID, name: str, version: int | None) -> ScoringProfileVersion:
-    try:
-        if version is None:
-            return listed_scoring_profile(tenant_id, name)
-        return scoring_profile_version(tenant_id, name, version)
-    except (NotFound, InvalidInput) as error:
-        raise InvalidInput("unknown_choice", error.detail, "based_on") from error
 
 
 def _draft(
@@ -184,14 +161,12 @@ def _draft(
     )
 
 
-def _held(tenant_id: UUID, name: str) -> list[ScoringProfileVersion]:
+def _locked_versions(tenant_id: UUID, name: str) -> list[ScoringProfileVersion]:
     """Return all versions of a profile, locked until the transaction ends, so that changes come in turn."""
     if name in SHIPPED_PROFILES:
         raise Conflict("locked", f"{name} comes with the program and is locked; copy it into a profile of your own.")
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).versions().locked())
-    if not rows:
-        raise NotFound("not_found", "There is no scoring profile of this name.", "name")
-    return rows
+    return rows or [listed_scoring_profile(tenant_id, name)]
 
 
 def _of_number(rows: list[ScoringProfileVersion], version: int) -> ScoringProfileVersion:
@@ -201,44 +176,36 @@ def _of_number(rows: list[ScoringProfileVersion], version: int) -> ScoringProfil
     return found
 
 
-def _seen_in_force(rows: list[ScoringProfileVersion], seen: int | None) -> ScoringProfileVersion | None:
-    """Return the version in force, which must be the one that the caller saw."""
+def _active_version(rows: list[ScoringProfileVersion], seen: int | None) -> ScoringProfileVersion | None:
+    """Return the active version, which must be the one that the caller saw."""
     row = next((row for row in rows if row.is_active), None)
     if seen is not None and seen != (row.version if row else 0):
-        now_in_force = f"version {row.version} is in force" if row else "no version is in force"
-        raise _changed(f"By now {now_in_force}; look at it before going on.")
+        active = f"version {row.version} is active" if row else "no version is active"
+        raise Conflict("profile_changed", f"By now {active}; look at it before going on.")
     return row
 
 
-def _held_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
+def _locked_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
     """Return the evaluation that proves a version, locked so that nobody deletes it before it is stored."""
     proof = proving_evaluation(row)
-    if proof is None:
-        return None
-    held: EvaluationRun | None = EvaluationRun.objects.for_tenant(row.tenant_id).with_id(proof.pk).locked().first()
-    return held
+    return proof and EvaluationRun.objects.for_tenant(row.tenant_id).with_id(proof.pk).locked().first()
 
 
 def _refuse_unmet(conditions: Sequence[PublishingCondition]) -> None:
     """Raise one error that names every unmet condition, with the code of the first."""
     unmet = [condition for condition in conditions if not condition.is_met]
     if unmet:
-        problems = [FieldProblem(condition.field, condition.code, condition.detail) for condition in unmet]
         kind = Conflict if unmet[0].code == NOT_EVALUATED else InvalidInput
         detail = " ".join(condition.detail for condition in unmet)
-        raise kind(unmet[0].code, detail, unmet[0].field, problems)
+        raise kind(unmet[0].code, detail, unmet[0].field, unmet)
 
 
-def _put_into_force(row: ScoringProfileVersion, before: ScoringProfileVersion | None, now: datetime) -> None:
+def _activate(row: ScoringProfileVersion, before: ScoringProfileVersion | None, now: datetime) -> None:
     if before is not None:
         before.recorded_to = max(now, before.recorded_from)
         before.save(update_fields=["recorded_to"])
     row.state, row.recorded_to = _State.PUBLISHED, None
     row.save(update_fields=["state", "recorded_to", "evaluation_run", "adr_reference", "published_at", "published_by"])
-
-
-def _changed(detail: str) -> Conflict:
-    return Conflict("profile_changed", detail)
 
 
 def _audit(row: ScoringProfileVersion, verb: str, fields: Iterable[str], by: Actor, now: datetime) -> None:

@@ -1,119 +1,224 @@
-"""The endpoints that budget profiles and scoring profiles share. Changing either concerns the whole tenant."""
+"""The endpoints that budget profiles and scoring profiles share. A change of either concerns the whole tenant."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
-from uuid import UUID
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
 
-from drf_spectacular.utils import extend_schema
-from rest_framework import status
+from drf_spectacular.drainage import isolate_view_method
+from drf_spectacular.utils import OpenApiExample
+from rest_framework import serializers, status
+from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.viewsets import ViewSetMixin
 
-from context.profiles.serializers.budget_profiles import (
+from context.profiles.kinds import ProfileKind
+from context.profiles.serializers.profiles import (
+    AssignmentListInput,
+    AssignmentTargetInput,
     ProfileComparisonInput,
-    ProfileListInput,
-    serialize_profile_comparison,
+    ProfileComparisonOutput,
+    ProfileRollBackInput,
 )
 from context.profiles.versions import ProfileVersion, compare_versions
-from memories.store.api.schema import response_schemas
+from memories.models import ApiKey
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.store.serializers.answers import memory_etag
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import is_etag_current
-from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.api.etags import if_match_version, response_with_etag
+from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.permissions import require_whole_tenant
+from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import build_page, list_as_rows
-from memory_platform.rest.serializers import EmptyInput
+from memory_platform.rest.pages import PageInput, list_as_rows, page_of
+from memory_platform.rest.serializers import EmptyInput, StrictSerializer
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-ADMIN_FOR_WRITES = {"POST": "admin", "PUT": "admin", "PATCH": "admin", "DELETE": "admin"}
+Class = TypeVar("Class", bound=type)
 #: The problems that a change of a profile can be refused with.
 CHANGE_PROBLEMS = (404, 409, 412, 413)
+BACK_EXAMPLE = OpenApiExample("To the first version", {"version": 1}, request_only=True)
+#: The headers of a change that a client may repeat.
+REPEATABLE = [IDEMPOTENCY_KEY, IF_MATCH]
 
 
-class SchemaDecorator(Protocol):
-    """A decorator that leaves an endpoint's method as it is."""
+class ProfileEndpointBase(ViewSetMixin, Endpoint):
+    """The base of the endpoints of both kinds; `output` builds the answers."""
 
-    def __call__(self, method: Method, /) -> Method: ...
+    scopes = dict.fromkeys(("POST", "PUT", "PATCH", "DELETE"), "admin")
 
+    kind: ProfileKind
+    output: type[serializers.Serializer[Any]]
 
-def operation_schema(
-    tag: str, operation_id: str, good: Mapping[int, Any], *problems: int, **options: Any
-) -> SchemaDecorator:
-    """Return the decorator that describes an endpoint's method in the OpenAPI document."""
-    responses = response_schemas(good, *problems)
-    return extend_schema(operation_id=operation_id, tags=[tag], responses=responses, **options)
+    def answer(self, row: object) -> dict[str, Any]:
+        return dict(self.output(row).data)
 
-
-@contextmanager
-def errors_on_field(field: str) -> Iterator[None]:
-    """Name the field of this request where the lookup below knows it by another name."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise InvalidInput(error.code, error.detail, field) from error
+    def act(self, action: Callable[..., Any], **values: Any) -> Any:
+        """Return what an action returns; inside a scope."""
+        return action(tenant_id=self.tenant_id, by=self.actor, now=self.now, **values)
 
 
-class ProfileEndpoint(Endpoint):
-    """The base of the endpoints of both kinds: `serialize` writes a version, `version_row` reads one."""
+class ProfileEndpoints(ProfileEndpointBase):
+    """The endpoints of the profiles of one kind."""
 
-    scopes = ADMIN_FOR_WRITES
+    def list_profiles(self, request: Request) -> Response:
+        """Return the active version of every profile, else its newest, by name; built-in profiles are included."""
+        return self._page(lambda: self.kind.listed(self.tenant_id), "name")
 
-    serialize: Callable[[Any], dict[str, Any]]
-    version_row: Callable[[UUID, str, int], ProfileVersion]
+    def read(self, request: Request, name: str) -> Response:
+        """Return the active version, else the newest."""
+        return self.read_row(lambda: self.kind.find(self.tenant_id, name))
 
-    def answered(self, row: ProfileVersion, code: int = status.HTTP_200_OK) -> Response:
-        """Return a version with its ETag."""
-        answer = self.serialize(row)
+    def versions(self, request: Request, name: str) -> Response:
+        """Return every version, newest first."""
+        return self._page(lambda: self.kind.versions(self.tenant_id, name), "-version")
+
+    def compare(self, request: Request, name: str) -> Response:
+        """Return every number of two versions of the profile, or of a version of it and one of another profile."""
+        values = self.query(ProfileComparisonInput)
+        with tenant_scope(self.tenant_id):
+            self.kind.find(self.tenant_id, name)
+            a = self._compared_row("a", name, values["a"])
+            b = self._compared_row("b", values.get("other", name), values["b"])
+        return Response(ProfileComparisonOutput({"a": a, "b": b, "fields": compare_versions(a, b)}).data)
+
+    @idempotent
+    def roll_back(self, request: Request, name: str) -> Response:
+        """Make an earlier version active again."""
+        values = self.changes(ProfileRollBackInput)
+        with tenant_scope(self.tenant_id):
+            return self.changed(self.kind.roll_back, name=name, replaces=self.active_version(name), **values)
+
+    def changes(self, serializer: type[StrictSerializer]) -> dict[str, Any]:
+        """Return the validated body of a change, which needs a key of the whole tenant."""
+        require_whole_tenant(self.key)
+        return self.body(serializer)
+
+    def changed(self, action: Callable[..., Any], code: int = status.HTTP_200_OK, **values: Any) -> Response:
+        """Return the version that an action returns, with its ETag; inside a scope."""
+        answer = self.answer(self.act(action, **values))
         return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
 
-    def read(self, row: Callable[[], ProfileVersion]) -> Response:
+    def active_version(self, name: str) -> int:
+        """Return the active version, 0 for none; `If-Match` must name the version that `read` returns."""
+        shown = self.kind.find(self.tenant_id, name)
+        if_match_version(self.request, shown.version)
+        return shown.version if shown.is_active else 0
+
+    def read_row(self, row: Callable[[], ProfileVersion]) -> Response:
         """Return a version, or 304 where the client has it."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            response = self.answered(row())
-        if is_etag_current(self.request, response.headers["ETag"]):
-            return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": response.headers["ETag"]})
-        return response
+            return response_with_etag(self.request, self.answer(row()))
 
-    def by_name(self, rows: Callable[[], Sequence[ProfileVersion]]) -> Response:
-        """Return a page of profiles in the order of their names."""
-        return self._page(rows, ordering="name", kind=str)
-
-    def newest_first(self, rows: Callable[[], Sequence[ProfileVersion]]) -> Response:
-        """Return a page of the versions of one profile."""
-        return self._page(rows, ordering="-version", kind=int)
-
-    def _page(self, rows: Callable[[], Sequence[ProfileVersion]], *, ordering: str, kind: type) -> Response:
-        """Return a page of a list that is short enough to be read whole: it is as long as people make it."""
-        values = self.query(ProfileListInput)
+    def _page(self, rows: Callable[[], Sequence[ProfileVersion]], ordering: str) -> Response:
+        """Return a page of a list that is short enough to be read whole."""
         column = ordering.removeprefix("-")
 
         def place_of(row: ProfileVersion) -> tuple[Any, Any]:
             return getattr(row, column), getattr(row, column)
 
-        with tenant_scope(self.tenant_id):
-            page = build_page(
-                self.request,
-                values,
-                ordering=ordering,
-                kinds=(kind, kind),
-                rows_from=list_as_rows(rows, ordering=ordering, place_of=place_of),
-                place_of=place_of,
-                answer=self.serialize,
-            )
-        return Response(page)
-
-    def compared(self, name: str, require: Callable[[UUID, str], object]) -> Response:
-        """Return every number of two versions; `require` refuses a profile that the tenant does not have."""
-        values = self.query(ProfileComparisonInput)
-        with tenant_scope(self.tenant_id):
-            require(self.tenant_id, name)
-            a = self._compared_row("a", name, values["a"])
-            b = self._compared_row("b", values.get("other", name), values["b"])
-        sides = {side: {"name": row.name, "version": row.version} for side, row in (("a", a), ("b", b))}
-        return Response({**sides, "fields": serialize_profile_comparison(compare_versions(a, b))})
+        return self.page_response(
+            self.query(PageInput),
+            ordering=ordering,
+            kinds=(int, int) if column == "version" else (str, str),
+            rows_from=list_as_rows(rows, ordering=ordering, place_of=place_of),
+            place_of=place_of,
+            answer=self.answer,
+        )
 
     def _compared_row(self, side: str, name: str, version: int) -> ProfileVersion:
-        with errors_on_field(side):
-            return self.version_row(self.tenant_id, name, version)
+        try:
+            row: ProfileVersion = self.kind.version(self.tenant_id, name, version)
+        except InvalidInput as error:
+            raise InvalidInput(error.code, error.detail, side) from error
+        return row
+
+
+class AssignmentEndpoints(ProfileEndpointBase):
+    """The endpoints of the assignments of one kind; `input` is the body of a new one."""
+
+    input: type[AssignmentTargetInput]
+
+    def list_assignments(self, request: Request) -> Response:
+        """Return the assignments that the key may see, newest first."""
+        values = self.query(AssignmentListInput)
+        rows = self.kind.assignments.model.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix)
+        rows = rows if values["history"] else rows.current()
+        return self.listing(
+            rows.with_keys(), values, ordering="-recorded_from", kinds=(datetime, int), answer=self.answer
+        )
+
+    def assign(self, request: Request) -> Response:
+        """Assign a profile to a key or a partition; the earlier assignment of the target ends."""
+        require_whole_tenant(self.key)
+        values = self.body(self.input)
+        with tenant_scope(self.tenant_id):
+            row = self.act(self.kind.assignments.assign, profile_name=values[self.kind.noun], **self._target(values))
+            return Response(self.answer(row))
+
+    def unassign(self, request: Request) -> Response:
+        """End the assignment of a key or a partition."""
+        require_whole_tenant(self.key)
+        values = self.query(AssignmentTargetInput)
+        with tenant_scope(self.tenant_id):
+            self.act(self.kind.assignments.unassign, **self._target(values))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _target(self, values: dict[str, Any]) -> dict[str, str]:
+        """Return the target as the actions take it; a request names a key by its visible part."""
+        if values["key"] is None:
+            return {"partition_path": values["partition"].path}
+        key: ApiKey | None = ApiKey.objects.for_tenant(self.tenant_id).with_prefix(values["key"]).first()
+        if key is None:
+            raise NotFound("not_found", "There is no such key.", "key")
+        return {"api_key_id": str(key.pk)}
+
+
+def _describe_inherited(**operations: Callable[..., Any]) -> Callable[[Class], Class]:
+    """Return the decorator that documents inherited methods; `extend_schema_view` knows only the names of routers."""
+
+    def decorate(view: Class) -> Class:
+        for name, describe in operations.items():
+            describe(isolate_view_method(view, name))  # type: ignore[no-untyped-call]
+        return view
+
+    return decorate
+
+
+def describe_profiles(kind: ProfileKind, output: type[serializers.Serializer[Any]]) -> Callable[[Class], Class]:
+    """Return the decorator that documents the shared endpoints of a kind."""
+    describe, noun = partial(operation, tag=kind.tag), kind.noun
+    page = {200: page_of(output)}
+    return _describe_inherited(
+        list_profiles=describe(f"{noun}s_list", page, parameters=[PageInput]),
+        read=describe(f"{noun}s_read", {200: output, 304: None}, 404, parameters=[IF_NONE_MATCH]),
+        versions=describe(f"{noun}s_versions", page, 404, parameters=[PageInput]),
+        compare=describe(f"{noun}s_compare", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput]),
+        roll_back=describe(
+            f"{noun}s_roll_back",
+            {200: output},
+            *CHANGE_PROBLEMS,
+            request=ProfileRollBackInput,
+            examples=[BACK_EXAMPLE],
+            parameters=REPEATABLE,
+        ),
+    )
+
+
+def describe_assignments(
+    kind: ProfileKind, output: type[serializers.Serializer[Any]], request: type[AssignmentTargetInput]
+) -> Callable[[Class], Class]:
+    """Return the decorator that documents the endpoints of assignments."""
+    describe, noun = partial(operation, tag=kind.tag), kind.noun
+    example = {noun: "support", "partition": "user=alex"}
+    return _describe_inherited(
+        list_assignments=describe(f"{noun}_assignments_list", {200: page_of(output)}, parameters=[AssignmentListInput]),
+        assign=describe(
+            f"{noun}_assignments_set",
+            {200: output},
+            *(404, 409, 413),
+            request=request,
+            examples=[OpenApiExample("For one user", example, request_only=True)],
+        ),
+        unassign=describe(f"{noun}_assignments_end", {204: None}, 404, parameters=[AssignmentTargetInput]),
+    )

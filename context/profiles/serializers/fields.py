@@ -7,29 +7,34 @@ from rest_framework import serializers
 
 from context.services.profiles.fields import ProfileField
 from memory_platform.rest.fields import (
+    RuleCheckedField,
     StrictBooleanField,
     StrictChoiceField,
     StrictField,
     StrictIntegerField,
     StrictNumberField,
     StrictTextField,
+    text_error,
 )
 
 BAD_NAME = "A lower-case word of at most 64 letters, digits, _ and - is needed, such as support-short."
 
 
-class ProfileRuleError(ValueError):
-    """A group of numbers that its rule refuses, by a stable `code` and a `detail` for people."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
-
-
 def profile_name_field(**kwargs: Any) -> StrictTextField:
     """Return the field of a profile's name."""
     return StrictTextField(pattern=r"[a-z][a-z0-9_-]{0,63}", pattern_code="bad_name", pattern_detail=BAD_NAME, **kwargs)
+
+
+def unchecked_field(shape: dict[str, Any], **kwargs: Any) -> RuleCheckedField:
+    """Return the optional field of a value whose rule the action checks; the names in it must be storable text."""
+    return RuleCheckedField(rule=_storable, shape=shape, required=False, **kwargs)
+
+
+def _storable(value: Any) -> Any:
+    for name in value if isinstance(value, dict) else ():
+        if fault := text_error(name):
+            raise serializers.ValidationError(fault[1], code=fault[0])
+    return value
 
 
 def input_field(described: ProfileField, choices: Sequence[str] = ()) -> StrictField:
@@ -44,9 +49,12 @@ def input_field(described: ProfileField, choices: Sequence[str] = ()) -> StrictF
     return StrictNumberField(minimum=described.least, maximum=described.most, **kwargs)
 
 
-def output_field(described: ProfileField, choices: Sequence[str] = ()) -> serializers.Field[Any, Any, Any, Any]:
+def output_field(
+    described: ProfileField, choices: Sequence[str] = (), **kwargs: Any
+) -> serializers.Field[Any, Any, Any, Any]:
     """Return the output field of a number of any type."""
-    kwargs: dict[str, Any] = {"help_text": described.output_help} if described.output_help else {}
+    if described.output_help:
+        kwargs["help_text"] = described.output_help
     match described.default:
         case str():
             return serializers.ChoiceField(choices=choices or list(described.choices), **kwargs)

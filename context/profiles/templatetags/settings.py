@@ -1,11 +1,13 @@
-"""The numbers of profiles as people read them: with their unit, and lists and rooms in words."""
+"""The numbers of profiles as people read them: with their unit, and lists, rooms and policies in words."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from django import template
 
+from context.profiles.policy_fields import policy_value_text
 from context.profiles.versions import PROFILE_FIELDS
+from context.services.profiles.compaction_policy import POLICY_FIELDS
 from context.services.profiles.fields import ProfileField
 from memory_platform.web.numerals import with_minus_sign
 
@@ -13,8 +15,15 @@ register = template.Library()
 
 
 @register.filter
+def policy_choices(chosen: Mapping[str, Any]) -> list[str]:
+    """Return what a profile's compaction policy changes from the defaults, in words."""
+    known = [(name, chosen[name]) for name in POLICY_FIELDS if name in chosen]
+    return [f"{POLICY_FIELDS[name].label.lower()} {policy_value_text(name, value)}" for name, value in known]
+
+
+@register.filter
 def setting_text(value: Any, field: str) -> list[str]:
-    """Return the lines that tell the value of a profile's field: 90 of receipt_days -> 90 days."""
+    """Return the lines that show the value of a profile's field: 90 of receipt_days -> 90 days."""
     described = PROFILE_FIELDS.get(field.partition(".")[0], ProfileField(None))
     unit = described.units
     match value:
@@ -25,14 +34,14 @@ def setting_text(value: Any, field: str) -> list[str]:
         case Mapping() if field == "half_life_days_by_kind":
             return [f"{kind}: {_counted(days, *unit)}" for kind, days in value.items()] or ["as all others"]
         case Mapping():
-            return [f"{_words(section)}: {_room(room)}" for section, room in value.items()] or ["no limits"]
+            return [f"{section.replace('_', ' ')}: {_room(room)}" for section, room in value.items()] or ["no limits"]
         case 0 if described.zero_text:
             return [described.zero_text]
         case list():
             return [", ".join(map(str, value)) or "none"]
         case int() | float():
             return [_counted(value, *unit)]
-    return [_words(str(value))]
+    return [str(value).replace("_", " ")]
 
 
 def _room(room: Mapping[str, float]) -> str:
@@ -44,7 +53,3 @@ def _room(room: Mapping[str, float]) -> str:
 def _counted(value: float, one: str, many: str) -> str:
     number = f"{value:,}" if isinstance(value, int) else f"{value:g}"
     return with_minus_sign(f"{number} {one if value == 1 else many}".rstrip())
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")

@@ -1,7 +1,4 @@
-"""The compaction policy of a budget profile: its numbers, their bounds, and what is wrong with one (ADR-0067).
-
-A profile stores only what differs from the defaults below, so a default that changes reaches everybody who never chose.
-"""
+"""The compaction policy of a budget profile (ADR-0067). A profile stores only what differs from the defaults."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from context.services.profiles.fields import tuned, tuned_fields
+from memories.services.store.drafts import FieldProblem
 
 REVIEW = "review"
 DECISIONS = {"apply": "applies immediately", REVIEW: "waits for review"}
@@ -27,11 +25,7 @@ class CompactionPolicy:
     """
 
     sleep_threshold: float = tuned(
-        0.70,
-        (0.05, 1.0),
-        label="Idle threshold",
-        units=_WINDOW,
-        hint="Sessions above it are compacted when idle.",
+        0.70, (0.05, 1.0), label="Idle threshold", units=_WINDOW, hint="Sessions above it are compacted when idle."
     )
     emergency_threshold: float = tuned(
         0.80, (0.05, 1.0), label="Emergency threshold", units=_WINDOW, hint="Compacts before the next context."
@@ -40,11 +34,7 @@ class CompactionPolicy:
         0.85, (0.05, 1.0), label="Warning threshold", units=_WINDOW, hint="Shown on pages and in contexts."
     )
     target: float = tuned(
-        0.50,
-        (0.05, 0.95),
-        label="Target",
-        units=_WINDOW,
-        hint="Pressure after compaction; below the first threshold.",
+        0.50, (0.05, 0.95), label="Target", units=_WINDOW, hint="Pressure after compaction; below the first threshold."
     )
     preserve_messages: int = tuned(20, (1, 500), label="Preserved messages", units=_MESSAGES)
     preserve_share: float = tuned(
@@ -58,11 +48,7 @@ class CompactionPolicy:
         hint="Reversible; the original stays readable.",
     )
     retention_floor: float = tuned(
-        0.85,
-        (0.0, 1.0),
-        label="Minimum retention",
-        units=("%", "%"),
-        hint="Summaries below it wait for review.",
+        0.85, (0.0, 1.0), label="Minimum retention", units=("%", "%"), hint="Summaries below it wait for review."
     )
     summary_share: float = tuned(0.20, (0.02, 0.9), label="Summary share", units=("% of its messages",) * 2)
     idle_minutes: int = tuned(10, (1, 10_080), label="Idle time", units=_MINUTES)
@@ -79,11 +65,11 @@ class CompactionPolicy:
 
     @classmethod
     def of(cls, chosen: Mapping[str, Any]) -> Self:
-        """Return the defaults with what a profile chose; unknown names, of a later release, are ignored."""
+        """Return the defaults with the choices of a profile; unknown names, of a later release, are ignored."""
         return cls(**{name: value for name, value in chosen.items() if name in POLICY_FIELDS})
 
     def as_record(self) -> dict[str, Any]:
-        """Return every number by its name, as a compaction keeps the policy it was made under."""
+        """Return every number by its name, as a compaction stores its policy."""
         return asdict(self)
 
 
@@ -92,57 +78,46 @@ POLICY_FIELDS = tuned_fields(CompactionPolicy)
 DEFAULT_POLICY = CompactionPolicy()
 
 
-@dataclass(frozen=True)
-class PolicyProblem:
-    """What is wrong with a policy: the field's name, a stable `code`, a `detail` for people."""
-
-    field: str
-    code: str
-    detail: str
-
-
-def problems_of_policy(chosen: object) -> list[PolicyProblem]:
+def problems_of_policy(chosen: object) -> list[FieldProblem]:
     """Return every problem of the numbers a profile chooses; none when they can be stored."""
     if not isinstance(chosen, Mapping):
-        return [PolicyProblem("", "not_an_object", "A compaction policy is an object: names and their values.")]
+        return [FieldProblem("", "not_an_object", "A compaction policy is an object: names and their values.")]
     problems = [problem for name, value in chosen.items() for problem in _problems_of(name, value)]
     return problems or list(_problems_together(CompactionPolicy.of(chosen)))
 
 
-def _problems_of(name: object, value: Any) -> Iterator[PolicyProblem]:
+def _problems_of(name: object, value: Any) -> Iterator[FieldProblem]:
     if name not in POLICY_FIELDS:
-        yield PolicyProblem(str(name)[:40], "unknown_field", f"Known are: {', '.join(POLICY_FIELDS)}.")
+        yield FieldProblem(str(name)[:40], "unknown_field", f"Known are: {', '.join(POLICY_FIELDS)}.")
         return
     name = str(name)
     field = POLICY_FIELDS[name]
     if field.bounds:
         yield from _problems_of_number(name, value)
     elif isinstance(field.default, bool) and not isinstance(value, bool):
-        yield PolicyProblem(name, "not_a_truth", "Either true or false is needed.")
+        yield FieldProblem(name, "not_a_truth", "Either true or false is needed.")
     elif field.choices and value not in tuple(field.choices):
-        yield PolicyProblem(name, "unknown_choice", f"Known are: {', '.join(field.choices)}.")
-    elif name == "compaction_model" and not _is_model_name(value):
-        yield PolicyProblem(name, "bad_name", f"A model's name of at most {MODEL_NAME_CHARACTERS_MAX} characters.")
+        yield FieldProblem(name, "unknown_choice", f"Known are: {', '.join(field.choices)}.")
+    elif isinstance(field.default, str) and not (
+        isinstance(value, str) and len(value) <= MODEL_NAME_CHARACTERS_MAX and value.isprintable()
+    ):
+        yield FieldProblem(name, "bad_name", f"A model's name of at most {MODEL_NAME_CHARACTERS_MAX} characters.")
 
 
-def _problems_of_number(name: str, value: Any) -> Iterator[PolicyProblem]:
+def _problems_of_number(name: str, value: Any) -> Iterator[FieldProblem]:
     field = POLICY_FIELDS[name]
     is_number = isinstance(value, int if field.is_whole else (int, float)) and not isinstance(value, bool)
     # NaN is the only number that is not itself; whole numbers of hundreds of digits have no float
     if not is_number or value != value:
         detail = "A whole number is needed." if field.is_whole else "A number is needed."
-        yield PolicyProblem(name, "not_a_number", detail)
+        yield FieldProblem(name, "not_a_number", detail)
     elif not field.least <= value <= field.most:
-        yield PolicyProblem(name, "out_of_range", f"From {field.least:g} to {field.most:g}.")
+        yield FieldProblem(name, "out_of_range", f"From {field.least:g} to {field.most:g}.")
 
 
-def _is_model_name(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= MODEL_NAME_CHARACTERS_MAX and value.isprintable()
-
-
-def _problems_together(policy: CompactionPolicy) -> Iterator[PolicyProblem]:
+def _problems_together(policy: CompactionPolicy) -> Iterator[FieldProblem]:
     if policy.target >= policy.sleep_threshold:
-        yield PolicyProblem("target", "not_below_threshold", "The target lies below the sleep threshold.")
+        yield FieldProblem("target", "not_below_threshold", "The target lies below the sleep threshold.")
     if policy.emergency_threshold < policy.sleep_threshold:
         detail = "An emergency begins at the sleep threshold or above it."
-        yield PolicyProblem("emergency_threshold", "below_threshold", detail)
+        yield FieldProblem("emergency_threshold", "below_threshold", detail)

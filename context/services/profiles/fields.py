@@ -1,11 +1,9 @@
-"""What an operator tunes in a profile, each number described once (ADR-0064).
-
-Columns, checks, forms, serializers, the OpenAPI document, comparisons and pages all follow from these descriptions.
-"""
+"""The numbers that an operator tunes, each described once for columns, checks, forms, API and pages (ADR-0064)."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,10 +22,10 @@ ELASTIC_ITEMS_MAX, ELASTIC_TOKENS_MAX = 200, 8_192
 class ProfileField:
     """How one number of a profile is stored, checked and shown; its type is that of `default`.
 
-    `bounds` are the least and the most, both included. `label` stands at its input, `title` where versions are compared
-    (else the label in lower case). `units` are the singular and the plural of what it counts, `zero_text` is what 0
-    means where it is no amount, and `is_amount` is false for a unit that belongs to no message. `input_help` and
-    `output_help` are for the OpenAPI document.
+    `bounds` are the least and the most, both included. Forms show `label`, comparisons `title` (else the label in lower
+    case). `units` are the singular and the plural of what it counts, `zero_text` is the meaning of 0 where it is no
+    amount, and `is_amount` is false for a unit that belongs to no message. `input_help` and `output_help` are for the
+    OpenAPI document.
     """
 
     default: Any
@@ -50,23 +48,15 @@ class ProfileField:
 
     @property
     def least(self) -> float:
-        """The lower bound; `ValueError` where there is none."""
-        return self._bounds[0]
+        return self.bounds[0] if self.bounds else -math.inf
 
     @property
     def most(self) -> float:
-        """The upper bound; `ValueError` where there is none."""
-        return self._bounds[1]
-
-    @property
-    def _bounds(self) -> tuple[float, float]:
-        if self.bounds is None:
-            raise ValueError("this number has no bounds")
-        return self.bounds
+        return self.bounds[1] if self.bounds else math.inf
 
     @property
     def unit(self) -> str:
-        """The plural of the unit, as it stands beside an input."""
+        """The plural of the unit, shown beside an input."""
         return self.units[1]
 
     @property
@@ -106,9 +96,7 @@ _TOKENS, _DAYS, _ITEMS = ("token", "tokens"), ("day", "days"), ("item", "items")
 BUDGET_FIELDS: dict[str, ProfileField] = {
     "default_tokens": ProfileField(4000, (TOKENS_MIN, TOKENS_MAX), label="Default budget", units=_TOKENS),
     "sections": ProfileField(
-        {},
-        title="room of sections",
-        input_help="Room by section; a section that is not named takes what is left.",
+        {}, title="room of sections", input_help="Room by section; an absent section takes what is left."
     ),
     "include_tenant_memo": ProfileField(True, label="Tenant memo leads every context", title="tenant memo"),
     "include_summaries_at": ProfileField(
@@ -180,7 +168,7 @@ BUDGET_FIELDS: dict[str, ProfileField] = {
     "compaction": ProfileField(
         {},
         title="compaction policy",
-        input_help="How sessions shrink; what is not named is the default's.",
+        input_help="How sessions shrink; absent numbers are the defaults.",
         output_help="What differs from the default compaction policy.",
     ),
 }

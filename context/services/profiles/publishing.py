@@ -1,46 +1,30 @@
-"""What a version of a scoring profile needs before agents may name it (ADR-0084)."""
+"""The conditions for publishing a version of a scoring profile (ADR-0084)."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-NOT_EVALUATED, ADR_MISSING, BAD_ADR = "not_evaluated", "adr_missing", "bad_adr_reference"
-DECISION = "adr_reference"
+from memories.services.store.drafts import FieldProblem
+
+NOT_EVALUATED = "not_evaluated"
 _DECISION = re.compile(r"ADR-[0-9]{4}")
 
 
 @dataclass(frozen=True)
-class PublishingCondition:
-    """One of the conditions; `code` says what is missing where it is not met, `detail` so in words.
+class PublishingCondition(FieldProblem):
+    """A condition, as the problem that it is where it is not met."""
 
-    `field` is where whoever publishes has to do something about it.
-    """
-
-    code: str
-    detail: str
     is_met: bool
-    field: str
 
 
 def publishing_conditions(*, has_proof: bool, adr_reference: str) -> list[PublishingCondition]:
     """Return both conditions in order: a finished evaluation of exactly these numbers, and a decision."""
+    code, detail = "bad_adr_reference", "A decision is named as in ADR-0078."
+    if not adr_reference:
+        code, detail = "adr_missing", "The decision that justifies these numbers is needed, such as ADR-0078."
+    unproven = "No finished evaluation of exactly these numbers is stored. Run one first."
     return [
-        PublishingCondition(
-            NOT_EVALUATED,
-            "No finished evaluation of exactly these numbers is stored. Run one first.",
-            has_proof,
-            "version",
-        ),
-        _decision(adr_reference),
+        PublishingCondition("version", NOT_EVALUATED, unproven, has_proof),
+        PublishingCondition("adr_reference", code, detail, bool(_DECISION.fullmatch(adr_reference))),
     ]
-
-
-def _decision(reference: str) -> PublishingCondition:
-    if not reference:
-        return PublishingCondition(
-            ADR_MISSING, "The decision that argues these numbers is needed, such as ADR-0078.", False, DECISION
-        )
-    return PublishingCondition(
-        BAD_ADR, "A decision is named as in ADR-0078.", bool(_DECISION.fullmatch(reference)), DECISION
-    )

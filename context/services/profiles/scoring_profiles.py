@@ -1,7 +1,4 @@
-"""What a scoring profile is: the numbers by which memories are ranked, checked when they come in (ADR-0078).
-
-`adr-0040` is the default and locked; what the project ships is code and counts as published.
-"""
+"""Scoring profiles: the numbers that rank memories, and their checks (ADR-0078). Built-in profiles are code."""
 
 from __future__ import annotations
 
@@ -13,22 +10,14 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
+from context.services import scorer
 from context.services.assembly.signals import SIGNALS
 from context.services.profiles.fields import tuned, tuned_fields
-from context.services.scorer import (
-    RECENCY_DECAY_LAMBDA,
-    WEIGHT_CONFIDENCE,
-    WEIGHT_FREQUENCY,
-    WEIGHT_RECENCY,
-    WEIGHT_RELEVANCE,
-    WEIGHT_TOLERANCE,
-    WEIGHT_USEFULNESS,
-)
 from memories.services.store.drafts import FieldProblem, is_kind_name
 
-#: The parts of ADR-0040, in its order.
+#: The components of ADR-0040, in its order.
 BASE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
-#: All parts that a profile can weigh: those, and the signals beside them.
+#: All components that a profile can weigh.
 PART_NAMES = (*BASE_PARTS, *SIGNALS)
 
 
@@ -40,22 +29,19 @@ def component_label(name: str) -> str:
 COSINE, FUSED = "cosine", "fused"
 RECENCY_ADDED, MULTIPLIED = "added", "multiplied"
 _RELEVANCE_SOURCES = {COSINE: "cosine: vector similarity", FUSED: "fused: rank over both retrievers"}
-_RECENCY_MODES = {
-    RECENCY_ADDED: "added: one component of the sum",
-    MULTIPLIED: "multiplied: scales the whole score",
-}
+_RECENCY_MODES = {RECENCY_ADDED: "added: one component of the sum", MULTIPLIED: "multiplied: scales the whole score"}
 
 _HALF_LIFE_DAYS = (0.01, 36_500.0)
 POOL_SIZE_MIN = 10
 KINDS_MAX = 50
-#: Problems reported at once: an answer may not be larger than what was sent.
+#: Problems reported at once, so that an answer is not larger than the request.
 PROBLEMS_MAX = 50
 #: A larger coefficient means that the data can be separated without a model.
 COEFFICIENT_MAX = 1_000.0
 
 
 class ScoringProfileError(ValueError):
-    """Numbers that make no scoring profile: the first problem's `field`, stable `code` and `detail`."""
+    """Invalid numbers: the `field`, stable `code` and `detail` of the first problem."""
 
     def __init__(self, problem: FieldProblem) -> None:
         super().__init__(problem.detail)
@@ -64,15 +50,14 @@ class ScoringProfileError(ValueError):
 
 @dataclass(frozen=True)
 class ScoringProfile:
-    """How memories are ranked: what each part weighs, and among which candidates.
+    """How memories are ranked: the weight of each component, and the candidates.
 
-    `weights` sum to 1 and are those of `PART_NAMES`; a part that is not named weighs nothing. `relevance` is the
-    cosine, or what both arms of the search say (`fused`). Recency is added as one part of the sum, or multiplies the
-    sum of the others; it halves every `half_life_days`, for a kind of its own in so many days. `mmr_diversity` (0..1,
-    0 is off) is what a full repetition of something better costs. `pool_size` candidates by fused rank come into
-    question (0: as many as the token gate lets through), with those up to `adjacent_turn_reach` messages beside the
-    better half of them. With `coefficients` and an `intercept` the composite is a probability: the logistic function
-    of the intercept and the parts times their coefficients; the weights then rank nothing.
+    `weights` sum to 1 and are those of `PART_NAMES`; an absent one is 0. `relevance` is the cosine, or the rank over
+    both retrievers (`fused`). Recency is added to the sum or multiplies the sum of the others. `mmr_diversity` (0..1)
+    is the penalty for a full repetition of a better candidate. The candidates are `pool_size` by fused rank (0: as many
+    as the candidate gate admits), with those up to `adjacent_turn_reach` messages beside the better half of them. With
+    `coefficients` and `intercept` the score is a probability: the logistic function of the intercept and the weighted
+    components; the weights then rank nothing.
     """
 
     name: str
@@ -81,7 +66,7 @@ class ScoringProfile:
     relevance: str = tuned(COSINE, label="Relevance is", choices=_RELEVANCE_SOURCES)
     recency_mode: str = tuned(RECENCY_ADDED, label="Recency is", choices=_RECENCY_MODES)
     half_life_days: float = tuned(
-        math.log(2) / RECENCY_DECAY_LAMBDA,
+        math.log(2) / scorer.RECENCY_DECAY_LAMBDA,
         _HALF_LIFE_DAYS,
         label="Half-life",
         units=("day", "days"),
@@ -97,12 +82,7 @@ class ScoringProfile:
         input_help="For memories of a kind in place of `half_life_days`.",
     )
     mmr_diversity: float = tuned(
-        0.0,
-        (0, 1),
-        label="Diversity",
-        step="0.01",
-        hint="0 to 1. Penalty for repetition; 0 is off.",
-        zero_text="off",
+        0.0, (0, 1), label="Diversity", step="0.01", hint="0 to 1. Penalty for repetition; 0 is off.", zero_text="off"
     )
     pool_size: int = tuned(
         0,
@@ -129,7 +109,7 @@ class ScoringProfile:
     intercept: float | None = tuned(None, (-COEFFICIENT_MAX, COEFFICIENT_MAX), label="Intercept")
 
     def __post_init__(self) -> None:
-        """Raise `ScoringProfileError` for the first thing that is wrong; keep copies that nobody changes."""
+        """Raise `ScoringProfileError` for the first problem; keep immutable copies."""
         for problem in problems_of_numbers(self.to_numbers()):
             raise ScoringProfileError(problem)
         for name in ("weights", "half_life_days_by_kind", "coefficients"):
@@ -139,7 +119,7 @@ class ScoringProfile:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether its composite is a probability."""
+        """Whether its scores are probabilities."""
         return self.coefficients is not None
 
     @property
@@ -154,7 +134,7 @@ class ScoringProfile:
 
     @classmethod
     def from_numbers(cls, name: str, version: int, numbers: object) -> ScoringProfile:
-        """Return the profile that `to_numbers` wrote; absent numbers are ADR-0040's. Raises `ScoringProfileError`."""
+        """Return the profile that `to_numbers` wrote, with ADR-0040's absent numbers. Raises `ScoringProfileError`."""
         for problem in problems_of_numbers(numbers):
             raise ScoringProfileError(problem)
         return cls(name=name, version=version, **dict(numbers))  # type: ignore[call-overload]
@@ -165,7 +145,7 @@ SCORING_FIELDS = tuned_fields(ScoringProfile)
 
 
 def problems_of_numbers(numbers: object) -> list[FieldProblem]:
-    """Return the first 50 problems of a profile's numbers, each with its field; none when they can be used."""
+    """Return the first 50 problems of a profile's numbers; none when they can be used."""
     if not isinstance(numbers, Mapping):
         return [FieldProblem("numbers", "not_an_object", "The numbers of a profile are an object.")]
     return list(islice(_problems(numbers), PROBLEMS_MAX))
@@ -177,12 +157,12 @@ def _problems(numbers: Mapping[Any, Any]) -> Iterator[FieldProblem]:
             known = ", ".join(_CHECKS)
             yield FieldProblem(str(key)[:40], "unknown_field", f"There is no number of this name; known: {known}.")
     if "weights" not in numbers:
-        yield FieldProblem("weights", "required", "A profile says what each part weighs.")
+        yield FieldProblem("weights", "required", "A profile needs weights.")
     for key, check in _CHECKS.items():
         if key in numbers:
             yield from check(numbers[key])
     if (numbers.get("coefficients") is None) != (numbers.get("intercept") is None):
-        detail = "Coefficients and an intercept come together or not at all."
+        detail = "Give both coefficients and an intercept, or neither."
         yield FieldProblem("intercept", "incomplete_calibration", detail)
 
 
@@ -191,7 +171,7 @@ def _problems_of_weights(weights: object) -> Iterator[FieldProblem]:
     yield from wrong
     if not wrong and isinstance(weights, Mapping):
         total = math.fsum(weights.values())
-        if abs(total - 1.0) > WEIGHT_TOLERANCE:
+        if abs(total - 1.0) > scorer.WEIGHT_TOLERANCE:
             yield FieldProblem("weights", "weights_do_not_sum_to_one", f"The weights sum to {total:.10g}, not to 1.")
 
 
@@ -227,7 +207,6 @@ def _problems_of_half_lives(half_lives: object) -> Iterator[FieldProblem]:
 
 
 def _problems_of_field(name: str, value: object) -> Iterator[FieldProblem]:
-    """Yield what is wrong with a choice or a single number."""
     field = SCORING_FIELDS[name]
     if field.choices:
         if value not in tuple(field.choices):
@@ -235,12 +214,9 @@ def _problems_of_field(name: str, value: object) -> Iterator[FieldProblem]:
     elif not field.is_whole:
         if value is not None or field.default is not None:
             yield from _problems_of_number(name, value, field.least, field.most)
-    else:
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        is_off = bool(field.least) and is_number and value == 0
-        if not is_off and not (is_number and field.least <= value <= field.most):  # type: ignore[operator]
-            note = "; 0 leaves it to the budget" if field.least else ""
-            yield FieldProblem(name, "out_of_range", f"A whole number from {field.least} to {field.most:,}{note}.")
+    elif not (type(value) is int and (field.least <= value <= field.most or value == 0)):
+        note = "; 0 leaves it to the budget" if field.least else ""
+        yield FieldProblem(name, "out_of_range", f"A whole number from {field.least} to {field.most:,}{note}.")
 
 
 def _problems_of_number(name: str, value: object, low: float, high: float) -> Iterator[FieldProblem]:
@@ -262,15 +238,15 @@ ADR_0040 = ScoringProfile(
     name=DEFAULT_SCORING_PROFILE_NAME,
     version=1,
     weights={
-        "relevance": WEIGHT_RELEVANCE,
-        "recency": WEIGHT_RECENCY,
-        "usefulness": WEIGHT_USEFULNESS,
-        "confidence": WEIGHT_CONFIDENCE,
-        "frequency": WEIGHT_FREQUENCY,
+        "relevance": scorer.WEIGHT_RELEVANCE,
+        "recency": scorer.WEIGHT_RECENCY,
+        "usefulness": scorer.WEIGHT_USEFULNESS,
+        "confidence": scorer.WEIGHT_CONFIDENCE,
+        "frequency": scorer.WEIGHT_FREQUENCY,
     },
 )
 
-#: ADR-0078: learnt on conversations by cross-validation, `currency` on facts that were updated.
+#: ADR-0078: fitted to conversations by cross-validation, `currency` to updated facts.
 CONVERSATION_RECALL = ScoringProfile(
     name="conversation-recall",
     version=1,
@@ -288,7 +264,7 @@ CONVERSATION_RECALL = ScoringProfile(
     adjacent_turn_reach=2,
 )
 
-#: What the project ships, by name: code, locked, counts as published.
+#: The built-in profiles by name; they are locked and count as published.
 SHIPPED_PROFILES: Mapping[str, ScoringProfile] = MappingProxyType(
     {profile.name: profile for profile in (ADR_0040, CONVERSATION_RECALL)}
 )

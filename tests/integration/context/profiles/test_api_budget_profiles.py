@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from context.profiles.serializers.budget_profiles import BudgetProfileAssignmentOutput, BudgetProfileOutput
+from context.profiles.serializers.profiles import BudgetProfileAssignmentOutput, BudgetProfileOutput
 from memories.models import Tenant
 from tests.integration.rest_helpers import CONTEXT, assert_problem, every_page, post_memory, query_count
 from tests.users import api_client, new_key

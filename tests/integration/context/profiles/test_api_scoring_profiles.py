@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from context.models import ScoringProfileVersion
-from context.profiles.serializers.scoring_profiles import ScoringAssignmentOutput, ScoringProfileOutput
+from context.profiles.serializers.profiles import ScoringAssignmentOutput, ScoringProfileOutput
 from context.services.profiles.scoring_profiles import ADR_0040, SHIPPED_PROFILES
 from memories.models import AuditEntry, Tenant
 from memories.tenancy.scopes import tenant_scope

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from context.models import BudgetProfile, BudgetProfileAssignment
-from context.profiles.actions.assignments import assign_budget_profile, unassign_budget_profile
+from context.profiles.actions.assignments import BUDGET_ASSIGNMENTS, assign_budget_profile
 from context.profiles.actions.budget_profiles import (
     create_budget_profile,
     roll_back_budget_profile,
@@ -18,10 +18,11 @@ from context.profiles.actions.budget_profiles import (
 )
 from context.profiles.budget_profiles import (
     budget_profile_for,
+    budget_profile_version,
     budget_profile_versions,
-    compare_budget_profiles,
     current_budget_profiles,
 )
+from context.profiles.versions import compare_versions
 from context.services.profiles.fields import BUDGET_FIELDS
 from memories.models import ApiKey, AuditEntry, Tenant
 from memories.tenancy.audit import Actor
@@ -53,7 +54,7 @@ def assign(tenant: Tenant, name: str, *, now: datetime = CONTEXT_NOW, **target: 
 
 def unassign(tenant: Tenant, *, now: datetime = CONTEXT_NOW, **target: Any) -> BudgetProfileAssignment:
     with tenant_scope(tenant.pk):
-        return unassign_budget_profile(tenant_id=tenant.pk, by=KIM, now=now, **target)
+        return BUDGET_ASSIGNMENTS.unassign(tenant_id=tenant.pk, by=KIM, now=now, **target)
 
 
 def applies(
@@ -126,15 +127,18 @@ def test_versions_of_a_name_and_comparison_of_any_two() -> None:
             now=CONTEXT_NOW + HOUR,
         )
         roll_back_budget_profile(
-            tenant_id=tenant.pk, name="small", version=1, edited_from=2, by=KIM, now=CONTEXT_NOW + 2 * HOUR
+            tenant_id=tenant.pk, name="small", version=1, replaces=2, by=KIM, now=CONTEXT_NOW + 2 * HOUR
         )
         assert [row.version for row in budget_profile_versions(tenant.pk, "small")] == [3, 2, 1]
         assert [row.version for row in budget_profile_versions(tenant.pk, "default")] == [0]
-        rows = compare_budget_profiles(tenant.pk, ("small", 1), ("small", 2))
-        with_default = compare_budget_profiles(tenant.pk, ("small", 3), ("default", 0))
+        default, first, second, third = (
+            budget_profile_version(tenant.pk, *each)
+            for each in (("default", 0), ("small", 1), ("small", 2), ("small", 3))
+        )
+        rows, with_default = compare_versions(first, second), compare_versions(third, default)
         with pytest.raises(InvalidInput) as unknown:
-            compare_budget_profiles(tenant.pk, ("small", 9), ("default", 0))
-        with pytest.raises(InvalidInput):
+            budget_profile_version(tenant.pk, "small", 9)
+        with pytest.raises(NotFound):
             budget_profile_versions(tenant.pk, "absent")
     assert [row.field for row in rows] == list(BUDGET_FIELDS)
     different = {row.field: (row.left, row.right) for row in rows if row.differs}

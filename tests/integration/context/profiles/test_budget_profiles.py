@@ -37,10 +37,10 @@ def save(tenant: Tenant, edited_from: int, **changes: Any) -> BudgetProfile:
         )
 
 
-def roll_back(tenant: Tenant, version: int, edited_from: int) -> BudgetProfile:
+def roll_back(tenant: Tenant, version: int, replaces: int) -> BudgetProfile:
     with tenant_scope(tenant.pk):
         return roll_back_budget_profile(
-            tenant_id=tenant.pk, version=version, edited_from=edited_from, by=KIM, now=CONTEXT_NOW + timedelta(hours=9)
+            tenant_id=tenant.pk, version=version, replaces=replaces, by=KIM, now=CONTEXT_NOW + timedelta(hours=9)
         )
 
 
@@ -112,7 +112,7 @@ def test_editor_of_a_version_that_is_no_longer_in_force_gets_a_conflict() -> Non
     with pytest.raises(Conflict):
         save(tenant, 0, default_tokens=3000)
     with pytest.raises(Conflict):
-        roll_back(tenant, 0, edited_from=0)
+        roll_back(tenant, 0, replaces=0)
     assert current(tenant).default_tokens == 2000
 
 
@@ -137,9 +137,9 @@ def test_roll_back_copies_an_older_version_as_a_new_one() -> None:
     tenant = make_empty_tenant()
     save(tenant, 0, default_tokens=2000, ordering="u_curve")
     save(tenant, 1, default_tokens=500)
-    restored = roll_back(tenant, 1, edited_from=2)
+    restored = roll_back(tenant, 1, replaces=2)
     assert (restored.version, restored.default_tokens, restored.ordering) == (3, 2000, "u_curve")
-    assert roll_back(tenant, 0, edited_from=3).tuned_numbers == BudgetProfile().tuned_numbers
+    assert roll_back(tenant, 0, replaces=3).tuned_numbers == BudgetProfile().tuned_numbers
     with tenant_scope(tenant.pk):
         entries = AuditEntry.objects.for_tenant(tenant.pk).filter(verb="roll_back_budget_profile")
         assert sorted(entry.fields for entry in entries) == [["default_tokens"], ["default_tokens", "ordering"]]
@@ -147,7 +147,7 @@ def test_roll_back_copies_an_older_version_as_a_new_one() -> None:
 
 def test_roll_back_to_an_absent_version_is_refused() -> None:
     with pytest.raises(InvalidInput) as refused:
-        roll_back(make_empty_tenant(), 4, edited_from=0)
+        roll_back(make_empty_tenant(), 4, replaces=0)
     assert refused.value.field == "version"
 
 

@@ -296,7 +296,7 @@ def test_page_that_was_overtaken_does_not_publish(admin: Client, tenant: Tenant)
     new_version(tenant, "own", 2)
     refused = admin.post(page("scoring-publish", tenant, "own", 2), {"adr_reference": "ADR-0101", "replaces": "0"})
     assert refused.status_code == 422
-    assert "version 1 is in force" in text_of(refused)
+    assert "version 1 is active" in text_of(refused)
 
 
 def test_refused_roll_back_and_retirement_say_why(admin: Client, client: Client, tenant: Tenant) -> None:
@@ -400,4 +400,4 @@ def test_draft_is_evaluated_from_its_page(client: Client, tenant: Tenant) -> Non
 def test_name_that_is_an_address_of_the_api_is_refused(client: Client, tenant: Tenant) -> None:
     response = client.post(page("scoring-create", tenant), {"name": "assignments"})
     assert response.status_code == 422
-    assert response.context["form"].errors["name"] == ["This name is an address of its own."]
+    assert response.context["form"].errors["name"] == ["This name is reserved for another address."]

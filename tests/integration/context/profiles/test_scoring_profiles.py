@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from context.models import ScoringProfileAssignment, ScoringProfileVersion
-from context.profiles.actions.assignments import assign_scoring_profile
+from context.profiles.actions.assignments import SCORING_ASSIGNMENTS
 from context.profiles.actions.scoring_profiles import (
     edit_scoring_profile,
     publish_scoring_profile,
@@ -85,7 +85,7 @@ def test_profile_is_not_retired_while_it_is_being_assigned() -> None:
     outcomes = each_within(
         tenant,
         lambda: retire_scoring_profile(tenant_id=tenant.pk, name="own", version=1, **TIMES),
-        lambda: assign_scoring_profile(tenant_id=tenant.pk, profile_name="own", partition_path="", **TIMES),
+        lambda: SCORING_ASSIGNMENTS.assign(tenant_id=tenant.pk, profile_name="own", partition_path="", **TIMES),
     )
     assert outcomes in (["", "not_published"], ["assigned", ""])
     with tenant_scope(tenant.pk):

@@ -6,14 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.profiles.bars import PATTERNS, SCORE_WEIGHTS, budget_parts, column_heights, score_parts
+from context.profiles.bars import PATTERNS, budget_parts, score_parts
+from context.services.profiles.scoring_profiles import ADR_0040
+
+SCORE_WEIGHTS = ADR_0040.weights
 
 shares = st.floats(0, 1, allow_nan=False)
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(SCORE_WEIGHTS, shares)))
 def test_widths_of_a_score_sum_to_the_composite(breakdown: dict[str, float]) -> None:
-    parts = score_parts(breakdown)
+    parts = score_parts(breakdown, None, SCORE_WEIGHTS)
     composite = sum(weight * breakdown[name] for name, weight in SCORE_WEIGHTS.items())
     assert sum(part.width_percent for part in parts) == pytest.approx(100 * composite, abs=0.01)
     assert sum(part.weighted for part in parts) == pytest.approx(composite)
@@ -21,7 +24,7 @@ def test_widths_of_a_score_sum_to_the_composite(breakdown: dict[str, float]) -> 
 
 @given(st.fixed_dictionaries(dict.fromkeys(SCORE_WEIGHTS, shares)))
 def test_parts_of_a_score_stand_side_by_side(breakdown: dict[str, float]) -> None:
-    parts = score_parts(breakdown)
+    parts = score_parts(breakdown, None, SCORE_WEIGHTS)
     assert parts[0].start_percent == 0
     for left, right in pairwise(parts):
         assert right.start_percent == pytest.approx(left.start_percent + left.width_percent, abs=0.01)
@@ -48,9 +51,3 @@ def test_budget_bar_is_full_and_counts_every_token(blocks: list[tuple[str, int]]
 def test_budget_bar_names_its_parts_in_reading_order() -> None:
     parts = budget_parts([("memory", 50), ("tenant_memo", 20)], used=80, max_tokens=100)
     assert [(part.name, part.value) for part in parts] == [("memo", 20), ("memories", 50), ("fence", 10), ("free", 20)]
-
-
-def test_highest_column_fills_the_chart_and_a_small_one_is_still_seen() -> None:
-    assert column_heights([0, 1, 1000]) == [0.0, 4.0, 100.0]
-    assert column_heights([]) == []
-    assert column_heights([0, 0]) == [0.0, 0.0]

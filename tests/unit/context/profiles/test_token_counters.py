@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from context.profiles import token_counters
-from context.profiles.token_counters import TokenizerFile, available_counters, budget_calculator
+from context.profiles.token_counters import available_counters, budget_calculator, tokenizer_file
 from context.services.budget import BudgetCalculator, CounterError, TokenCount
 
 pytest.importorskip("tokenizers")
@@ -84,7 +84,7 @@ def test_a_file_counts_exactly_for_the_models_that_begin_with_its_name(folder: P
 
 
 def test_texts_are_neither_cut_nor_padded_and_special_tokens_are_ordinary_text(folder: Path) -> None:
-    counter = TokenizerFile(folder / "llama-3.1.json")
+    counter = tokenizer_file(folder / "llama-3.1.json")
     assert [counter.count(text) for text in ("", "hello", "hello " * 9)] == [0, 1, 9]
     assert counter.count("hello <|end|>") > 2
 

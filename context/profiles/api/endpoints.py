@@ -1,0 +1,203 @@
+"""The endpoints of budget profiles and of scoring profiles."""
+
+from functools import partial
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from context.models import ScoringProfileVersion
+from context.profiles.actions import scoring_profiles as actions
+from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
+from context.profiles.api.profiles import (
+    BACK_EXAMPLE,
+    CHANGE_PROBLEMS,
+    REPEATABLE,
+    AssignmentEndpoints,
+    ProfileEndpoints,
+    describe_assignments,
+    describe_profiles,
+)
+from context.profiles.budget_profiles import default_budget_profile
+from context.profiles.kinds import BUDGET_KIND, SCORING_KIND
+from context.profiles.scoring_profiles import scoring_profile_version, scoring_profile_versions
+from context.profiles.serializers.profiles import (
+    BudgetProfileAssignmentInput,
+    BudgetProfileAssignmentOutput,
+    BudgetProfileChanges,
+    BudgetProfileInput,
+    BudgetProfileOutput,
+    PublishInput,
+    RetireInput,
+    ScoringAssignmentInput,
+    ScoringAssignmentOutput,
+    ScoringProfileChanges,
+    ScoringProfileInput,
+    ScoringProfileOutput,
+)
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.tenancy.api.etags import if_match_version
+from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.exceptions import InvalidInput, NotFound, StaleVersion
+from memories.tenancy.scopes import tenant_scope
+
+_example = partial(OpenApiExample, request_only=True)
+_SHORT = _example(
+    "Short contexts",
+    {"name": "chat", "default_tokens": 1200, "packer": "elastic", "sections": {"tenant_memo": {"tokens": 100}}},
+)
+_LARGER = _example("Larger, best at both ends", {"default_tokens": 2000, "ordering": "head_tail"})
+_WEIGHTS = {"relevance": 0.75, "recency": 0.15, "confidence": 0.1}
+_WORDS = _example(
+    "Words and age",
+    {"name": "support", "weights": _WEIGHTS, "relevance": "fused", "half_life_days_by_kind": {"preference": 180}},
+)
+_COPY = _example("A copy to tune", {"name": "own-recall", "based_on": "conversation-recall"})
+_SLOWER = _example("Slower recency", {"half_life_days": 60})
+_NEWEST = _example("The newest", {"adr_reference": "ADR-0101"})
+
+_describe_budget = partial(operation, tag=BUDGET_KIND.tag)
+_describe_scoring = partial(operation, tag=SCORING_KIND.tag)
+_BUDGET, _ONE = {200: BudgetProfileOutput}, {200: ScoringProfileOutput}
+_BUDGET_CHANGES: dict[str, Any] = {"request": BudgetProfileChanges, "examples": [_LARGER], "parameters": [IF_MATCH]}
+
+
+@describe_profiles(BUDGET_KIND, BudgetProfileOutput)
+class BudgetProfileEndpoints(ProfileEndpoints):
+    """The endpoints of budget profiles."""
+
+    kind, output = BUDGET_KIND, BudgetProfileOutput
+
+    @_describe_budget(
+        "budget_profiles_create",
+        {201: BudgetProfileOutput},
+        *(409, 413),
+        request=BudgetProfileInput,
+        examples=[_SHORT],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Create a budget profile from the numbers of another one with changes."""
+        values = self.changes(BudgetProfileInput)
+        named = {name: values.pop(name) for name in ("name", "based_on")}
+        with tenant_scope(self.tenant_id):
+            return self.changed(create_budget_profile, status.HTTP_201_CREATED, **named, changes=values)
+
+    @_describe_budget("budget_profiles_set", _BUDGET, *CHANGE_PROBLEMS, **_BUDGET_CHANGES)
+    def replace(self, request: Request, name: str) -> Response:
+        """Save these numbers as a new active version; absent fields get their defaults."""
+        values = self.changes(BudgetProfileChanges)
+        return self._save(name, default_budget_profile(self.tenant_id).tuned_numbers | values)
+
+    @_describe_budget("budget_profiles_change", _BUDGET, *CHANGE_PROBLEMS, **_BUDGET_CHANGES)
+    def change(self, request: Request, name: str) -> Response:
+        """Save some numbers as a new active version; absent fields do not change."""
+        return self._save(name, self.changes(BudgetProfileChanges))
+
+    def _save(self, name: str, changes: dict[str, Any]) -> Response:
+        with tenant_scope(self.tenant_id):
+            return self.changed(save_budget_profile, name=name, changes=changes, edited_from=self.active_version(name))
+
+
+@describe_assignments(BUDGET_KIND, BudgetProfileAssignmentOutput, BudgetProfileAssignmentInput)
+class BudgetProfileAssignmentEndpoints(AssignmentEndpoints):
+    """The endpoints of the assignments of budget profiles."""
+
+    kind, output, input = BUDGET_KIND, BudgetProfileAssignmentOutput, BudgetProfileAssignmentInput
+
+
+@describe_profiles(SCORING_KIND, ScoringProfileOutput)
+class ScoringProfileEndpoints(ProfileEndpoints):
+    """The endpoints of scoring profiles."""
+
+    kind, output = SCORING_KIND, ScoringProfileOutput
+
+    @_describe_scoring(
+        "profiles_create",
+        {201: ScoringProfileOutput},
+        *(409, 413),
+        request=ScoringProfileInput,
+        examples=[_WORDS, _COPY],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Create a draft from the numbers of another scoring profile with changes."""
+        values = self.changes(ScoringProfileInput)
+        named = {name: values.pop(name) for name in ("name", "based_on", "based_on_version")}
+        with tenant_scope(self.tenant_id):
+            return self.changed(actions.create_scoring_profile, status.HTTP_201_CREATED, **named, changes=values)
+
+    @_describe_scoring(
+        "profiles_change",
+        _ONE,
+        *CHANGE_PROBLEMS,
+        request=ScoringProfileChanges,
+        examples=[_SLOWER],
+        parameters=[IF_MATCH],
+    )
+    def change(self, request: Request, name: str) -> Response:
+        """Save some numbers as a new draft; absent fields stay as in the edited version.
+
+        That is the newest version, or the active one where `If-Match` names it.
+        """
+        changes = self.changes(ScoringProfileChanges)
+        with tenant_scope(self.tenant_id):
+            return self.changed(
+                actions.edit_scoring_profile, name=name, changes=changes, edited_from=self._edited_from(name)
+            )
+
+    def _edited_from(self, name: str) -> int:
+        newest = scoring_profile_versions(self.tenant_id, name)[0]
+        try:
+            if_match_version(self.request, newest.version)
+        except StaleVersion:
+            shown = self.kind.find(self.tenant_id, name)
+            if_match_version(self.request, shown.version)
+            return int(shown.version)
+        return newest.version
+
+    @_describe_scoring("profiles_version_read", {**_ONE, 304: None}, 404, parameters=[IF_NONE_MATCH])
+    def read_version(self, request: Request, name: str, version: int) -> Response:
+        """Return a version in any state."""
+
+        def row() -> ScoringProfileVersion:
+            try:
+                return scoring_profile_version(self.tenant_id, name, version)
+            except InvalidInput as error:
+                raise NotFound("not_found", error.detail) from error
+
+        return self.read_row(row)
+
+    @_describe_scoring(
+        "profiles_publish", _ONE, *CHANGE_PROBLEMS, request=PublishInput, examples=[_NEWEST], parameters=REPEATABLE
+    )
+    @idempotent
+    def publish(self, request: Request, name: str) -> Response:
+        """Publish a version. It needs a finished evaluation of exactly its numbers, and a decision."""
+        values = self.changes(PublishInput)
+        with tenant_scope(self.tenant_id):
+            replaces = self.active_version(name)
+            values["version"] = values["version"] or scoring_profile_versions(self.tenant_id, name)[0].version
+            return self.changed(actions.publish_scoring_profile, name=name, replaces=replaces, **values)
+
+    @_describe_scoring(
+        "profiles_retire", _ONE, *CHANGE_PROBLEMS, request=RetireInput, examples=[BACK_EXAMPLE], parameters=REPEATABLE
+    )
+    @idempotent
+    def retire(self, request: Request, name: str) -> Response:
+        """Retire a version; receipts that name it stay readable."""
+        values = self.changes(RetireInput)
+        with tenant_scope(self.tenant_id):
+            self.active_version(name)
+            return self.changed(actions.retire_scoring_profile, name=name, **values)
+
+
+@describe_assignments(SCORING_KIND, ScoringAssignmentOutput, ScoringAssignmentInput)
+class ScoringAssignmentEndpoints(AssignmentEndpoints):
+    """The endpoints of the assignments of scoring profiles."""
+
+    kind, output, input = SCORING_KIND, ScoringAssignmentOutput, ScoringAssignmentInput

@@ -1,0 +1,115 @@
+"""The pages that budget profiles and scoring profiles share: the comparison of two versions, and assignments."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from context.models.profiles import ProfileAssignment
+from context.profiles.forms import AssignmentForm, VersionComparisonForm
+from context.profiles.kinds import ProfileKind
+from context.profiles.versions import compare_versions, labelled_numbers
+from context.profiles.views.operations import errors_as_flash, errors_on_form, perform
+from memories.models import ApiKey, Partition
+from memories.tenancy.access import tenant_required
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
+    """Show two versions, of one profile or of two, number by number."""
+    form = VersionComparisonForm(request.GET or None, label_suffix="")
+    page: dict[str, Any] = {"section": kind.section, "form": form}
+    with tenant_scope(request.tenant.id):
+        page["offered"] = kind.compared_versions(request.tenant.id)
+        if form.is_bound and form.is_valid():
+            with errors_on_form(form):
+                numbers = compare_versions(*(kind.version(request.tenant.id, *each) for each in form.named_versions()))
+                page["numbers"] = labelled_numbers(numbers)
+                page["differing"] = any(number.differs for number in numbers)
+    return render_page(request, f"context/profiles/{kind.prefix}_compare.html", page, fragment="result", form=form)
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
+    """Show the assignments and the form that adds one."""
+    if request.method != "POST":
+        return _page(request, kind, AssignmentForm(initial=request.GET.dict(), label_suffix=""))
+    form = AssignmentForm(request.POST, label_suffix="")
+    if form.is_valid():
+        with errors_on_form(form, {"budget_profile": "profile_name", "profile": "profile_name"}):
+            row = _assign(request, kind, form)
+            add_flash(request, f"{row.profile_name} assigned.")
+            return redirect(f"{kind.prefix}-assignments", request.tenant.id)
+    return _page(request, kind, form)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
+    """End the assignment of a key or a partition."""
+    target = {name: request.POST.get(name, "") for name in ("api_key", "partition")}
+    with errors_as_flash(request):
+        row = perform(request, kind.assignments.unassign, **_target(request, **target))
+        again = urlencode({"profile_name": row.profile_name, **target})
+        undo = f"{reverse(f'{kind.prefix}-assignment-again', args=[request.tenant.id])}?{again}"
+        add_flash(request, f"Assignment of {row.profile_name} ended.", undo_url=undo)
+    return redirect(f"{kind.prefix}-assignments", request.tenant.id)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def assignment_undo(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
+    """Undo an end: assign what the address names, unless something else was assigned since."""
+    form = AssignmentForm(request.GET)
+    if form.is_valid():
+        with errors_as_flash(request):
+            row = _assign(request, kind, form, replaces="")
+            add_flash(request, f"{row.profile_name} assigned again.")
+    return redirect(f"{kind.prefix}-assignments", request.tenant.id)
+
+
+def _assign(
+    request: HtmxRequest, kind: ProfileKind, form: AssignmentForm, *, replaces: str | None = None
+) -> ProfileAssignment:
+    fields = form.cleaned_data
+    target = _target(request, fields["api_key"], fields["partition"])
+    row: ProfileAssignment = perform(
+        request, kind.assignments.assign, profile_name=fields["profile_name"], replaces=replaces, **target
+    )
+    return row
+
+
+def _target(request: HtmxRequest, api_key: str, partition: str) -> dict[str, Any]:
+    """Return the target as the actions take it; an unknown prefix of a key stays, so that they refuse it."""
+    if not api_key:
+        return {"partition_path": partition}
+    with tenant_scope(request.tenant.id):
+        key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(api_key).first()
+    return {"api_key_id": key.pk if key else api_key}
+
+
+def _page(request: HtmxRequest, kind: ProfileKind, form: AssignmentForm) -> HttpResponse:
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        rows = kind.assignments.model.objects.for_tenant(tenant_id)
+        page = {
+            "section": kind.section,
+            "form": form,
+            "names": kind.assignable_names(tenant_id),
+            "rows": list(rows.active().with_keys().newest_first()),
+            "ended": list(rows.ended().with_keys().newest_first()[:20]),
+            "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
+            "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
+        }
+    return render_page(request, f"context/profiles/{kind.prefix}_assignments.html", page, form=form)

@@ -25,14 +25,7 @@ from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.numerals import counted
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    flash_error,
-    operator_required,
-    render_page,
-    watch_job,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page, watch_job
 
 _SECTION = "embeddings"
 ACTIVE = EmbeddingModel.State.ACTIVE

@@ -209,11 +209,7 @@ class TenantMemoEndpoint(Endpoint):
             current = self._current()
             if_version = if_match_version(request, current.version if current else 0)
             memo = set_tenant_memo(
-                tenant=self.key.tenant,
-                content=values["content"],
-                if_version=if_version,
-                by=self.actor,
-                now=self.now,
+                tenant=self.key.tenant, content=values["content"], if_version=if_version, by=self.actor, now=self.now
             )
             answer = TenantMemoOutput(memo).data
         return Response(answer, headers={"ETag": memory_etag(answer)})

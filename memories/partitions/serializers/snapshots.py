@@ -8,12 +8,7 @@ from rest_framework import serializers
 from memories.partitions.queries.changes import CHANGE_KINDS
 from memories.store.serializers.answers import MemoryTextOutput
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import (
-    RuleCheckedField,
-    StrictChoiceField,
-    StrictDateTimeField,
-    StrictTextField,
-)
+from memory_platform.rest.fields import RuleCheckedField, StrictChoiceField, StrictDateTimeField, StrictTextField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 

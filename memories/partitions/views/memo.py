@@ -19,13 +19,7 @@ from memories.services.tokens import count_tokens
 from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError, StaleVersion
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    flash_error,
-    operator_required,
-    render_page,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 
 _VERSIONS_MAX = 50
 #: Tokens of a longer text are not counted while typing.

@@ -19,13 +19,7 @@ from memories.services.store.moments import PointInTime
 from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    loads_result_later,
-    operator_required,
-    render_page,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, loads_result_later, operator_required, render_page
 
 SNAPSHOTS_SHOWN_MAX = 200
 TODAY = "today"

@@ -149,11 +149,5 @@ def _audit(
     tenant: Tenant, verb: str, target_kind: str, target_id: object, fields: list[str], by: Actor, now: datetime
 ) -> None:
     record_audit(
-        tenant_id=tenant.pk,
-        by=by,
-        verb=verb,
-        target_kind=target_kind,
-        target_ids=[target_id],
-        fields=fields,
-        now=now,
+        tenant_id=tenant.pk, by=by, verb=verb, target_kind=target_kind, target_ids=[target_id], fields=fields, now=now
     )

@@ -28,11 +28,7 @@ ROLLED_BACK_STATES = "40"  # SQLSTATE class: deadlock, serialization failure
 
 
 def problem_payload(
-    status: int,
-    code: str,
-    detail: str,
-    errors: Sequence[dict[str, str]] = (),
-    headers: dict[str, str] | None = None,
+    status: int, code: str, detail: str, errors: Sequence[dict[str, str]] = (), headers: dict[str, str] | None = None
 ) -> Response:
     """Return the answer to a failed request; each of `errors` has field (a dotted path), code and detail."""
     shown = [{name: _encodable(text) for name, text in entry.items()} for entry in errors]

@@ -6,7 +6,7 @@ from uuid import UUID
 from context.evaluation.report import ReportTable, run_comparison_table
 from context.models import EvaluationRun
 from memories.models import Tenant
-from memories.tenancy.actions.hidden_tenants import create_hidden_tenant
+from memories.tenancy.actions.tenants import create_hidden_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import admin_write_scope

@@ -15,7 +15,7 @@ from memories.partitions.queries.records import PartitionSummaryQuerySet, Snapsh
 from memories.services.store.content import MAX_CONTENT_BYTES
 from memories.store.queries.recalled import RecalledTextQuerySet
 from memories.store.queries.ticks import RetrievalTickQuerySet
-from memories.tenancy.queries.records import AuditEntryQuerySet, IdempotencyRecordQuerySet
+from memories.tenancy.queries.tenants import AuditEntryQuerySet, IdempotencyRecordQuerySet
 
 
 class TenantMemo(models.Model):

@@ -40,13 +40,13 @@ class Actor:
 
 
 def record_audit(
-    *,
-    tenant_id: UUID,
-    by: Actor,
     verb: str,
     target_kind: str,
     target_ids: Iterable[object],
+    *,
+    tenant_id: UUID,
     fields: Iterable[str] = (),
+    by: Actor,
     now: datetime,
 ) -> AuditEntry:
     """Write the audit row of one action, in the transaction of its change."""
@@ -76,12 +76,6 @@ def audit_rows(
     verb: str, rows: Sequence[AuditedRow], *, fields: Iterable[str] = (), by: Actor, now: datetime
 ) -> AuditEntry:
     """Write the audit row of an action on rows (at least one) of one model and tenant, named by primary key."""
-    return record_audit(
-        tenant_id=rows[0].tenant_id,
-        by=by,
-        verb=verb,
-        target_kind=re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(rows[0]).__name__).lower(),
-        target_ids=[row.pk for row in rows],
-        fields=fields,
-        now=now,
-    )
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(rows[0]).__name__).lower()
+    ids = [row.pk for row in rows]
+    return record_audit(verb, kind, ids, tenant_id=rows[0].tenant_id, fields=fields, by=by, now=now)

@@ -1,22 +1,80 @@
-"""Tenants, members, users and API keys."""
+"""Tenants, members, users, API keys, idempotency records and audit entries."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 from rest_framework_api_key.models import BaseAPIKeyManager
 
 from memories.services.tenancy.hidden_tenants import HIDDEN_PREFIX
 from memories.tenancy.queries.conditions import path_condition
-from memories.tenancy.queries.records import AuditEntryQuerySet
 from memories.tenancy.queries.rows import TenantRows
 
 #: Partitions that a form offers; others can be typed.
 PATHS_OFFERED_MAX = 300
+
+
+class IdempotencyRecordQuerySet(TenantRows):
+    def created_before(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
+
+class AuditEntryQuerySet(TenantRows):
+    def newest_first(self) -> Self:
+        return self.order_by("-at", "id")
+
+    def of_kind(self, target_kind: str) -> Self:
+        return self.filter(target_kind=target_kind)
+
+    def of_verbs(self, verbs: Iterable[str]) -> Self:
+        return self.filter(verb__in=list(verbs))
+
+    def at_any(self, moments: Iterable[datetime]) -> Self:
+        return self.filter(at__in=list(moments))
+
+    def about(self, target_id: object) -> Self:
+        return self.filter(target_ids__contains=[str(target_id)])
+
+    def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
+        return self.filter(target_kind=target_kind, target_ids__overlap=[str(target_id) for target_id in target_ids])
+
+    def narrowed(
+        self,
+        *,
+        actor: str,
+        verb: str,
+        target_kind: str,
+        target_id: str,
+        after: datetime | None,
+        before: datetime | None,
+    ) -> Self:
+        """Entries whose actor label and verb contain these texts, about this kind and id, within these times."""
+        wanted = {
+            "actor_label__icontains": actor,
+            "verb__contains": verb,
+            "target_kind": target_kind,
+            "target_ids__contains": [target_id] if target_id else None,
+            "at__gte": after,
+            "at__lte": before,
+        }
+        return self.filter(**{column: value for column, value in wanted.items() if value})
+
+    def names_in_newest(self, count: int) -> dict[str, list[str]]:
+        """`actors`, `verbs` and `kinds` of the newest `count` entries in alphabetical order."""
+        found = list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
+        columns = zip(("actors", "verbs", "kinds"), zip(*found, strict=True) if found else [()] * 3, strict=True)
+        return {name: sorted({text for text in texts if text}) for name, texts in columns}
+
+    def last_of_outer_key(self) -> QuerySet[Any, dict[str, Any]]:
+        """The last change by the API key of the outer query, from an index.
+
+        A condition on the kind of actor is unnecessary and would keep Postgres from using the index.
+        """
+        return self.filter(actor_id=OuterRef("pk")).order_by("-at").values("at")[:1]
 
 
 class TenantQuerySet(models.QuerySet[Any]):

@@ -4,20 +4,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
 
 from memories.models import ApiKey, AuditEntry, Partition
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.access import operator_actor, tenant_of, tenant_required
+from memories.tenancy.access import operator_actor, submit, tenant_of, tenant_page
 from memories.tenancy.actions.tenants import create_api_key, revoke_api_key
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import ApiKeyForm
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
+from memory_platform.web.pages import HtmxRequest, add_flash, render_page
 from memory_platform.web.tables import SortColumn, TablePage, requested_order
 
 _SECTION = "api-keys"
@@ -39,35 +37,31 @@ class KeyRow:
     last_change: datetime | None
 
 
-@operator_required("admin")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("admin", to_change="admin")
 def api_keys(request: HtmxRequest) -> HttpResponseBase:
     """List and create keys. A key's text is only in the answer to the POST."""
     if request.method != "POST":
         return _page(request, ApiKeyForm(label_suffix=""))
     form = ApiKeyForm(request.POST, label_suffix="")
-    if form.is_valid():
-        try:
-            return _page(request, ApiKeyForm(label_suffix=""), _create(request, form))
-        except PlatformError as error:
-            form.add_error(error.field if error.field in form.fields else None, error.detail)
-    return _page(request, form)
+    created = submit(request, form, lambda: _create(request, form))
+    if created is None:
+        return _page(request, form)
+    key, plain = created
+    search_url = request.build_absolute_uri(reverse("api-memories-search"))
+    return _page(request, ApiKeyForm(label_suffix=""), {"made": key, "plain": plain, "search_url": search_url})
 
 
-def _create(request: HtmxRequest, form: ApiKeyForm) -> dict[str, Any]:
+def _create(request: HtmxRequest, form: ApiKeyForm) -> tuple[ApiKey, str]:
     fields = form.cleaned_data
-    with tenant_scope(request.tenant.id):
-        key, plain = create_api_key(
-            tenant=tenant_of(request),
-            name=fields["name"],
-            scopes=form.scopes(),
-            partition=parse_partition(fields["partition"]) if fields["partition"] else None,
-            refuses_recalled_text=fields["refuses_recalled_text"],
-            by=operator_actor(request.operator),
-            now=timezone.now(),
-        )
-    return {"made": key, "plain": plain, "search_url": request.build_absolute_uri(reverse("api-memories-search"))}
+    return create_api_key(
+        tenant=tenant_of(request),
+        name=fields["name"],
+        scopes=form.scopes(),
+        partition=parse_partition(fields["partition"]) if fields["partition"] else None,
+        refuses_recalled_text=fields["refuses_recalled_text"],
+        by=operator_actor(request.operator),
+        now=timezone.now(),
+    )
 
 
 def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = None) -> HttpResponse:
@@ -76,14 +70,8 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
         rows = ApiKey.objects.for_tenant(tenant_id).with_last_change(AuditEntry.objects.for_tenant(tenant_id))
         keys = list(rows.usable_first()[:KEYS_SHOWN_MAX])
         partitions = Partition.objects.for_tenant(tenant_id).offered_paths()
-    page = {
-        "section": _SECTION,
-        "form": form,
-        "keys": keys,
-        "table": _table(request, keys),
-        "partitions": partitions,
-        **(made or {}),
-    }
+    page = {"section": _SECTION, "form": form, "keys": keys, "table": _table(request, keys), "partitions": partitions}
+    page |= made or {}
     return render_page(request, "memories/tenancy/api_keys.html", page, fragment="body", form=form)
 
 
@@ -94,15 +82,11 @@ def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
     return TablePage(sorted(rows, key=lambda row: row.key.revoked), order)
 
 
-@operator_required("admin")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("admin", to_change="admin")
 def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
     """Confirm, then revoke a key for good."""
     with tenant_scope(request.tenant.id):
-        key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix).first()
-        if key is None:
-            raise Http404
+        key = get_object_or_404(ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix))
         if request.method == "POST":
             revoke_api_key(key=key, by=operator_actor(request.operator), now=timezone.now())
     if request.method != "POST" and not key.revoked:

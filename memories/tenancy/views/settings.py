@@ -3,66 +3,54 @@
 from http import HTTPStatus
 from typing import Any
 
-from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.embeddings.embedders import active_model_name
 from memories.models import Membership
 from memories.search.actions import set_tenant_language
 from memories.search.forms import LanguageForm
-from memories.tenancy.access import operator_actor, tenant_of, tenant_required
+from memories.tenancy.access import operator_actor, submit, tenant_members, tenant_of, tenant_page
 from memories.tenancy.actions.tenants import add_member, remove_member
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import MemberForm
-from memories.tenancy.members import find_user, tenant_members
 from memories.tenancy.queries.languages import text_search_configs
+from memories.tenancy.queries.tenants import users_by_username
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, Role, add_flash, operator_required, render_page, role_of
+from memory_platform.web.pages import HtmxRequest, Role, add_flash, render_page, role_of
 
 _SECTION = "tenant-settings"
 
 
-@operator_required("viewer", to_change="admin")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="admin")
 def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
     """Show the settings; a POST changes the language."""
     if request.method != "POST":
         return _page(request)
     form = LanguageForm(request.POST, label_suffix="", languages=text_search_configs())
-    if form.is_valid():
-        language = form.cleaned_data["language"]
-        try:
-            with tenant_scope(request.tenant.id):
-                set_tenant_language(
-                    tenant=tenant_of(request),
-                    language=language,
-                    by=operator_actor(request.operator),
-                    now=timezone.now(),
-                )
-        except PlatformError as error:
-            form.add_error("language", error.detail)
-        else:
-            add_flash(request, f"Search language set to {language}. Stored memories follow in the background.")
-            return redirect(_SECTION, request.tenant.id)
-    return _page(request, language_form=form)
+    tenant, by = tenant_of(request), operator_actor(request.operator)
+    saved = submit(
+        request, form, lambda: set_tenant_language(tenant=tenant, **form.cleaned_data, by=by, now=timezone.now())
+    )
+    if saved is None:
+        return _page(request, language_form=form)
+    language = form.cleaned_data["language"]
+    add_flash(request, f"Search language set to {language}. Stored memories follow in the background.")
+    return redirect(_SECTION, request.tenant.id)
 
 
 def _page(
     request: HtmxRequest, *, language_form: LanguageForm | None = None, member_form: MemberForm | None = None
 ) -> HttpResponse:
     tenant = tenant_of(request)
+    initial = {"language": tenant.text_search_config}
     with tenant_scope(tenant.pk):
         page: dict[str, Any] = {
             "section": _SECTION,
             "members": tenant_members(tenant.pk),
             "model_name": active_model_name(tenant.pk),
             "language_form": language_form
-            or LanguageForm(
-                initial={"language": tenant.text_search_config}, label_suffix="", languages=text_search_configs()
-            ),
+            or LanguageForm(initial=initial, label_suffix="", languages=text_search_configs()),
             "roles": list(Role),
             "member_form": member_form or MemberForm(label_suffix=""),
         }
@@ -71,13 +59,11 @@ def _page(
     return render_page(request, "memories/tenancy/tenant_settings.html", page, status=status)
 
 
-@operator_required("admin")
-@tenant_required
-@require_POST
+@tenant_page(to_change="admin")
 def member_add(request: HtmxRequest) -> HttpResponseBase:
     """Make an existing account a member of the tenant."""
     form = MemberForm(request.POST, label_suffix="")
-    person = find_user(form.cleaned_data["username"]) if form.is_valid() else None
+    person = users_by_username(form.cleaned_data["username"]).first() if form.is_valid() else None
     if form.is_valid() and (person is None or role_of(person) is None):
         form.add_error("username", "No account with a role has this name. Create it first.")
     if person is None or form.errors:
@@ -88,16 +74,13 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
     return redirect(_SECTION, request.tenant.id)
 
 
-@operator_required("admin")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("admin", to_change="admin")
 def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
     """Confirm, then remove a member's access to the tenant."""
     user = request.operator.user
     with tenant_scope(request.tenant.id):
-        member = Membership.objects.for_tenant(request.tenant.id).of_username(username).with_roles().first()
-        if member is None:
-            raise Http404
+        members = Membership.objects.for_tenant(request.tenant.id).of_username(username)
+        member = get_object_or_404(members.with_roles())
         is_oneself = member.user_id == user.pk
         if request.method == "POST":
             remove_member(membership=member, by=operator_actor(request.operator), now=timezone.now())

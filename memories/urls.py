@@ -4,8 +4,16 @@ from django.urls import path
 
 from memories.embeddings.views import embedding_retire, embedding_retry, embedding_switch, embeddings
 from memories.hygiene.views import hygiene, hygiene_act, hygiene_progress, hygiene_undo
-from memories.partitions.views.memo import memo, summaries, summary_again, summary_withdraw, text_tokens
-from memories.partitions.views.snapshots import snapshot, snapshot_delete, snapshots
+from memories.partitions.views import (
+    memo,
+    snapshot,
+    snapshot_delete,
+    snapshots,
+    summaries,
+    summary_again,
+    summary_withdraw,
+    text_tokens,
+)
 from memories.store.views.bulk import memory_bulk, memory_bulk_undo
 from memories.store.views.memories import (
     memory_archive,

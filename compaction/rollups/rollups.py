@@ -18,7 +18,7 @@ from compaction.services.pipeline.statements import choose_statements, extract_s
 from context.profiles.budget_profiles import budget_profile_for
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.models import Memory, Partition, PartitionSummary, Tenant
-from memories.partitions.actions.summaries import save_summary, withdraw_summary
+from memories.partitions.actions import save_summary, withdraw_summary
 from memories.services.partitions.paths import parse_partition
 from memories.services.tokens import count_tokens
 from memories.tenancy.audit import Actor

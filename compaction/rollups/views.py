@@ -20,7 +20,7 @@ from compaction.rollups.partition_tree import (
 )
 from compaction.rollups.summaries import read_summaries
 from memories.models import PartitionSummary, TenantMemo
-from memories.partitions.actions.summaries import save_summary
+from memories.partitions.actions import save_summary
 from memories.partitions.forms import PartitionsForm, SummaryForm
 from memories.services.partitions.paths import PartitionPath
 from memories.tenancy.access import operator_actor, tenant_of, tenant_required

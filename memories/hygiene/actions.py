@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
 from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
-from memories.partitions.actions.links import link_memories, unlink_memories
+from memories.partitions.actions import link_memories, unlink_memories
 from memories.services.hygiene.rules import combine_memories
 from memories.services.store.bulk import (
     ACT_MEMORIES_MAX,
@@ -141,7 +141,7 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
         raise Conflict("already_undone", "This was undone before.")
     ids = {*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))}
     memories = _locked(tenant_id, ids)
-    for link in MemoryLink.objects.for_tenant(tenant_id).current().numbered_any(act.link_ids):
+    for link in MemoryLink.objects.for_tenant(tenant_id).current().with_ids(act.link_ids).in_order():
         unlink_memories(link=link, by=by, now=now)
     count = _restore_back(act, memories, by, now) + _change_back(act, memories, now)
     for taken in act.kept:

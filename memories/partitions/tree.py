@@ -59,14 +59,14 @@ def list_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str = "
 
 def list_child_partitions(tenant_id: UUID, place: PartitionPath, *, after: str = "") -> list[PartitionBranch]:
     """Return one page of the children of `place`. One query."""
-    rows = Partition.objects.for_tenant(tenant_id).without_root().within(place.path)
-    return _cut(list(rows.right_below(place.depth, after=after, count=SIBLINGS_MAX + 1)), SIBLINGS_MAX)
+    rows = Partition.objects.for_tenant(tenant_id).without_root().children_of(place.path, place.depth)
+    return _cut(list(rows.behind_path(after)[: SIBLINGS_MAX + 1]))
 
 
 def search_partition_list(tenant_id: UUID, text: str, *, after: str = "") -> list[PartitionBranch]:
     """Return one page of the partitions whose path contains `text`. One query."""
     rows = Partition.objects.for_tenant(tenant_id).without_root().holding(text).behind_path(after)
-    return _cut(list(rows[: SIBLINGS_MAX + 1]), SIBLINGS_MAX)
+    return _cut(list(rows[: SIBLINGS_MAX + 1]))
 
 
 def partition_contents(
@@ -110,13 +110,12 @@ def _levels(rows: Any, lineage: Sequence[str], after: str) -> list[PartitionBran
     for depth in range(1, len(lineage) + 1):
         siblings = [row for row in found if row.depth == depth]
         led_to = [row for row in siblings[SIBLINGS_MAX:] if row.path in lineage]
-        branches += _cut(siblings, SIBLINGS_MAX) + [PartitionBranch(row.path) for row in led_to]
+        branches += _cut(siblings) + [PartitionBranch(row.path) for row in led_to]
     return branches
 
 
-def _cut(rows: Sequence[Partition], most: int) -> list[PartitionBranch]:
-    """Return the first `most`; the last of them is marked if more follow."""
-    listed = [PartitionBranch(row.path) for row in rows[:most]]
-    if len(rows) > most:
-        listed[-1] = PartitionBranch(listed[-1].path, is_cut=True)
-    return listed
+def _cut(rows: Sequence[Partition]) -> list[PartitionBranch]:
+    """Return the first `SIBLINGS_MAX`; the last of them is marked if more follow."""
+    is_cut = len(rows) > SIBLINGS_MAX
+    listed = rows[:SIBLINGS_MAX]
+    return [PartitionBranch(row.path, is_cut=is_cut and row is listed[-1]) for row in listed]

@@ -27,10 +27,7 @@ from context.profiles.actions.scoring_profiles import create_scoring_profile, ed
 from context.receipts.results import ContextRequest
 from context.receipts.storing import write_receipt
 from memories.models import Memory, PartitionSummary, Tenant
-from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.memo import set_tenant_memo
-from memories.partitions.actions.snapshots import create_snapshot
-from memories.partitions.actions.summaries import save_summary
+from memories.partitions.actions import create_snapshot, link_memories, save_summary, set_tenant_memo
 from memories.services.store.demo import read_demo
 from memories.services.store.moments import PointInTime
 from memories.store.actions.counters import MemoryCounters, import_counters

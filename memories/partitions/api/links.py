@@ -9,19 +9,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.models import Memory, MemoryLink
-from memories.partitions.actions.links import link_memories, unlink_memories
-from memories.partitions.queries.records import MemoryLinkQuerySet
-from memories.partitions.serializers.links import LinkListInput, LinkOutput, NewLinkInput
+from memories.partitions.actions import link_memories, unlink_memories
+from memories.partitions.queries.partitions import MemoryLinkQuerySet
+from memories.partitions.serializers import LinkListInput, LinkOutput, NewLinkInput
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.pages import page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _LINK = OpenApiExample(
-    "What a decision rests on",
+    "The reason for a decision",
     {
         "source_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11",
         "target_id": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20",
@@ -80,9 +79,7 @@ class LinkListEndpoint(LinkEndpointBase):
 
     def _end(self, field: str, memory_id: UUID) -> Memory:
         rows = Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).unarchived()
-        memory: Memory | None = rows.with_id(memory_id).first()
-        if memory is None:
-            raise NotFound("not_found", "There is no such memory.", field)
+        memory: Memory = self.found(rows.with_id(memory_id), "memory", field)
         return memory
 
 
@@ -94,8 +91,5 @@ class LinkEndpoint(LinkEndpointBase):
         """End the link; it stays in history. Ending it twice is no error."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            link: MemoryLink | None = self._rows().numbered(link_id).first()
-            if link is None:
-                raise NotFound("not_found", "There is no such link.")
-            unlink_memories(link=link, by=self.actor, now=self.now)
+            unlink_memories(link=self.found(self._rows().with_id(link_id), "link"), by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,7 +1,6 @@
 """Endpoints of partitions, their summaries and the memo."""
 
 from datetime import datetime
-from typing import Any
 
 from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
@@ -9,10 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.models import Partition, PartitionSummary, TenantMemo
-from memories.partitions.actions.memo import set_tenant_memo
-from memories.partitions.actions.partitions import create_partition
-from memories.partitions.actions.summaries import save_summary, withdraw_summary
-from memories.partitions.serializers.partitions import (
+from memories.partitions.actions import create_partition, save_summary, set_tenant_memo, withdraw_summary
+from memories.partitions.serializers import (
     NO_MEMO,
     MemoInput,
     PartitionAddress,
@@ -32,7 +29,6 @@ from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_reach, require_whole_tenant, writable_partition
-from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition
 from memory_platform.rest.pages import CursorPosition, page_of
@@ -113,13 +109,8 @@ class PartitionSummaryEndpoint(Endpoint):
         rows = PartitionSummary.objects.for_tenant(self.tenant_id).of_partition(partition.path)
         rows = rows if values["versions"] else rows.current()
         rows = rows.of_style(values["style"]) if "style" in values else rows
-        return self.listing(
-            rows,
-            values,
-            ordering="-recorded_from",
-            kinds=(datetime, int),
-            answer=PartitionSummaryOutput().to_representation,
-        )
+        answer = PartitionSummaryOutput().to_representation
+        return self.listing(rows, values, ordering="-recorded_from", kinds=(datetime, int), answer=answer)
 
     @operation(
         "summaries_set",
@@ -176,8 +167,7 @@ class PartitionSummaryEndpoint(Endpoint):
         return partition
 
     def _require(self, partition: PartitionPath) -> None:
-        if not Partition.objects.for_tenant(self.tenant_id).at([partition.path]):
-            raise NotFound("not_found", "There is no such partition.")
+        self.found(Partition.objects.for_tenant(self.tenant_id).at([partition.path]), "partition")
 
     def _current(self, partition: PartitionPath, style: str) -> PartitionSummary | None:
         rows = PartitionSummary.objects.for_tenant(self.tenant_id).current()
@@ -204,7 +194,7 @@ class TenantMemoEndpoint(Endpoint):
     def put(self, request: Request) -> Response:
         """Make a text the active memo; the same text adds no version."""
         require_whole_tenant(self.key)
-        values: dict[str, Any] = self.body(MemoInput)
+        values = self.body(MemoInput)
         with tenant_scope(self.tenant_id):
             current = self._current()
             if_version = if_match_version(request, current.version if current else 0)

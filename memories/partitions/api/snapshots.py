@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.models import Snapshot
-from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
+from memories.partitions.actions import create_snapshot, delete_snapshot
 from memories.partitions.queries.changes import CHANGE_KINDS
-from memories.partitions.serializers.snapshots import (
+from memories.partitions.serializers import (
     PRESENT_REFERENCE,
     SnapshotComparisonInput,
     SnapshotComparisonOutput,
@@ -25,15 +25,14 @@ from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_whole_tenant
-from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.errors import RestError
 from memory_platform.rest.pages import CursorError, CursorPosition, PageInput, page_of, page_url
 from memory_platform.rest.serializers import EmptyInput
 
-_NOW = OpenApiExample("As it is now", {"name": "before the import"}, request_only=True)
+_NOW = OpenApiExample("The present", {"name": "before the import"}, request_only=True)
 _THEN = OpenApiExample(
-    "As it was", {"name": "end of May", "recorded_at": "2026-06-01T00:00:00+02:00"}, request_only=True
+    "A past time", {"name": "end of May", "recorded_at": "2026-06-01T00:00:00+02:00"}, request_only=True
 )
 
 
@@ -42,11 +41,10 @@ class SnapshotEndpointBase(Endpoint):
 
     scopes = {"POST": "admin", "DELETE": "admin"}
 
-    def _snapshot(self, snapshot_id: UUID) -> Snapshot:
-        found: Snapshot | None = Snapshot.objects.for_tenant(self.tenant_id).with_id(snapshot_id).first()
-        if found is None:
-            raise NotFound("not_found", "There is no such snapshot.")
-        return found
+    def _snapshot(self, snapshot_id: UUID, field: str = "") -> Snapshot:
+        rows = Snapshot.objects.for_tenant(self.tenant_id)
+        snapshot: Snapshot = self.found(rows.with_id(snapshot_id), "snapshot", field)
+        return snapshot
 
 
 class SnapshotListEndpoint(SnapshotEndpointBase):
@@ -110,7 +108,7 @@ class SnapshotComparisonEndpoint(SnapshotEndpointBase):
         kind, behind = self._requested_page(values)
         with tenant_scope(self.tenant_id):
             before = self._snapshot(snapshot_id)
-            after = self._other(values["with"])
+            after = self._snapshot(values["with"], "with") if values["with"] else None
             comparison = diff_points_in_time(
                 tenant_id=self.tenant_id,
                 before=PointInTime.recorded(before.recorded_at),
@@ -137,14 +135,6 @@ class SnapshotComparisonEndpoint(SnapshotEndpointBase):
         if place.ordering != kind or not isinstance(place.id, UUID):
             raise RestError(CursorError.code, CursorError.detail, field="cursor")
         return kind, place.id
-
-    def _other(self, snapshot_id: UUID | None) -> Snapshot | None:
-        if snapshot_id is None:
-            return None
-        try:
-            return self._snapshot(snapshot_id)
-        except NotFound as error:
-            raise NotFound(error.code, error.detail, "with") from error
 
     def _next_url(self, comparison: SnapshotDiff, kind: str) -> str | None:
         if kind not in comparison.follows:

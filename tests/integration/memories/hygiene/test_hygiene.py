@@ -18,7 +18,7 @@ from memories.hygiene.maintenance import (
     find_unused_and_expiring_memories,
 )
 from memories.models import AuditEntry, Memory, MemoryFinding, MemoryLink, MemoryPair, Tenant, UncomparedMemory
-from memories.partitions.actions.links import link_memories
+from memories.partitions.actions import link_memories
 from memories.services.hygiene.rules import LOOP_WINDOW, NEVER_RETRIEVED_AFTER, UNHELPFUL_RETRIEVALS_MIN
 from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory

@@ -1,6 +1,6 @@
-"""The progress of each embedding model of a tenant, for the page and the command."""
+"""The progress of each embedding model of a tenant, and embedding backlogs by tenant."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -8,6 +8,7 @@ from uuid import UUID
 from memories.embeddings.providers import default_model, known_models
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MissingVector
 from memories.services.partitions.counts import MemoryTally
+from memories.tenancy.queries.backlogs import Backlog
 
 REFUSED_SHOWN_MAX = 50
 HISTORY_SHOWN_MAX = 20
@@ -71,6 +72,16 @@ def refused_texts(tenant_id: UUID) -> Sequence[MissingVector]:
 def model_history(tenant_id: UUID) -> Sequence[AuditEntry]:
     """Return the audit rows of the models, newest first. Runs in a scope."""
     return list(AuditEntry.objects.for_tenant(tenant_id).of_kind("embedding_model").newest_first()[:HISTORY_SHOWN_MAX])
+
+
+def failed_embedding_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
+    """Return the memories whose text the embedder refused, which only words find. One query."""
+    return Memory.objects.of_tenants(tenant_ids).with_failed_embedding().backlogs("recorded_from")
+
+
+def waiting_embeddings(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
+    """Return the memories that have no vector yet. One query."""
+    return Memory.objects.of_tenants(tenant_ids).unarchived().pending_embedding().backlogs("recorded_from")
 
 
 def _status(

@@ -132,7 +132,7 @@ def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, n
     found: list[Any] = []
     for _ in range(CHUNKS_MAX):
         places = _rows_of(tenant_id, each).places(ordering, after=behind, count=CHUNK_ROWS)
-        live = _open_rows(tenant_id, each, "", now).numbered(number for _, number in places).with_memories()
+        live = _open_rows(tenant_id, each, "", now).with_ids(pk for _, pk in places).with_memories()
         found += live.page(ordering, count=ROWS_PER_PAGE + 1 - len(found))
         if len(found) > ROWS_PER_PAGE or len(places) < CHUNK_ROWS:
             break
@@ -148,18 +148,18 @@ def hygiene_action_effect(
     Rows that left the list are skipped; raises `Conflict` (`gone`) if none is left, `InvalidInput` for an unknown act.
     """
     if act not in (DISMISS, BULK_MERGE if each.has_pairs else BULK_ARCHIVE):
-        raise InvalidInput("unknown_choice", "This list does not know that act.", "act")
-    rows = list(_open_rows(tenant_id, each, "", now).numbered(ids).with_memories().order_by("id"))
+        raise InvalidInput("unknown_choice", "This list does not have that action.", "act")
+    rows = list(_open_rows(tenant_id, each, "", now).with_ids(ids).with_memories().order_by("id"))
     if not rows:
-        raise Conflict("gone", "These rows are not in the list any more: somebody was faster, or a text has changed.")
+        raise Conflict("gone", "These rows left the list: someone acted on them, or a text changed.")
     numbers = [row.pk for row in rows]
     if act == BULK_MERGE:
         return _merging(rows, numbers, keep, prefers_newer=each.kind == CONTRADICTION)
-    memories = [row.memory for row in rows] if not each.has_pairs else []
+    memories = [row.newer if each.has_pairs else row.memory for row in rows]
     if act == BULK_ARCHIVE:
         tokens = sum(memory.tokens_o200k_base for memory in memories)
         return HygieneActionEffect(BULK_ARCHIVE, numbers, memories=memories, archived=len(memories), tokens=tokens)
-    return HygieneActionEffect(DISMISS, numbers, memories=memories or [row.newer for row in rows])
+    return HygieneActionEffect(DISMISS, numbers, memories=memories)
 
 
 def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
@@ -179,8 +179,8 @@ def _merging(
     groups = []
     for members in group_pairs((row.older_id, row.newer_id) for row in rows):
         together = [memories[pk] for pk in members]
-        chosen = [memory for memory in together if memory.pk == keep]
-        kept = chosen[0] if chosen else choose_kept_memory(together, prefers_newer=prefers_newer)
+        kept = next((memory for memory in together if memory.pk == keep), None)
+        kept = kept or choose_kept_memory(together, prefers_newer=prefers_newer)
         usefulness, retrievals, is_pinned, _ = combine_memories(together)
         others = [memory for memory in together if memory.pk != kept.pk]
         groups.append(MergeGroup(kept, others, usefulness, retrievals, is_pinned))

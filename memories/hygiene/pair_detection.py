@@ -55,7 +55,7 @@ def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime) -> int:
         pairs = _classified(tenant_id, found)
     with tenant_scope(tenant_id):
         _record(tenant_id, memory_ids, pairs, now)
-        waiting.take(number for number, _, _ in batch)
+        waiting.with_ids(number for number, _, _ in batch).delete()
     return len(batch)
 
 
@@ -113,8 +113,6 @@ def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[Detecte
     stored = MemoryPair.objects.for_tenant(tenant_id)
     if pairs:
         stored.store(tenant_id, pairs, now)
-    stale = [
-        number for number, stamp, *now_held in stored.touching(memory_ids).stamps() if stamp != texts_hash(*now_held)
-    ]
-    if stale:
-        stored.numbered(stale).delete()
+    stamps = stored.touching(memory_ids).stamps()
+    if stale := [number for number, stamp, *current in stamps if stamp != texts_hash(*current)]:
+        stored.with_ids(stale).delete()

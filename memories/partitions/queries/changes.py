@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
+from memories.tenancy.queries.insertions import execute
 
 CHANGE_ADDED, CHANGE_CHANGED, REMOVED = CHANGE_KINDS = ("added", "changed", "removed")
 CHANGE_UNCHANGED = "same"
@@ -78,16 +78,12 @@ def _rows(sides: ChangeSides, values: list[Any]) -> list[Any]:
     parts = {"heads": heads.query.sql_with_params()}
     parts |= {"former": _superseded(sides.former), "latter": _superseded(sides.latter)}
     statement = _COMPARED.format(**{name: sql for name, (sql, _) in parts.items()})
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [*(value for _, own in parts.values() for value in own), *values])
-        return list(cursor.fetchall())
+    return execute(statement, [*(value for _, own in parts.values() for value in own), *values])
 
 
 def _superseded(rows: Any | None) -> tuple[str, Sequence[Any]]:
     """Return the query of (memory, version, tokens) and its parameters."""
     if rows is None:
         return _NOTHING, ()
-    answer: tuple[str, Sequence[Any]] = (
-        rows.order_by().values_list("memory_id", "version", "tokens_o200k_base").query.sql_with_params()
-    )
-    return answer
+    columns = rows.order_by().values_list("memory_id", "version", "tokens_o200k_base")
+    return columns.query.sql_with_params()  # type: ignore[no-any-return]

@@ -1,14 +1,12 @@
 """Counts of the memories of partitions: folded counts plus pending changes (ADR-0077)."""
 
 from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
-
-from django.db import connection
 
 from memories.search.queries.nearest import INDEX_ROWS
 from memories.services.partitions.paths import subtree_bounds
 from memories.tenancy.queries.conditions import segment_paths
+from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.rows import TenantRows
 
 # One statement, so that changes are counted and deleted together or not at all. The order of paths avoids deadlocks.
@@ -67,12 +65,10 @@ class PartitionCountQuerySet(TenantRows):
         `segments` restricts to partitions that contain every given `key=value` at any depth. One query.
         """
         low, high = ("", "") if exact else subtree_bounds(path)
-        values: dict[str, Any] = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
+        values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
         values |= {"segments": segment_paths(segments), "index": index}
         within = _WITH_SEGMENTS if segments else _WITHIN
-        with connection.cursor() as cursor:
-            cursor.execute(_MEASURE.format(rows=within.format(here=_HERE), index=INDEX_ROWS), values)
-            rows, index_rows = cursor.fetchone()
+        ((rows, index_rows),) = execute(_MEASURE.format(rows=within.format(here=_HERE), index=INDEX_ROWS), values)
         return max(int(rows or 0), 0), None if index_rows is None else max(int(index_rows), 0)
 
     def empty(self) -> "PartitionCountQuerySet":
@@ -83,6 +79,4 @@ class PartitionCountQuerySet(TenantRows):
 class PartitionCountChangeQuerySet(TenantRows):
     def fold(self, tenant_id: UUID, limit: int) -> int:
         """Fold the oldest changes of a tenant into its counts; return how many. Runs in a scope."""
-        with connection.cursor() as cursor:
-            cursor.execute(_FOLD, {"tenant": tenant_id, "limit": limit})
-            return int(cursor.fetchone()[0])
+        return int(execute(_FOLD, {"tenant": tenant_id, "limit": limit})[0][0])

@@ -4,9 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
-
 from memories.services.partitions.paths import subtree_bounds
+from memories.tenancy.queries.insertions import execute
 
 # The bounds of the nodes divide the order of paths into ranges, numbered from 1.
 _BY_RANGE = """
@@ -49,9 +48,8 @@ def subtree_sums(grouped: Any, nodes: Collection[str], merges: Mapping[str, str]
 def _by_range(grouped: Any, bounds: Sequence[str], merges: Mapping[str, str]) -> dict[int, Sequence[Any]]:
     sql, values = grouped.query.sql_with_params()
     sums = ", ".join(f"{merge}({name})" for name, merge in merges.items())
-    with connection.cursor() as cursor:
-        cursor.execute(_BY_RANGE.format(sums=sums, rows=sql, names=", ".join(merges)), [list(bounds), *values])
-        return {number: figures for number, *figures in cursor.fetchall()}
+    statement = _BY_RANGE.format(sums=sums, rows=sql, names=", ".join(merges))
+    return {number: figures for number, *figures in execute(statement, [list(bounds), *values])}
 
 
 def _merged(rows: Sequence[Sequence[Any]], merges: Mapping[str, str]) -> dict[str, Any]:

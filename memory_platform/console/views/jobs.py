@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from memories.embeddings.backlog import failed_embedding_backlogs, waiting_embeddings
+from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.models import EmbeddingModel, Memory
 from memories.tenancy.access import tenant_required
 from memories.tenancy.queries.backlogs import Backlog

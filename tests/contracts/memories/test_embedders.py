@@ -97,11 +97,10 @@ def test_embedder_can_be_shared_by_threads(embedder: Embedder) -> None:
     np.testing.assert_allclose(np.array(parallel), embedder.embed(texts), atol=1e-5)
 
 
-def test_name_dimension_and_place_are_stated(embedder: Embedder) -> None:
+def test_name_dimension_and_batch_size_are_stated(embedder: Embedder) -> None:
     assert 1 <= len(embedder.name) <= 100
     assert embedder.dimension > 0
     assert embedder.batch_size > 0
-    assert embedder.is_local is not isinstance(embedder, OpenAIEmbedder)
 
 
 def test_more_texts_than_a_batch_are_embedded(embedder: Embedder) -> None:

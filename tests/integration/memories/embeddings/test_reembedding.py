@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories.embeddings import indexer, maintenance, reembedding
-from memories.embeddings.actions.reembedding import (
+from memories.embeddings import indexer, maintenance, providers, reembedding
+from memories.embeddings.actions import (
     retire_embedding_model,
     retry_refused_vectors,
     roll_back_embedding_model,
@@ -20,11 +20,9 @@ from memories.embeddings.actions.reembedding import (
 )
 from memories.embeddings.checks import log_model_problems, stored_models_fit_settings
 from memories.embeddings.embedders import embedder_of, model_problems
-from memories.embeddings.providers import Embedder, EmbeddingError, selection
-from memories.embeddings.providers.checked import CheckedEmbedder
+from memories.embeddings.providers import LOCAL_MODELS, CheckedEmbedder, Embedder, EmbeddingError, get_embedder
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
 from memories.embeddings.providers.protocol import EmbeddingVectors
-from memories.embeddings.providers.selection import LOCAL_MODELS, get_embedder
 from memories.embeddings.providers.wordllama_embedder import WordLlamaEmbedder
 from memories.embeddings.status import ModelStatus, model_statuses
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector, Tenant
@@ -444,7 +442,7 @@ def test_vectors_that_are_not_as_promised_are_refused_and_nothing_is_half_writte
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, change: Any, words: str
 ) -> None:
     memories = [make_memory(tenant, text, is_embedded=True) for text in TEXTS[:2]]
-    monkeypatch.setitem(selection._loaded, SECOND, CheckedEmbedder(Wrong(change)))
+    monkeypatch.setitem(providers._loaded, SECOND, CheckedEmbedder(Wrong(change)))
     model = start(tenant, switches=True)
     with pytest.raises(EmbeddingError, match=words):
         work(tenant, model)

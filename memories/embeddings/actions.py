@@ -1,7 +1,9 @@
 """Change a tenant's embedding model: start, switch, roll back, retire, retry refused texts (ADR-0082)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.db import transaction
 
@@ -9,8 +11,8 @@ from memories import tasks
 from memories.embeddings import reembedding
 from memories.embeddings.providers import KnownModel, UnknownModel, default_model, model_named
 from memories.embeddings.vectors import pin_model
-from memories.models import EmbeddingModel, MissingVector, Tenant
-from memories.tenancy.audit import Actor, audit_rows
+from memories.models import EmbeddingModel, Memory, MissingVector, Tenant
+from memories.tenancy.audit import Actor, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memory_platform.web.numerals import counted
 
@@ -44,7 +46,7 @@ def start_reembedding(
     _refuse_to_start(row, models.filling().first())
     row = row or EmbeddingModel(tenant=tenant, name=known.name)
     row.dimension, row.state, row.is_chosen = known.dimension, EmbeddingModelState.FILLING, True
-    row.switches_when_filled, row.error, row.requested_by = switches_when_filled, "", by.label[:150]
+    row.switches_when_filled, row.error, row.requested_by = switches_when_filled, "", by.stored_label
     row.started_at, row.filled_at, row.retired_at = now, None, None
     row.activated_at = row.deactivated_at = None
     row.save()
@@ -103,7 +105,7 @@ def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: dateti
 
 @transaction.atomic
 def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetime) -> int:
-    """Retry the texts that `model` refused; return their number."""
+    """Retry the texts that `model` refused, after a change of the model or its limits; return their number."""
     row = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None:
         raise Conflict("nothing_to_retry", f"There are no vectors of {model} here.", "model")
@@ -112,6 +114,22 @@ def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetim
         audit_rows("retry_refused_vectors", [row], fields=["is_refused"], by=by, now=now)
         tasks.enqueue_model_work(tenant.pk, row.pk)
     return int(refused)
+
+
+@transaction.atomic
+def retry_embeddings(
+    *, tenant: Tenant, memory_ids: Iterable[UUID] | None = None, by: Actor, now: datetime
+) -> list[UUID]:
+    """Make memories whose embedding failed (all, or those of `memory_ids`) pending again; return their ids."""
+    failed = Memory.objects.for_tenant(tenant.pk).with_failed_embedding()
+    wanted = failed if memory_ids is None else failed.with_ids(memory_ids)
+    ids = list(wanted.locked().values_list("pk", flat=True))
+    if ids:
+        Memory.objects.filter(pk__in=ids).update(embedding_state=Memory.EmbeddingState.PENDING, embedding_error="")
+        fields = ["embedding_state"]
+        record_audit("retry_embeddings", "memory", ids, tenant_id=tenant.pk, fields=fields, by=by, now=now)
+        tasks.enqueue_embedding(tenant.pk, ids)
+    return ids
 
 
 def _known(name: str) -> KnownModel:

@@ -25,9 +25,7 @@ from memories.store.views.memories import (
 )
 from memories.store.views.memory_list import memory_list
 from memories.store.views.merging import memory_merge
-from memories.tenancy.views.audit import audit_log
-from memories.tenancy.views.keys import api_key_revoke, api_keys
-from memories.tenancy.views.settings import member_add, member_remove, tenant_settings
+from memories.tenancy.views import api_key_revoke, api_keys, audit_log, member_add, member_remove, tenant_settings
 
 urlpatterns = [
     path("t/<uuid:tenant_id>/keys", api_keys, name="api-keys"),

@@ -8,7 +8,7 @@ from uuid import UUID
 from memories.embeddings.providers import default_model, known_models
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MissingVector
 from memories.services.partitions.counts import MemoryTally
-from memories.tenancy.queries.backlogs import Backlog
+from memories.tenancy.queries.rows import Backlog
 
 REFUSED_SHOWN_MAX = 50
 HISTORY_SHOWN_MAX = 20

@@ -8,13 +8,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
 
-from memories.embeddings.actions import (
-    retire_embedding_model,
-    retry_embeddings,
-    retry_refused_vectors,
-    start_reembedding,
-    switch_embedding_model,
-)
+from memories.embeddings import actions
 from memories.embeddings.forms import ReembeddingForm
 from memories.embeddings.providers import EmbeddingError, known_models
 from memories.embeddings.reembedding import probe_embedder
@@ -43,7 +37,7 @@ def embeddings(request: HtmxRequest) -> HttpResponseBase:
         except EmbeddingError as error:
             form.add_error("model", error.detail)
     tenant, who = tenant_of(request), _by_now(request)
-    row = submit(request, form, lambda: start_reembedding(tenant=tenant, **form.cleaned_data, **who))
+    row = submit(request, form, lambda: actions.start_reembedding(tenant=tenant, **form.cleaned_data, **who))
     if row is None:
         return _page(request, form)
     add_flash(request, f"Re-embedding with {row.name} started.")
@@ -75,7 +69,7 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     def change(status: ModelStatus) -> str:
         name, confirm = status.model.name, request.POST.get("confirm_missing") == "on"
         tenant, who = tenant_of(request), _by_now(request)
-        if switch_embedding_model(tenant=tenant, model=name, confirm_missing=confirm, **who).is_done:
+        if actions.switch_embedding_model(tenant=tenant, model=name, confirm_missing=confirm, **who).is_done:
             return f"Search uses {name} now."
         watch_job(request, "embedding_model", model_id)
         return f"Search will use {name} when its vectors are complete."
@@ -88,7 +82,7 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Confirm, then retire a model and remove its vectors."""
 
     def change(status: ModelStatus) -> str:
-        row = retire_embedding_model(tenant=tenant_of(request), model=status.model.name, **_by_now(request))
+        row = actions.retire_embedding_model(tenant=tenant_of(request), model=status.model.name, **_by_now(request))
         watch_job(request, "embedding_model", row.pk)
         return f"Removing the vectors of {row.name}."
 
@@ -101,9 +95,9 @@ def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         model = _status(request, model_id).model
         if model.state == ACTIVE:
-            count = len(retry_embeddings(tenant=tenant_of(request), **_by_now(request)))
+            count = len(actions.retry_embeddings(tenant=tenant_of(request), **_by_now(request)))
         else:
-            count = retry_refused_vectors(tenant=tenant_of(request), model=model.name, **_by_now(request))
+            count = actions.retry_refused_vectors(tenant=tenant_of(request), model=model.name, **_by_now(request))
     add_flash(request, f"{counted(count, 'text', 'texts')} queued for retry.")
     if count:
         kind, row_id = ("embeddings", request.tenant.id) if model.state == ACTIVE else ("embedding_model", model.pk)

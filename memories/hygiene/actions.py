@@ -13,16 +13,7 @@ from django.utils.dateparse import parse_datetime
 from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
 from memories.partitions.actions import link_memories, unlink_memories
 from memories.services.hygiene.rules import combine_memories
-from memories.services.store.bulk import (
-    ACT_MEMORIES_MAX,
-    ACTS,
-    BULK_MERGE,
-    MERGED_MAX,
-    MERGED_MIN,
-    describe_not_undone,
-    describe_skipped,
-    describe_undone,
-)
+from memories.services.store import bulk
 from memories.store.actions.bulk import BulkActionResult
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.bulk_rows import archive_rows, change_rows, lock_seen_rows, restore_rows, undo_values
@@ -43,8 +34,8 @@ class HygieneUndoResult:
 
     def __str__(self) -> str:
         if self.act.act == HygieneAct.Act.DISMISS:
-            return describe_undone(self.count, self.left, one="finding", several="findings")
-        return describe_undone(self.count, self.left)
+            return bulk.describe_undone(self.count, self.left, one="finding", several="findings")
+        return bulk.describe_undone(self.count, self.left)
 
 
 @transaction.atomic
@@ -76,13 +67,13 @@ def merge_seen_memories(
     *, tenant_id: UUID, keep: UUID | None, seen: Mapping[UUID, int], by: Actor, now: datetime
 ) -> BulkActionResult:
     """Merge memories into `keep`. Raises `InvalidInput`, or `Conflict` `changed` if a version differs from `seen`."""
-    if not MERGED_MIN <= len(seen) <= MERGED_MAX:
-        raise InvalidInput("out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} memories.", "id")
+    if not bulk.MERGED_MIN <= len(seen) <= bulk.MERGED_MAX:
+        raise InvalidInput("out_of_range", f"A merge takes {bulk.MERGED_MIN} to {bulk.MERGED_MAX} memories.", "id")
     if keep is None or keep not in seen:
         raise InvalidInput("unknown_choice", "Select the memory to keep.", "keep")
-    rows, left = lock_seen_rows(tenant_id, ACTS[BULK_MERGE], seen, "")
+    rows, left = lock_seen_rows(tenant_id, bulk.ACTS[bulk.BULK_MERGE], seen, "")
     if left:
-        raise Conflict("changed", f"Nothing was merged: {describe_skipped(left)}. Reload the list.")
+        raise Conflict("changed", f"Nothing was merged: {bulk.describe_skipped(left)}. Reload the list.")
     others = [row.pk for row in rows if row.pk != keep]
     done = merge_memories(tenant_id=tenant_id, groups={keep: others}, by=by, now=now)
     return BulkActionResult(done, len(rows), {})
@@ -146,7 +137,7 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     count += _mark(act, None)
     left = len(ids) + len(act.pair_ids) + len(act.finding_ids) - count
     if not count:
-        raise Conflict("changed", f"{describe_not_undone(left)}.")
+        raise Conflict("changed", f"{bulk.describe_not_undone(left)}.")
     act.undone_at = now
     act.save(update_fields=["undone_at"])
     _audit(act, f"undo_{act.act}", sorted(ids), by, now)
@@ -183,8 +174,8 @@ def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
 
 
 def _locked_unarchived(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UUID, Memory]:
-    if not memory_ids or len(memory_ids) > ACT_MEMORIES_MAX:
-        raise InvalidInput("out_of_range", f"An action applies to 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
+    if not memory_ids or len(memory_ids) > bulk.ACT_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"An action applies to 1 to {bulk.ACT_MEMORIES_MAX:,} memories.", "id")
     memories = _locked(tenant_id, memory_ids)
     if missing := set(memory_ids) - memories.keys():
         raise NotFound("not_found", f"There is no memory {min(missing)}.", "id")

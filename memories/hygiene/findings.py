@@ -8,16 +8,8 @@ from uuid import UUID
 
 from memories.hygiene.queries import count_up_to
 from memories.models import Memory, MemoryFinding, MemoryPair, UncomparedMemory
-from memories.services.hygiene.rules import (
-    CONTRADICTION,
-    LISTS,
-    NEVER_RETRIEVED,
-    UNHELPFUL,
-    HygieneList,
-    choose_kept_memory,
-    combine_memories,
-    group_pairs,
-)
+from memories.services.hygiene import rules
+from memories.services.hygiene.rules import HygieneList
 from memories.services.hygiene.value_differences import ComparedSpan, mark_value_differences
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
 from memories.tenancy.exceptions import Conflict, InvalidInput
@@ -30,7 +22,7 @@ CHUNK_ROWS, CHUNKS_MAX = 100, 20
 #: Characters of a text that a pair shows.
 SHOWN_CHARACTERS_MAX = 1_200
 #: Whether the memories of a list have been retrieved, checked again while reading.
-RETRIEVED = {NEVER_RETRIEVED: False, UNHELPFUL: True}
+RETRIEVED = {rules.NEVER_RETRIEVED: False, rules.UNHELPFUL: True}
 
 DISMISS = "dismiss"
 
@@ -97,11 +89,11 @@ class HygieneActionEffect:
 
 def hygiene_list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> list[HygieneListLength]:
     """Return the length of every list, counted up to `COUNTED_MAX`, inside a scope. One query."""
-    rows = [_open_rows(tenant_id, each, partition, now) for each in LISTS.values()]
+    rows = [_open_rows(tenant_id, each, partition, now) for each in rules.LISTS.values()]
     counts = count_up_to(rows, COUNTED_MAX + 1)
     return [
         HygieneListLength(each, min(count, COUNTED_MAX), count > COUNTED_MAX)
-        for each, count in zip(LISTS.values(), counts, strict=True)
+        for each, count in zip(rules.LISTS.values(), counts, strict=True)
     ]
 
 
@@ -111,7 +103,13 @@ def comparison_backlog(tenant_id: UUID) -> int:
 
 
 def hygiene_page(
-    tenant_id: UUID, each: HygieneList, partition: str, sort: str, *, behind: tuple[Any, int] | None, now: datetime
+    tenant_id: UUID,
+    each: HygieneList,
+    partition: str,
+    sort: str,
+    *,
+    behind: tuple[Any, int] | None,
+    now: datetime,
 ) -> HygienePage:
     """Return one page of a list after `behind` (the sorted column's value, id); inside a scope.
 
@@ -154,7 +152,7 @@ def hygiene_action_effect(
         raise Conflict("gone", "These rows left the list: someone acted on them, or a text changed.")
     numbers = [row.pk for row in rows]
     if act == BULK_MERGE:
-        return _merging(rows, numbers, keep, prefers_newer=each.kind == CONTRADICTION)
+        return _merging(rows, numbers, keep, prefers_newer=each.kind == rules.CONTRADICTION)
     memories = [row.newer if each.has_pairs else row.memory for row in rows]
     if act == BULK_ARCHIVE:
         tokens = sum(memory.tokens_o200k_base for memory in memories)
@@ -177,11 +175,11 @@ def _merging(
 ) -> HygieneActionEffect:
     memories = {memory.pk: memory for row in rows for memory in (row.older, row.newer)}
     groups = []
-    for members in group_pairs((row.older_id, row.newer_id) for row in rows):
+    for members in rules.group_pairs((row.older_id, row.newer_id) for row in rows):
         together = [memories[pk] for pk in members]
         kept = next((memory for memory in together if memory.pk == keep), None)
-        kept = kept or choose_kept_memory(together, prefers_newer=prefers_newer)
-        usefulness, retrievals, is_pinned, _ = combine_memories(together)
+        kept = kept or rules.choose_kept_memory(together, prefers_newer=prefers_newer)
+        usefulness, retrievals, is_pinned, _ = rules.combine_memories(together)
         others = [memory for memory in together if memory.pk != kept.pk]
         groups.append(MergeGroup(kept, others, usefulness, retrievals, is_pinned))
     archived = [memory for group in groups for memory in group.others]
@@ -198,7 +196,7 @@ def _merging(
 def _pair_row(pair: MemoryPair) -> MemoryPairRow:
     memories = (pair.older, pair.newer)
     older, newer = (memory.content[:SHOWN_CHARACTERS_MAX] for memory in memories)
-    suggested = choose_kept_memory(memories, prefers_newer=pair.kind == CONTRADICTION)
+    suggested = rules.choose_kept_memory(memories, prefers_newer=pair.kind == rules.CONTRADICTION)
     left, right = (
         PairMember(memory, spans, len(memory.content) > SHOWN_CHARACTERS_MAX, memory is suggested)
         for memory, spans in zip(memories, mark_value_differences(older, newer), strict=True)

@@ -12,13 +12,7 @@ import numpy as np
 
 from memories.embeddings.embedders import active_model_name
 from memories.models import Memory, MemoryEmbedding, MemoryPair, RecalledText, UncomparedMemory
-from memories.services.hygiene.rules import (
-    classify_pair,
-    limit_pairs_per_memory,
-    nearest_pairs,
-    texts_hash,
-    was_recently_recalled,
-)
+from memories.services.hygiene import rules
 from memories.services.store.recalled_text import RECALLED_TEXT_KEPT, recalled_hash
 from memories.tenancy.scopes import tenant_scope
 
@@ -70,9 +64,9 @@ def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, no
     own = np.concatenate([matrix for _, matrix in own_rows])
     found: list[DetectedPairs] = []
     for ids, matrix in embeddings.current_in(live.within(path, exact=True), model).matrices(ROWS_READ):
-        near = nearest_pairs(own, matrix)
+        near = rules.nearest_pairs(own, matrix)
         found += [(own_ids[i], ids[j], cosine) for i, j, cosine in near if own_ids[i] != ids[j]]
-    return limit_pairs_per_memory(found)
+    return rules.limit_pairs_per_memory(found)
 
 
 def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[DetectedPairs]:
@@ -100,11 +94,11 @@ def _pair(
     shown: Mapping[UUID, tuple[datetime, datetime]],
 ) -> DetectedPair | None:
     older, newer = sorted((heads[pk] for pk in ids), key=lambda row: (row.created_at, row.pk))
-    was_shown = older.pk in shown and was_recently_recalled(*shown[older.pk], newer.recorded_from)
-    kind = classify_pair(older.content, newer.content, similarity, was_shown=was_shown)
+    was_shown = older.pk in shown and rules.was_recently_recalled(*shown[older.pk], newer.recorded_from)
+    kind = rules.classify_pair(older.content, newer.content, similarity, was_shown=was_shown)
     if kind is None:
         return None
-    stamp = texts_hash(older.content_hash, older.partition_path, newer.content_hash, newer.partition_path)
+    stamp = rules.texts_hash(older.content_hash, older.partition_path, newer.content_hash, newer.partition_path)
     return DetectedPair(kind, older.pk, newer.pk, round(similarity, 6), stamp)
 
 
@@ -114,5 +108,5 @@ def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[Detecte
     if pairs:
         stored.store(tenant_id, pairs, now)
     stamps = stored.touching(memory_ids).stamps()
-    if stale := [number for number, stamp, *current in stamps if stamp != texts_hash(*current)]:
+    if stale := [number for number, stamp, *current in stamps if stamp != rules.texts_hash(*current)]:
         stored.with_ids(stale).delete()

@@ -10,14 +10,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
+from memories.hygiene import findings
 from memories.hygiene.actions import archive_memories, dismiss_findings, merge_memories
-from memories.hygiene.findings import (
-    HygieneActionEffect,
-    comparison_backlog,
-    hygiene_action_effect,
-    hygiene_list_lengths,
-    hygiene_page,
-)
+from memories.hygiene.findings import HygieneActionEffect
 from memories.hygiene.forms import HygieneActionForm, HygieneFilterForm
 from memories.models import HygieneAct, Partition
 from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE_LIST, HygieneList
@@ -45,7 +40,7 @@ def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
     if not wants_fragment(request):
         return redirect("hygiene", request.tenant.id)
     with tenant_scope(request.tenant.id):
-        waiting = comparison_backlog(request.tenant.id)
+        waiting = findings.comparison_backlog(request.tenant.id)
     page: dict[str, Any] = {"waiting": waiting, "is_progress": True}
     return render(request, "memories/hygiene/_hygiene_progress.html", page)
 
@@ -62,7 +57,7 @@ def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
     fields, now = form.cleaned_data, timezone.now()
     try:
         with tenant_scope(request.tenant.id):
-            effect = hygiene_action_effect(
+            effect = findings.hygiene_action_effect(
                 request.tenant.id, each, fields["act"], fields["id"], keep=fields["keep"], now=now
             )
             act = _perform(request, each, effect, now) if request.method == "POST" else None
@@ -97,7 +92,8 @@ def _perform(request: HtmxRequest, each: HygieneList, effect: HygieneActionEffec
         return merge_memories(groups=effect.merges, **who)
     if effect.act == BULK_ARCHIVE:
         return archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
-    return dismiss_findings(**{"pair_ids" if each.has_pairs else "finding_ids": effect.ids}, **who)
+    pair_ids, finding_ids = (effect.ids, ()) if each.has_pairs else ((), effect.ids)
+    return dismiss_findings(pair_ids=pair_ids, finding_ids=finding_ids, **who)
 
 
 def _said(effect: HygieneActionEffect) -> str:
@@ -132,8 +128,8 @@ def _list_page(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> Http
     page: dict[str, Any] = {"section": "hygiene", "list": each, "form": form, "address": _address(request, each)}
     page |= {"kept_in_address": kept, "kept_query": urlencode(kept)}
     with tenant_scope(tenant_id):
-        page["lengths"] = hygiene_list_lengths(tenant_id, form.cleaned_data.get("partition", ""), now=now)
-        page["waiting"] = comparison_backlog(tenant_id)
+        page["lengths"] = findings.hygiene_list_lengths(tenant_id, form.cleaned_data.get("partition", ""), now=now)
+        page["waiting"] = findings.comparison_backlog(tenant_id)
         page["partitions"] = Partition.objects.for_tenant(tenant_id).offered_paths()
         if form.is_valid():
             page |= _rows(request, each, form.cleaned_data, now)
@@ -142,7 +138,7 @@ def _list_page(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> Http
 
 def _rows(request: HtmxRequest, each: HygieneList, fields: dict[str, Any], now: datetime) -> dict[str, Any]:
     behind = _place(request.GET.get("cursor"), each, fields["sort"])
-    found = hygiene_page(request.tenant.id, each, fields["partition"], fields["sort"], behind=behind, now=now)
+    found = findings.hygiene_page(request.tenant.id, each, fields["partition"], fields["sort"], behind=behind, now=now)
     following = ""
     if found.last is not None:
         ordering = each.sorts[fields["sort"]]

@@ -14,13 +14,7 @@ from memories.store.serializers.answers import MemoryTextOutput, TokenCountsOutp
 from memories.store.serializers.inputs import content_field, kind_field
 from memories.tenancy.serializers.keys import name_field
 from memories.tenancy.serializers.partitions import PartitionScopedInput, path_field
-from memory_platform.rest.fields import (
-    RuleCheckedField,
-    StrictBooleanField,
-    StrictChoiceField,
-    StrictDateTimeField,
-    StrictUuidField,
-)
+from memory_platform.rest import fields
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
@@ -56,26 +50,28 @@ class SummaryInput(StrictSerializer):
     """The text of a partition's summary in one style."""
 
     content = content_field()
-    style = StrictChoiceField(choices=_STYLES, required=False, default=_STYLES[0])  # type: ignore[assignment]
+    style = fields.StrictChoiceField(choices=_STYLES, required=False, default=_STYLES[0])  # type: ignore[assignment]
 
 
 class SummaryListInput(PageInput):
     """The query parameters of the summaries of a partition."""
 
-    style = StrictChoiceField(choices=_STYLES, required=False)  # type: ignore[assignment]
-    versions = StrictBooleanField(required=False, default=False, takes_text=True, help_text="Superseded versions too.")
+    style = fields.StrictChoiceField(choices=_STYLES, required=False)  # type: ignore[assignment]
+    versions = fields.StrictBooleanField(
+        required=False, default=False, takes_text=True, help_text="Superseded versions too."
+    )
 
 
 class SummaryStyleInput(StrictSerializer):
     """Which summary of a partition is meant."""
 
-    style = StrictChoiceField(choices=_STYLES, required=False, default=_STYLES[0])  # type: ignore[assignment]
+    style = fields.StrictChoiceField(choices=_STYLES, required=False, default=_STYLES[0])  # type: ignore[assignment]
 
 
 class MemoInput(StrictSerializer):
     """The memo; an empty one removes it from contexts."""
 
-    content = RuleCheckedField(
+    content = fields.RuleCheckedField(
         rule=_content_or_nothing,
         shape={"type": "string", "maxLength": MAX_CONTENT_BYTES},
         help_text='At most 32 KiB; "" for none.',
@@ -121,16 +117,16 @@ class TenantMemoOutput(serializers.Serializer[Any]):
 class NewLinkInput(StrictSerializer):
     """A new link from one memory to another."""
 
-    source_id = StrictUuidField()
-    target_id = StrictUuidField()
+    source_id = fields.StrictUuidField()
+    target_id = fields.StrictUuidField()
     kind = kind_field(required=False, default="related")
 
 
 class LinkListInput(PageInput):
     """The query parameters of the list of links."""
 
-    source_id = StrictUuidField(required=False)
-    target_id = StrictUuidField(required=False)
+    source_id = fields.StrictUuidField(required=False)
+    target_id = fields.StrictUuidField(required=False)
     kind = kind_field(required=False)
 
 
@@ -148,7 +144,7 @@ class SnapshotInput(StrictSerializer):
     """A name for a recorded time."""
 
     name = name_field(SNAPSHOT_NAME_CHARACTERS_MAX)
-    recorded_at = StrictDateTimeField(
+    recorded_at = fields.StrictDateTimeField(
         is_over=True, required=False, allow_null=True, default=None, help_text="Absent: now. Not in the future."
     )
 
@@ -176,13 +172,13 @@ class SnapshotComparisonInput(PageInput):
     """The query parameters of a comparison. Without `kind` each list starts from its beginning."""
 
     partition = path_field(help_text="Only this partition and all below it.")
-    kind = StrictChoiceField(choices=CHANGE_KINDS, required=False, help_text="Only this list.")
+    kind = fields.StrictChoiceField(choices=CHANGE_KINDS, required=False, help_text="Only this list.")
 
     def get_fields(self) -> dict[str, Any]:
         """Add the parameter whose name is a Python keyword."""
         what = "`now`, or the id of another snapshot."
         shape = {"type": "string", "default": PRESENT_REFERENCE, "description": what}
-        named = RuleCheckedField(rule=_now_or_id, shape=shape, required=False, default=None)
+        named = fields.RuleCheckedField(rule=_now_or_id, shape=shape, required=False, default=None)
         return {**super().get_fields(), "with": named}
 
 

@@ -12,13 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories.models import AuditEntry, Partition, PartitionSummary, Snapshot, TenantMemo
-from memories.partitions.actions import (
-    create_snapshot,
-    delete_snapshot,
-    save_summary,
-    set_tenant_memo,
-    withdraw_summary,
-)
+from memories.partitions import actions
 from memories.partitions.forms import ComparisonForm, PartitionForm, SnapshotForm, VersionedTextForm
 from memories.partitions.queries.changes import CHANGE_KINDS
 from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
@@ -49,7 +43,7 @@ def memo(request: HtmxRequest) -> HttpResponseBase:
     saved = submit(
         request,
         form,
-        lambda: set_tenant_memo(
+        lambda: actions.set_tenant_memo(
             tenant=tenant_of(request),
             content=form.cleaned_data["content"],
             if_version=form.cleaned_data["seen_version"],
@@ -103,7 +97,7 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         rows = PartitionSummary.objects.for_tenant(request.tenant.id).current().of_partition(path)
         current = get_object_or_404(rows.of_style(request.POST.get("style", "")))
-        withdraw_summary(summary=current, by=operator_actor(request.operator), now=timezone.now())
+        actions.withdraw_summary(summary=current, by=operator_actor(request.operator), now=timezone.now())
     again = urlencode({"partition": path, "style": current.style})
     undo = f"{reverse('summary-again', args=[request.tenant.id])}?{again}"
     add_flash(request, f"The {current.style} summary was withdrawn. Its versions remain.", undo_url=undo)
@@ -121,7 +115,7 @@ def summary_again(request: HtmxRequest) -> HttpResponseBase:
         raise Http404
     try:
         with tenant_scope(request.tenant.id):
-            saved = save_summary(
+            saved = actions.save_summary(
                 tenant=tenant_of(request),
                 partition=parse_partition(path),
                 style=style,
@@ -155,7 +149,7 @@ def snapshots(request: HtmxRequest) -> HttpResponseBase:
     form = SnapshotForm(request.POST if request.method == "POST" else None, label_suffix="")
     by, now = operator_actor(request.operator), timezone.now()
     made = submit(
-        request, form, lambda: create_snapshot(tenant=tenant_of(request), **form.cleaned_data, by=by, now=now)
+        request, form, lambda: actions.create_snapshot(tenant=tenant_of(request), **form.cleaned_data, by=by, now=now)
     )
     if made is not None:
         add_flash(request, f"Snapshot {made.name} created.")
@@ -233,7 +227,7 @@ def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase
     with tenant_scope(request.tenant.id):
         found = get_object_or_404(Snapshot.objects.for_tenant(request.tenant.id), pk=snapshot_id)
         if request.method == "POST":
-            delete_snapshot(snapshot=found, by=operator_actor(request.operator), now=timezone.now())
+            actions.delete_snapshot(snapshot=found, by=operator_actor(request.operator), now=timezone.now())
     if request.method != "POST":
         page = {"section": "snapshots", "snapshot": found}
         return render_page(request, "memories/partitions/snapshot_delete.html", page)

@@ -10,15 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.models import Snapshot
+from memories.partitions import serializers
 from memories.partitions.actions import create_snapshot, delete_snapshot
 from memories.partitions.queries.changes import CHANGE_KINDS
-from memories.partitions.serializers import (
-    PRESENT_REFERENCE,
-    SnapshotComparisonInput,
-    SnapshotComparisonOutput,
-    SnapshotInput,
-    SnapshotOutput,
-)
 from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
 from memories.services.store.moments import PointInTime
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
@@ -50,19 +44,19 @@ class SnapshotEndpointBase(Endpoint):
 class SnapshotListEndpoint(SnapshotEndpointBase):
     """Create a snapshot; list snapshots."""
 
-    @operation("snapshots_list", {200: page_of(SnapshotOutput)}, parameters=[PageInput])
+    @operation("snapshots_list", {200: page_of(serializers.SnapshotOutput)}, parameters=[PageInput])
     def get(self, request: Request) -> Response:
         """Snapshots, the latest recorded time first."""
         values = self.query(PageInput)
         rows = Snapshot.objects.for_tenant(self.tenant_id)
-        answer = SnapshotOutput().to_representation
+        answer = serializers.SnapshotOutput().to_representation
         return self.listing(rows, values, ordering="-recorded_at", kinds=(datetime, UUID), answer=answer)
 
     @operation(
         "snapshots_create",
-        {201: SnapshotOutput},
+        {201: serializers.SnapshotOutput},
         *(409, 413),
-        request=SnapshotInput,
+        request=serializers.SnapshotInput,
         examples=[_NOW, _THEN],
         parameters=[IDEMPOTENCY_KEY],
     )
@@ -70,21 +64,21 @@ class SnapshotListEndpoint(SnapshotEndpointBase):
     def post(self, request: Request) -> Response:
         """Name a recorded time: now or a past one."""
         require_whole_tenant(self.key)
-        values = self.body(SnapshotInput)
+        values = self.body(serializers.SnapshotInput)
         with tenant_scope(self.tenant_id):
             snapshot = create_snapshot(tenant=self.key.tenant, **values, by=self.actor, now=self.now)
-        return Response(SnapshotOutput(snapshot).data, status=status.HTTP_201_CREATED)
+        return Response(serializers.SnapshotOutput(snapshot).data, status=status.HTTP_201_CREATED)
 
 
 class SnapshotEndpoint(SnapshotEndpointBase):
     """One snapshot."""
 
-    @operation("snapshots_read", {200: SnapshotOutput}, 404)
+    @operation("snapshots_read", {200: serializers.SnapshotOutput}, 404)
     def get(self, request: Request, snapshot_id: UUID) -> Response:
         """The name and its recorded time."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            answer = SnapshotOutput(self._snapshot(snapshot_id)).data
+            answer = serializers.SnapshotOutput(self._snapshot(snapshot_id)).data
         return Response(answer)
 
     @operation("snapshots_delete", {204: None}, 404)
@@ -100,10 +94,15 @@ class SnapshotEndpoint(SnapshotEndpointBase):
 class SnapshotComparisonEndpoint(SnapshotEndpointBase):
     """Compare a snapshot with the present or another snapshot."""
 
-    @operation("snapshots_compare", {200: SnapshotComparisonOutput}, 404, parameters=[SnapshotComparisonInput])
+    @operation(
+        "snapshots_compare",
+        {200: serializers.SnapshotComparisonOutput},
+        404,
+        parameters=[serializers.SnapshotComparisonInput],
+    )
     def get(self, request: Request, snapshot_id: UUID) -> Response:
         """Which memories were added, changed and removed since, within the key's reach, with their texts."""
-        values = self.query(SnapshotComparisonInput)
+        values = self.query(serializers.SnapshotComparisonInput)
         partition = readable_partition(self.key, values["partition"])
         kind, behind = self._requested_page(values)
         with tenant_scope(self.tenant_id):
@@ -120,12 +119,12 @@ class SnapshotComparisonEndpoint(SnapshotEndpointBase):
             )
         answer = {
             "before": before,
-            "after": after or {"id": None, "name": PRESENT_REFERENCE, "recorded_at": self.now},
+            "after": after or {"id": None, "name": serializers.PRESENT_REFERENCE, "recorded_at": self.now},
             "counts": comparison.counts,
             **comparison.changes,
             "next": {kind: self._next_url(comparison, kind) for kind in CHANGE_KINDS},
         }
-        return Response(SnapshotComparisonOutput(answer).data)
+        return Response(serializers.SnapshotComparisonOutput(answer).data)
 
     def _requested_page(self, values: dict[str, Any]) -> tuple[str | None, UUID | None]:
         """Return the requested list and the memory that its page starts after."""

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.models import EmbeddingModel, Memory
 from memories.tenancy.access import tenant_required
-from memories.tenancy.queries.backlogs import Backlog
+from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console.forms import JobFilterForm
 from memory_platform.console.jobs import is_any_open, read_job_page

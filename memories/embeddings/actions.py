@@ -47,8 +47,8 @@ def start_reembedding(
     row = row or EmbeddingModel(tenant=tenant, name=known.name)
     row.dimension, row.state, row.is_chosen = known.dimension, EmbeddingModelState.FILLING, True
     row.switches_when_filled, row.error, row.requested_by = switches_when_filled, "", by.stored_label
-    row.started_at, row.filled_at, row.retired_at = now, None, None
-    row.activated_at = row.deactivated_at = None
+    row.started_at = now
+    row.filled_at = row.retired_at = row.activated_at = row.deactivated_at = None
     row.save()
     MissingVector.objects.note_all(tenant.pk, row.pk, row.name, with_pending=True)
     row.needed = MissingVector.objects.for_tenant(tenant.pk).of_model(row.pk).how_many()

@@ -72,27 +72,27 @@ def model_problems() -> list[ModelProblem]:
     if not usage:
         return []
     known, default = providers.known_models(), providers.default_model()
-    return [problem for row in usage for problem in _problems(row, known, default.name)]
+    return [problem for row in usage if (problem := _problem(row, known, default.name))]
 
 
-def _problems(row: dict[str, Any], known: Mapping[str, providers.KnownModel], default: str) -> list[ModelProblem]:
+def _problem(row: dict[str, Any], known: Mapping[str, providers.KnownModel], default: str) -> ModelProblem | None:
     name, tenants = row["name"], f"{row['tenants']} tenant{'s' if row['tenants'] > 1 else ''}"
     if name not in known:
         detail = f"The embedding model {name} is {row['state']} for {tenants}. {providers.UnknownModel(name).detail}"
-        return [ModelProblem("unknown_model", detail)]
+        return ModelProblem("unknown_model", detail)
     if known[name].dimension != row["dimension"]:
         detail = (
             f"Vectors of {name} have {row['dimension']} numbers ({tenants}), settings say {known[name].dimension}."
             " Set the dimension back; another dimension takes another model name and `manage.py reembed`."
         )
-        return [ModelProblem("dimension_mismatch", detail)]
+        return ModelProblem("dimension_mismatch", detail)
     if row["state"] == EmbeddingModel.State.ACTIVE and not row["is_chosen"] and name != default:
         detail = (
             f"Settings name the embedding model {default}, but stored vectors are of {name} ({tenants}), which stays."
             f" Run `manage.py reembed --model {default}`, or set the settings back."
         )
-        return [ModelProblem("reembedding_needed", detail)]
-    return []
+        return ModelProblem("reembedding_needed", detail)
+    return None
 
 
 def _active(tenant_id: UUID) -> EmbeddingModel | None:

@@ -63,7 +63,6 @@ def _index_batch(tenant_id: UUID, memory_ids: Sequence[UUID], embedders: Sequenc
 
 
 def _made_beside(embedder: Embedder, texts: Sequence[str]) -> EmbeddedBatch | None:
-    """Return the vectors of a model that is not active; None if it fails, so that they are noted as missing."""
     try:
         return EmbeddedBatch(embedder, embedder.embed(texts))
     except EmbeddingError as error:
@@ -81,11 +80,10 @@ def _after_failure(
         return sum(_index_batch(tenant_id, half, embedders) for half in halves)
     state = Memory.EmbeddingState.FAILED if error.is_permanent else Memory.EmbeddingState.PENDING
     with tenant_scope(tenant_id):
+        rows = Memory.objects.for_tenant(tenant_id).pending_embedding()
         for item in waiting:
-            rows = Memory.objects.for_tenant(tenant_id).pending_embedding()
-            rows.filter(pk=item.memory_id, version=item.version).update(
-                embedding_state=state, embedding_error=error.detail[:MAX_ERROR_CHARACTERS]
-            )
+            row = rows.filter(pk=item.memory_id, version=item.version)
+            row.update(embedding_state=state, embedding_error=error.detail[:MAX_ERROR_CHARACTERS])
         if error.is_permanent:
             note_missing_vectors(tenant_id, waiting)
     if not error.is_permanent:

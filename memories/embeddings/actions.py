@@ -43,7 +43,7 @@ def start_reembedding(
         default = default_model()
         pin_model(tenant.pk, default.name, default.dimension)
     row = models.named(known.name).first()
-    _refuse_to_start(row, models.filling().first())
+    _refuse_to_start(row, models.filter(state=EmbeddingModelState.FILLING).first())
     row = row or EmbeddingModel(tenant=tenant, name=known.name)
     row.dimension, row.state, row.is_chosen = known.dimension, EmbeddingModelState.FILLING, True
     row.switches_when_filled, row.error, row.requested_by = switches_when_filled, "", by.stored_label
@@ -160,18 +160,16 @@ def _refuse_to_start(row: EmbeddingModel | None, filling: EmbeddingModel | None)
 
 def _target(tenant: Tenant, model: str) -> EmbeddingModel:
     models = EmbeddingModel.objects.for_tenant(tenant.pk)
-    row: EmbeddingModel | None = (
-        models.named(_name(model)).first()
-        if model
-        else models.beside().never_active().first() or models.formerly_active().first()
-    )
+    if model:
+        row: EmbeddingModel | None = models.named(_name(model)).first()
+    else:
+        row = models.beside().filter(activated_at=None).first() or models.formerly_active().first()
     if row is not None and row.state == EmbeddingModelState.ACTIVE:
         raise Conflict("already_active", f"{row.name} is the model that is searched with.", "model")
     if row is None or row.state not in {EmbeddingModelState.FILLING, EmbeddingModelState.STANDBY}:
         what = f"no vectors of {model} here" if model else "no other model here"
-        raise Conflict(
-            "nothing_to_switch_to", f"There are {what}. `manage.py reembed --model NAME` makes them.", "model"
-        )
+        detail = f"There are {what}. `manage.py reembed --model NAME` makes them."
+        raise Conflict("nothing_to_switch_to", detail, "model")
     return row
 
 

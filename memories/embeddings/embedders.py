@@ -97,5 +97,4 @@ def _problem(row: dict[str, Any], known: Mapping[str, providers.KnownModel], def
 
 def _active(tenant_id: UUID) -> EmbeddingModel | None:
     with tenant_scope(tenant_id):
-        row: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(tenant_id).active().first()
-    return row
+        return EmbeddingModel.objects.for_tenant(tenant_id).active().first()

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db.models.functions import Now
@@ -103,15 +104,9 @@ def _store(model: EmbeddingModel, items: Sequence[PendingVector], made: Embedded
             f" {made.embedder.dimension}. Nothing was stored.",
             is_permanent=False,
         )
+    own: dict[str, Any] = {"tenant_id": model.tenant_id, "model": model.name, "dimension": model.dimension}
     embeddings = [
-        MemoryEmbedding(
-            tenant_id=model.tenant_id,
-            memory_id=item.memory_id,
-            version=item.version,
-            model=model.name,
-            dimension=model.dimension,
-            vector=vector,
-        )
+        MemoryEmbedding(memory_id=item.memory_id, version=item.version, vector=vector, **own)
         for item, vector in zip(items, made.vectors, strict=True)
     ]
     MemoryEmbedding.objects.bulk_create(embeddings, ignore_conflicts=True)

@@ -14,7 +14,7 @@ from memories.embeddings.providers import EmbeddingError, known_models
 from memories.embeddings.reembedding import probe_embedder
 from memories.embeddings.status import ModelStatus, model_history, model_statuses, refused_texts
 from memories.models import EmbeddingModel
-from memories.tenancy.access import operator_actor, submit, tenant_of, tenant_page
+from memories.tenancy.access import acting, submit, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.numerals import counted
@@ -36,8 +36,8 @@ def embeddings(request: HtmxRequest) -> HttpResponseBase:
             probe_embedder(form.cleaned_data["model"])
         except EmbeddingError as error:
             form.add_error("model", error.detail)
-    tenant, who = tenant_of(request), _by_now(request)
-    row = submit(request, form, lambda: actions.start_reembedding(tenant=tenant, **form.cleaned_data, **who))
+    who = acting(request, timezone.now())
+    row = submit(request, form, lambda: actions.start_reembedding(**form.cleaned_data, **who))
     if row is None:
         return _page(request, form)
     add_flash(request, f"Re-embedding with {row.name} started.")
@@ -68,8 +68,8 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
 
     def change(status: ModelStatus) -> str:
         name, confirm = status.model.name, request.POST.get("confirm_missing") == "on"
-        tenant, who = tenant_of(request), _by_now(request)
-        if actions.switch_embedding_model(tenant=tenant, model=name, confirm_missing=confirm, **who).is_done:
+        who = acting(request, timezone.now())
+        if actions.switch_embedding_model(model=name, confirm_missing=confirm, **who).is_done:
             return f"Search uses {name} now."
         watch_job(request, "embedding_model", model_id)
         return f"Search will use {name} when its vectors are complete."
@@ -82,7 +82,7 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Confirm, then retire a model and remove its vectors."""
 
     def change(status: ModelStatus) -> str:
-        row = actions.retire_embedding_model(tenant=tenant_of(request), model=status.model.name, **_by_now(request))
+        row = actions.retire_embedding_model(model=status.model.name, **acting(request, timezone.now()))
         watch_job(request, "embedding_model", row.pk)
         return f"Removing the vectors of {row.name}."
 
@@ -92,12 +92,13 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
 @tenant_page(to_change="admin")
 def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Retry the texts that a model refused."""
+    who = acting(request, timezone.now())
     with tenant_scope(request.tenant.id):
         model = _status(request, model_id).model
         if model.state == ACTIVE:
-            count = len(actions.retry_embeddings(tenant=tenant_of(request), **_by_now(request)))
+            count = len(actions.retry_embeddings(**who))
         else:
-            count = actions.retry_refused_vectors(tenant=tenant_of(request), model=model.name, **_by_now(request))
+            count = actions.retry_refused_vectors(model=model.name, **who)
     add_flash(request, f"{counted(count, 'text', 'texts')} queued for retry.")
     if count:
         kind, row_id = ("embeddings", request.tenant.id) if model.state == ACTIVE else ("embedding_model", model.pk)
@@ -125,7 +126,3 @@ def _status(request: HtmxRequest, model_id: UUID) -> ModelStatus:
     if found is None:
         raise Http404
     return found
-
-
-def _by_now(request: HtmxRequest) -> dict[str, Any]:
-    return {"by": operator_actor(request.operator), "now": timezone.now()}

@@ -121,7 +121,7 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     `NotFound`, or `Conflict` and changes nothing then: `already_undone`, `duplicate` where the same text was stored
     since, `changed` if every memory would be skipped.
     """
-    act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).locked().first()
+    act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).select_for_update().first()
     if act is None:
         raise NotFound("not_found", "There is no such action.")
     if act.undone_at is not None:
@@ -231,7 +231,7 @@ def _link(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> l
     own = {(link.source_id, link.target_id, link.kind) for link in edges.touching(kept.pk)}
     wanted = [(row.pk, kept.pk, MERGED_INTO) for row in merged]
     gone = {row.pk for row in merged}
-    for link in edges.touching_any(gone):
+    for link in edges.touching(*gone).order_by("pk"):
         source, target = (kept.pk if pk in gone else pk for pk in (link.source_id, link.target_id))
         wanted += [(source, target, link.kind)] if source != target else []
     new = [edge for edge in dict.fromkeys(wanted) if edge not in own]

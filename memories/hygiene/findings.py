@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
+
 from memories.hygiene.queries import count_up_to
 from memories.models import Memory, MemoryFinding, MemoryPair, UncomparedMemory
 from memories.services.hygiene import rules
@@ -21,8 +23,8 @@ COUNTED_MAX = 1_000
 CHUNK_ROWS, CHUNKS_MAX = 100, 20
 #: Characters of a text that a pair shows.
 SHOWN_CHARACTERS_MAX = 1_200
-#: Whether the memories of a list have been retrieved, checked again while reading.
-RETRIEVED = {rules.NEVER_RETRIEVED: False, rules.UNHELPFUL: True}
+#: Conditions of lists that may have changed since the rows were stored, checked again while reading.
+RETRIEVED = {rules.NEVER_RETRIEVED: Q(memory__retrieval_count=0), rules.UNHELPFUL: Q(memory__retrieval_count__gt=0)}
 
 DISMISS = "dismiss"
 
@@ -99,17 +101,11 @@ def hygiene_list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> l
 
 def comparison_backlog(tenant_id: UUID) -> int:
     """Return the number of memories to compare, counted up to `COUNTED_MAX`; inside a scope."""
-    return int(UncomparedMemory.objects.for_tenant(tenant_id).at_most(COUNTED_MAX))
+    return count_up_to([UncomparedMemory.objects.for_tenant(tenant_id)], COUNTED_MAX)[0]
 
 
 def hygiene_page(
-    tenant_id: UUID,
-    each: HygieneList,
-    partition: str,
-    sort: str,
-    *,
-    behind: tuple[Any, int] | None,
-    now: datetime,
+    tenant_id: UUID, each: HygieneList, partition: str, sort: str, *, behind: tuple[Any, int] | None, now: datetime
 ) -> HygienePage:
     """Return one page of a list after `behind` (the sorted column's value, id); inside a scope.
 
@@ -129,7 +125,8 @@ def hygiene_page(
 def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, now: datetime) -> list[Any]:
     found: list[Any] = []
     for _ in range(CHUNKS_MAX):
-        places = _rows_of(tenant_id, each).places(ordering, after=behind, count=CHUNK_ROWS)
+        chunk = _rows_of(tenant_id, each).page(ordering, after=behind, count=CHUNK_ROWS)
+        places = list(chunk.values_list(ordering.removeprefix("-"), "pk"))
         live = _open_rows(tenant_id, each, "", now).with_ids(pk for _, pk in places).with_memories()
         found += live.page(ordering, count=ROWS_PER_PAGE + 1 - len(found))
         if len(found) > ROWS_PER_PAGE or len(places) < CHUNK_ROWS:
@@ -166,8 +163,7 @@ def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
 
 
 def _open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime) -> Any:
-    live = _rows_of(tenant_id, each).of_live(now).within(partition)
-    return live if each.has_pairs else live.still_true(RETRIEVED.get(each.kind))
+    return _rows_of(tenant_id, each).live_within(partition, now).filter(RETRIEVED.get(each.kind, Q()))
 
 
 def _merging(

@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.core.cache import cache
+from django.db.models import Q
 
 from memories.hygiene import pair_detection
 from memories.models import MemoryFinding, MemoryPair, Tenant, UncomparedMemory
@@ -50,4 +51,6 @@ def find_unused_and_expiring_memories(*, now: datetime) -> None:
             findings = MemoryFinding.objects
             findings.find(tenant_id, NEVER_RETRIEVED, now=now, before=now - NEVER_RETRIEVED_AFTER)
             findings.find(tenant_id, EXPIRES_SOON, now=now, before=now + EXPIRES_WITHIN)
-            MemoryPair.objects.for_tenant(tenant_id).open().of_archived().delete()
+            pairs = MemoryPair.objects.for_tenant(tenant_id).open()
+            # A restored memory is compared again.
+            pairs.filter(Q(older__archived_at__isnull=False) | Q(newer__archived_at__isnull=False)).delete()

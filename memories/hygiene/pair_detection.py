@@ -4,7 +4,6 @@ A table lists the waiting memories, so that a killed worker loses nothing and an
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -24,15 +23,8 @@ ROWS_READ = 5_000
 DetectedPairs = tuple[UUID, UUID, float]
 
 
-@dataclass(frozen=True)
-class DetectedPair:
-    """A pair as it is stored."""
-
-    kind: str
-    older_id: UUID
-    newer_id: UUID
-    similarity: float
-    texts_hash: str
+#: Kind, id of the older and of the newer memory, similarity, hash of the texts.
+StoredPair = tuple[str, UUID, UUID, float, str]
 
 
 def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime) -> int:
@@ -40,16 +32,17 @@ def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime) -> int:
     model = active_model_name(tenant_id)
     with tenant_scope(tenant_id):
         waiting = UncomparedMemory.objects.for_tenant(tenant_id)
-        path = waiting.first_partition()
+        path: str | None = waiting.order_by("id").values_list("memory__partition_path", flat=True).first()
         if path is None:
             return 0
-        batch = waiting.in_partition(path, COMPARED_BATCH)
-        memory_ids = [memory_id for _, memory_id, _ in batch]
+        rows = waiting.filter(memory__partition_path=path).order_by("id")
+        batch = dict(rows.values_list("pk", "memory_id")[:COMPARED_BATCH])
+        memory_ids = list(batch.values())
         found = _near(tenant_id, path, memory_ids, model, now) + _shown(tenant_id, memory_ids, now)
         pairs = _classified(tenant_id, found)
     with tenant_scope(tenant_id):
         _record(tenant_id, memory_ids, pairs, now)
-        waiting.with_ids(number for number, _, _ in batch).delete()
+        waiting.with_ids(batch).delete()
     return len(batch)
 
 
@@ -77,7 +70,7 @@ def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[D
     return [(by_hash[value], pk, 1.0) for value, pk in recalled.sources() if pk != by_hash[value]]
 
 
-def _classified(tenant_id: UUID, found: Iterable[DetectedPairs]) -> list[DetectedPair]:
+def _classified(tenant_id: UUID, found: Iterable[DetectedPairs]) -> list[StoredPair]:
     """Return the pairs that belong in a list, each once."""
     cosines = {frozenset(pair): cosine for *pair, cosine in found}
     ids = {pk for pair in cosines for pk in pair}
@@ -92,17 +85,17 @@ def _pair(
     ids: frozenset[UUID],
     similarity: float,
     shown: Mapping[UUID, tuple[datetime, datetime]],
-) -> DetectedPair | None:
+) -> StoredPair | None:
     older, newer = sorted((heads[pk] for pk in ids), key=lambda row: (row.created_at, row.pk))
     was_shown = older.pk in shown and rules.was_recently_recalled(*shown[older.pk], newer.recorded_from)
     kind = rules.classify_pair(older.content, newer.content, similarity, was_shown=was_shown)
     if kind is None:
         return None
     stamp = rules.texts_hash(older.content_hash, older.partition_path, newer.content_hash, newer.partition_path)
-    return DetectedPair(kind, older.pk, newer.pk, round(similarity, 6), stamp)
+    return kind, older.pk, newer.pk, round(similarity, 6), stamp
 
 
-def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[DetectedPair], now: datetime) -> None:
+def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[StoredPair], now: datetime) -> None:
     """Store the pairs, and delete pairs of texts that changed."""
     stored = MemoryPair.objects.for_tenant(tenant_id)
     if pairs:

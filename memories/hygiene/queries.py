@@ -65,23 +65,9 @@ def count_up_to(several: Iterable[QuerySet[Any]], count: int) -> list[int]:
 
 
 class UncomparedMemoryQuerySet(TenantRows):
-    def at_most(self, count: int) -> int:
-        """The number of rows, counted up to `count`."""
-        return count_up_to([self], count)[0]
-
     def enqueue(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         """Add the current versions of these memories to the backlog. One statement."""
         execute(_ENQUEUE, [tenant_id, array_text(memory_ids)])
-
-    def first_partition(self) -> str | None:
-        """The partition of the row that waits longest."""
-        path: str | None = self.order_by("id").values_list("memory__partition_path", flat=True).first()
-        return path
-
-    def in_partition(self, path: str, count: int) -> list[tuple[int, UUID, int]]:
-        """(id, memory id, version) of the rows that wait longest in a partition."""
-        rows = self.filter(memory__partition_path=path).order_by("id")
-        return list(rows.values_list("id", "memory_id", "version")[:count])
 
 
 class DismissableQuerySet(TenantRows):
@@ -89,13 +75,10 @@ class DismissableQuerySet(TenantRows):
 
     sides: ClassVar[tuple[str, ...]]
 
-    def of_live(self, now: datetime) -> Self:
-        """Rows whose memories are all live."""
-        return self.filter(*(_of_head(live_condition(now), side) for side in self.sides))
-
-    def within(self, path: str) -> Self:
-        """Rows whose (newer) memory is in `path` or below it."""
-        return self.filter(path_condition(f"{self.sides[-1]}__partition_path", path, exact=False))
+    def live_within(self, path: str, now: datetime) -> Self:
+        """Rows whose memories are all live and whose last one is in `path` or below it."""
+        live = (_of_head(live_condition(now), side) for side in self.sides)
+        return self.filter(*live, path_condition(f"{self.sides[-1]}__partition_path", path, exact=False))
 
     def with_memories(self) -> Self:
         """The memories in the same query."""
@@ -104,11 +87,6 @@ class DismissableQuerySet(TenantRows):
 
     def of_kind(self, kind: str) -> Self:
         return self.filter(kind=kind)
-
-    def places(self, ordering: str, *, after: tuple[Any, int] | None, count: int) -> list[tuple[Any, int]]:
-        """(the ordered column's value, id) of a page of rows."""
-        rows = self.page(ordering, after=after, count=count)
-        return list(rows.values_list(ordering.removeprefix("-"), "pk"))
 
     def open(self) -> Self:
         """Not dismissed."""
@@ -125,31 +103,21 @@ class MemoryPairQuerySet(DismissableQuerySet):
         ids = list(memory_ids)
         return self.filter(Q(older_id__in=ids) | Q(newer_id__in=ids))
 
-    def of_archived(self) -> Self:
-        """Pairs with an archived memory; a restored one is compared again."""
-        return self.filter(Q(older__archived_at__isnull=False) | Q(newer__archived_at__isnull=False))
-
     def stamps(self) -> list[tuple[Any, ...]]:
         """(id, texts hash, and the current content hash and path of the older and the newer memory)."""
         now = [f"{side}__{name}" for side in self.sides for name in ("content_hash", "partition_path")]
         return list(self.order_by().values_list("id", "texts_hash", *now))
 
-    def store(self, tenant_id: UUID, pairs: Sequence[Any], now: datetime) -> None:
+    def store(self, tenant_id: UUID, pairs: Sequence[tuple[Any, ...]], now: datetime) -> None:
         """Insert or update pairs (kind, older_id, newer_id, similarity, texts_hash).
 
         A pair whose texts changed is new; one dismissed with the same texts stays dismissed.
         """
-        names = ("kind", "older_id", "newer_id", "similarity", "texts_hash")
-        execute(_STORE_PAIRS, [tenant_id, now, *([getattr(pair, name) for pair in pairs] for name in names)])
+        execute(_STORE_PAIRS, [tenant_id, now, *map(list, zip(*pairs, strict=True))])
 
 
 class MemoryFindingQuerySet(DismissableQuerySet):
     sides = ("memory",)
-
-    def still_true(self, retrieved: bool | None) -> Self:
-        """Findings whose memory was (or was not) retrieved; None for all."""
-        never = Q(memory__retrieval_count=0)
-        return self if retrieved is None else self.filter(~never if retrieved else never)
 
     def find(
         self, tenant_id: UUID, kind: str, *, now: datetime, before: datetime | None = None, ids: Iterable[UUID] = ()
@@ -162,9 +130,6 @@ class MemoryFindingQuerySet(DismissableQuerySet):
 
 
 class HygieneActQuerySet(TenantRows):
-    def locked(self) -> Self:
-        return self.select_for_update()
-
     def newest_first(self) -> Self:
         return self.order_by("-at", "id")
 

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Value
+
 from memories.models import Memory, Partition, PartitionSummary
 from memories.partitions.queries.tree import SubtreeSums, subtree_sums
 from memories.services.partitions.paths import PartitionPath
@@ -83,24 +85,18 @@ def partition_contents(
 
 def count_descendants(tenant_id: UUID, paths: Collection[str], *, within: str) -> dict[str, int]:
     """Return the number of descendants of these partitions, which are all in `within`. One query."""
-    rows = Partition.objects.for_tenant(tenant_id).within(within).one_each()
+    rows = Partition.objects.for_tenant(tenant_id).within(within).order_by().values_list("path", Value(1))
     sums = subtree_sums(rows, paths, {"partitions": "sum"})
     return {path: each.total["partitions"] - each.own["partitions"] for path, each in sums.items()}
 
 
 def _contents(sums: SubtreeSums, summaries: Sequence[PartitionSummary]) -> PartitionContents:
     changed_at = sums.own["changed_at"]
-    states = [
-        SummaryState(
-            style=row.style,
-            version=row.version,
-            tokens=row.tokens_o200k_base,
-            since=row.recorded_from,
-            origin=row.origin,
-            is_behind=changed_at is not None and changed_at > row.recorded_from,
-        )
-        for row in summaries
-    ]
+    states = []
+    for row in summaries:
+        is_behind = changed_at is not None and changed_at > row.recorded_from
+        state = SummaryState(row.style, row.version, row.tokens_o200k_base, row.recorded_from, row.origin, is_behind)
+        states.append(state)
     return PartitionContents(sums, states)
 
 

@@ -21,7 +21,7 @@ from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import normalise_content
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import count_tokens
-from memories.tenancy.access import operator_actor, submit, tenant_of, tenant_page
+from memories.tenancy.access import acting, operator_actor, submit, tenant_page
 from memories.tenancy.exceptions import StaleVersion
 from memories.tenancy.forms import with_unix_line_ends
 from memories.tenancy.scopes import tenant_scope
@@ -40,17 +40,13 @@ def memo(request: HtmxRequest) -> HttpResponseBase:
     if request.method != "POST":
         return _memo_page(request, None)
     form = VersionedTextForm(request.POST, label_suffix="")
-    saved = submit(
-        request,
-        form,
-        lambda: actions.set_tenant_memo(
-            tenant=tenant_of(request),
-            content=form.cleaned_data["content"],
-            if_version=form.cleaned_data["seen_version"],
-            by=operator_actor(request.operator),
-            now=timezone.now(),
-        ),
-    )
+    who = acting(request, timezone.now())
+
+    def act() -> TenantMemo:
+        content, seen = form.cleaned_data["content"], form.cleaned_data["seen_version"]
+        return actions.set_tenant_memo(content=content, if_version=seen, **who)
+
+    saved = submit(request, form, act)
     if saved is None:
         return _memo_page(request, form)
     is_new = saved.version != form.cleaned_data["seen_version"]
@@ -115,16 +111,9 @@ def summary_again(request: HtmxRequest) -> HttpResponseBase:
         raise Http404
     try:
         with tenant_scope(request.tenant.id):
-            saved = actions.save_summary(
-                tenant=tenant_of(request),
-                partition=parse_partition(path),
-                style=style,
-                content=latest.content,
-                origin=latest.origin,
-                if_version=0,
-                by=operator_actor(request.operator),
-                now=timezone.now(),
-            )
+            values = {"style": style, "content": latest.content, "origin": latest.origin, "if_version": 0}
+            who = acting(request, timezone.now())
+            saved = actions.save_summary(partition=parse_partition(path), **values, **who)
     except StaleVersion:
         flash_error(request, f"A {style} summary is already active.")
     else:
@@ -147,10 +136,8 @@ def _address(request: HtmxRequest, path: str) -> str:
 def snapshots(request: HtmxRequest) -> HttpResponseBase:
     """List snapshots, the latest recorded time first, with the form that creates one."""
     form = SnapshotForm(request.POST if request.method == "POST" else None, label_suffix="")
-    by, now = operator_actor(request.operator), timezone.now()
-    made = submit(
-        request, form, lambda: actions.create_snapshot(tenant=tenant_of(request), **form.cleaned_data, by=by, now=now)
-    )
+    who = acting(request, timezone.now())
+    made = submit(request, form, lambda: actions.create_snapshot(**form.cleaned_data, **who))
     if made is not None:
         add_flash(request, f"Snapshot {made.name} created.")
         return redirect("snapshots", request.tenant.id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import wraps
 from typing import Any, TypeVar, cast
 from uuid import UUID
@@ -65,6 +66,11 @@ def operator_actor(operator: Operator) -> Actor:
 def tenant_of(request: HtmxRequest) -> Tenant:
     """Return the row that `tenant_required` found."""
     return cast(Tenant, request.tenant)
+
+
+def acting(request: HtmxRequest, now: datetime) -> dict[str, Any]:
+    """Return the arguments that actions of a page take: `tenant`, `by` and `now`."""
+    return {"tenant": tenant_of(request), "by": operator_actor(request.operator), "now": now}
 
 
 def tenant_required(view: PageView) -> PageView:

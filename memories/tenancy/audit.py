@@ -50,17 +50,11 @@ def record_audit(
     now: datetime,
 ) -> AuditEntry:
     """Write the audit row of one action, in the transaction of its change."""
-    return AuditEntry.objects.create(
-        tenant_id=tenant_id,
-        at=now,
-        actor_kind=by.kind,
-        actor_id=by.id,
-        actor_label=by.stored_label,
-        verb=verb,
-        target_kind=target_kind,
-        target_ids=[str(target) for target in target_ids],
-        fields=sorted(fields),
-    )
+    entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, fields=sorted(fields))
+    entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
+    entry.target_ids = [str(target) for target in target_ids]
+    entry.save(force_insert=True)
+    return entry
 
 
 class AuditedRow(Protocol):

@@ -20,7 +20,7 @@ from memories.search.actions import set_tenant_language
 from memories.search.forms import LanguageForm
 from memories.services.partitions.paths import parse_partition
 from memories.services.tenancy.audit_targets import audit_target_page, displayed_target_id
-from memories.tenancy.access import operator_actor, submit, tenant_members, tenant_of, tenant_page
+from memories.tenancy.access import acting, operator_actor, submit, tenant_members, tenant_of, tenant_page
 from memories.tenancy.actions.tenants import add_member, create_api_key, remove_member, revoke_api_key
 from memories.tenancy.forms import ApiKeyForm, AuditFilterForm, MemberForm
 from memories.tenancy.queries.languages import text_search_configs
@@ -74,15 +74,9 @@ def api_keys(request: HtmxRequest) -> HttpResponseBase:
 
 def _create(request: HtmxRequest, form: ApiKeyForm) -> tuple[ApiKey, str]:
     fields = form.cleaned_data
-    return create_api_key(
-        tenant=tenant_of(request),
-        name=fields["name"],
-        scopes=form.scopes(),
-        partition=parse_partition(fields["partition"]) if fields["partition"] else None,
-        refuses_recalled_text=fields["refuses_recalled_text"],
-        by=operator_actor(request.operator),
-        now=timezone.now(),
-    )
+    fields["partition"] = parse_partition(fields["partition"]) if fields["partition"] else None
+    values = {name: fields[name] for name in ("name", "partition", "refuses_recalled_text")}
+    return create_api_key(scopes=form.scopes(), **values, **acting(request, timezone.now()))
 
 
 def _keys_page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = None) -> HttpResponse:
@@ -122,10 +116,8 @@ def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
     if request.method != "POST":
         return _settings_page(request)
     form = LanguageForm(request.POST, label_suffix="", languages=text_search_configs())
-    tenant, by = tenant_of(request), operator_actor(request.operator)
-    saved = submit(
-        request, form, lambda: set_tenant_language(tenant=tenant, **form.cleaned_data, by=by, now=timezone.now())
-    )
+    who = acting(request, timezone.now())
+    saved = submit(request, form, lambda: set_tenant_language(**form.cleaned_data, **who))
     if saved is None:
         return _settings_page(request, language_form=form)
     language = form.cleaned_data["language"]
@@ -163,7 +155,7 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
     if person is None or form.errors:
         return _settings_page(request, member_form=form)
     with tenant_scope(request.tenant.id):
-        add_member(user=person, tenant=tenant_of(request), by=operator_actor(request.operator), now=timezone.now())
+        add_member(user=person, **acting(request, timezone.now()))
     add_flash(request, f"{person.get_username()} sees this tenant.")
     return redirect(_SETTINGS, request.tenant.id)
 
@@ -206,7 +198,7 @@ def audit_log(request: HtmxRequest) -> HttpResponseBase:
     entries = AuditEntry.objects.for_tenant(request.tenant.id)
     with tenant_scope(request.tenant.id):
         if form.is_valid():
-            table = read_table(request, _AUDIT_COLUMNS, entries.narrowed(**form.cleaned_data).page)
+            table = read_table(request, _AUDIT_COLUMNS, entries.narrowed(form.cleaned_data).page)
             names = usernames_by_id({pk for row in table.rows if row.target_kind == PERSON for pk in row.target_ids})
             rows = [{"entry": entry, **_targets(request, entry, names)} for entry in table.rows]
             page |= {"table": table, "rows": rows, "is_narrowed": any(form.cleaned_data.values())}

@@ -92,9 +92,6 @@ class EmbeddingModelQuerySet(TenantRows):
     def named(self, name: str) -> Self:
         return self.filter(name=name)
 
-    def filling(self) -> Self:
-        return self.filter(state="filling")
-
     def maintained(self) -> Self:
         """Models that get vectors of each write, the active one first."""
         return self.filter(state__in=["active", "filling", "standby"]).order_by("state", "started_at")
@@ -102,10 +99,6 @@ class EmbeddingModelQuerySet(TenantRows):
     def beside(self) -> Self:
         """Maintained models other than the active one."""
         return self.filter(state__in=["filling", "standby"])
-
-    def not_retired(self) -> Self:
-        """Models that have vectors or will, the active one first."""
-        return self.exclude(state="retired").order_by("state", "started_at")
 
     def asked_for(self) -> Self:
         """Models that an operator chose, without the initial one."""
@@ -127,9 +120,6 @@ class EmbeddingModelQuerySet(TenantRows):
         missing = self.model._meta.get_field("missing").related_model.objects
         return Q(Exists(missing.filter(model_id=OuterRef("pk"), is_refused=is_refused)))
 
-    def never_active(self) -> Self:
-        return self.filter(activated_at__isnull=True)
-
     def formerly_active(self) -> Self:
         """Kept up to date for a roll-back, the latest first."""
         return self.filter(state="standby", deactivated_at__isnull=False).order_by("-deactivated_at")
@@ -139,10 +129,7 @@ class EmbeddingModelQuerySet(TenantRows):
         is_kept = Q(state__in=["active", "standby"])
         waits = self._missing(is_refused=False) | Q(switches_when_filled=True)
         has_work = Q(state__in=["filling", "retiring"]) | is_kept & waits
-        return self.unclaimed().filter(has_work)
-
-    def unclaimed(self) -> Self:
-        return self.filter(_UNCLAIMED)
+        return self.filter(_UNCLAIMED, has_work)
 
     def claim(self, model_id: UUID, token: UUID, seconds: float) -> bool:
         """Take or renew the lease for so many seconds; return False if another worker has it."""
@@ -179,11 +166,6 @@ class MissingVectorQuerySet(TenantRows):
     def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         """Copy missing vectors of the previous versions to the current ones, which have the same text."""
         execute(_CARRY_MISSING, [tenant_id, array_text(memory_ids)])
-
-    def newest_refused(self, count: int) -> Self:
-        """The newest refused ones with memory and model in the same query."""
-        rows = self.filter(is_refused=True).select_related("memory", "model").defer("memory__search_vector")
-        return rows.order_by("-id")[:count]
 
     def forget(self, model_id: UUID, versions: Iterable[tuple[UUID, int]]) -> None:
         """Delete the rows of versions that have their vector now."""

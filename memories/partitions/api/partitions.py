@@ -173,8 +173,7 @@ class PartitionSummaryEndpoint(Endpoint):
 
     def _current(self, partition: PartitionPath, style: str) -> PartitionSummary | None:
         rows = PartitionSummary.objects.for_tenant(self.tenant_id).current()
-        row: PartitionSummary | None = rows.of_partition(partition.path).of_style(style).first()
-        return row
+        return rows.of_partition(partition.path).of_style(style).first()
 
 
 class TenantMemoEndpoint(Endpoint):
@@ -213,8 +212,7 @@ class TenantMemoEndpoint(Endpoint):
         return Response(answer, headers={"ETag": memory_etag(answer)})
 
     def _current(self) -> TenantMemo | None:
-        row: TenantMemo | None = TenantMemo.objects.for_tenant(self.tenant_id).current().first()
-        return row
+        return TenantMemo.objects.for_tenant(self.tenant_id).current().first()
 
 
 class LinkEndpointBase(Endpoint):

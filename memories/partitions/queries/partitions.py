@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Value, Window
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from memories.store.queries.texts import SEARCH_COLUMNS
@@ -24,10 +24,6 @@ class PartitionQuerySet(TenantRows):
 
     def within(self, path: str, *, exact: bool = False) -> Self:
         return self.filter(path_condition("path", path, exact=exact))
-
-    def one_each(self) -> Any:
-        """Rows of (path, 1), to be summed along the tree."""
-        return self.order_by().values_list("path", Value(1))
 
     def holding(self, text: str) -> Self:
         """Partitions whose path contains `text`, ignoring case."""
@@ -128,13 +124,9 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
         """The sources of the first links."""
         return list(self.values_list("source_id", flat=True)[:count])
 
-    def touching(self, memory_id: UUID) -> Self:
-        return self.filter(Q(source_id=memory_id) | Q(target_id=memory_id))
-
-    def touching_any(self, memory_ids: Iterable[UUID]) -> Self:
-        """Links from or to any of these memories, by id."""
-        ids = list(memory_ids)
-        return self.filter(Q(source_id__in=ids) | Q(target_id__in=ids)).order_by("pk")
+    def touching(self, *memory_ids: UUID) -> Self:
+        """Links from or to any of these memories."""
+        return self.filter(Q(source_id__in=memory_ids) | Q(target_id__in=memory_ids))
 
     def to_memory(self, memory_id: UUID) -> Self:
         return self.filter(target_id=memory_id)

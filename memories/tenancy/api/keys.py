@@ -19,9 +19,7 @@ from memory_platform.rest.pages import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _KEY = OpenApiExample(
-    "An agent of Alex",
-    {"name": "planner", "scopes": ["read", "write"], "partition": "user=alex"},
-    request_only=True,
+    "An agent of Alex", {"name": "planner", "scopes": ["read", "write"], "partition": "user=alex"}, request_only=True
 )
 _ADMIN = {"GET": "admin", "POST": "admin", "DELETE": "admin"}
 

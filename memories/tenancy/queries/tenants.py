@@ -1,13 +1,13 @@
 """Tenants, members, users, API keys, idempotency records and audit entries."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 from rest_framework_api_key.models import BaseAPIKeyManager
 
 from memories.services.tenancy.hidden_tenants import HIDDEN_PREFIX
@@ -42,39 +42,18 @@ class AuditEntryQuerySet(TenantRows):
     def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
         return self.filter(target_kind=target_kind, target_ids__overlap=[str(target_id) for target_id in target_ids])
 
-    def narrowed(
-        self,
-        *,
-        actor: str,
-        verb: str,
-        target_kind: str,
-        target_id: str,
-        after: datetime | None,
-        before: datetime | None,
-    ) -> Self:
-        """Entries whose actor label and verb contain these texts, about this kind and id, within these times."""
-        wanted = {
-            "actor_label__icontains": actor,
-            "verb__contains": verb,
-            "target_kind": target_kind,
-            "target_ids__contains": [target_id] if target_id else None,
-            "at__gte": after,
-            "at__lte": before,
-        }
-        return self.filter(**{column: value for column, value in wanted.items() if value})
+    def narrowed(self, wanted: Mapping[str, Any]) -> Self:
+        """Entries with these texts in actor label and verb, about this kind and id, within these times; "" for any."""
+        lookups = {"actor": "actor_label__icontains", "verb": "verb__contains", "target_kind": "target_kind"}
+        lookups |= {"target_id": "target_ids__contains", "after": "at__gte", "before": "at__lte"}
+        values = {name: [value] if name == "target_id" else value for name, value in wanted.items() if value}
+        return self.filter(**{lookups[name]: value for name, value in values.items()})
 
     def names_in_newest(self, count: int) -> dict[str, list[str]]:
         """`actors`, `verbs` and `kinds` of the newest `count` entries in alphabetical order."""
         found = list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
         columns = zip(("actors", "verbs", "kinds"), zip(*found, strict=True) if found else [()] * 3, strict=True)
         return {name: sorted({text for text in texts if text}) for name, texts in columns}
-
-    def last_of_outer_key(self) -> QuerySet[Any, dict[str, Any]]:
-        """The last change by the API key of the outer query, from an index.
-
-        A condition on the kind of actor is unnecessary and would keep Postgres from using the index.
-        """
-        return self.filter(actor_id=OuterRef("pk")).order_by("-at").values("at")[:1]
 
 
 class TenantQuerySet(models.QuerySet[Any]):
@@ -149,7 +128,9 @@ class ApiKeyQuerySet(TenantRows):
 
     def with_last_change(self, entries: AuditEntryQuerySet) -> Self:
         """Adds `last_change`, the time of the key's newest of these audit entries, if any."""
-        return self.annotate(last_change=Subquery(entries.last_of_outer_key()))
+        # A condition on the kind of actor is unnecessary and would keep Postgres from using the index.
+        own = entries.filter(actor_id=OuterRef("pk")).order_by("-at")
+        return self.annotate(last_change=Subquery(own.values("at")[:1]))
 
     def within(self, path: str) -> Self:
         """Keys confined to `path`."""

@@ -138,7 +138,6 @@ def count_lost_vectors(tenant_id: UUID, target: EmbeddingModel) -> int:
 
 
 def _step(turn: _Turn) -> bool:
-    """Process one batch; return whether work may be left."""
     with tenant_scope(turn.tenant_id):
         model = turn.models.with_id(turn.model_id).first()
         if model is None or model.state == _State.RETIRED:

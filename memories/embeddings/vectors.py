@@ -80,7 +80,6 @@ def carry_vectors(tenant_id: UUID, memory_ids: Collection[UUID]) -> None:
 
 
 def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel]:
-    """Return the maintained models by name, locked until the transaction ends."""
     EmbeddingModel.objects.share(tenant_id)
     models = EmbeddingModel.objects.for_tenant(tenant_id).maintained()
     found = {model.name: model for model in models}

@@ -169,7 +169,6 @@ def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, no
 
 
 def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
-    """Return the memories, locked in the order of ids."""
     return {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(memory_ids).locked()}
 
 

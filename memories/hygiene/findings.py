@@ -1,7 +1,7 @@
 """Read the hygiene lists: lengths, pages, and the effect of an action."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -78,15 +78,26 @@ class MergeGroup:
 
 @dataclass(frozen=True)
 class HygieneActionEffect:
-    """The effect of an action: `groups` of a merge, else `memories`; `tokens` that agents no longer read."""
+    """The effect of an action: `groups` of a merge, else `memories`."""
 
     act: str
     ids: Sequence[int]
     groups: Sequence[MergeGroup] = ()
     memories: Sequence[Memory] = ()
-    archived: int = 0
-    tokens: int = 0
-    merges: Mapping[UUID, Sequence[UUID]] = field(default_factory=dict)
+
+    @property
+    def archived_memories(self) -> list[Memory]:
+        own = self.memories if self.act == BULK_ARCHIVE else ()
+        return [*own, *(memory for group in self.groups for memory in group.others)]
+
+    @property
+    def archived(self) -> int:
+        return len(self.archived_memories)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that agents no longer read."""
+        return sum(memory.tokens_o200k_base for memory in self.archived_memories)
 
 
 def hygiene_list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> list[HygieneListLength]:
@@ -149,12 +160,9 @@ def hygiene_action_effect(
         raise Conflict("gone", "These rows left the list: someone acted on them, or a text changed.")
     numbers = [row.pk for row in rows]
     if act == BULK_MERGE:
-        return _merging(rows, numbers, keep, prefers_newer=each.kind == rules.CONTRADICTION)
-    memories = [row.newer if each.has_pairs else row.memory for row in rows]
-    if act == BULK_ARCHIVE:
-        tokens = sum(memory.tokens_o200k_base for memory in memories)
-        return HygieneActionEffect(BULK_ARCHIVE, numbers, memories=memories, archived=len(memories), tokens=tokens)
-    return HygieneActionEffect(DISMISS, numbers, memories=memories)
+        groups = _merge_groups(rows, keep, prefers_newer=each.kind == rules.CONTRADICTION)
+        return HygieneActionEffect(act, numbers, groups=groups)
+    return HygieneActionEffect(act, numbers, memories=[row.newer if each.has_pairs else row.memory for row in rows])
 
 
 def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
@@ -166,9 +174,7 @@ def _open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime
     return _rows_of(tenant_id, each).live_within(partition, now).filter(RETRIEVED.get(each.kind, Q()))
 
 
-def _merging(
-    rows: Sequence[MemoryPair], ids: Sequence[int], keep: UUID | None, *, prefers_newer: bool
-) -> HygieneActionEffect:
+def _merge_groups(rows: Sequence[MemoryPair], keep: UUID | None, *, prefers_newer: bool) -> list[MergeGroup]:
     memories = {memory.pk: memory for row in rows for memory in (row.older, row.newer)}
     groups = []
     for members in rules.group_pairs((row.older_id, row.newer_id) for row in rows):
@@ -178,15 +184,7 @@ def _merging(
         usefulness, retrievals, is_pinned, _ = rules.combine_memories(together)
         others = [memory for memory in together if memory.pk != kept.pk]
         groups.append(MergeGroup(kept, others, usefulness, retrievals, is_pinned))
-    archived = [memory for group in groups for memory in group.others]
-    return HygieneActionEffect(
-        BULK_MERGE,
-        ids,
-        groups=groups,
-        archived=len(archived),
-        tokens=sum(memory.tokens_o200k_base for memory in archived),
-        merges={group.kept.pk: [memory.pk for memory in group.others] for group in groups},
-    )
+    return groups
 
 
 def _pair_row(pair: MemoryPair) -> MemoryPairRow:

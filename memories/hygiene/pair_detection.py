@@ -71,7 +71,6 @@ def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[D
 
 
 def _classified(tenant_id: UUID, found: Iterable[DetectedPairs]) -> list[StoredPair]:
-    """Return the pairs that belong in a list, each once."""
     cosines = {frozenset(pair): cosine for *pair, cosine in found}
     ids = {pk for pair in cosines for pk in pair}
     heads = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).unarchived().with_ids(ids)}
@@ -96,7 +95,6 @@ def _pair(
 
 
 def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[StoredPair], now: datetime) -> None:
-    """Store the pairs, and delete pairs of texts that changed."""
     stored = MemoryPair.objects.for_tenant(tenant_id)
     if pairs:
         stored.store(tenant_id, pairs, now)

@@ -129,11 +129,6 @@ class MemoryFindingQuerySet(DismissableQuerySet):
         execute(_CLEAR.format(live=_LIVE, rule=rule), values)
 
 
-class HygieneActQuerySet(TenantRows):
-    def newest_first(self) -> Self:
-        return self.order_by("-at", "id")
-
-
 def _of_head(condition: Q, head: str) -> Q:
     """Return a condition on a memory as a condition on the row that refers to it."""
     parts: list[Any] = list(condition.children)

@@ -89,7 +89,8 @@ def _list_named(name: str) -> HygieneList:
 def _perform(request: HtmxRequest, each: HygieneList, effect: HygieneActionEffect, now: datetime) -> HygieneAct:
     who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": operator_actor(request.operator), "now": now}
     if effect.act == BULK_MERGE:
-        return merge_memories(groups=effect.merges, **who)
+        groups = {group.kept.pk: [memory.pk for memory in group.others] for group in effect.groups}
+        return merge_memories(groups=groups, **who)
     if effect.act == BULK_ARCHIVE:
         return archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
     pair_ids, finding_ids = (effect.ids, ()) if each.has_pairs else ((), effect.ids)
@@ -109,7 +110,6 @@ def _kept(sent: QueryDict) -> dict[str, str]:
 
 
 def _again(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResponseBase:
-    """Show the first page of the list with the same filters and order."""
     if request.htmx:
         return _list_page(request, each, sent)
     query = urlencode(_kept(sent))
@@ -155,7 +155,6 @@ def _rows(request: HtmxRequest, each: HygieneList, fields: dict[str, Any], now: 
 
 
 def _place(cursor: str | None, each: HygieneList, sort: str) -> tuple[Any, int] | None:
-    """Return the position of the cursor, None for another list or order."""
     try:
         place = read_cursor(cursor) if cursor else None
     except CursorError:

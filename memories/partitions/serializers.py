@@ -157,7 +157,6 @@ class SnapshotReferenceError(ValueError):
 
 
 def _now_or_id(value: Any) -> UUID | None:
-    """Return the id, None for `now`."""
     if value == PRESENT_REFERENCE:
         return None
     try:

@@ -111,7 +111,6 @@ def _levels(rows: Any, lineage: Sequence[str], after: str) -> list[PartitionBran
 
 
 def _cut(rows: Sequence[Partition]) -> list[PartitionBranch]:
-    """Return the first `SIBLINGS_MAX`; the last of them is marked if more follow."""
     is_cut = len(rows) > SIBLINGS_MAX
     listed = rows[:SIBLINGS_MAX]
     return [PartitionBranch(row.path, is_cut=is_cut and row is listed[-1]) for row in listed]

@@ -200,7 +200,6 @@ def _compared(
 
 
 def _listed(request: HtmxRequest, difference: SnapshotDiff, kind: str) -> dict[str, Any]:
-    """Return one list of changes with its tally and the query of its next page."""
     rows = difference.changes[kind]
     query = request.GET.copy()
     query["kind"], query["behind"] = kind, str(rows[-1].memory_id)

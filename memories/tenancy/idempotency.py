@@ -45,7 +45,6 @@ def release_idempotency_key(record: IdempotencyRecord) -> None:
 
 
 def _reclaim(record: IdempotencyRecord, request_hash: str, now: datetime) -> bool:
-    """Take over an expired record; return whether this request did."""
     kept = timedelta(hours=ANSWER_KEPT_HOURS) if record.status else timedelta(seconds=CLAIM_SECONDS)
     if record.created_at > now - kept:
         return False

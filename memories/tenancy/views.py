@@ -91,7 +91,6 @@ def _keys_page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | No
 
 
 def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
-    """Return usable keys first, then revoked ones, both in the requested order."""
     order = requested_order(request, _KEY_COLUMNS)
     rows = order.sorted(KeyRow(key, key.name.casefold(), key.created, key.last_change) for key in keys)
     return TablePage(sorted(rows, key=lambda row: row.key.revoked), order)
@@ -220,7 +219,6 @@ def _targets(request: HtmxRequest, entry: AuditEntry, names: Mapping[str, str]) 
 
 
 def _address(request: HtmxRequest, entry: AuditEntry, target_id: str, *, is_first: bool) -> str:
-    """Return the URL of a target's page that this operator may open, or ""."""
     page = audit_target_page(entry.verb, entry.target_kind, target_id, is_first=is_first)
     if page is None or (page.admins_only and not request.operator.can_administer):
         return ""

@@ -1,6 +1,7 @@
 """Endpoints of partitions, their summaries, the memo and links, whose ends are both within the key's reach."""
 
 from datetime import datetime
+from operator import attrgetter
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiExample
@@ -60,14 +61,9 @@ class PartitionListEndpoint(Endpoint):
                 return list(rows.page_by_path(count=count))
             return list(rows.page_by_path(place.number, is_backward=place.is_backward, count=count))
 
-        return self.page_response(
-            values,
-            ordering="path",
-            kinds=(int, int),
-            rows_from=rows_from,
-            place_of=lambda row: (row.pk, row.pk),
-            answer=serializers.PartitionOutput().to_representation,
-        )
+        answer = serializers.PartitionOutput().to_representation
+        reading = {"rows_from": rows_from, "place_of": attrgetter("pk", "pk"), "answer": answer}
+        return self.page_response(values, ordering="path", kinds=(int, int), **reading)
 
     @operation(
         "partitions_create",
@@ -82,9 +78,7 @@ class PartitionListEndpoint(Endpoint):
         """Create a partition and those above it; storing a memory does this too."""
         partition = writable_partition(self.key, requested_partition(self.body(serializers.PartitionInput)))
         with tenant_scope(self.tenant_id):
-            created, is_new = actions.create_partition(
-                tenant=self.key.tenant, partition=partition, by=self.actor, now=self.now
-            )
+            created, is_new = actions.create_partition(partition=partition, **self.acting)
             rows = Partition.objects.for_tenant(self.tenant_id).at([created.path])
             answer = serializers.PartitionOutput(rows.with_contents(self.now)[0]).data
         return Response(answer, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
@@ -130,15 +124,8 @@ class PartitionSummaryEndpoint(Endpoint):
         with tenant_scope(self.tenant_id):
             current = self._current(partition, values["style"])
             if_version = if_match_version(request, current.version if current else 0)
-            saved = actions.save_summary(
-                tenant=self.key.tenant,
-                partition=partition,
-                **values,
-                origin=PartitionSummary.Origin.AGENT,
-                if_version=if_version,
-                by=self.actor,
-                now=self.now,
-            )
+            values |= {"origin": PartitionSummary.Origin.AGENT, "if_version": if_version}
+            saved = actions.save_summary(partition=partition, **values, **self.acting)
             answer = serializers.PartitionSummaryOutput(saved).data
         code = status.HTTP_200_OK if current else status.HTTP_201_CREATED
         return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
@@ -205,9 +192,7 @@ class TenantMemoEndpoint(Endpoint):
         with tenant_scope(self.tenant_id):
             current = self._current()
             if_version = if_match_version(request, current.version if current else 0)
-            memo = actions.set_tenant_memo(
-                tenant=self.key.tenant, content=values["content"], if_version=if_version, by=self.actor, now=self.now
-            )
+            memo = actions.set_tenant_memo(**values, if_version=if_version, **self.acting)
             answer = serializers.TenantMemoOutput(memo).data
         return Response(answer, headers={"ETag": memory_etag(answer)})
 
@@ -252,17 +237,11 @@ class LinkListEndpoint(LinkEndpointBase):
         """Link two memories; an existing link stays as it is. Links may form cycles."""
         values = self.body(serializers.NewLinkInput)
         with tenant_scope(self.tenant_id):
-            link = actions.link_memories(
-                source=self._end("source_id", values["source_id"]),
-                target=self._end("target_id", values["target_id"]),
-                kind=values["kind"],
-                by=self.actor,
-                now=self.now,
-            )
-        is_new = link.recorded_from == self.now
-        return Response(
-            serializers.LinkOutput(link).data, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-        )
+            source, target = (self._end(field, values[field]) for field in ("source_id", "target_id"))
+            kind = values["kind"]
+            link = actions.link_memories(source=source, target=target, kind=kind, by=self.actor, now=self.now)
+        code = status.HTTP_201_CREATED if link.recorded_from == self.now else status.HTTP_200_OK
+        return Response(serializers.LinkOutput(link).data, status=code)
 
     def _end(self, field: str, memory_id: UUID) -> Memory:
         rows = Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).unarchived()

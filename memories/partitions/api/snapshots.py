@@ -66,7 +66,7 @@ class SnapshotListEndpoint(SnapshotEndpointBase):
         require_whole_tenant(self.key)
         values = self.body(serializers.SnapshotInput)
         with tenant_scope(self.tenant_id):
-            snapshot = create_snapshot(tenant=self.key.tenant, **values, by=self.actor, now=self.now)
+            snapshot = create_snapshot(**values, **self.acting)
         return Response(serializers.SnapshotOutput(snapshot).data, status=status.HTTP_201_CREATED)
 
 
@@ -127,7 +127,6 @@ class SnapshotComparisonEndpoint(SnapshotEndpointBase):
         return Response(serializers.SnapshotComparisonOutput(answer).data)
 
     def _requested_page(self, values: dict[str, Any]) -> tuple[str | None, UUID | None]:
-        """Return the requested list and the memory that its page starts after."""
         kind, place = values.get("kind"), values["cursor"]
         if place is None:
             return kind, None

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -31,7 +32,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.scopes import authentication_scope, tenant_scope
-from memory_platform.rest.pages import build_page, position_to_row
+from memory_platform.rest.pages import CursorPosition, build_page, position_to_row
 from memory_platform.rest.parsing import StrictJSONParser
 from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values
 
@@ -157,6 +158,11 @@ class Endpoint(APIView):
         """The actor that the audit row and the receipt name."""
         return Actor.key(self.key)
 
+    @property
+    def acting(self) -> dict[str, Any]:
+        """The arguments that most actions take: `tenant`, `by` and `now`."""
+        return {"tenant": self.key.tenant, "by": self.actor, "now": self.now}
+
     def body(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
         """Return the validated body; an absent one is an empty object. Query parameters are unknown fields.
 
@@ -193,14 +199,12 @@ class Endpoint(APIView):
         """
         column = column or ordering.removeprefix("-")
         by = f"-{column}" if ordering.startswith("-") else column
-        return self.page_response(
-            values,
-            ordering=ordering,
-            kinds=kinds,
-            rows_from=lambda position, count: rows.page(by, **position_to_row(position), count=count, tie=tie),
-            place_of=lambda row: (getattr(row, column), getattr(row, tie)),
-            answer=answer,
-        )
+
+        def rows_from(position: CursorPosition | None, count: int) -> TenantRows:
+            return rows.page(by, **position_to_row(position), count=count, tie=tie)
+
+        reading = {"rows_from": rows_from, "place_of": attrgetter(column, tie), "answer": answer}
+        return self.page_response(values, ordering=ordering, kinds=kinds, **reading)
 
     def page_response(self, values: dict[str, Any], **reading: Any) -> Response:
         """Answer with a page that is read inside the tenant's scope; `reading` is for `build_page`."""

@@ -52,7 +52,7 @@ class ApiKeyListEndpoint(Endpoint):
         require_whole_tenant(self.key)
         values = self.body(ApiKeyInput)
         with tenant_scope(self.tenant_id):
-            key, plain = create_api_key(tenant=self.key.tenant, **values, by=self.actor, now=self.now)
+            key, plain = create_api_key(**values, **self.acting)
         return Response({**ApiKeyOutput(key).data, "key": plain}, status=status.HTTP_201_CREATED)
 
 

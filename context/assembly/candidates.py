@@ -19,8 +19,7 @@ from context.services.packer import ELASTIC
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.services.scorer import MemoryScorer, ScoredMemory
 from memories.embeddings.embedders import active_model_name, embedder_of_model
-from memories.embeddings.providers import EmbeddingError
-from memories.embeddings.providers.protocol import EmbeddingVectors
+from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.search.retrieval import CandidateGate, Retrieval, RetrievalRequest, retrieve
 from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate_by_tokens, gate_cost
 from memories.store.readings import Candidate, SearchScope, read_linked_memories, read_vectors

@@ -85,10 +85,7 @@ def roll_back_embedding_model(
 
 @transaction.atomic
 def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: datetime) -> EmbeddingModel:
-    """Stop maintaining the vectors of `model` and remove them in the background.
-
-    Raises `Conflict` `is_active` or `nothing_to_retire`.
-    """
+    """Remove the vectors of `model` in the background. Raises `Conflict` `is_active` or `nothing_to_retire`."""
     EmbeddingModel.objects.take(tenant.pk)
     row: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None or row.state == EmbeddingModelState.RETIRED:

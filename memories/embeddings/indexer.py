@@ -34,10 +34,7 @@ def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedd
 
 
 def index_now(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
-    """Embed at once if the model is local, else leave it to the worker. For entry points, after the commit.
-
-    Never raises: what cannot be embedded stays pending for the sweep.
-    """
+    """Embed at once if the model is local, after the commit. Failures leave memories pending for the sweep."""
     if not is_local_for(tenant_id):
         return
     try:

@@ -112,16 +112,20 @@ def switch_active_model(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, n
     models = EmbeddingModel.objects.for_tenant(tenant_id)
     former = models.active().get()
     models.filter(pk=former.pk).update(state=_State.STANDBY, deactivated_at=now)
-    models.filter(pk=target.pk).update(
-        state=_State.ACTIVE, is_chosen=True, activated_at=now, switches_when_filled=False, error=""
-    )
+    values = {
+        "state": _State.ACTIVE,
+        "is_chosen": True,
+        "activated_at": now,
+        "switches_when_filled": False,
+        "error": "",
+    }
+    models.filter(pk=target.pk).update(**values)
     missing = MissingVector.objects.for_tenant(tenant_id)
     missing.note_failed(tenant_id, former.pk)
     missing.note_all(tenant_id, former.pk, former.name, with_pending=False)
     heads = Memory.objects.for_tenant(tenant_id)
-    heads.not_ready().with_embedding(target.name).update(
-        embedding_state=Memory.EmbeddingState.READY, embedding_error=""
-    )
+    found = heads.not_ready().with_embedding(target.name)
+    found.update(embedding_state=Memory.EmbeddingState.READY, embedding_error="")
     heads.ready().without_embedding(target.name).update(embedding_state=Memory.EmbeddingState.PENDING)
     missing.fail_heads(target.pk)
     audit_rows("switch_embedding_model", [target, former], fields=["state"], by=by, now=now)

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from django.db.models.functions import Now
 
-from memories.embeddings.providers import Embedder, EmbeddingError
-from memories.embeddings.providers.protocol import EmbeddingVectors
+from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVectors
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MissingVector, UncomparedMemory
 from memories.tenancy.scopes import tenant_scope
 

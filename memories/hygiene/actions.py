@@ -96,10 +96,7 @@ def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor
 def dismiss_findings(
     *, tenant_id: UUID, pair_ids: Collection[int] = (), finding_ids: Collection[int] = (), by: Actor, now: datetime
 ) -> HygieneAct:
-    """Mark findings as no problem, a pair until one of its texts changes.
-
-    Deleted and dismissed ones are skipped; raises `NotFound` if none is left.
-    """
+    """Mark findings as no problem, a pair until a text changes. Raises `NotFound` if no open one is left."""
     pairs = list(MemoryPair.objects.for_tenant(tenant_id).open().with_ids(pair_ids).locked())
     findings = list(MemoryFinding.objects.for_tenant(tenant_id).open().with_ids(finding_ids).locked())
     if not pairs and not findings:

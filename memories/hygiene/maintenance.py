@@ -18,10 +18,7 @@ COMPARE_BATCHES_MAX = 20
 
 
 def compare_new_memories_of_tenants(*, now: datetime) -> int:
-    """Compare new and changed memories, up to `COMPARE_BATCHES_MAX` batches per tenant; return how many.
-
-    One sweep runs at a time.
-    """
+    """Compare new and changed memories of all tenants; return how many. One sweep runs at a time."""
     if not cache.add(COMPARE_LOCK, True, COMPARE_LOCK_SECONDS):
         return 0
     try:

@@ -1,9 +1,6 @@
-"""The orchestrator of comparing each new text with all others of its partition, in the background (ADR-0083).
+"""Compare each new text with its partition in the background (ADR-0083); a table lists the waiting memories."""
 
-A table lists the waiting memories, so that a killed worker loses nothing and an edited memory is compared again.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -21,8 +18,6 @@ ROWS_READ = 5_000
 
 #: One memory, the other, and the cosine of their vectors.
 DetectedPairs = tuple[UUID, UUID, float]
-
-
 #: Kind, id of the older and of the newer memory, similarity, hash of the texts.
 StoredPair = tuple[str, UUID, UUID, float, str]
 
@@ -75,23 +70,16 @@ def _classified(tenant_id: UUID, found: Iterable[DetectedPairs]) -> list[StoredP
     ids = {pk for pair in cosines for pk in pair}
     heads = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).unarchived().with_ids(ids)}
     shown = RecalledText.objects.for_tenant(tenant_id).spans(ids)
-    pairs = (_pair(heads, pair, cosine, shown) for pair, cosine in cosines.items() if pair <= heads.keys())
-    return [pair for pair in pairs if pair is not None]
-
-
-def _pair(
-    heads: Mapping[UUID, Memory],
-    ids: frozenset[UUID],
-    similarity: float,
-    shown: Mapping[UUID, tuple[datetime, datetime]],
-) -> StoredPair | None:
-    older, newer = sorted((heads[pk] for pk in ids), key=lambda row: (row.created_at, row.pk))
-    was_shown = older.pk in shown and rules.was_recently_recalled(*shown[older.pk], newer.recorded_from)
-    kind = rules.classify_pair(older.content, newer.content, similarity, was_shown=was_shown)
-    if kind is None:
-        return None
-    stamp = rules.texts_hash(older.content_hash, older.partition_path, newer.content_hash, newer.partition_path)
-    return kind, older.pk, newer.pk, round(similarity, 6), stamp
+    pairs: list[StoredPair] = []
+    for pair, cosine in cosines.items():
+        if not pair <= heads.keys():
+            continue
+        older, newer = sorted((heads[pk] for pk in pair), key=lambda row: (row.created_at, row.pk))
+        was_shown = older.pk in shown and rules.was_recently_recalled(*shown[older.pk], newer.recorded_from)
+        if kind := rules.classify_pair(older.content, newer.content, cosine, was_shown=was_shown):
+            stamp = rules.texts_hash(older.content_hash, older.partition_path, newer.content_hash, newer.partition_path)
+            pairs.append((kind, older.pk, newer.pk, round(cosine, 6), stamp))
+    return pairs
 
 
 def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[StoredPair], now: datetime) -> None:

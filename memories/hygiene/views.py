@@ -60,15 +60,16 @@ def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
             effect = findings.hygiene_action_effect(
                 request.tenant.id, each, fields["act"], fields["id"], keep=fields["keep"], now=now
             )
-            act = _perform(request, each, effect, now) if request.method == "POST" else None
+            done = _perform(request, each, effect, now) if request.method == "POST" else None
     except PlatformError as error:
         flash_error(request, error.detail)
         return _again(request, each, sent)
-    if act is None:
+    if done is None:
         page = {"section": "hygiene", "list": each, "effect": effect, "kept_in_address": _kept(sent)}
         return render_page(request, "memories/hygiene/hygiene_effect.html", page)
+    act, message = done
     undo = reverse("hygiene-undo", args=[request.tenant.id, act.pk])
-    add_flash(request, _said(effect), undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}")
+    add_flash(request, message, undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}")
     return _again(request, each, sent)
 
 
@@ -86,23 +87,21 @@ def _list_named(name: str) -> HygieneList:
     return LISTS[name]
 
 
-def _perform(request: HtmxRequest, each: HygieneList, effect: HygieneActionEffect, now: datetime) -> HygieneAct:
+def _perform(
+    request: HtmxRequest, each: HygieneList, effect: HygieneActionEffect, now: datetime
+) -> tuple[HygieneAct, str]:
+    """Perform the action; return it and the message about it."""
     who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": operator_actor(request.operator), "now": now}
     if effect.act == BULK_MERGE:
         groups = {group.kept.pk: [memory.pk for memory in group.others] for group in effect.groups}
-        return merge_memories(groups=groups, **who)
+        done = merge_memories(groups=groups, **who)
+        return done, f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
     if effect.act == BULK_ARCHIVE:
-        return archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
+        done = archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
+        return done, f"{effect.archived} archived. No agent reads them any more."
     pair_ids, finding_ids = (effect.ids, ()) if each.has_pairs else ((), effect.ids)
-    return dismiss_findings(pair_ids=pair_ids, finding_ids=finding_ids, **who)
-
-
-def _said(effect: HygieneActionEffect) -> str:
-    if effect.act == BULK_MERGE:
-        return f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
-    if effect.act == BULK_ARCHIVE:
-        return f"{effect.archived} archived. No agent reads them any more."
-    return f"{len(effect.ids)} marked as no problem."
+    done = dismiss_findings(pair_ids=pair_ids, finding_ids=finding_ids, **who)
+    return done, f"{len(effect.ids)} marked as no problem."
 
 
 def _kept(sent: QueryDict) -> dict[str, str]:

@@ -171,10 +171,7 @@ def _check_choice(value: str, known: list[str], field: str) -> None:
 def _save_version(
     draft: Text, latest: Text | None, content: str, if_version: int | None, now: datetime
 ) -> tuple[Text, bool]:
-    """Save `draft` as the version after `latest`; return the active version and whether it is new.
-
-    Call it with the version numbers locked. A version never begins before the start or end of the one before.
-    """
+    """Save `draft` as the version after `latest`; return the active version and whether it is new."""
     current = latest if latest is not None and latest.recorded_to is None else None
     if if_version is not None and if_version != (current.version if current else 0):
         raise StaleVersion("stale_version", "The text has changed since; read it again.")

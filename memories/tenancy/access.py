@@ -74,10 +74,7 @@ def acting(request: HtmxRequest, now: datetime) -> dict[str, Any]:
 
 
 def tenant_required(view: PageView) -> PageView:
-    """Turn the URL's `tenant_id` into `request.tenant`; a tenant of others is not found.
-
-    Put it below `operator_required`. It opens no scope; the view does.
-    """
+    """Turn the URL's `tenant_id` into `request.tenant`, or 404. Put it below `operator_required`; it opens no scope."""
 
     @wraps(view)
     def page(request: HtmxRequest, tenant_id: UUID, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -103,10 +100,7 @@ def tenant_page(to_read: str = "", *, to_change: str = "") -> Callable[[PageView
 
 
 def submit(request: HtmxRequest, form: PlatformForm, act: Callable[[], Done]) -> Done | None:
-    """Return the result of `act`, called in the tenant's scope; None for an invalid form.
-
-    An error of `act` becomes an error of the form.
-    """
+    """Return the result of `act` in the tenant's scope; None for an invalid form or after an error, added to it."""
     if not form.is_valid():
         return None
     try:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from memories.embeddings.providers.protocol import EmbeddingVectors, unit_rows
+from memories.embeddings.providers import EmbeddingVectors, unit_rows
 
 #: Trigrams that weigh as much as a word.
 WORD_WEIGHT = 2.0

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import openai
 
-from memories.embeddings.providers.protocol import EmbeddingError, EmbeddingVectors, check_vectors, unit_rows
+from memories.embeddings.providers import EmbeddingError, EmbeddingVectors, check_vectors, unit_rows
 from memory_platform.web.numerals import counted
 
 #: Statuses of texts that are too long or not acceptable. A wrong key or a missing model is a fault of the deployment,

@@ -1,7 +1,4 @@
-"""The default: averaged token vectors of wordllama, whose package contains the weights (256 numbers, no network).
-
-The weights derive from Llama 2.
-"""
+"""The default: averaged token vectors of wordllama, whose package contains the weights (derived from Llama 2)."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import wordllama
 
-from memories.embeddings.providers.protocol import EmbeddingVectors, unit_rows
+from memories.embeddings.providers import EmbeddingVectors, unit_rows
 
 #: Maximum characters of a batch, whose texts are padded to the longest (about 70 MB of floats).
 MAX_PADDED_CHARACTERS = 200_000

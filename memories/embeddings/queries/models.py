@@ -16,8 +16,8 @@ _SHARE = "SELECT pg_advisory_xact_lock_shared(hashtextextended('memories.embeddi
 _TAKE = "SELECT pg_advisory_xact_lock(hashtextextended('memories.embeddings.providers-models ' || %s, 0))"
 
 # Every version of every memory of the tenant, current or superseded.
-_HELD = """
-WITH held AS (
+_LACKING = """
+WITH stored AS (
     SELECT id AS memory_id, version, TRUE AS is_head FROM memories_memory
     WHERE tenant_id = %(tenant)s AND (%(with_pending)s OR embedding_state <> 'pending')
     UNION ALL
@@ -25,7 +25,7 @@ WITH held AS (
 ), own AS (
     SELECT memory_id, version FROM memories_memoryembedding WHERE tenant_id = %(tenant)s AND model = %(model)s
 ), lacking AS (
-    SELECT held.* FROM held LEFT JOIN own USING (memory_id, version) WHERE own.memory_id IS NULL
+    SELECT stored.* FROM stored LEFT JOIN own USING (memory_id, version) WHERE own.memory_id IS NULL
 )
 """
 _NOTE_MISSING = """
@@ -175,7 +175,7 @@ class MissingVectorQuerySet(TenantRows):
     def note_all(self, tenant_id: UUID, model_id: UUID, name: str, *, with_pending: bool) -> None:
         """Note every version without a vector of the model, pending memories only `with_pending`."""
         values = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": with_pending}
-        execute(_HELD + _NOTE_MISSING, values)
+        execute(_LACKING + _NOTE_MISSING, values)
 
     def note_failed(self, tenant_id: UUID, model_id: UUID) -> None:
         """Note the texts that this model, active until now, refused."""
@@ -189,7 +189,7 @@ class MissingVectorQuerySet(TenantRows):
         """The number of versions with a vector of `active` that the model `name` neither has nor refused."""
         values = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": True}
         values |= {"active": active, "with_superseded": with_superseded}
-        return int(execute(_HELD + _LOSSES, values)[0][0])
+        return int(execute(_LACKING + _LOSSES, values)[0][0])
 
     def tally(self) -> dict[UUID, tuple[int, int]]:
         """By model: the numbers of waiting and of refused vectors."""

@@ -65,10 +65,7 @@ class MemoryEmbeddingQuerySet(TenantRows):
             yield [pk for pk, _ in chunk], halves.reshape(len(chunk), -1).astype(np.float32)
 
     def count_live_by_model(self, now: datetime) -> dict[str, int]:
-        """By model: the number of live memories with a vector of their current version.
-
-        An index counts all current vectors; only the few of expired memories are joined and subtracted.
-        """
+        """By model: the live memories with a current vector. An index counts all; expired ones are subtracted."""
         current = self.filter(is_current=True).order_by().values_list("model")
         counts = dict(current.annotate(count=Count("*")))
         expired = current.filter(memory__archived_at__isnull=True, memory__expires_at__lte=now)

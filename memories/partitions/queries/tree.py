@@ -115,10 +115,7 @@ class PartitionCountQuerySet(TenantRows):
     def measure(
         self, tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str
     ) -> tuple[int, int | None]:
-        """Return the rows of a partition, pending changes included, and of the named index, None without one.
-
-        `segments` restricts to partitions that contain every given `key=value` at any depth. One query.
-        """
+        """Return the rows of a partition, pending changes included, and of the named index, None without one."""
         low, high = ("", "") if exact else subtree_bounds(path)
         values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
         values |= {"segments": segment_paths(segments), "index": index}

@@ -30,10 +30,7 @@ ADMIN_MODELS = ("tenant", "membership", "apikey", "memory", "memoryversion", "me
 
 @transaction.atomic
 def create_tenant(*, name: str, language: str = DEFAULT_TEXT_SEARCH_CONFIG, by: Actor, now: datetime) -> Tenant:
-    """Create a tenant; runs in `admin_write_scope`. Raises `InvalidInput` or `Conflict` `duplicate`.
-
-    `language` is the Postgres text-search configuration of its memories.
-    """
+    """Create a tenant; runs in `admin_write_scope`. Raises `InvalidInput` or `Conflict` `duplicate`."""
     name = name.strip()
     if not name or len(name) > MAX_TENANT_NAME_CHARACTERS or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
         raise InvalidInput("bad_name", "A tenant's name has 1 to 100 characters on one line.", "name")
@@ -60,10 +57,7 @@ def create_hidden_tenant(*, words: str, by: Actor, now: datetime) -> Tenant:
 
 @transaction.atomic
 def drop_hidden_tenant(*, words: str, by: Actor) -> bool:
-    """Delete the hidden tenant with all its rows, audit rows included; return whether there was one.
-
-    Runs in `admin_write_scope`; the actor is in the debug log.
-    """
+    """Delete the hidden tenant with all its rows, audit rows included; return whether there was one."""
     tenant: Tenant | None = Tenant.objects.hidden().named(hidden_name(words)).first()
     if tenant is None:
         return False

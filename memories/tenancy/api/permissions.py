@@ -22,10 +22,7 @@ def require_scope(key: ApiKey, needed: str) -> None:
 
 
 def readable_partition(key: ApiKey, requested: PartitionPath | None, field: str = "partition") -> PartitionPath:
-    """Return the requested partition, or the key's own one for None.
-
-    Raises `Forbidden`, naming `field`, outside of the key's reach.
-    """
+    """Return the requested partition, or the key's own. Raises `Forbidden`, naming `field`, outside of its reach."""
     if requested is None:
         return parse_partition(key.partition_prefix)
     require_reach(key, requested.path, field)

@@ -109,10 +109,7 @@ def _headers(error: Exception) -> dict[str, str]:
 
 
 def _log(error: Exception, context: dict[str, Any]) -> str:
-    """Log where the error happened but not its message, because a database's message quotes the row.
-
-    Return the SQLSTATE, "" for other errors.
-    """
+    """Log the place of the error, not its message, which quotes rows; return the SQLSTATE, "" for other errors."""
     state: str = getattr(error.__cause__, "sqlstate", None) or ""
     view = context.get("view")
     frames = "".join(traceback.format_tb(error.__traceback__)[-12:])

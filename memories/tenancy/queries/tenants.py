@@ -145,10 +145,7 @@ class ApiKeyManager(BaseAPIKeyManager):
         return super().get_usable_keys().select_related("tenant")
 
     def get_from_key(self, key: str) -> Any:
-        """The usable key of this text. Raises `DoesNotExist`.
-
-        A prefix is unique within one tenant (ADR-0093), so keys of two tenants may share one.
-        """
+        """The usable key of this text. Raises `DoesNotExist`. Keys of two tenants may share a prefix (ADR-0093)."""
         model: Any = self.model
         for row in self.get_usable_keys().filter(prefix=key.partition(".")[0]):
             if row.is_valid(key):

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder, is_provider_local
+from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder, is_provider_local, unit_rows
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
 from memories.embeddings.providers.openai_embedder import OpenAIEmbedder
-from memories.embeddings.providers.protocol import unit_rows
 from tests.fakes.embedding_server import (
     DIMENSION,
     FAKE_EMBEDDING_API_KEY,

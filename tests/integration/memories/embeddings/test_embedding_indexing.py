@@ -15,9 +15,8 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from memories import tasks
 from memories.embeddings import indexer, maintenance
-from memories.embeddings.providers import EmbeddingError
+from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
-from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import IdempotencyRecord, Memory, MemoryEmbedding, RecalledText, Tenant
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memory

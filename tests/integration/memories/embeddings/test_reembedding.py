@@ -20,9 +20,15 @@ from memories.embeddings.actions import (
 )
 from memories.embeddings.checks import log_model_problems, stored_models_fit_settings
 from memories.embeddings.embedders import embedder_of, model_problems
-from memories.embeddings.providers import LOCAL_MODELS, CheckedEmbedder, Embedder, EmbeddingError, get_embedder
+from memories.embeddings.providers import (
+    LOCAL_MODELS,
+    CheckedEmbedder,
+    Embedder,
+    EmbeddingError,
+    EmbeddingVectors,
+    get_embedder,
+)
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
-from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.embeddings.providers.wordllama_embedder import WordLlamaEmbedder
 from memories.embeddings.status import ModelStatus, model_statuses
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector, Tenant

@@ -55,16 +55,12 @@ def _index_batch(tenant_id: UUID, memory_ids: Sequence[UUID], embedders: Sequenc
         made = [EmbeddedBatch(active, active.embed(texts))]
     except EmbeddingError as error:
         return _after_failure(tenant_id, waiting, embedders, error)
-    made += [each for embedder in beside if (each := _made_beside(embedder, texts))]
+    for embedder in beside:
+        try:
+            made.append(EmbeddedBatch(embedder, embedder.embed(texts)))
+        except EmbeddingError as error:
+            logger.warning("Vectors beside the active model's are made later: %s", error.detail)
     return record_vectors(tenant_id, waiting, made, notes_missing=True)
-
-
-def _made_beside(embedder: Embedder, texts: Sequence[str]) -> EmbeddedBatch | None:
-    try:
-        return EmbeddedBatch(embedder, embedder.embed(texts))
-    except EmbeddingError as error:
-        logger.warning("Vectors beside the active model's are made later: %s", error.detail)
-        return None
 
 
 def _after_failure(

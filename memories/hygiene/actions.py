@@ -147,13 +147,11 @@ def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, no
     archived = set(act.archived_ids)
     for row in act.changed:
         memory = memories.get(UUID(row["id"]))
-        if (
-            memory is None
-            or memory.version != row["version"]
-            or (memory.archived_at is None) == (memory.pk in archived)
-        ):
+        if memory is None or memory.version != row["version"]:
             continue
-        if memory.pk in archived or getattr(memory, row["field"]) == row["after"]:
+        was_archived = memory.pk in archived
+        is_as_left = was_archived or getattr(memory, row["field"]) == row["after"]
+        if is_as_left and was_archived == (memory.archived_at is not None):
             former[row["field"], row["before"]].append(memory)
     for (field, value), rows in former.items():
         if field != "archived_at":

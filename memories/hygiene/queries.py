@@ -89,7 +89,6 @@ class DismissableQuerySet(TenantRows):
         return self.filter(kind=kind)
 
     def open(self) -> Self:
-        """Not dismissed."""
         return self.filter(dismissed_at__isnull=True)
 
     def locked(self) -> Self:

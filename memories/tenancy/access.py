@@ -14,7 +14,6 @@ from django.views.decorators.http import require_http_methods
 from memories.models import Membership, Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.queries.tenants import superusers
 from memories.tenancy.scopes import authentication_scope, tenant_scope
 from memory_platform.web.forms import PlatformForm
 from memory_platform.web.pages import HtmxRequest, Operator, PageView, Role, highest_role, operator_required
@@ -37,7 +36,8 @@ def tenant_members(tenant_id: UUID) -> list[TenantMember]:
     members = [
         TenantMember(user, highest_role(user, (group.name for group in user.groups.all())), True) for user in people
     ]
-    return members + [TenantMember(user, Role.ADMIN, False) for user in superusers() if user not in people]
+    others = User.objects.filter(is_superuser=True, is_staff=True, is_active=True).order_by("username")
+    return members + [TenantMember(user, Role.ADMIN, False) for user in others if user not in people]
 
 
 def tenants_of(operator: Operator) -> list[Tenant]:

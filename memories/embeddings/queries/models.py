@@ -148,8 +148,6 @@ class EmbeddingModelQuerySet(TenantRows):
 
 
 class MissingVectorQuerySet(TenantRows):
-    """Missing vectors."""
-
     def of_model(self, model_id: UUID) -> Self:
         return self.filter(model_id=model_id)
 

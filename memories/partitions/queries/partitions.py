@@ -100,7 +100,6 @@ class PartitionQuerySet(TenantRows):
         return self.within(path).filter(depth=depth + 1)
 
     def offered_paths(self) -> list[str]:
-        """The paths that a form offers."""
         return self.paths(PATHS_OFFERED_MAX)
 
     def paths(self, limit: int) -> list[str]:

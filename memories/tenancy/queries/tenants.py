@@ -72,11 +72,9 @@ class TenantQuerySet(models.QuerySet[Any]):
         return self.filter(memberships__user_id=user_id)
 
     def visible(self) -> Self:
-        """Tenants that are not hidden."""
         return self.exclude(name__startswith=HIDDEN_PREFIX)
 
     def hidden(self) -> Self:
-        """Hidden tenants."""
         return self.filter(name__startswith=HIDDEN_PREFIX)
 
     def older_than(self, moment: datetime) -> Self:
@@ -94,12 +92,6 @@ class MembershipQuerySet(TenantRows):
     def with_roles(self) -> Self:
         """By user name, with users and their groups prefetched."""
         return self.select_related("user").prefetch_related("user__groups").order_by("user__username")
-
-
-def superusers() -> models.QuerySet[Any]:
-    """Return the active superusers by name."""
-    rows = get_user_model()._default_manager.filter(is_superuser=True, is_staff=True, is_active=True)
-    return rows.order_by("username")
 
 
 def users_by_username(username: str) -> models.QuerySet[Any]:

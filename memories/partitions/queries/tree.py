@@ -1,6 +1,6 @@
 """Sums over the partition tree: of any figures, and the folded counts of memories plus pending changes (ADR-0077)."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -36,32 +36,22 @@ def subtree_sums(grouped: Any, nodes: Collection[str], merges: Mapping[str, str]
     """
     bounds = sorted({bound for node in nodes for bound in (node, node + _NEXT, *subtree_bounds(node))})
     number_from = {bound: number for number, bound in enumerate(bounds, start=1)}
-    by_range = _by_range(grouped, bounds, merges)
-
-    def figures(numbers: Iterable[int]) -> dict[str, Any]:
-        return _merged([by_range[number] for number in numbers if number in by_range], merges)
-
-    def sums(node: str) -> SubtreeSums:
-        own = number_from[node]
-        low, high = (number_from[bound] for bound in subtree_bounds(node))
-        return SubtreeSums(figures([own]), figures({own, *range(low, high)}))
-
-    return {node: sums(node) for node in nodes}
-
-
-def _by_range(grouped: Any, bounds: Sequence[str], merges: Mapping[str, str]) -> dict[int, Sequence[Any]]:
     sql, values = grouped.query.sql_with_params()
     sums = ", ".join(f"{merge}({name})" for name, merge in merges.items())
     statement = _BY_RANGE.format(sums=sums, rows=sql, names=", ".join(merges))
-    return {number: figures for number, *figures in execute(statement, [list(bounds), *values])}
+    by_range = {number: figures for number, *figures in execute(statement, [bounds, *values])}
 
+    def merged(numbers: Iterable[int]) -> dict[str, Any]:
+        rows = [dict(zip(merges, by_range[number], strict=True)) for number in numbers if number in by_range]
+        sums = {name: int(sum(row[name] for row in rows)) for name, merge in merges.items() if merge == "sum"}
+        latest = {name: max((row[name] for row in rows), default=None) for name in merges if name not in sums}
+        return sums | latest
 
-def _merged(rows: Sequence[Sequence[Any]], merges: Mapping[str, str]) -> dict[str, Any]:
-    columns = list(zip(*rows, strict=True)) or [()] * len(merges)
-    return {
-        name: int(sum(column)) if merge == "sum" else max(column, default=None)
-        for (name, merge), column in zip(merges.items(), columns, strict=True)
-    }
+    found = {}
+    for node in nodes:
+        low, high = (number_from[bound] for bound in subtree_bounds(node))
+        found[node] = SubtreeSums(merged([number_from[node]]), merged({number_from[node], *range(low, high)}))
+    return found
 
 
 # One statement, so that changes are counted and deleted together or not at all. The order of paths avoids deadlocks.

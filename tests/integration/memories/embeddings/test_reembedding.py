@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories.embeddings import indexer, maintenance, providers, reembedding
+from memories.embeddings import indexer, providers, reembedding
 from memories.embeddings.actions import (
     retire_embedding_model,
     retry_refused_vectors,
@@ -196,11 +196,11 @@ def test_version_superseded_before_it_had_a_vector_gets_one_of_every_model(
     indexer.index_memories(tenant.pk, [new.pk])
     for name in (FIRST, SECOND):
         assert (str(new.pk), 1) not in vectors(tenant, name)
-    assert len(maintenance.embedding_models_with_work()) == 2
-    for tenant_id, model_id in maintenance.embedding_models_with_work():
+    assert len(indexer.embedding_models_with_work()) == 2
+    for tenant_id, model_id in indexer.embedding_models_with_work():
         reembedding.advance_embedding_model(tenant_id, model_id, goes_on=lambda: True, clock=lambda: FACTORY_NOW)
     assert vectors(tenant, FIRST) == vectors(tenant, SECOND) == versions(tenant)
-    assert maintenance.embedding_models_with_work() == []
+    assert indexer.embedding_models_with_work() == []
 
 
 def test_writes_while_filling_get_vectors_of_both_models(tenant: Tenant, memories: list[Memory]) -> None:
@@ -265,7 +265,7 @@ def test_switch_that_is_forced_leaves_the_rest_to_words_until_it_has_vectors(
     assert [(each.content, each.similarity) for each in found.candidates] == [(TEXTS[0], None)]
     assert [warning.code for warning in found.warnings] == ["no_embeddings"]
     assert {reread_memory(memory).embedding_state for memory in memories} == {"pending"}
-    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 4
+    assert indexer.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 4
     work(tenant, model)
     assert order(tenant, QUERY) == expected(get_embedder(SECOND), TEXTS, QUERY)
 
@@ -322,12 +322,12 @@ def test_what_a_killed_worker_held_is_taken_up_without_doubling(
     assert work(tenant, model, batches=2)
     monkeypatch.undo()
     assert len(vectors(tenant, FAKE_EMBEDDING_MODEL)) == 20
-    assert maintenance.embedding_models_with_work() == []
+    assert indexer.embedding_models_with_work() == []
     assert not work(tenant, model)
     assert len(vectors(tenant, FAKE_EMBEDDING_MODEL)) == 20
     with tenant_scope(tenant.pk):
         EmbeddingModel.objects.filter(pk=model.pk).update(claimed_until=timezone.now() - timedelta(seconds=1))
-    assert maintenance.embedding_models_with_work() == [(tenant.pk, model.pk)]
+    assert indexer.embedding_models_with_work() == [(tenant.pk, model.pk)]
     work(tenant, model)
     assert states(tenant)[FAKE_EMBEDDING_MODEL] == "active"
     assert sorted(text for request in server.requests for text in request) == sorted(texts)

@@ -13,8 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories.hygiene import findings
-from memories.hygiene.maintenance import find_unused_and_expiring_memories
-from memories.hygiene.pair_detection import detect_pairs_in_batch
+from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
 from memories.models import Memory, MemoryFinding, MemoryPair, Tenant
 from memories.services.hygiene.rules import LISTS, NEVER_RETRIEVED_AFTER
 from memories.tenancy.scopes import tenant_scope

@@ -149,10 +149,7 @@ def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, n
 def hygiene_action_effect(
     tenant_id: UUID, each: HygieneList, act: str, ids: Collection[int], *, keep: UUID | None = None, now: datetime
 ) -> HygieneActionEffect:
-    """Return the effect of `act` on the selected rows of a list; inside a scope. One query.
-
-    Rows that left the list are skipped; raises `Conflict` (`gone`) if none is left, `InvalidInput` for an unknown act.
-    """
+    """Return the effect of `act` on the rows still in the list. Raises `Conflict` `gone` or `InvalidInput`."""
     if act not in (DISMISS, BULK_MERGE if each.has_pairs else BULK_ARCHIVE):
         raise InvalidInput("unknown_choice", "This list does not have that action.", "act")
     rows = list(_open_rows(tenant_id, each, "", now).with_ids(ids).with_memories().order_by("id"))

@@ -37,10 +37,7 @@ def create_partition(*, tenant: Tenant, partition: PartitionPath, by: Actor, now
 def set_tenant_memo(
     *, tenant: Tenant, content: str, if_version: int | None = None, by: Actor, now: datetime
 ) -> TenantMemo:
-    """Make `content` the active memo; an empty one removes it from contexts. The same text adds no version.
-
-    Raises `StaleVersion` if the current version is not `if_version`; 0 means no memo yet.
-    """
+    """Make `content` the active memo; the same text adds no version. Raises `StaleVersion`; version 0 is no memo."""
     if content.strip():
         _check_text(content, "content")
     # Lock the tenant's row, so that version numbers stay consecutive.

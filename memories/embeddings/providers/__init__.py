@@ -49,10 +49,7 @@ class EmbeddingError(Exception):
 
 
 def check_vectors(embedder: Embedder, vectors: EmbeddingVectors, count: int) -> EmbeddingVectors:
-    """Return `vectors` if they are `count` finite rows of the embedder's dimension. Raises `EmbeddingError`.
-
-    The error is temporary: the provider is wrong and not the texts, so these wait for a correct answer.
-    """
+    """Return `count` finite vectors of the embedder's dimension, else raise a temporary `EmbeddingError`."""
     if vectors.ndim != 2 or len(vectors) != count:
         fault = f"gave {counted(len(vectors), 'vector', 'vectors')} for {counted(count, 'text', 'texts')}"
     elif vectors.shape[1] != embedder.dimension:
@@ -65,10 +62,7 @@ def check_vectors(embedder: Embedder, vectors: EmbeddingVectors, count: int) -> 
 
 
 def unit_rows(vectors: EmbeddingVectors) -> EmbeddingVectors:
-    """Return the rows scaled to length 1; a row that is all zero or not finite becomes the same neutral vector.
-
-    A text without any token has no direction. It must not become NaN, because every comparison with NaN is NaN.
-    """
+    """Return the rows scaled to length 1; a row that is all zero or not finite becomes a neutral vector, never NaN."""
     finite = np.where(np.isfinite(vectors).all(axis=1, keepdims=True), vectors, 0.0).astype(np.float32)
     lengths = np.linalg.norm(finite, axis=1, keepdims=True)
     neutral = np.float32(1.0 / np.sqrt(vectors.shape[1]))

@@ -29,11 +29,7 @@ class SubtreeSums:
 
 
 def subtree_sums(grouped: Any, nodes: Collection[str], merges: Mapping[str, str]) -> dict[str, SubtreeSums]:
-    """Return the figures of each of these partitions; `merges` maps a figure to sum or max.
-
-    `grouped` are rows of (partition path, figures in the order of `merges`). One query, which assigns each row to one
-    range.
-    """
+    """Return the figures of partitions from rows of (path, figures as in `merges`: name to sum or max). One query."""
     bounds = sorted({bound for node in nodes for bound in (node, node + _NEXT, *subtree_bounds(node))})
     number_from = {bound: number for number, bound in enumerate(bounds, start=1)}
     sql, values = grouped.query.sql_with_params()

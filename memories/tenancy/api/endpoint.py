@@ -193,10 +193,7 @@ class Endpoint(APIView):
         column: str = "",
         tie: str = "pk",
     ) -> Response:
-        """Answer with a cursor page of `rows`, sorted by `column`, which is that of `ordering` unless given.
-
-        `kinds` are the types of the column's values and of the tie's.
-        """
+        """Answer with a cursor page of `rows` by `column` (default: of `ordering`); `kinds` are types of value and tie."""
         column = column or ordering.removeprefix("-")
         by = f"-{column}" if ordering.startswith("-") else column
 

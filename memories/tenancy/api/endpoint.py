@@ -193,7 +193,7 @@ class Endpoint(APIView):
         column: str = "",
         tie: str = "pk",
     ) -> Response:
-        """Answer with a cursor page of `rows` by `column` (default: of `ordering`); `kinds` are types of value and tie."""
+        """Answer with a cursor page of `rows` by `column` (default: of `ordering`); `kinds`: types of value and tie."""
         column = column or ordering.removeprefix("-")
         by = f"-{column}" if ordering.startswith("-") else column
 

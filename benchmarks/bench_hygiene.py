@@ -145,7 +145,7 @@ def scanned_tables(work: Callable[[], object]) -> set[str]:
 
 def compare(tenant_id: UUID) -> None:
     """Compare one batch in the largest partition and one in a small one."""
-    from memories.hygiene.pair_detection import COMPARED_BATCH, detect_pairs_in_batch
+    from memories.hygiene.maintenance import COMPARED_BATCH, detect_pairs_in_batch
     from memories.models import Memory, UncomparedMemory
     from memories.tenancy.scopes import tenant_scope
 

@@ -11,8 +11,7 @@ from compaction.pipeline.summarisers.extractive import ExtractiveSummariser
 from compaction.pipeline.summarisers.protocol import SummaryResult, SummaryTask
 from compaction.services.sessions.turns import SessionTurn
 from context.services.evaluation.corpus import CorpusMemory
-from memories.embeddings.providers import Embedder
-from memories.embeddings.providers.protocol import EmbeddingVectors, unit_rows
+from memories.embeddings.providers import Embedder, EmbeddingVectors, unit_rows
 from memories.services.tokens import count_tokens
 
 #: The mean of the LoCoMo data set's own summaries of a session (ADR-0069).

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.utils import timezone
 from rest_framework_api_key.models import APIKey
 
-from memories.embeddings.actions.retry import retry_embeddings
+from memories.embeddings.actions import retry_embeddings
 from memories.embeddings.indexer import index_now
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
 from memories.search.actions import set_tenant_language

@@ -2,8 +2,13 @@
 
 from django.urls import path
 
-from memories.partitions.api.links import LinkEndpoint, LinkListEndpoint
-from memories.partitions.api.partitions import PartitionListEndpoint, PartitionSummaryEndpoint, TenantMemoEndpoint
+from memories.partitions.api.partitions import (
+    LinkEndpoint,
+    LinkListEndpoint,
+    PartitionListEndpoint,
+    PartitionSummaryEndpoint,
+    TenantMemoEndpoint,
+)
 from memories.partitions.api.snapshots import SnapshotComparisonEndpoint, SnapshotEndpoint, SnapshotListEndpoint
 from memories.store.api.memories import (
     MemoryBulkEndpoint,

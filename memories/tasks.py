@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from memories.embeddings import indexer, reembedding
 from memories.embeddings.embedders import is_local_for
-from memories.embeddings.maintenance import embed_pending_memories, embedding_models_with_work
+from memories.embeddings.indexer import embed_pending_memories, embedding_models_with_work
 from memories.embeddings.providers import EmbeddingError
 from memories.hygiene.maintenance import compare_new_memories_of_tenants, find_unused_and_expiring_memories
 from memories.partitions.maintenance import fold_partition_counts

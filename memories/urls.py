@@ -4,8 +4,16 @@ from django.urls import path
 
 from memories.embeddings.views import embedding_retire, embedding_retry, embedding_switch, embeddings
 from memories.hygiene.views import hygiene, hygiene_act, hygiene_progress, hygiene_undo
-from memories.partitions.views.memo import memo, summaries, summary_again, summary_withdraw, text_tokens
-from memories.partitions.views.snapshots import snapshot, snapshot_delete, snapshots
+from memories.partitions.views import (
+    memo,
+    snapshot,
+    snapshot_delete,
+    snapshots,
+    summaries,
+    summary_again,
+    summary_withdraw,
+    text_tokens,
+)
 from memories.store.views.bulk import memory_bulk, memory_bulk_undo
 from memories.store.views.memories import (
     memory_archive,
@@ -17,9 +25,7 @@ from memories.store.views.memories import (
 )
 from memories.store.views.memory_list import memory_list
 from memories.store.views.merging import memory_merge
-from memories.tenancy.views.audit import audit_log
-from memories.tenancy.views.keys import api_key_revoke, api_keys
-from memories.tenancy.views.settings import member_add, member_remove, tenant_settings
+from memories.tenancy.views import api_key_revoke, api_keys, audit_log, member_add, member_remove, tenant_settings
 
 urlpatterns = [
     path("t/<uuid:tenant_id>/keys", api_keys, name="api-keys"),

@@ -37,7 +37,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import SimpleTestCase, TransactionTestCase
 from rest_framework.test import APIClient
 
-from memories.embeddings.providers import selection
+from memories.embeddings import providers
 from memories.models import Tenant
 from tests.users import (
     User,
@@ -60,9 +60,10 @@ flushing._fixture_teardown = lambda _: database_cleanup.delete_all_rows()
 def forget_embedders(*, setting: str, **_: object) -> None:
     """A process keeps the embedder it loaded; where a test overrides its settings, the next call loads anew."""
     if setting.startswith("EMBEDDING_"):
-        for embedder in selection._loaded.values():
-            getattr(embedder, "close", bool)()
-        selection._loaded.clear()
+        for embedder in providers._loaded.values():
+            if client := getattr(embedder._inner, "_client", None):
+                client.close()
+        providers._loaded.clear()
 
 
 setting_changed.connect(forget_embedders, dispatch_uid="forget embedders")

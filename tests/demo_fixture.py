@@ -16,9 +16,8 @@ from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.runs import run_evaluation
 from context.models import EvaluationRun, GoldenQuestion, Receipt
 from memories.embeddings import reembedding
-from memories.embeddings.actions.reembedding import start_reembedding
-from memories.hygiene.maintenance import find_unused_and_expiring_memories
-from memories.hygiene.pair_detection import detect_pairs_in_batch
+from memories.embeddings.actions import start_reembedding
+from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
 from memories.models import ApiKey, EmbeddingModel, Memory, MemoryPair, Snapshot, Tenant
 from memories.tenancy.actions.tenants import create_api_key
 from memories.tenancy.audit import Actor

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline.policies import TenantPolicies
-from memories.tenancy.queries.backlogs import Backlog
+from memories.tenancy.queries.rows import Backlog
 
 #: The fullest sessions that are read; a count this high means "this many or more".
 FULLEST_READ_MAX = 200

@@ -21,8 +21,7 @@ from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.drafts import AHEAD_MAX
 from compaction.services.sessions.turns import LIVE, SessionTurn
 from memories.embeddings.embedders import embedder_of, is_local_for
-from memories.embeddings.providers import EmbeddingError
-from memories.embeddings.providers.protocol import EmbeddingVectors
+from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.models import Memory, MemoryEmbedding
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import MAX_CONTENT_BYTES, content_hash

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from compaction.rollups.actions import request_roll_up
 from memories.models import Partition
-from memories.partitions.serializers.partitions import PartitionAddress, SummaryStyleInput
+from memories.partitions.serializers import PartitionAddress, SummaryStyleInput
 from memories.services.partitions.paths import PartitionPath
 from memories.store.api.schema import IDEMPOTENCY_KEY, PARTITION_PATH, response_schemas
 from memories.tenancy.api.endpoint import Endpoint

@@ -14,7 +14,7 @@ from compaction.services.pipeline.statements.selection import choose_statements
 from context.profiles.budget_profiles import budget_profile_for
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.models import Memory, Partition, PartitionSummary, Tenant
-from memories.partitions.actions.summaries import save_summary, withdraw_summary
+from memories.partitions.actions import save_summary, withdraw_summary
 from memories.services.partitions.paths import parse_partition
 from memories.services.partitions.tree import parent_path
 from memories.services.tokens import count_tokens

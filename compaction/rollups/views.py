@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from compaction.pipeline.views.background import roll_up_list_context
 from compaction.rollups import partition_tree
 from memories.models import PartitionSummary, TenantMemo
-from memories.partitions.actions.summaries import save_summary
+from memories.partitions.actions import save_summary
 from memories.partitions.forms import PartitionsForm, SummaryForm
 from memories.services.partitions.paths import PartitionPath
 from memories.tenancy.access import operator_actor, tenant_of, tenant_required

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from uuid import UUID
 
 from context.models import EvaluationRun
-from memories.tenancy.queries.backlogs import Backlog
+from memories.tenancy.queries.rows import Backlog
 
 
 def failed_evaluation_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:

@@ -13,7 +13,7 @@ from memories.embeddings.indexer import index_memories
 from memories.models import Memory, Tenant
 from memories.services.tenancy.hidden_tenants import hidden_name
 from memories.store.actions.store import store_memories
-from memories.tenancy.actions.hidden_tenants import create_hidden_tenant, drop_hidden_tenant
+from memories.tenancy.actions.tenants import create_hidden_tenant, drop_hidden_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope

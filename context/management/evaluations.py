@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from context.models import EvaluationRun
 from memories.models import Tenant
-from memories.tenancy.actions.hidden_tenants import create_hidden_tenant
+from memories.tenancy.actions.tenants import create_hidden_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import admin_write_scope

@@ -30,12 +30,8 @@ def embedding_provider_is_usable(**_: Any) -> list[CheckMessage]:
         hint = "Set EMBEDDING_PROVIDER=hashed, or =openai with an endpoint."
         return [Error("EMBEDDING_PROVIDER=wordllama, but no wheel of it is installed.", hint=hint, id="memories.E001")]
     if settings.EMBEDDING_PROVIDER == "openai":
-        missing = [
-            name
-            for name in ("EMBEDDING_MODEL", "EMBEDDING_DIMENSION", "EMBEDDING_BASE_URL")
-            if not getattr(settings, name)
-        ]
-        if missing:
+        needed = ("EMBEDDING_MODEL", "EMBEDDING_DIMENSION", "EMBEDDING_BASE_URL")
+        if missing := [name for name in needed if not getattr(settings, name)]:
             return [Error(f"EMBEDDING_PROVIDER=openai needs {', '.join(missing)}.", id="memories.E002")]
     names = [default_model().name, *(endpoint.model for endpoint in settings.EMBEDDING_ENDPOINTS)]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -62,4 +58,4 @@ def log_model_problems() -> None:
         for problem in model_problems():
             logger.error("%s: %s", MODEL_CHECKS[problem.code], problem.detail)
     except (DatabaseError, ImproperlyConfigured) as error:
-        logger.warning("The stored embedding models were not looked at: %s", type(error).__name__)
+        logger.warning("The stored embedding models were not checked: %s", type(error).__name__)

@@ -5,17 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from memories.embeddings.providers import (
-    Embedder,
-    EmbeddingError,
-    KnownModel,
-    UnknownModel,
-    default_model,
-    get_embedder,
-    has_remote_models,
-    is_model_local,
-    known_models,
-)
+from memories.embeddings import providers
 from memories.models import EmbeddingModel
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
@@ -31,24 +21,24 @@ class ModelProblem:
 def active_model_name(tenant_id: UUID) -> str:
     """Return the name of the tenant's active model, or of the default model if it has none yet."""
     row = _active(tenant_id)
-    return row.name if row else default_model().name
+    return row.name if row else providers.default_model().name
 
 
-def embedder_of(tenant_id: UUID) -> Embedder:
+def embedder_of(tenant_id: UUID) -> providers.Embedder:
     """Return the embedder of the tenant's active model. Raises `EmbeddingError` if the settings do not match it."""
     return embedder_of_model(_active(tenant_id))
 
 
-def embedder_of_model(active: EmbeddingModel | None) -> Embedder:
+def embedder_of_model(active: EmbeddingModel | None) -> providers.Embedder:
     """Return the embedder of an active model, the default one for None. Raises `EmbeddingError`."""
-    return embedder_for(active) if active else get_embedder()
+    return embedder_for(active) if active else providers.get_embedder()
 
 
-def embedder_for(row: EmbeddingModel) -> Embedder:
+def embedder_for(row: EmbeddingModel) -> providers.Embedder:
     """Return the embedder of a tenant's model. Raises `EmbeddingError`, also for another dimension."""
-    embedder = get_embedder(row.name)
+    embedder = providers.get_embedder(row.name)
     if embedder.dimension != row.dimension:
-        raise EmbeddingError(
+        raise providers.EmbeddingError(
             f"The model {row.name} is registered with {row.dimension} numbers a vector and configured with"
             f" {embedder.dimension}. Set the dimension back, or re-embed to a model of another name.",
             is_permanent=False,
@@ -56,21 +46,23 @@ def embedder_for(row: EmbeddingModel) -> Embedder:
     return embedder
 
 
-def embedders_for_writing(tenant_id: UUID) -> list[Embedder]:
+def embedders_for_writing(tenant_id: UUID) -> list[providers.Embedder]:
     """Return the active model's embedder, then the local ones of other maintained models."""
     with tenant_scope(tenant_id):
         rows = list(EmbeddingModel.objects.for_tenant(tenant_id).maintained())
     if not rows or rows[0].state != EmbeddingModel.State.ACTIVE:
-        return [get_embedder()]
+        return [providers.get_embedder()]
     beside = [
-        row for row in rows[1:] if is_model_local(row.name) and known_models()[row.name].dimension == row.dimension
+        row
+        for row in rows[1:]
+        if providers.is_model_local(row.name) and providers.known_models()[row.name].dimension == row.dimension
     ]
-    return [embedder_for(rows[0]), *(get_embedder(row.name) for row in beside)]
+    return [embedder_for(rows[0]), *(providers.get_embedder(row.name) for row in beside)]
 
 
 def is_local_for(tenant_id: UUID) -> bool:
     """Whether the tenant's active model is local. Reads nothing if no model is remote."""
-    return not has_remote_models() or is_model_local(active_model_name(tenant_id))
+    return not providers.has_remote_models() or providers.is_model_local(active_model_name(tenant_id))
 
 
 def model_problems() -> list[ModelProblem]:
@@ -79,31 +71,30 @@ def model_problems() -> list[ModelProblem]:
         usage = EmbeddingModel.objects.all().usage()
     if not usage:
         return []
-    known, default = known_models(), default_model()
-    return [problem for row in usage for problem in _problems(row, known, default.name)]
+    known, default = providers.known_models(), providers.default_model()
+    return [problem for row in usage if (problem := _problem(row, known, default.name))]
 
 
-def _problems(row: dict[str, Any], known: Mapping[str, KnownModel], default: str) -> list[ModelProblem]:
+def _problem(row: dict[str, Any], known: Mapping[str, providers.KnownModel], default: str) -> ModelProblem | None:
     name, tenants = row["name"], f"{row['tenants']} tenant{'s' if row['tenants'] > 1 else ''}"
     if name not in known:
-        detail = f"The embedding model {name} is {row['state']} for {tenants}. {UnknownModel(name).detail}"
-        return [ModelProblem("unknown_model", detail)]
+        detail = f"The embedding model {name} is {row['state']} for {tenants}. {providers.UnknownModel(name).detail}"
+        return ModelProblem("unknown_model", detail)
     if known[name].dimension != row["dimension"]:
         detail = (
             f"Vectors of {name} have {row['dimension']} numbers ({tenants}), settings say {known[name].dimension}."
             " Set the dimension back; another dimension takes another model name and `manage.py reembed`."
         )
-        return [ModelProblem("dimension_mismatch", detail)]
+        return ModelProblem("dimension_mismatch", detail)
     if row["state"] == EmbeddingModel.State.ACTIVE and not row["is_chosen"] and name != default:
         detail = (
             f"Settings name the embedding model {default}, but stored vectors are of {name} ({tenants}), which stays."
             f" Run `manage.py reembed --model {default}`, or set the settings back."
         )
-        return [ModelProblem("reembedding_needed", detail)]
-    return []
+        return ModelProblem("reembedding_needed", detail)
+    return None
 
 
 def _active(tenant_id: UUID) -> EmbeddingModel | None:
     with tenant_scope(tenant_id):
-        row: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(tenant_id).active().first()
-    return row
+        return EmbeddingModel.objects.for_tenant(tenant_id).active().first()

@@ -5,18 +5,28 @@ tenant get their vectors in the same step; those of remote ones are noted as mis
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from memories.embeddings.embedders import embedders_for_writing, is_local_for
+from django.core.cache import cache
+
+from memories.embeddings.embedders import active_model_name, embedders_for_writing, is_local_for
 from memories.embeddings.providers import Embedder, EmbeddingError
 from memories.embeddings.vectors import EmbeddedBatch, PendingVector, note_missing_vectors, record_vectors
-from memories.models import Memory
-from memories.tenancy.scopes import tenant_scope
+from memories.models import EmbeddingModel, Memory
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
 logger = logging.getLogger(__name__)
 
 MAX_ERROR_CHARACTERS = 200
+#: A younger memory is most likely being embedded by its writer.
+PENDING_GRACE = timedelta(seconds=10)
+#: Memories per sweep; the next one follows in seconds.
+SWEEP_BATCH = 500
+EMBEDDING_SWEEP_LOCK = "memories.sweep-pending-embeddings"
+_SWEEP_LOCK_SECONDS = 300
 
 
 def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedder | None = None) -> int:
@@ -34,10 +44,7 @@ def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedd
 
 
 def index_now(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
-    """Embed at once if the model is local, else leave it to the worker. For entry points, after the commit.
-
-    Never raises: what cannot be embedded stays pending for the sweep.
-    """
+    """Embed at once if the model is local, after the commit. Failures leave memories pending for the sweep."""
     if not is_local_for(tenant_id):
         return
     try:
@@ -58,17 +65,12 @@ def _index_batch(tenant_id: UUID, memory_ids: Sequence[UUID], embedders: Sequenc
         made = [EmbeddedBatch(active, active.embed(texts))]
     except EmbeddingError as error:
         return _after_failure(tenant_id, waiting, embedders, error)
-    made += [each for embedder in beside if (each := _made_beside(embedder, texts))]
+    for embedder in beside:
+        try:
+            made.append(EmbeddedBatch(embedder, embedder.embed(texts)))
+        except EmbeddingError as error:
+            logger.warning("Vectors beside the active model's are made later: %s", error.detail)
     return record_vectors(tenant_id, waiting, made, notes_missing=True)
-
-
-def _made_beside(embedder: Embedder, texts: Sequence[str]) -> EmbeddedBatch | None:
-    """Return the vectors of a model that is not active; None if it fails, so that they are noted as missing."""
-    try:
-        return EmbeddedBatch(embedder, embedder.embed(texts))
-    except EmbeddingError as error:
-        logger.warning("Vectors beside the active model's are made later: %s", error.detail)
-        return None
 
 
 def _after_failure(
@@ -81,14 +83,58 @@ def _after_failure(
         return sum(_index_batch(tenant_id, half, embedders) for half in halves)
     state = Memory.EmbeddingState.FAILED if error.is_permanent else Memory.EmbeddingState.PENDING
     with tenant_scope(tenant_id):
+        rows = Memory.objects.for_tenant(tenant_id).pending_embedding()
         for item in waiting:
-            rows = Memory.objects.for_tenant(tenant_id).pending_embedding()
-            rows.filter(pk=item.memory_id, version=item.version).update(
-                embedding_state=state, embedding_error=error.detail[:MAX_ERROR_CHARACTERS]
-            )
+            row = rows.filter(pk=item.memory_id, version=item.version)
+            row.update(embedding_state=state, embedding_error=error.detail[:MAX_ERROR_CHARACTERS])
         if error.is_permanent:
             note_missing_vectors(tenant_id, waiting)
     if not error.is_permanent:
         raise error
     logger.warning("Memory %s cannot be embedded: %s", waiting[0].memory_id, error.detail)
     return 0
+
+
+def embed_pending_memories(*, now: datetime) -> int:
+    """Embed the oldest pending memories of all tenants; return how many. One sweep runs at a time."""
+    if not cache.add(EMBEDDING_SWEEP_LOCK, True, _SWEEP_LOCK_SECONDS):
+        return 0
+    try:
+        return _embed_oldest(now)
+    finally:
+        cache.delete(EMBEDDING_SWEEP_LOCK)
+
+
+def _embed_oldest(now: datetime) -> int:
+    """Embed until nothing is left; skip the tenants of a model that failed temporarily until the next sweep."""
+    done = 0
+    failing: set[str] = set()
+    passed_over: set[UUID] = set()
+    while True:
+        former = len(passed_over)
+        for tenant_id, memory_ids in _pending_by_tenant(now, passed_over).items():
+            model = active_model_name(tenant_id)
+            try:
+                done += 0 if model in failing else index_memories(tenant_id, memory_ids)
+            except EmbeddingError as error:
+                failing.add(model)
+                logger.warning("The sweep of pending embeddings left %s: %s", model, error.detail)
+            if model in failing:
+                passed_over.add(tenant_id)
+        if len(passed_over) == former:
+            return done
+
+
+def _pending_by_tenant(now: datetime, passed_over: Collection[UUID]) -> dict[UUID, list[UUID]]:
+    pending: dict[UUID, list[UUID]] = defaultdict(list)
+    with maintenance_scope():
+        rows = Memory.objects.of_other_tenants(passed_over).waiting_for_embedding(before=now - PENDING_GRACE)
+        for tenant_id, memory_id in rows.values_list("tenant_id", "id")[:SWEEP_BATCH]:
+            pending[tenant_id].append(memory_id)
+    return pending
+
+
+def embedding_models_with_work() -> list[tuple[UUID, UUID]]:
+    """Return (tenant id, model id) of unclaimed models to fill, finish or remove."""
+    with maintenance_scope():
+        return list(EmbeddingModel.objects.with_work().values_list("tenant_id", "pk"))

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 from memories.embeddings.embedders import embedder_for
 from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder
+from memories.embeddings.queries.models import EmbeddingModelQuerySet, MissingVectorQuerySet
 from memories.embeddings.vectors import EmbeddedBatch, PendingVector, record_vectors
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector
 from memories.tenancy.audit import Actor, audit_rows
@@ -29,7 +30,7 @@ REMOVED_AT_ONCE = 5_000
 #: those memories until they have one.
 CATCH_UPS = 3
 
-ReembeddingState = EmbeddingModel.State
+_State = EmbeddingModel.State
 ReembeddingClock = Callable[[], datetime]
 
 
@@ -47,15 +48,29 @@ class _Turn:
     clock: ReembeddingClock
     catch_ups: int = 0
 
+    @property
+    def models(self) -> EmbeddingModelQuerySet:
+        rows: EmbeddingModelQuerySet = EmbeddingModel.objects.for_tenant(self.tenant_id)
+        return rows
+
+    @property
+    def missing(self) -> MissingVectorQuerySet:
+        """The missing vectors of the model."""
+        rows: MissingVectorQuerySet = MissingVector.objects.for_tenant(self.tenant_id).of_model(self.model_id)
+        return rows
+
+    def update(self, **values: object) -> None:
+        self.models.with_id(self.model_id).update(**values)
+
     def hold(self) -> None:
         """Take or renew the lease. Raises `_Lost`."""
         with tenant_scope(self.tenant_id):
-            if not EmbeddingModel.objects.for_tenant(self.tenant_id).claim(self.model_id, self.token, LEASE_SECONDS):
+            if not self.models.claim(self.model_id, self.token, LEASE_SECONDS):
                 raise _Lost
 
     def let_go(self) -> None:
         with tenant_scope(self.tenant_id):
-            EmbeddingModel.objects.for_tenant(self.tenant_id).release(self.model_id, self.token)
+            self.models.release(self.model_id, self.token)
 
 
 def probe_embedder(name: str) -> Embedder:
@@ -74,10 +89,6 @@ def advance_embedding_model(
     `EmbeddingError`.
     """
     turn = _Turn(tenant_id, model_id, uuid4(), clock)
-    try:
-        turn.hold()
-    except _Lost:
-        return False
     try:
         while goes_on():
             turn.hold()
@@ -100,17 +111,21 @@ def switch_active_model(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, n
     """
     models = EmbeddingModel.objects.for_tenant(tenant_id)
     former = models.active().get()
-    models.filter(pk=former.pk).update(state=ReembeddingState.STANDBY, deactivated_at=now)
-    models.filter(pk=target.pk).update(
-        state=ReembeddingState.ACTIVE, is_chosen=True, activated_at=now, switches_when_filled=False, error=""
-    )
+    models.filter(pk=former.pk).update(state=_State.STANDBY, deactivated_at=now)
+    values = {
+        "state": _State.ACTIVE,
+        "is_chosen": True,
+        "activated_at": now,
+        "switches_when_filled": False,
+        "error": "",
+    }
+    models.filter(pk=target.pk).update(**values)
     missing = MissingVector.objects.for_tenant(tenant_id)
     missing.note_failed(tenant_id, former.pk)
     missing.note_all(tenant_id, former.pk, former.name, with_pending=False)
     heads = Memory.objects.for_tenant(tenant_id)
-    heads.not_ready().with_embedding(target.name).update(
-        embedding_state=Memory.EmbeddingState.READY, embedding_error=""
-    )
+    found = heads.not_ready().with_embedding(target.name)
+    found.update(embedding_state=Memory.EmbeddingState.READY, embedding_error="")
     heads.ready().without_embedding(target.name).update(embedding_state=Memory.EmbeddingState.PENDING)
     missing.fail_heads(target.pk)
     audit_rows("switch_embedding_model", [target, former], fields=["state"], by=by, now=now)
@@ -127,12 +142,11 @@ def count_lost_vectors(tenant_id: UUID, target: EmbeddingModel) -> int:
 
 
 def _step(turn: _Turn) -> bool:
-    """Process one batch; return whether work may be left."""
     with tenant_scope(turn.tenant_id):
-        model = EmbeddingModel.objects.for_tenant(turn.tenant_id).filter(pk=turn.model_id).first()
-        if model is None or model.state == ReembeddingState.RETIRED:
+        model = turn.models.with_id(turn.model_id).first()
+        if model is None or model.state == _State.RETIRED:
             return False
-        if model.state == ReembeddingState.RETIRING:
+        if model.state == _State.RETIRING:
             return _remove_some(turn, model)
     embedder = embedder_for(model)
     items, is_any = _next_batch(turn, embedder)
@@ -149,8 +163,7 @@ def _next_batch(turn: _Turn, embedder: Embedder) -> tuple[list[PendingVector], b
     """Return the next versions to embed, and whether any were waiting; deleted and embedded ones are dropped."""
     tenant_id = turn.tenant_id
     with tenant_scope(tenant_id):
-        rows = MissingVector.objects.for_tenant(tenant_id).of_model(turn.model_id).waiting()
-        pairs = list(rows.values_list("memory_id", "version")[: embedder.batch_size])
+        pairs = list(turn.missing.waiting().values_list("memory_id", "version")[: embedder.batch_size])
         ids, numbers = {pk for pk, _ in pairs}, {number for _, number in pairs}
         superseded = MemoryVersion.objects.for_tenant(tenant_id).texts_of(ids, numbers)
         current = Memory.objects.for_tenant(tenant_id).texts_of(ids, numbers)
@@ -172,7 +185,10 @@ def _make(turn: _Turn, items: Sequence[PendingVector], embedder: Embedder) -> No
         if not error.is_permanent:
             raise
         if len(items) == 1:
-            _refuse(turn, items[0], error.detail)
+            with tenant_scope(turn.tenant_id):
+                version = turn.missing.of_version(items[0].memory_id, items[0].version)
+                version.update(is_refused=True, error=error.detail[:200])
+            logger.warning("Memory %s has no vector of the new model: %s", items[0].memory_id, error.detail)
             return
         middle = len(items) // 2
         _make(turn, items[:middle], embedder)
@@ -181,40 +197,30 @@ def _make(turn: _Turn, items: Sequence[PendingVector], embedder: Embedder) -> No
     record_vectors(turn.tenant_id, items, [EmbeddedBatch(embedder, vectors)], notes_missing=False)
 
 
-def _refuse(turn: _Turn, item: PendingVector, detail: str) -> None:
-    with tenant_scope(turn.tenant_id):
-        rows = MissingVector.objects.for_tenant(turn.tenant_id).of_model(turn.model_id)
-        rows.of_version(item.memory_id, item.version).update(is_refused=True, error=detail[:200])
-    logger.warning("Memory %s has no vector of the new model: %s", item.memory_id, detail)
-
-
 def _settle(turn: _Turn) -> bool:
     """Mark a model without waiting vectors as filled and switch to it if requested; return whether work is left."""
     tenant_id = turn.tenant_id
     with tenant_scope(tenant_id):
         EmbeddingModel.objects.take(tenant_id)
-        model = EmbeddingModel.objects.for_tenant(tenant_id).get(pk=turn.model_id)
-        if model.state not in {ReembeddingState.FILLING, ReembeddingState.STANDBY}:
+        model = turn.models.get(pk=turn.model_id)
+        if model.state not in {_State.FILLING, _State.STANDBY}:
             return False
-        missing = MissingVector.objects.for_tenant(tenant_id).of_model(model.pk)
-        missing.note_all(tenant_id, model.pk, model.name, with_pending=False)
+        turn.missing.note_all(tenant_id, model.pk, model.name, with_pending=False)
         turn.catch_ups += 1
-        if missing.waiting().exists() and turn.catch_ups < CATCH_UPS:
+        if turn.missing.waiting().exists() and turn.catch_ups < CATCH_UPS:
             return True
-        if model.state == ReembeddingState.FILLING:
-            EmbeddingModel.objects.filter(pk=model.pk).update(
-                state=ReembeddingState.STANDBY, filled_at=turn.clock(), error=""
-            )
+        if model.state == _State.FILLING:
+            turn.update(state=_State.STANDBY, filled_at=turn.clock(), error="")
         if model.switches_when_filled:
             _switch_if_nothing_is_refused(turn, model)
         return False
 
 
 def _switch_if_nothing_is_refused(turn: _Turn, model: EmbeddingModel) -> None:
-    refused = MissingVector.objects.for_tenant(turn.tenant_id).of_model(model.pk).refused().how_many()
+    refused = turn.missing.refused().how_many()
     if refused and model.activated_at is None:
         detail = f"All vectors are made but {refused}, whose texts the model refused; the switch waits for a decision."
-        EmbeddingModel.objects.filter(pk=model.pk).update(switches_when_filled=False, error=detail)
+        turn.update(switches_when_filled=False, error=detail)
         return
     switch_active_model(turn.tenant_id, model, by=Actor.system("reembed"), now=turn.clock())
 
@@ -223,20 +229,17 @@ def _remove_some(turn: _Turn, model: EmbeddingModel) -> bool:
     """Remove some vectors of a retired model, none while a search may still use them; return whether any were left."""
     if model.deactivated_at is not None and model.deactivated_at > turn.clock() - SEARCH_GRACE:
         return False
-    for rows in (
-        MissingVector.objects.for_tenant(turn.tenant_id).of_model(model.pk),
-        MemoryEmbedding.objects.for_tenant(turn.tenant_id).of_model(model.name),
-    ):
+    for rows in (turn.missing, MemoryEmbedding.objects.for_tenant(turn.tenant_id).of_model(model.name)):
         ids = list(rows.values_list("pk", flat=True)[:REMOVED_AT_ONCE])
         if ids:
             rows.model.objects.filter(pk__in=ids).delete()
             return True
-    EmbeddingModel.objects.filter(pk=model.pk).update(state=ReembeddingState.RETIRED, retired_at=turn.clock(), error="")
+    turn.update(state=_State.RETIRED, retired_at=turn.clock(), error="")
     return False
 
 
 def _note_error(turn: _Turn, detail: str) -> None:
     with tenant_scope(turn.tenant_id):
-        EmbeddingModel.objects.for_tenant(turn.tenant_id).filter(pk=turn.model_id).update(error=detail[:300])
+        turn.update(error=detail[:300])
     if detail:
         logger.warning("Filling an embedding model stopped: %s", detail)

@@ -1,13 +1,13 @@
-"""The progress of each embedding model of a tenant, for the page and the command."""
+"""The progress of each embedding model of a tenant, and embedding backlogs by tenant."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from memories.embeddings.providers import default_model, known_models
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MissingVector
-from memories.services.partitions.counts import MemoryTally
+from memories.tenancy.queries.rows import Backlog
 
 REFUSED_SHOWN_MAX = 50
 HISTORY_SHOWN_MAX = 20
@@ -50,7 +50,8 @@ class ModelStatus:
 
 def model_statuses(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
     """Return every model with vectors, the active one first, or the default model. Runs in a scope (ADR-0092)."""
-    rows = list(EmbeddingModel.objects.for_tenant(tenant_id).not_retired())
+    models = EmbeddingModel.objects.for_tenant(tenant_id).exclude(state=_State.RETIRED)
+    rows = list(models.order_by("state", "started_at"))
     if not any(row.state == _State.ACTIVE for row in rows):
         default = default_model()
         rows.insert(0, EmbeddingModel(name=default.name, dimension=default.dimension, state=_State.ACTIVE))
@@ -58,14 +59,19 @@ def model_statuses(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
     counts = MemoryEmbedding.objects.for_tenant(tenant_id).count_live_by_model(now)
     missing = MissingVector.objects.for_tenant(tenant_id).tally()
     known = known_models()
-    return [
-        _status(row, tally, counts.get(row.name, 0), missing.get(row.pk, (0, 0)), row.name in known) for row in rows
-    ]
+    statuses = []
+    for row in rows:
+        waiting, refused = missing.get(row.pk, (0, 0))
+        if row.state == _State.ACTIVE:
+            waiting, refused = waiting + tally.pending, refused + tally.failed
+        statuses.append(ModelStatus(row, tally.live, counts.get(row.name, 0), waiting, refused, row.name in known))
+    return statuses
 
 
 def refused_texts(tenant_id: UUID) -> Sequence[MissingVector]:
     """Return texts that another than the active model refused, with memory and model. Runs in a scope."""
-    return list(MissingVector.objects.for_tenant(tenant_id).newest_refused(REFUSED_SHOWN_MAX))
+    rows = MissingVector.objects.for_tenant(tenant_id).filter(is_refused=True).select_related("memory", "model")
+    return list(rows.defer("memory__search_vector").order_by("-id")[:REFUSED_SHOWN_MAX])
 
 
 def model_history(tenant_id: UUID) -> Sequence[AuditEntry]:
@@ -73,10 +79,11 @@ def model_history(tenant_id: UUID) -> Sequence[AuditEntry]:
     return list(AuditEntry.objects.for_tenant(tenant_id).of_kind("embedding_model").newest_first()[:HISTORY_SHOWN_MAX])
 
 
-def _status(
-    row: EmbeddingModel, tally: MemoryTally, with_vector: int, missing: tuple[int, int], is_known: bool
-) -> ModelStatus:
-    waiting, refused = missing
-    if row.state == _State.ACTIVE:
-        waiting, refused = waiting + tally.pending, refused + tally.failed
-    return ModelStatus(row, tally.live, with_vector, waiting, refused, is_known)
+def failed_embedding_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
+    """Return the memories whose text the embedder refused, which only words find. One query."""
+    return Memory.objects.of_tenants(tenant_ids).with_failed_embedding().backlogs("recorded_from")
+
+
+def waiting_embeddings(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
+    """Return the memories that have no vector yet. One query."""
+    return Memory.objects.of_tenants(tenant_ids).unarchived().pending_embedding().backlogs("recorded_from")

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db.models.functions import Now
 
-from memories.embeddings.providers import Embedder, EmbeddingError
-from memories.embeddings.providers.protocol import EmbeddingVectors
+from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVectors
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MissingVector, UncomparedMemory
 from memories.tenancy.scopes import tenant_scope
 
@@ -51,7 +51,8 @@ def record_vectors(
         if any(model.state == EmbeddingModel.State.ACTIVE for name, model in models.items() if name in recorded):
             UncomparedMemory.objects.enqueue(tenant_id, remaining)
         if notes_missing:
-            _note(kept, [model for name, model in models.items() if name not in recorded])
+            others = (model for name, model in models.items() if name not in recorded)
+            _note(kept, [model for model in others if model.state != EmbeddingModel.State.ACTIVE])
         active = next(model for model in models.values() if model.state == EmbeddingModel.State.ACTIVE)
         pending = rows.pending_embedding().with_embedding(active.name)
         return int(pending.update(embedding_state=Memory.EmbeddingState.READY, embedding_error=""))
@@ -66,11 +67,7 @@ def note_missing_vectors(tenant_id: UUID, items: Sequence[PendingVector]) -> Non
 def note_superseded_version(tenant_id: UUID, memory_id: UUID, version: int) -> None:
     """Note the vectors of a superseded version as missing for all models. Runs in a scope."""
     EmbeddingModel.objects.share(tenant_id)
-    rows = [
-        MissingVector(tenant_id=tenant_id, model=model, memory_id=memory_id, version=version)
-        for model in EmbeddingModel.objects.for_tenant(tenant_id).maintained()
-    ]
-    MissingVector.objects.bulk_create(rows, ignore_conflicts=True)
+    _note([PendingVector(memory_id, version, "")], EmbeddingModel.objects.for_tenant(tenant_id).maintained())
 
 
 def carry_vectors(tenant_id: UUID, memory_ids: Collection[UUID]) -> None:
@@ -82,7 +79,6 @@ def carry_vectors(tenant_id: UUID, memory_ids: Collection[UUID]) -> None:
 
 
 def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel]:
-    """Return the maintained models by name, locked until the transaction ends."""
     EmbeddingModel.objects.share(tenant_id)
     models = EmbeddingModel.objects.for_tenant(tenant_id).maintained()
     found = {model.name: model for model in models}
@@ -94,15 +90,8 @@ def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel
 
 def pin_model(tenant_id: UUID, name: str, dimension: int) -> None:
     """Make this the tenant's active model if it has none. Runs in a scope."""
-    row = EmbeddingModel(
-        tenant_id=tenant_id,
-        name=name,
-        dimension=dimension,
-        state=EmbeddingModel.State.ACTIVE,
-        started_at=Now(),
-        filled_at=Now(),
-        activated_at=Now(),
-    )
+    row = EmbeddingModel(tenant_id=tenant_id, name=name, dimension=dimension, state=EmbeddingModel.State.ACTIVE)
+    row.started_at = row.filled_at = row.activated_at = Now()
     EmbeddingModel.objects.bulk_create([row], ignore_conflicts=True)
 
 
@@ -113,15 +102,9 @@ def _store(model: EmbeddingModel, items: Sequence[PendingVector], made: Embedded
             f" {made.embedder.dimension}. Nothing was stored.",
             is_permanent=False,
         )
+    own: dict[str, Any] = {"tenant_id": model.tenant_id, "model": model.name, "dimension": model.dimension}
     embeddings = [
-        MemoryEmbedding(
-            tenant_id=model.tenant_id,
-            memory_id=item.memory_id,
-            version=item.version,
-            model=model.name,
-            dimension=model.dimension,
-            vector=vector,
-        )
+        MemoryEmbedding(memory_id=item.memory_id, version=item.version, vector=vector, **own)
         for item, vector in zip(items, made.vectors, strict=True)
     ]
     MemoryEmbedding.objects.bulk_create(embeddings, ignore_conflicts=True)
@@ -131,8 +114,6 @@ def _note(items: Sequence[PendingVector], models: Iterable[EmbeddingModel]) -> N
     rows = [
         MissingVector(tenant_id=model.tenant_id, model=model, memory_id=item.memory_id, version=item.version)
         for model in models
-        if model.state != EmbeddingModel.State.ACTIVE
         for item in items
     ]
-    if rows:
-        MissingVector.objects.bulk_create(rows, ignore_conflicts=True)
+    MissingVector.objects.bulk_create(rows, ignore_conflicts=True)

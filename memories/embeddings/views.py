@@ -7,40 +7,24 @@ from uuid import UUID
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
 
-from memories.embeddings import reembedding
-from memories.embeddings.actions.reembedding import (
-    retire_embedding_model,
-    retry_refused_vectors,
-    start_reembedding,
-    switch_embedding_model,
-)
-from memories.embeddings.actions.retry import retry_embeddings
+from memories.embeddings import actions
 from memories.embeddings.forms import ReembeddingForm
 from memories.embeddings.providers import EmbeddingError, known_models
+from memories.embeddings.reembedding import probe_embedder
 from memories.embeddings.status import ModelStatus, model_history, model_statuses, refused_texts
 from memories.models import EmbeddingModel
-from memories.tenancy.access import operator_actor, tenant_of, tenant_required
+from memories.tenancy.access import acting, submit, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.numerals import counted
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    flash_error,
-    operator_required,
-    render_page,
-    watch_job,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, watch_job
 
 _SECTION = "embeddings"
 ACTIVE = EmbeddingModel.State.ACTIVE
 
 
-@operator_required("viewer", to_change="admin")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="admin")
 def embeddings(request: HtmxRequest) -> HttpResponseBase:
     """Show each model with its progress, and the form that starts a re-embedding. Polls while work is unfinished."""
     if request.method != "POST":
@@ -49,16 +33,16 @@ def embeddings(request: HtmxRequest) -> HttpResponseBase:
     if form.is_valid():
         try:
             # Outside of the scope, because it calls the provider.
-            reembedding.probe_embedder(form.cleaned_data["model"])
-            with tenant_scope(request.tenant.id):
-                row = start_reembedding(tenant=tenant_of(request), **form.cleaned_data, **_by_now(request))
-        except (EmbeddingError, PlatformError) as error:
+            probe_embedder(form.cleaned_data["model"])
+        except EmbeddingError as error:
             form.add_error("model", error.detail)
-        else:
-            add_flash(request, f"Re-embedding with {row.name} started.")
-            watch_job(request, "embedding_model", row.pk)
-            return redirect("embeddings", request.tenant.id)
-    return _page(request, form)
+    who = acting(request, timezone.now())
+    row = submit(request, form, lambda: actions.start_reembedding(**form.cleaned_data, **who))
+    if row is None:
+        return _page(request, form)
+    add_flash(request, f"Re-embedding with {row.name} started.")
+    watch_job(request, "embedding_model", row.pk)
+    return redirect("embeddings", request.tenant.id)
 
 
 def _page(request: HtmxRequest, form: ReembeddingForm | None = None) -> HttpResponse:
@@ -78,19 +62,14 @@ def _page(request: HtmxRequest, form: ReembeddingForm | None = None) -> HttpResp
     return render_page(request, "memories/embeddings/embeddings.html", page, fragment="body", form=form)
 
 
-@operator_required("admin")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("admin", to_change="admin")
 def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Confirm, then switch to a new or the former model."""
 
     def change(status: ModelStatus) -> str:
-        confirm = request.POST.get("confirm_missing") == "on"
-        name = status.model.name
-        done = switch_embedding_model(
-            tenant=tenant_of(request), model=name, confirm_missing=confirm, **_by_now(request)
-        ).is_done
-        if done:
+        name, confirm = status.model.name, request.POST.get("confirm_missing") == "on"
+        who = acting(request, timezone.now())
+        if actions.switch_embedding_model(model=name, confirm_missing=confirm, **who).is_done:
             return f"Search uses {name} now."
         watch_job(request, "embedding_model", model_id)
         return f"Search will use {name} when its vectors are complete."
@@ -98,31 +77,28 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     return _confirm_first(request, model_id, "memories/embeddings/embedding_switch.html", change)
 
 
-@operator_required("admin")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("admin", to_change="admin")
 def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Confirm, then retire a model and remove its vectors."""
 
     def change(status: ModelStatus) -> str:
-        row = retire_embedding_model(tenant=tenant_of(request), model=status.model.name, **_by_now(request))
+        row = actions.retire_embedding_model(model=status.model.name, **acting(request, timezone.now()))
         watch_job(request, "embedding_model", row.pk)
         return f"Removing the vectors of {row.name}."
 
     return _confirm_first(request, model_id, "memories/embeddings/embedding_retire.html", change)
 
 
-@operator_required("admin")
-@tenant_required
-@require_POST
+@tenant_page(to_change="admin")
 def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Retry the texts that a model refused."""
+    who = acting(request, timezone.now())
     with tenant_scope(request.tenant.id):
         model = _status(request, model_id).model
         if model.state == ACTIVE:
-            count = len(retry_embeddings(tenant=tenant_of(request), **_by_now(request)))
+            count = len(actions.retry_embeddings(**who))
         else:
-            count = retry_refused_vectors(tenant=tenant_of(request), model=model.name, **_by_now(request))
+            count = actions.retry_refused_vectors(model=model.name, **who)
     add_flash(request, f"{counted(count, 'text', 'texts')} queued for retry.")
     if count:
         kind, row_id = ("embeddings", request.tenant.id) if model.state == ACTIVE else ("embedding_model", model.pk)
@@ -150,7 +126,3 @@ def _status(request: HtmxRequest, model_id: UUID) -> ModelStatus:
     if found is None:
         raise Http404
     return found
-
-
-def _by_now(request: HtmxRequest) -> dict[str, Any]:
-    return {"by": operator_actor(request.operator), "now": timezone.now()}

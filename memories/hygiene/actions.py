@@ -1,5 +1,6 @@
 """Hygiene actions of operators: merge, archive, dismiss, and undo (ADR-0083)."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,18 +11,9 @@ from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
 from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
-from memories.partitions.actions.links import link_memories, unlink_memories
+from memories.partitions.actions import link_memories, unlink_memories
 from memories.services.hygiene.rules import combine_memories
-from memories.services.store.bulk import (
-    ACT_MEMORIES_MAX,
-    ACTS,
-    BULK_MERGE,
-    MERGED_MAX,
-    MERGED_MIN,
-    describe_not_undone,
-    describe_skipped,
-    describe_undone,
-)
+from memories.services.store import bulk
 from memories.store.actions.bulk import BulkActionResult
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.bulk_rows import archive_rows, change_rows, lock_seen_rows, restore_rows, undo_values
@@ -42,8 +34,8 @@ class HygieneUndoResult:
 
     def __str__(self) -> str:
         if self.act.act == HygieneAct.Act.DISMISS:
-            return describe_undone(self.count, self.left, one="finding", several="findings")
-        return describe_undone(self.count, self.left)
+            return bulk.describe_undone(self.count, self.left, one="finding", several="findings")
+        return bulk.describe_undone(self.count, self.left)
 
 
 @transaction.atomic
@@ -75,13 +67,13 @@ def merge_seen_memories(
     *, tenant_id: UUID, keep: UUID | None, seen: Mapping[UUID, int], by: Actor, now: datetime
 ) -> BulkActionResult:
     """Merge memories into `keep`. Raises `InvalidInput`, or `Conflict` `changed` if a version differs from `seen`."""
-    if not MERGED_MIN <= len(seen) <= MERGED_MAX:
-        raise InvalidInput("out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} memories.", "id")
+    if not bulk.MERGED_MIN <= len(seen) <= bulk.MERGED_MAX:
+        raise InvalidInput("out_of_range", f"A merge takes {bulk.MERGED_MIN} to {bulk.MERGED_MAX} memories.", "id")
     if keep is None or keep not in seen:
-        raise InvalidInput("unknown_choice", "Say which of them is kept.", "keep")
-    rows, left = lock_seen_rows(tenant_id, ACTS[BULK_MERGE], seen, "")
+        raise InvalidInput("unknown_choice", "Select the memory to keep.", "keep")
+    rows, left = lock_seen_rows(tenant_id, bulk.ACTS[bulk.BULK_MERGE], seen, "")
     if left:
-        raise Conflict("changed", f"Nothing was merged: {describe_skipped(left)}. Look again.")
+        raise Conflict("changed", f"Nothing was merged: {bulk.describe_skipped(left)}. Reload the list.")
     others = [row.pk for row in rows if row.pk != keep]
     done = merge_memories(tenant_id=tenant_id, groups={keep: others}, by=by, now=now)
     return BulkActionResult(done, len(rows), {})
@@ -92,12 +84,11 @@ def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor
     """Archive memories in one action. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
     memories = _locked_unarchived(tenant_id, memory_ids)
     rows = list(memories.values())
-    changed = undo_values(rows, "archived_at", after=now)
+    act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories))
+    act.changed = undo_values(rows, "archived_at", after=now)
     archive_rows(rows, now)
-    act = HygieneAct.objects.create(
-        tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories), changed=changed
-    )
-    _audit(act, "archive_memories", list(memories), by, now)
+    act.save()
+    _audit(act, "archive_memories", memories, by, now)
     return act
 
 
@@ -105,21 +96,14 @@ def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor
 def dismiss_findings(
     *, tenant_id: UUID, pair_ids: Collection[int] = (), finding_ids: Collection[int] = (), by: Actor, now: datetime
 ) -> HygieneAct:
-    """Mark findings as no problem, a pair until one of its texts changes.
-
-    Deleted and dismissed ones are skipped; raises `NotFound` if none is left.
-    """
-    pairs = list(MemoryPair.objects.for_tenant(tenant_id).open().numbered(pair_ids).locked())
-    findings = list(MemoryFinding.objects.for_tenant(tenant_id).open().numbered(finding_ids).locked())
+    """Mark findings as no problem, a pair until a text changes. Raises `NotFound` if no open one is left."""
+    pairs = list(MemoryPair.objects.for_tenant(tenant_id).open().with_ids(pair_ids).locked())
+    findings = list(MemoryFinding.objects.for_tenant(tenant_id).open().with_ids(finding_ids).locked())
     if not pairs and not findings:
-        raise NotFound("not_found", "There is no such finding any more.")
-    act = HygieneAct.objects.create(
-        tenant_id=tenant_id,
-        act=HygieneAct.Act.DISMISS,
-        at=now,
-        pair_ids=[row.pk for row in pairs],
-        finding_ids=[row.pk for row in findings],
-    )
+        raise NotFound("not_found", "These findings no longer exist.")
+    act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.DISMISS, at=now)
+    act.pair_ids, act.finding_ids = [row.pk for row in pairs], [row.pk for row in findings]
+    act.save()
     _mark(act, now)
     about = {pk for row in pairs for pk in (row.older_id, row.newer_id)} | {row.memory_id for row in findings}
     _audit(act, "dismiss_findings", sorted(about), by, now)
@@ -134,77 +118,63 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     `NotFound`, or `Conflict` and changes nothing then: `already_undone`, `duplicate` where the same text was stored
     since, `changed` if every memory would be skipped.
     """
-    act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).locked().first()
+    act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).select_for_update().first()
     if act is None:
-        raise NotFound("not_found", "There is no such act.")
+        raise NotFound("not_found", "There is no such action.")
     if act.undone_at is not None:
         raise Conflict("already_undone", "This was undone before.")
     ids = {*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))}
     memories = _locked(tenant_id, ids)
-    for link in MemoryLink.objects.for_tenant(tenant_id).current().numbered_any(act.link_ids):
+    for link in MemoryLink.objects.for_tenant(tenant_id).current().with_ids(act.link_ids).in_order():
         unlink_memories(link=link, by=by, now=now)
-    count = _restore_back(act, memories, by, now) + _change_back(act, memories, now)
+    count = _change_back(act, memories, by, now)
     for taken in act.kept:
         if UUID(taken["id"]) in memories:
             count += _give_back(memories[UUID(taken["id"])], taken, by, now)
     count += _mark(act, None)
     left = len(ids) + len(act.pair_ids) + len(act.finding_ids) - count
     if not count:
-        raise Conflict("changed", f"{describe_not_undone(left)}.")
+        raise Conflict("changed", f"{bulk.describe_not_undone(left)}.")
     act.undone_at = now
     act.save(update_fields=["undone_at"])
     _audit(act, f"undo_{act.act}", sorted(ids), by, now)
     return HygieneUndoResult(act, count, left)
 
 
-def _is_as_left(memory: Memory, given: Mapping[str, Any]) -> bool:
-    """Whether the memory still has the version of the action; old actions did not store it."""
-    return bool(memory.version == given.get("version", memory.version))
-
-
-def _restore_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, now: datetime) -> int:
-    """Restore the memories that the action archived and that are still in its version."""
-    given = {row["id"]: row for row in act.changed}
-    rows = [
-        row
-        for row in (memories[pk] for pk in act.archived_ids if pk in memories)
-        if row.archived_at is not None and _is_as_left(row, given.get(str(row.pk), {}))
-    ]
-    restore_rows(rows, by=by, now=now)
-    return len(rows)
-
-
-def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], now: datetime) -> int:
-    """Give each live memory its former value if it is still in the action's version."""
-    former: dict[tuple[str, Any], list[Memory]] = {}
+def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, now: datetime) -> int:
+    """Give memories that are still in the action's version and state their former value; return how many."""
+    former: dict[tuple[str, Any], list[Memory]] = defaultdict(list)
     archived = set(act.archived_ids)
     for row in act.changed:
         memory = memories.get(UUID(row["id"]))
-        if memory is None or memory.pk in archived or memory.archived_at is not None or not _is_as_left(memory, row):
+        if memory is None or memory.version != row["version"]:
             continue
-        if getattr(memory, row["field"]) == row["after"]:
-            former.setdefault((row["field"], row["before"]), []).append(memory)
+        was_archived = memory.pk in archived
+        is_as_left = was_archived or getattr(memory, row["field"]) == row["after"]
+        if is_as_left and was_archived == (memory.archived_at is not None):
+            former[row["field"], row["before"]].append(memory)
     for (field, value), rows in former.items():
-        if field == "archived_at":
-            archive_rows(rows, now)
-        else:
+        if field != "archived_at":
             change_rows(rows, field, value, now)
+        elif value is None:
+            restore_rows(rows, by=by, now=now)
+        else:
+            archive_rows(rows, now)
     return sum(len(rows) for rows in former.values())
 
 
 def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
-    """Return the memories, locked in the order of ids."""
     return {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(memory_ids).locked()}
 
 
 def _locked_unarchived(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UUID, Memory]:
-    if not memory_ids or len(memory_ids) > ACT_MEMORIES_MAX:
-        raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
+    if not memory_ids or len(memory_ids) > bulk.ACT_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"An action applies to 1 to {bulk.ACT_MEMORIES_MAX:,} memories.", "id")
     memories = _locked(tenant_id, memory_ids)
     if missing := set(memory_ids) - memories.keys():
         raise NotFound("not_found", f"There is no memory {min(missing)}.", "id")
     if archived := sorted(str(pk) for pk, row in memories.items() if row.archived_at is not None):
-        raise Conflict("archived", f"The memory {archived[0]} is archived by now. Look again.", "id")
+        raise Conflict("archived", f"The memory {archived[0]} is archived now. Reload the list.", "id")
     return memories
 
 
@@ -232,19 +202,15 @@ def _give_back(kept: Memory, taken: Mapping[str, Any], by: Actor, now: datetime)
     usefulness, last = kept.usefulness_score, kept.last_retrieved_at
     if usefulness == taken["usefulness"]:
         usefulness = taken["usefulness_before"]
-    if last == _moment(taken["last_retrieved"]):
-        last = _moment(taken["last_retrieved_before"])
+    if (last and last.isoformat()) == taken["last_retrieved"]:
+        last = parse_datetime(taken["last_retrieved_before"] or "")
     _count(kept, usefulness, max(kept.retrieval_count - taken["retrievals_added"], 0), last)
     if not kept.pinned or taken["was_pinned"]:
         return 1
-    if kept.archived_at is not None or not _is_as_left(kept, taken):
+    if kept.archived_at is not None or kept.version != taken["version"]:
         return 0
     update_memory(memory=kept, changes={"pinned": False}, by=by, now=now)
     return 1
-
-
-def _moment(text: str | None) -> datetime | None:
-    return parse_datetime(text) if text else None
 
 
 def _count(kept: Memory, usefulness: float, retrievals: int, last: datetime | None) -> None:
@@ -259,35 +225,20 @@ def _link(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> l
     own = {(link.source_id, link.target_id, link.kind) for link in edges.touching(kept.pk)}
     wanted = [(row.pk, kept.pk, MERGED_INTO) for row in merged]
     gone = {row.pk for row in merged}
-    for link in edges.touching_any(gone):
-        ends = [kept.pk if pk in gone else pk for pk in (link.source_id, link.target_id)]
-        if ends[0] != ends[1]:
-            wanted.append((ends[0], ends[1], link.kind))
+    for link in edges.touching(*gone).order_by("pk"):
+        source, target = (kept.pk if pk in gone else pk for pk in (link.source_id, link.target_id))
+        wanted += [(source, target, link.kind)] if source != target else []
     new = [edge for edge in dict.fromkeys(wanted) if edge not in own]
-    ends_of = Memory.objects.for_tenant(kept.tenant_id).in_bulk([pk for edge in new for pk in edge[:2]])
-    drawn = (
-        link_memories(source=ends_of[source], target=ends_of[target], kind=kind, by=by, now=now)
-        for source, target, kind in new
-    )
+    ends = Memory.objects.for_tenant(kept.tenant_id).in_bulk([pk for edge in new for pk in edge[:2]])
+    drawn = (link_memories(source=ends[one], target=ends[other], kind=kind, by=by, now=now) for one, other, kind in new)
     return [link.pk for link in drawn]
 
 
 def _mark(act: HygieneAct, at: datetime | None) -> int:
     """Mark the action's findings as dismissed, or as open for None; return how many there are."""
-    count = 0
-    for rows, ids in ((MemoryPair.objects, act.pair_ids), (MemoryFinding.objects, act.finding_ids)):
-        if ids:
-            count += rows.for_tenant(act.tenant_id).numbered(ids).update(dismissed_at=at)
-    return count
+    found = ((MemoryPair.objects, act.pair_ids), (MemoryFinding.objects, act.finding_ids))
+    return sum(rows.for_tenant(act.tenant_id).with_ids(ids).update(dismissed_at=at) for rows, ids in found if ids)
 
 
 def _audit(act: HygieneAct, verb: str, memory_ids: Iterable[object], by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=act.tenant_id,
-        by=by,
-        verb=verb,
-        target_kind="memory",
-        target_ids=memory_ids,
-        fields=["hygiene"],
-        now=now,
-    )
+    record_audit(verb, "memory", memory_ids, tenant_id=act.tenant_id, fields=["hygiene"], by=by, now=now)

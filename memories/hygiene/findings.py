@@ -1,23 +1,17 @@
 """Read the hygiene lists: lengths, pages, and the effect of an action."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
+
 from memories.hygiene.queries import count_up_to
 from memories.models import Memory, MemoryFinding, MemoryPair, UncomparedMemory
-from memories.services.hygiene.rules import (
-    CONTRADICTION,
-    LISTS,
-    NEVER_RETRIEVED,
-    UNHELPFUL,
-    HygieneList,
-    choose_kept_memory,
-    combine_memories,
-    group_pairs,
-)
+from memories.services.hygiene import rules
+from memories.services.hygiene.rules import HygieneList
 from memories.services.hygiene.value_differences import ComparedSpan, mark_value_differences
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
 from memories.tenancy.exceptions import Conflict, InvalidInput
@@ -29,8 +23,8 @@ COUNTED_MAX = 1_000
 CHUNK_ROWS, CHUNKS_MAX = 100, 20
 #: Characters of a text that a pair shows.
 SHOWN_CHARACTERS_MAX = 1_200
-#: Whether the memories of a list have been retrieved, checked again while reading.
-RETRIEVED = {NEVER_RETRIEVED: False, UNHELPFUL: True}
+#: Conditions of lists that may have changed since the rows were stored, checked again while reading.
+RETRIEVED = {rules.NEVER_RETRIEVED: Q(memory__retrieval_count=0), rules.UNHELPFUL: Q(memory__retrieval_count__gt=0)}
 
 DISMISS = "dismiss"
 
@@ -84,30 +78,41 @@ class MergeGroup:
 
 @dataclass(frozen=True)
 class HygieneActionEffect:
-    """The effect of an action: `groups` of a merge, else `memories`; `tokens` that agents no longer read."""
+    """The effect of an action: `groups` of a merge, else `memories`."""
 
     act: str
     ids: Sequence[int]
     groups: Sequence[MergeGroup] = ()
     memories: Sequence[Memory] = ()
-    archived: int = 0
-    tokens: int = 0
-    merges: Mapping[UUID, Sequence[UUID]] = field(default_factory=dict)
+
+    @property
+    def archived_memories(self) -> list[Memory]:
+        own = self.memories if self.act == BULK_ARCHIVE else ()
+        return [*own, *(memory for group in self.groups for memory in group.others)]
+
+    @property
+    def archived(self) -> int:
+        return len(self.archived_memories)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that agents no longer read."""
+        return sum(memory.tokens_o200k_base for memory in self.archived_memories)
 
 
 def hygiene_list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> list[HygieneListLength]:
     """Return the length of every list, counted up to `COUNTED_MAX`, inside a scope. One query."""
-    rows = [_open_rows(tenant_id, each, partition, now) for each in LISTS.values()]
+    rows = [_open_rows(tenant_id, each, partition, now) for each in rules.LISTS.values()]
     counts = count_up_to(rows, COUNTED_MAX + 1)
     return [
         HygieneListLength(each, min(count, COUNTED_MAX), count > COUNTED_MAX)
-        for each, count in zip(LISTS.values(), counts, strict=True)
+        for each, count in zip(rules.LISTS.values(), counts, strict=True)
     ]
 
 
 def comparison_backlog(tenant_id: UUID) -> int:
     """Return the number of memories to compare, counted up to `COUNTED_MAX`; inside a scope."""
-    return int(UncomparedMemory.objects.for_tenant(tenant_id).at_most(COUNTED_MAX))
+    return count_up_to([UncomparedMemory.objects.for_tenant(tenant_id)], COUNTED_MAX)[0]
 
 
 def hygiene_page(
@@ -131,8 +136,9 @@ def hygiene_page(
 def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, now: datetime) -> list[Any]:
     found: list[Any] = []
     for _ in range(CHUNKS_MAX):
-        places = _rows_of(tenant_id, each).places(ordering, after=behind, count=CHUNK_ROWS)
-        live = _open_rows(tenant_id, each, "", now).numbered(number for _, number in places).with_memories()
+        chunk = _rows_of(tenant_id, each).page(ordering, after=behind, count=CHUNK_ROWS)
+        places = list(chunk.values_list(ordering.removeprefix("-"), "pk"))
+        live = _open_rows(tenant_id, each, "", now).with_ids(pk for _, pk in places).with_memories()
         found += live.page(ordering, count=ROWS_PER_PAGE + 1 - len(found))
         if len(found) > ROWS_PER_PAGE or len(places) < CHUNK_ROWS:
             break
@@ -143,23 +149,17 @@ def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, n
 def hygiene_action_effect(
     tenant_id: UUID, each: HygieneList, act: str, ids: Collection[int], *, keep: UUID | None = None, now: datetime
 ) -> HygieneActionEffect:
-    """Return the effect of `act` on the selected rows of a list; inside a scope. One query.
-
-    Rows that left the list are skipped; raises `Conflict` (`gone`) if none is left, `InvalidInput` for an unknown act.
-    """
+    """Return the effect of `act` on the rows still in the list. Raises `Conflict` `gone` or `InvalidInput`."""
     if act not in (DISMISS, BULK_MERGE if each.has_pairs else BULK_ARCHIVE):
-        raise InvalidInput("unknown_choice", "This list does not know that act.", "act")
-    rows = list(_open_rows(tenant_id, each, "", now).numbered(ids).with_memories().order_by("id"))
+        raise InvalidInput("unknown_choice", "This list does not have that action.", "act")
+    rows = list(_open_rows(tenant_id, each, "", now).with_ids(ids).with_memories().order_by("id"))
     if not rows:
-        raise Conflict("gone", "These rows are not in the list any more: somebody was faster, or a text has changed.")
+        raise Conflict("gone", "These rows left the list: someone acted on them, or a text changed.")
     numbers = [row.pk for row in rows]
     if act == BULK_MERGE:
-        return _merging(rows, numbers, keep, prefers_newer=each.kind == CONTRADICTION)
-    memories = [row.memory for row in rows] if not each.has_pairs else []
-    if act == BULK_ARCHIVE:
-        tokens = sum(memory.tokens_o200k_base for memory in memories)
-        return HygieneActionEffect(BULK_ARCHIVE, numbers, memories=memories, archived=len(memories), tokens=tokens)
-    return HygieneActionEffect(DISMISS, numbers, memories=memories or [row.newer for row in rows])
+        groups = _merge_groups(rows, keep, prefers_newer=each.kind == rules.CONTRADICTION)
+        return HygieneActionEffect(act, numbers, groups=groups)
+    return HygieneActionEffect(act, numbers, memories=[row.newer if each.has_pairs else row.memory for row in rows])
 
 
 def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
@@ -168,37 +168,26 @@ def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
 
 
 def _open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime) -> Any:
-    live = _rows_of(tenant_id, each).of_live(now).within(partition)
-    return live if each.has_pairs else live.still_true(RETRIEVED.get(each.kind))
+    return _rows_of(tenant_id, each).live_within(partition, now).filter(RETRIEVED.get(each.kind, Q()))
 
 
-def _merging(
-    rows: Sequence[MemoryPair], ids: Sequence[int], keep: UUID | None, *, prefers_newer: bool
-) -> HygieneActionEffect:
+def _merge_groups(rows: Sequence[MemoryPair], keep: UUID | None, *, prefers_newer: bool) -> list[MergeGroup]:
     memories = {memory.pk: memory for row in rows for memory in (row.older, row.newer)}
     groups = []
-    for members in group_pairs((row.older_id, row.newer_id) for row in rows):
+    for members in rules.group_pairs((row.older_id, row.newer_id) for row in rows):
         together = [memories[pk] for pk in members]
-        chosen = [memory for memory in together if memory.pk == keep]
-        kept = chosen[0] if chosen else choose_kept_memory(together, prefers_newer=prefers_newer)
-        usefulness, retrievals, is_pinned, _ = combine_memories(together)
+        kept = next((memory for memory in together if memory.pk == keep), None)
+        kept = kept or rules.choose_kept_memory(together, prefers_newer=prefers_newer)
+        usefulness, retrievals, is_pinned, _ = rules.combine_memories(together)
         others = [memory for memory in together if memory.pk != kept.pk]
         groups.append(MergeGroup(kept, others, usefulness, retrievals, is_pinned))
-    archived = [memory for group in groups for memory in group.others]
-    return HygieneActionEffect(
-        BULK_MERGE,
-        ids,
-        groups=groups,
-        archived=len(archived),
-        tokens=sum(memory.tokens_o200k_base for memory in archived),
-        merges={group.kept.pk: [memory.pk for memory in group.others] for group in groups},
-    )
+    return groups
 
 
 def _pair_row(pair: MemoryPair) -> MemoryPairRow:
     memories = (pair.older, pair.newer)
     older, newer = (memory.content[:SHOWN_CHARACTERS_MAX] for memory in memories)
-    suggested = choose_kept_memory(memories, prefers_newer=pair.kind == CONTRADICTION)
+    suggested = rules.choose_kept_memory(memories, prefers_newer=pair.kind == rules.CONTRADICTION)
     left, right = (
         PairMember(memory, spans, len(memory.content) > SHOWN_CHARACTERS_MAX, memory is suggested)
         for memory, spans in zip(memories, mark_value_differences(older, newer), strict=True)

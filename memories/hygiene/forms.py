@@ -1,4 +1,4 @@
-"""Forms of the hygiene list."""
+"""Forms of the hygiene lists."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from memory_platform.web.forms import PlatformForm
 
 
 class HygieneFilterForm(PlatformForm):
-    """How a list of findings is narrowed and ordered; everything is optional and stands in the address."""
+    """The filter and order of a hygiene list; both are optional and in the URL."""
 
     partition = PartitionField()
     sort = forms.ChoiceField(required=False)
@@ -27,7 +27,7 @@ class HygieneFilterForm(PlatformForm):
 
 
 class RowIdsField(forms.Field):
-    """Numbers of rows, each once, as many as one act may be about."""
+    """Ids of rows, each once, up to `ROWS_CHOSEN_MAX`."""
 
     widget = forms.MultipleHiddenInput
 
@@ -41,7 +41,7 @@ class RowIdsField(forms.Field):
 
 
 class HygieneActionForm(PlatformForm):
-    """An act on rows of a list; `keep` is the memory that a merge keeps, where somebody chose one."""
+    """An action on rows of a list; `keep` is the selected memory that a merge keeps, if any."""
 
     act = forms.ChoiceField(choices=[("merge", "merge"), ("archive", "archive"), ("dismiss", "dismiss")])
     id = RowIdsField()

@@ -1,26 +1,38 @@
-"""Scheduled hygiene work: finds near-duplicates and other findings, tenant by tenant, each in its own scope."""
+"""Scheduled hygiene work: compare new texts with their partitions, find unused and expiring memories (ADR-0083).
 
+A table lists the memories that wait for their comparison. Each tenant's work runs in its own scope.
+"""
+
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
+import numpy as np
 from django.core.cache import cache
+from django.db.models import Q
 
-from memories.hygiene import pair_detection
-from memories.models import MemoryFinding, MemoryPair, Tenant, UncomparedMemory
-from memories.services.hygiene.rules import EXPIRES_SOON, EXPIRES_WITHIN, NEVER_RETRIEVED, NEVER_RETRIEVED_AFTER
+from memories.embeddings.embedders import active_model_name
+from memories.models import Memory, MemoryEmbedding, MemoryFinding, MemoryPair, RecalledText, Tenant, UncomparedMemory
+from memories.services.hygiene import rules
+from memories.services.store.recalled_text import RECALLED_TEXT_KEPT, recalled_hash
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
 COMPARE_LOCK = "memories.compare-new-memories"
 COMPARE_LOCK_SECONDS = 600
 #: Batches of one tenant in one sweep.
 COMPARE_BATCHES_MAX = 20
+#: Memories compared at once with their partition, and rows of the partition read at once.
+COMPARED_BATCH = 500
+ROWS_READ = 5_000
+
+#: One memory, the other, and the cosine of their vectors.
+DetectedPairs = tuple[UUID, UUID, float]
+#: Kind, id of the older and of the newer memory, similarity, hash of the texts.
+StoredPair = tuple[str, UUID, UUID, float, str]
 
 
 def compare_new_memories_of_tenants(*, now: datetime) -> int:
-    """Compare new and changed memories, up to `COMPARE_BATCHES_MAX` batches per tenant; return how many.
-
-    One sweep runs at a time.
-    """
+    """Compare new and changed memories of all tenants; return how many. One sweep runs at a time."""
     if not cache.add(COMPARE_LOCK, True, COMPARE_LOCK_SECONDS):
         return 0
     try:
@@ -34,7 +46,7 @@ def compare_new_memories_of_tenants(*, now: datetime) -> int:
 def _compare_of_tenant(tenant_id: UUID, now: datetime) -> int:
     compared = 0
     for _ in range(COMPARE_BATCHES_MAX):
-        batch = pair_detection.detect_pairs_in_batch(tenant_id, now=now)
+        batch = detect_pairs_in_batch(tenant_id, now=now)
         compared += batch
         if not batch:
             break
@@ -48,6 +60,77 @@ def find_unused_and_expiring_memories(*, now: datetime) -> None:
     for tenant_id in tenant_ids:
         with tenant_scope(tenant_id):
             findings = MemoryFinding.objects
-            findings.find(tenant_id, NEVER_RETRIEVED, now=now, before=now - NEVER_RETRIEVED_AFTER)
-            findings.find(tenant_id, EXPIRES_SOON, now=now, before=now + EXPIRES_WITHIN)
-            MemoryPair.objects.for_tenant(tenant_id).open().of_archived().delete()
+            findings.find(tenant_id, rules.NEVER_RETRIEVED, now=now, before=now - rules.NEVER_RETRIEVED_AFTER)
+            findings.find(tenant_id, rules.EXPIRES_SOON, now=now, before=now + rules.EXPIRES_WITHIN)
+            pairs = MemoryPair.objects.for_tenant(tenant_id).open()
+            # A restored memory is compared again.
+            pairs.filter(Q(older__archived_at__isnull=False) | Q(newer__archived_at__isnull=False)).delete()
+
+
+def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime) -> int:
+    """Compare the longest waiting memories of one partition; return how many. Call with no scope open."""
+    model = active_model_name(tenant_id)
+    with tenant_scope(tenant_id):
+        waiting = UncomparedMemory.objects.for_tenant(tenant_id)
+        path: str | None = waiting.order_by("id").values_list("memory__partition_path", flat=True).first()
+        if path is None:
+            return 0
+        rows = waiting.filter(memory__partition_path=path).order_by("id")
+        batch = dict(rows.values_list("pk", "memory_id")[:COMPARED_BATCH])
+        memory_ids = list(batch.values())
+        found = _near(tenant_id, path, memory_ids, model, now) + _shown(tenant_id, memory_ids, now)
+        pairs = _classified(tenant_id, found)
+    with tenant_scope(tenant_id):
+        _record(tenant_id, memory_ids, pairs, now)
+        waiting.with_ids(batch).delete()
+    return len(batch)
+
+
+def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, now: datetime) -> list[DetectedPairs]:
+    """Return the nearest live memories of the partition to each of the given; reads the partition once, in chunks."""
+    embeddings = MemoryEmbedding.objects.for_tenant(tenant_id)
+    live = Memory.objects.for_tenant(tenant_id).live(now)
+    own_rows = list(embeddings.current_in(live.with_ids(memory_ids), model).matrices(ROWS_READ))
+    if not own_rows:
+        return []
+    own_ids = [pk for ids, _ in own_rows for pk in ids]
+    own = np.concatenate([matrix for _, matrix in own_rows])
+    found: list[DetectedPairs] = []
+    for ids, matrix in embeddings.current_in(live.within(path, exact=True), model).matrices(ROWS_READ):
+        near = rules.nearest_pairs(own, matrix)
+        found += [(own_ids[i], ids[j], cosine) for i, j, cosine in near if own_ids[i] != ids[j]]
+    return rules.limit_pairs_per_memory(found)
+
+
+def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[DetectedPairs]:
+    """Return pairs with memories of the tenant whose text, with folded case and spaces, was rendered recently."""
+    rows = Memory.objects.for_tenant(tenant_id).live(now).with_ids(memory_ids).contents()
+    by_hash = {recalled_hash(content): pk for pk, content in rows}
+    recalled = RecalledText.objects.for_tenant(tenant_id).with_hashes(by_hash, since=now - RECALLED_TEXT_KEPT)
+    return [(by_hash[value], pk, 1.0) for value, pk in recalled.sources() if pk != by_hash[value]]
+
+
+def _classified(tenant_id: UUID, found: Iterable[DetectedPairs]) -> list[StoredPair]:
+    cosines = {frozenset(pair): cosine for *pair, cosine in found}
+    ids = {pk for pair in cosines for pk in pair}
+    heads = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).unarchived().with_ids(ids)}
+    shown = RecalledText.objects.for_tenant(tenant_id).spans(ids)
+    pairs: list[StoredPair] = []
+    for pair, cosine in cosines.items():
+        if not pair <= heads.keys():
+            continue
+        older, newer = sorted((heads[pk] for pk in pair), key=lambda row: (row.created_at, row.pk))
+        was_shown = older.pk in shown and rules.was_recently_recalled(*shown[older.pk], newer.recorded_from)
+        if kind := rules.classify_pair(older.content, newer.content, cosine, was_shown=was_shown):
+            stamp = rules.texts_hash(older.content_hash, older.partition_path, newer.content_hash, newer.partition_path)
+            pairs.append((kind, older.pk, newer.pk, round(cosine, 6), stamp))
+    return pairs
+
+
+def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[StoredPair], now: datetime) -> None:
+    stored = MemoryPair.objects.for_tenant(tenant_id)
+    if pairs:
+        stored.store(tenant_id, pairs, now)
+    stamps = stored.touching(memory_ids).stamps()
+    if stale := [number for number, stamp, *current in stamps if stamp != rules.texts_hash(*current)]:
+        stored.with_ids(stale).delete()

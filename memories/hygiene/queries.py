@@ -1,16 +1,15 @@
-"""What may be wrong with memories: found in the background, listed by index, checked again as it is read."""
+"""Pairs and findings of the hygiene lists, which reading checks again, and the backlog of the comparison."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Q, QuerySet
 
 from memories.store.queries.texts import SEARCH_COLUMNS
 from memories.tenancy.queries.conditions import live_condition, path_condition
-from memories.tenancy.queries.insertions import array_text
+from memories.tenancy.queries.insertions import array_text, execute
 from memories.tenancy.queries.rows import TenantRows
 
 _ENQUEUE = """
@@ -60,54 +59,36 @@ _RULES = {
 
 def count_up_to(several: Iterable[QuerySet[Any]], count: int) -> list[int]:
     """Return the number of rows of each queryset, counted up to `count`. One query."""
-    asked = [rows.order_by().values("pk")[:count].query.sql_with_params() for rows in several]
-    counts = ", ".join(_COUNTED.format(rows=sql) for sql, _ in asked)
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {counts}", [value for _, values in asked for value in values])
-        return list(cursor.fetchone())
+    queries = [rows.order_by().values("pk")[:count].query.sql_with_params() for rows in several]
+    counts = ", ".join(_COUNTED.format(rows=sql) for sql, _ in queries)
+    return list(execute(f"SELECT {counts}", [value for _, values in queries for value in values])[0])
 
 
 class UncomparedMemoryQuerySet(TenantRows):
-    def at_most(self, count: int) -> int:
-        """The number of rows, counted up to `count`."""
-        return count_up_to([self], count)[0]
-
     def enqueue(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         """Add the current versions of these memories to the backlog. One statement."""
-        with connection.cursor() as cursor:
-            cursor.execute(_ENQUEUE, [tenant_id, array_text(memory_ids)])
-
-    def first_partition(self) -> str | None:
-        """The partition of the row that waits longest."""
-        path: str | None = self.order_by("id").values_list("memory__partition_path", flat=True).first()
-        return path
-
-    def in_partition(self, path: str, count: int) -> list[tuple[int, UUID, int]]:
-        """(id, memory id, version) of the rows that wait longest in a partition."""
-        rows = self.filter(memory__partition_path=path).order_by("id")
-        return list(rows.values_list("id", "memory_id", "version")[:count])
-
-    def take(self, ids: Iterable[int]) -> None:
-        """Delete rows that were compared."""
-        self.filter(pk__in=list(ids)).delete()
+        execute(_ENQUEUE, [tenant_id, array_text(memory_ids)])
 
 
 class DismissableQuerySet(TenantRows):
-    """Rows of lists that may be marked as no problem."""
+    """Rows of lists that may be marked as no problem; `sides` are their memories, the one that places them last."""
+
+    sides: ClassVar[tuple[str, ...]]
+
+    def live_within(self, path: str, now: datetime) -> Self:
+        """Rows whose memories are all live and whose last one is in `path` or below it."""
+        live = (_of_head(live_condition(now), side) for side in self.sides)
+        return self.filter(*live, path_condition(f"{self.sides[-1]}__partition_path", path, exact=False))
+
+    def with_memories(self) -> Self:
+        """The memories in the same query."""
+        derived = [f"{side}__{name}" for side in self.sides for name in ("search_vector", *SEARCH_COLUMNS)]
+        return self.select_related(*self.sides).defer(*derived)
 
     def of_kind(self, kind: str) -> Self:
         return self.filter(kind=kind)
 
-    def numbered(self, ids: Iterable[int]) -> Self:
-        return self.filter(pk__in=list(ids))
-
-    def places(self, ordering: str, *, after: tuple[Any, int] | None, count: int) -> list[tuple[Any, int]]:
-        """(the ordered column's value, id) of a page of rows."""
-        rows = self.page(ordering, after=after, count=count)
-        return list(rows.values_list(ordering.removeprefix("-"), "pk"))
-
     def open(self) -> Self:
-        """Not dismissed."""
         return self.filter(dismissed_at__isnull=True)
 
     def locked(self) -> Self:
@@ -115,88 +96,36 @@ class DismissableQuerySet(TenantRows):
 
 
 class MemoryPairQuerySet(DismissableQuerySet):
-    sides: ClassVar[tuple[str, str]] = ("older", "newer")
-
-    def of_live(self, now: datetime) -> Self:
-        """Pairs of two live memories."""
-        return self.filter(*(_of_head(live_condition(now), side) for side in self.sides))
-
-    def within(self, path: str) -> Self:
-        """Pairs whose newer memory is in `path` or below it."""
-        return self.filter(path_condition("newer__partition_path", path, exact=False)) if path else self
-
-    def with_memories(self) -> Self:
-        """Both memories in the same query."""
-        return self.select_related(*self.sides).defer(*_search_columns("older"), *_search_columns("newer"))
+    sides = ("older", "newer")
 
     def touching(self, memory_ids: Iterable[UUID]) -> Self:
         ids = list(memory_ids)
         return self.filter(Q(older_id__in=ids) | Q(newer_id__in=ids))
-
-    def of_archived(self) -> Self:
-        """Pairs with an archived memory; a restored one is compared again."""
-        return self.filter(Q(older__archived_at__isnull=False) | Q(newer__archived_at__isnull=False))
 
     def stamps(self) -> list[tuple[Any, ...]]:
         """(id, texts hash, and the current content hash and path of the older and the newer memory)."""
         now = [f"{side}__{name}" for side in self.sides for name in ("content_hash", "partition_path")]
         return list(self.order_by().values_list("id", "texts_hash", *now))
 
-    def store(self, tenant_id: UUID, pairs: Sequence[Any], now: datetime) -> None:
+    def store(self, tenant_id: UUID, pairs: Sequence[tuple[Any, ...]], now: datetime) -> None:
         """Insert or update pairs (kind, older_id, newer_id, similarity, texts_hash).
 
         A pair whose texts changed is new; one dismissed with the same texts stays dismissed.
         """
-        columns = [[getattr(pair, name) for pair in pairs] for name in ("kind", "older_id", "newer_id")]
-        numbers = [[getattr(pair, name) for pair in pairs] for name in ("similarity", "texts_hash")]
-        with connection.cursor() as cursor:
-            cursor.execute(_STORE_PAIRS, [tenant_id, now, *columns, *numbers])
+        execute(_STORE_PAIRS, [tenant_id, now, *map(list, zip(*pairs, strict=True))])
 
 
 class MemoryFindingQuerySet(DismissableQuerySet):
-    def of_live(self, now: datetime) -> Self:
-        return self.filter(_of_head(live_condition(now), "memory"))
-
-    def still_true(self, retrieved: bool | None) -> Self:
-        """Findings whose memory was (or was not) retrieved; None for all."""
-        if retrieved is None:
-            return self
-        return self.filter(memory__retrieval_count__gt=0) if retrieved else self.filter(memory__retrieval_count=0)
-
-    def within(self, path: str) -> Self:
-        return self.filter(path_condition("memory__partition_path", path, exact=False)) if path else self
-
-    def with_memories(self) -> Self:
-        """The memory in the same query."""
-        return self.select_related("memory").defer(*_search_columns("memory"))
+    sides = ("memory",)
 
     def find(
         self, tenant_id: UUID, kind: str, *, now: datetime, before: datetime | None = None, ids: Iterable[UUID] = ()
     ) -> None:
         """Insert what belongs in a list now and delete what no longer does. Two statements."""
         weight, at, rule = _RULES[kind]
-        values: dict[str, Any] = {
-            "tenant": tenant_id,
-            "kind": kind,
-            "now": now,
-            "before": before,
-            "ids": array_text(ids),
-        }
-        with connection.cursor() as cursor:
-            cursor.execute(_FIND.format(weight=weight, at=at, live=_LIVE, rule=rule), values)
-            cursor.execute(_CLEAR.format(live=_LIVE, rule=rule), values)
-
-
-class HygieneActQuerySet(TenantRows):
-    def locked(self) -> Self:
-        return self.select_for_update()
-
-    def newest_first(self) -> Self:
-        return self.order_by("-at", "id")
-
-
-def _search_columns(head: str) -> list[str]:
-    return [f"{head}__{name}" for name in ("search_vector", *SEARCH_COLUMNS)]
+        values = {"tenant": tenant_id, "kind": kind, "now": now, "before": before, "ids": array_text(ids)}
+        execute(_FIND.format(weight=weight, at=at, live=_LIVE, rule=rule), values)
+        execute(_CLEAR.format(live=_LIVE, rule=rule), values)
 
 
 def _of_head(condition: Q, head: str) -> Q:

@@ -5,66 +5,47 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from memories.hygiene import findings
 from memories.hygiene.actions import archive_memories, dismiss_findings, merge_memories
-from memories.hygiene.findings import (
-    HygieneActionEffect,
-    comparison_backlog,
-    hygiene_action_effect,
-    hygiene_list_lengths,
-    hygiene_page,
-)
+from memories.hygiene.findings import HygieneActionEffect
 from memories.hygiene.forms import HygieneActionForm, HygieneFilterForm
 from memories.models import HygieneAct, Partition
 from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE_LIST, HygieneList
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
 from memories.store.views.undoing import undo_bulk_action
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.pages import CursorError, CursorPosition, read_cursor, write_cursor
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    flash_error,
-    operator_required,
-    render_page,
-    wants_fragment,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, wants_fragment
 
 #: Query parameters that every page of a list keeps.
 KEPT_IN_ADDRESS = ("partition", "sort")
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def hygiene(request: HtmxRequest, name: str = NEAR_DUPLICATE_LIST) -> HttpResponseBase:
     """Show one list, and the lengths of all lists."""
     return _list_page(request, _list_named(name), request.GET)
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
     """Show how many memories wait to be compared; polls while there are any."""
     if not wants_fragment(request):
         return redirect("hygiene", request.tenant.id)
     with tenant_scope(request.tenant.id):
-        waiting = comparison_backlog(request.tenant.id)
+        waiting = findings.comparison_backlog(request.tenant.id)
     page: dict[str, Any] = {"waiting": waiting, "is_progress": True}
     return render(request, "memories/hygiene/_hygiene_progress.html", page)
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="operator")
 def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
     """Preview (GET) or perform (POST) an action on the selected rows."""
     each = _list_named(name)
@@ -76,24 +57,23 @@ def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
     fields, now = form.cleaned_data, timezone.now()
     try:
         with tenant_scope(request.tenant.id):
-            effect = hygiene_action_effect(
+            effect = findings.hygiene_action_effect(
                 request.tenant.id, each, fields["act"], fields["id"], keep=fields["keep"], now=now
             )
-            act = _perform(request, each, effect, now) if request.method == "POST" else None
+            done = _perform(request, each, effect, now) if request.method == "POST" else None
     except PlatformError as error:
         flash_error(request, error.detail)
         return _again(request, each, sent)
-    if act is None:
+    if done is None:
         page = {"section": "hygiene", "list": each, "effect": effect, "kept_in_address": _kept(sent)}
         return render_page(request, "memories/hygiene/hygiene_effect.html", page)
+    act, message = done
     undo = reverse("hygiene-undo", args=[request.tenant.id, act.pk])
-    add_flash(request, _said(effect), undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}")
+    add_flash(request, message, undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}")
     return _again(request, each, sent)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def hygiene_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
     """Undo an action, except for memories that were changed since."""
     each = LISTS.get(request.GET.get("list", ""), LISTS[NEAR_DUPLICATE_LIST])
@@ -107,23 +87,21 @@ def _list_named(name: str) -> HygieneList:
     return LISTS[name]
 
 
-def _perform(request: HtmxRequest, each: HygieneList, effect: HygieneActionEffect, now: datetime) -> HygieneAct:
+def _perform(
+    request: HtmxRequest, each: HygieneList, effect: HygieneActionEffect, now: datetime
+) -> tuple[HygieneAct, str]:
+    """Perform the action; return it and the message about it."""
     who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": operator_actor(request.operator), "now": now}
     if effect.act == BULK_MERGE:
-        return merge_memories(groups=effect.merges, **who)
+        groups = {group.kept.pk: [memory.pk for memory in group.others] for group in effect.groups}
+        done = merge_memories(groups=groups, **who)
+        return done, f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
     if effect.act == BULK_ARCHIVE:
-        return archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
-    if each.has_pairs:
-        return dismiss_findings(pair_ids=effect.ids, **who)
-    return dismiss_findings(finding_ids=effect.ids, **who)
-
-
-def _said(effect: HygieneActionEffect) -> str:
-    if effect.act == BULK_MERGE:
-        return f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
-    if effect.act == BULK_ARCHIVE:
-        return f"{effect.archived} archived. No agent reads them any more."
-    return f"{len(effect.ids)} marked as no problem."
+        done = archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
+        return done, f"{effect.archived} archived. No agent reads them any more."
+    pair_ids, finding_ids = (effect.ids, ()) if each.has_pairs else ((), effect.ids)
+    done = dismiss_findings(pair_ids=pair_ids, finding_ids=finding_ids, **who)
+    return done, f"{len(effect.ids)} marked as no problem."
 
 
 def _kept(sent: QueryDict) -> dict[str, str]:
@@ -131,11 +109,11 @@ def _kept(sent: QueryDict) -> dict[str, str]:
 
 
 def _again(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResponseBase:
-    """Show the first page of the list with the same filters and order."""
     if request.htmx:
         return _list_page(request, each, sent)
     query = urlencode(_kept(sent))
-    return redirect(f"{_address(request, each)}{'?' if query else ''}{query}")
+    address = _address(request, each)
+    return redirect(f"{address}?{query}" if query else address)
 
 
 def _address(request: HtmxRequest, each: HygieneList) -> str:
@@ -144,34 +122,29 @@ def _address(request: HtmxRequest, each: HygieneList) -> str:
 
 def _list_page(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResponse:
     form = HygieneFilterForm(sent, sorts=each.sorts)
-    page: dict[str, Any] = {"section": "hygiene", "list": each, "form": form, "address": _address(request, each)}
-    is_valid = form.is_valid()
+    kept = _kept(sent) if form.is_valid() else {}
     now, tenant_id = timezone.now(), request.tenant.id
-    partition = form.cleaned_data.get("partition", "")
+    page: dict[str, Any] = {"section": "hygiene", "list": each, "form": form, "address": _address(request, each)}
+    page |= {"kept_in_address": kept, "kept_query": urlencode(kept)}
     with tenant_scope(tenant_id):
-        page["lengths"] = hygiene_list_lengths(tenant_id, partition, now=now)
-        page["waiting"] = comparison_backlog(tenant_id)
+        page["lengths"] = findings.hygiene_list_lengths(tenant_id, form.cleaned_data.get("partition", ""), now=now)
+        page["waiting"] = findings.comparison_backlog(tenant_id)
         page["partitions"] = Partition.objects.for_tenant(tenant_id).offered_paths()
-        if is_valid:
-            page |= _rows(request, each, form, now)
-    page["kept_in_address"] = _kept(sent) if is_valid else {}
-    page["kept_query"] = urlencode(page["kept_in_address"])
+        if form.is_valid():
+            page |= _rows(request, each, form.cleaned_data, now)
     return render_page(request, "memories/hygiene/hygiene.html", page, fragment="hygiene-list", form=form)
 
 
-def _rows(request: HttpRequest, each: HygieneList, form: HygieneFilterForm, now: datetime) -> dict[str, Any]:
-    fields = form.cleaned_data
-    ordering = each.sorts[fields["sort"]]
-    tenant_id: UUID = request.tenant.id  # type: ignore[attr-defined]
+def _rows(request: HtmxRequest, each: HygieneList, fields: dict[str, Any], now: datetime) -> dict[str, Any]:
     behind = _place(request.GET.get("cursor"), each, fields["sort"])
-    found = hygiene_page(tenant_id, each, fields["partition"], fields["sort"], behind=behind, now=now)
-    wanted = {name: fields[name] for name in KEPT_IN_ADDRESS if fields[name]}
+    found = findings.hygiene_page(request.tenant.id, each, fields["partition"], fields["sort"], behind=behind, now=now)
     following = ""
     if found.last is not None:
+        ordering = each.sorts[fields["sort"]]
         value = getattr(found.last, ordering.removeprefix("-"))
-        following = urlencode(
-            {**wanted, "cursor": write_cursor(CursorPosition(f"{each.kind} {ordering}", value, found.last.pk))}
-        )
+        cursor = write_cursor(CursorPosition(f"{each.kind} {ordering}", value, found.last.pk))
+        wanted = {name: fields[name] for name in KEPT_IN_ADDRESS if fields[name]}
+        following = urlencode({**wanted, "cursor": cursor})
     return {
         "page": found,
         "next_query": following,
@@ -181,7 +154,6 @@ def _rows(request: HttpRequest, each: HygieneList, form: HygieneFilterForm, now:
 
 
 def _place(cursor: str | None, each: HygieneList, sort: str) -> tuple[Any, int] | None:
-    """Return the position of the cursor, None for another list or order."""
     try:
         place = read_cursor(cursor) if cursor else None
     except CursorError:

@@ -3,7 +3,7 @@
 from django.db import models
 
 from memories.models.tenancy import Tenant
-from memories.partitions.queries.counts import PartitionCountChangeQuerySet, PartitionCountQuerySet
+from memories.partitions.queries.tree import PartitionCountChangeQuerySet, PartitionCountQuerySet
 
 
 class PartitionCount(models.Model):

@@ -7,14 +7,10 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
 
-from memories.hygiene.queries import (
-    HygieneActQuerySet,
-    MemoryFindingQuerySet,
-    MemoryPairQuerySet,
-    UncomparedMemoryQuerySet,
-)
+from memories.hygiene.queries import MemoryFindingQuerySet, MemoryPairQuerySet, UncomparedMemoryQuerySet
 from memories.models.memory import Memory
 from memories.models.tenancy import Tenant
+from memories.tenancy.queries.rows import TenantRows
 
 
 class UncomparedMemory(models.Model):
@@ -155,7 +151,7 @@ class HygieneAct(models.Model):
     )
     undone_at = models.DateTimeField(null=True, blank=True)
 
-    objects = HygieneActQuerySet.as_manager()
+    objects = TenantRows.as_manager()
 
     class Meta:
         indexes = [models.Index(fields=["tenant", "-at"], name="hygiene_act_newest")]

@@ -13,8 +13,7 @@ from pgvector.django import HalfVectorField
 
 from memories.embeddings.queries.vectors import MemoryEmbeddingQuerySet
 from memories.models.tenancy import Tenant
-from memories.partitions.queries.partitions import PartitionQuerySet
-from memories.partitions.queries.records import MemoryLinkQuerySet
+from memories.partitions.queries.partitions import MemoryLinkQuerySet, PartitionQuerySet
 from memories.services.partitions.paths import MAX_DEPTH
 from memories.services.search.lexemes import MARK_DIGITS
 from memories.services.store.content import MAX_CONTENT_BYTES, MAX_METADATA_BYTES

@@ -11,11 +11,11 @@ from django.db.models.lookups import LessThanOrEqual
 
 from memories.models.memory import Memory, Partition
 from memories.models.tenancy import ApiKey, Tenant
-from memories.partitions.queries.records import PartitionSummaryQuerySet, SnapshotQuerySet, TenantMemoQuerySet
+from memories.partitions.queries.partitions import PartitionSummaryQuerySet, SnapshotQuerySet, TenantMemoQuerySet
 from memories.services.store.content import MAX_CONTENT_BYTES
 from memories.store.queries.recalled import RecalledTextQuerySet
 from memories.store.queries.ticks import RetrievalTickQuerySet
-from memories.tenancy.queries.records import AuditEntryQuerySet, IdempotencyRecordQuerySet
+from memories.tenancy.queries.tenants import AuditEntryQuerySet, IdempotencyRecordQuerySet
 
 
 class TenantMemo(models.Model):

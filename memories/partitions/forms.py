@@ -6,8 +6,7 @@ from django import forms
 
 from memories.models import PartitionSummary
 from memories.services.partitions.paths import PartitionPath, parse_partition
-from memories.services.store.content import check_content, normalise_content
-from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
+from memories.tenancy.forms import PartitionField, with_unix_line_ends
 from memory_platform.web.forms import PlatformForm
 
 
@@ -34,18 +33,14 @@ class VersionedTextForm(PlatformForm):
     seen_version = forms.IntegerField(min_value=0)
     content = forms.CharField(label="Text", required=False, strip=False)
 
-    def clean_content(self) -> Any:
-        text = normalise_content(with_unix_line_ends(self.cleaned_data["content"]))
-        return checked(check_content, text) if text else ""
+    def clean_content(self) -> str:
+        return with_unix_line_ends(self.cleaned_data["content"])
 
 
 class SummaryForm(VersionedTextForm):
     """The text of a partition's summary in one style, which is not empty."""
 
     style = forms.ChoiceField(choices=PartitionSummary.Style.choices)
-
-    def clean_content(self) -> Any:
-        return checked(check_content, normalise_content(with_unix_line_ends(self.cleaned_data["content"])))
 
 
 class SnapshotForm(PlatformForm):

@@ -17,7 +17,6 @@ def fold_partition_counts() -> int:
 
 
 def _fold_counts_of(tenant_id: UUID) -> int:
-    """Fold the changes of a tenant in batches, each one transaction; return how many."""
     folded = 0
     while True:
         with tenant_scope(tenant_id):

@@ -1,25 +1,16 @@
 """Compare the memories of a tenant at two points in time, in a constant number of queries."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from memories.models import Memory, MemoryVersion
 from memories.models.memory import VERSION_COLUMNS
-from memories.partitions.queries.changes import (
-    CHANGE_ADDED,
-    CHANGE_CHANGED,
-    CHANGE_KINDS,
-    CHANGE_UNCHANGED,
-    REMOVED,
-    ChangeSides,
-    ChangeTally,
-    read_changes,
-)
+from memories.partitions.queries.changes import CHANGE_ADDED, CHANGE_KINDS, REMOVED, ChangeTally, read_changes
 from memories.services.store.moments import PointInTime
 from memories.services.store.text_diff import DiffPiece, diff_words
 from memories.store.queries.versions import MemoryVersionQuerySet
-from memories.store.readings import CandidateRows, SearchScope
+from memories.store.readings import SearchScope
 
 _PAGE_SIZE = 50
 
@@ -55,11 +46,11 @@ class SnapshotDiff:
 
     @property
     def memories_before(self) -> int:
-        return sum(self.tallies[kind].memories for kind in (CHANGE_UNCHANGED, CHANGE_CHANGED, REMOVED))
+        return sum(tally.memories for kind, tally in self.tallies.items() if kind != CHANGE_ADDED)
 
     @property
     def memories_after(self) -> int:
-        return sum(self.tallies[kind].memories for kind in (CHANGE_UNCHANGED, CHANGE_CHANGED, CHANGE_ADDED))
+        return sum(tally.memories for kind, tally in self.tallies.items() if kind != REMOVED)
 
     @property
     def tokens_before(self) -> int:
@@ -86,9 +77,10 @@ def diff_points_in_time(
     """
     former, latter = SearchScope(tenant_id, reach, before), SearchScope(tenant_id, reach, after)
     heads = Memory.objects.for_tenant(tenant_id).within(reach).held_at(was=before, still=after)
-    sides = ChangeSides(heads, former.superseded(), latter.superseded())
     wanted = [name for name in CHANGE_KINDS if kind in (None, name)]
-    tallies, listed = read_changes(sides, wanted, behind=behind, limit=limit + 1)
+    tallies, listed = read_changes(
+        heads, former.superseded(), latter.superseded(), wanted, behind=behind, limit=limit + 1
+    )
     counts = {name: tallies[name].memories for name in CHANGE_KINDS}
     pages = {name: ids[:limit] for name, ids in listed.items()}
     ids = [memory_id for page in pages.values() for memory_id in page]
@@ -100,26 +92,18 @@ def diff_points_in_time(
 
 
 def _memories(scope: SearchScope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    """Return the memories of a point in time; one query per table."""
-    if not ids:
-        return {}
-    return {row.pk: row for rows in scope.sources() for row in _live_then(rows.of_memories(ids))}
-
-
-def _live_then(rows: CandidateRows) -> Iterable[Memory]:
-    if isinstance(rows, MemoryVersionQuerySet):
-        return [_with_version(version) for version in rows.with_heads()]
-    memories: list[Memory] = list(rows)
-    for memory in memories:
-        # It was not archived at that time.
-        memory.archived_at = None
-    return memories
+    """Return the memories of a point in time, with today's counters; one query per table."""
+    found: list[Memory] = []
+    for rows in scope.sources() if ids else ():
+        own = rows.of_memories(ids)
+        found += map(_with_version, own.with_heads()) if isinstance(own, MemoryVersionQuerySet) else own
+    for memory in found:
+        memory.archived_at = None  # It was not archived at that time.
+    return {memory.pk: memory for memory in found}
 
 
 def _with_version(version: MemoryVersion) -> Memory:
-    """Return the unsaved memory with the text of one of its versions and today's counters."""
     memory = version.memory
     for name in VERSION_COLUMNS:
         setattr(memory, name, getattr(version, name))
-    memory.archived_at = None
     return memory

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from memories.models import PartitionSummary, TenantMemo
 from memories.services.store.text_diff import DiffPiece, diff_words
@@ -31,13 +32,7 @@ class TextVersion:
 def build_text_versions(rows: Sequence[Text], saved_by: Mapping[object, str]) -> list[TextVersion]:
     """Return versions of one text, newest first, with changes; `saved_by` has authors by primary key."""
     current = rows[0] if rows and rows[0].recorded_to is None else None
-    former = [*rows[1:], None] if rows else []
-    return [
-        TextVersion(
-            row,
-            current,
-            saved_by.get(row.pk, ""),
-            diff_words(before.content, row.content) if before is not None else (),
-        )
-        for row, before in zip(rows, former, strict=True)
+    steps = [
+        (row, diff_words(before.content, row.content) if before else ()) for row, before in zip_longest(rows, rows[1:])
     ]
+    return [TextVersion(row, current, saved_by.get(row.pk, ""), pieces) for row, pieces in steps]

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Value
+
 from memories.models import Memory, Partition, PartitionSummary
 from memories.partitions.queries.tree import SubtreeSums, subtree_sums
 from memories.services.partitions.paths import PartitionPath
@@ -59,14 +61,14 @@ def list_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str = "
 
 def list_child_partitions(tenant_id: UUID, place: PartitionPath, *, after: str = "") -> list[PartitionBranch]:
     """Return one page of the children of `place`. One query."""
-    rows = Partition.objects.for_tenant(tenant_id).without_root().within(place.path)
-    return _cut(list(rows.right_below(place.depth, after=after, count=SIBLINGS_MAX + 1)), SIBLINGS_MAX)
+    rows = Partition.objects.for_tenant(tenant_id).without_root().children_of(place.path, place.depth)
+    return _cut(list(rows.behind_path(after)[: SIBLINGS_MAX + 1]))
 
 
 def search_partition_list(tenant_id: UUID, text: str, *, after: str = "") -> list[PartitionBranch]:
     """Return one page of the partitions whose path contains `text`. One query."""
     rows = Partition.objects.for_tenant(tenant_id).without_root().holding(text).behind_path(after)
-    return _cut(list(rows[: SIBLINGS_MAX + 1]), SIBLINGS_MAX)
+    return _cut(list(rows[: SIBLINGS_MAX + 1]))
 
 
 def partition_contents(
@@ -83,24 +85,18 @@ def partition_contents(
 
 def count_descendants(tenant_id: UUID, paths: Collection[str], *, within: str) -> dict[str, int]:
     """Return the number of descendants of these partitions, which are all in `within`. One query."""
-    rows = Partition.objects.for_tenant(tenant_id).within(within).one_each()
+    rows = Partition.objects.for_tenant(tenant_id).within(within).order_by().values_list("path", Value(1))
     sums = subtree_sums(rows, paths, {"partitions": "sum"})
     return {path: each.total["partitions"] - each.own["partitions"] for path, each in sums.items()}
 
 
 def _contents(sums: SubtreeSums, summaries: Sequence[PartitionSummary]) -> PartitionContents:
     changed_at = sums.own["changed_at"]
-    states = [
-        SummaryState(
-            style=row.style,
-            version=row.version,
-            tokens=row.tokens_o200k_base,
-            since=row.recorded_from,
-            origin=row.origin,
-            is_behind=changed_at is not None and changed_at > row.recorded_from,
-        )
-        for row in summaries
-    ]
+    states = []
+    for row in summaries:
+        is_behind = changed_at is not None and changed_at > row.recorded_from
+        state = SummaryState(row.style, row.version, row.tokens_o200k_base, row.recorded_from, row.origin, is_behind)
+        states.append(state)
     return PartitionContents(sums, states)
 
 
@@ -110,13 +106,11 @@ def _levels(rows: Any, lineage: Sequence[str], after: str) -> list[PartitionBran
     for depth in range(1, len(lineage) + 1):
         siblings = [row for row in found if row.depth == depth]
         led_to = [row for row in siblings[SIBLINGS_MAX:] if row.path in lineage]
-        branches += _cut(siblings, SIBLINGS_MAX) + [PartitionBranch(row.path) for row in led_to]
+        branches += _cut(siblings) + [PartitionBranch(row.path) for row in led_to]
     return branches
 
 
-def _cut(rows: Sequence[Partition], most: int) -> list[PartitionBranch]:
-    """Return the first `most`; the last of them is marked if more follow."""
-    listed = [PartitionBranch(row.path) for row in rows[:most]]
-    if len(rows) > most:
-        listed[-1] = PartitionBranch(listed[-1].path, is_cut=True)
-    return listed
+def _cut(rows: Sequence[Partition]) -> list[PartitionBranch]:
+    is_cut = len(rows) > SIBLINGS_MAX
+    listed = rows[:SIBLINGS_MAX]
+    return [PartitionBranch(row.path, is_cut=is_cut and row is listed[-1]) for row in listed]

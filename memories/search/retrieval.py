@@ -14,8 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.embeddings.embedders import embedder_of
-from memories.embeddings.providers import Embedder, EmbeddingError
-from memories.embeddings.providers.protocol import EmbeddingVectors
+from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVectors
 from memories.search.retrievers import (
     RetrievalTrace,
     RetrieverRanking,

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 from uuid import UUID
 
-from memories.embeddings.providers.protocol import EmbeddingVectors
+from memories.embeddings.providers import EmbeddingVectors
 from memories.models import MemoryEmbedding, PartitionCount
 from memories.search.queries.lexemes import tenant_query_lexemes
 from memories.search.queries.nearest import MAX_INDEX_DIMENSION, force_index_scan, index_name, nearest_memories

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from memories.embeddings.providers.protocol import EmbeddingVectors
+from memories.embeddings.providers import EmbeddingVectors
 from memories.models import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, PartitionSummary
 from memories.services.partitions.paths import PartitionPath, is_within, parse_partition
 from memories.services.search.filters import FilterCondition

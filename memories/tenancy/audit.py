@@ -40,27 +40,21 @@ class Actor:
 
 
 def record_audit(
-    *,
-    tenant_id: UUID,
-    by: Actor,
     verb: str,
     target_kind: str,
     target_ids: Iterable[object],
+    *,
+    tenant_id: UUID,
     fields: Iterable[str] = (),
+    by: Actor,
     now: datetime,
 ) -> AuditEntry:
     """Write the audit row of one action, in the transaction of its change."""
-    return AuditEntry.objects.create(
-        tenant_id=tenant_id,
-        at=now,
-        actor_kind=by.kind,
-        actor_id=by.id,
-        actor_label=by.stored_label,
-        verb=verb,
-        target_kind=target_kind,
-        target_ids=[str(target) for target in target_ids],
-        fields=sorted(fields),
-    )
+    entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, fields=sorted(fields))
+    entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
+    entry.target_ids = [str(target) for target in target_ids]
+    entry.save(force_insert=True)
+    return entry
 
 
 class AuditedRow(Protocol):
@@ -76,12 +70,6 @@ def audit_rows(
     verb: str, rows: Sequence[AuditedRow], *, fields: Iterable[str] = (), by: Actor, now: datetime
 ) -> AuditEntry:
     """Write the audit row of an action on rows (at least one) of one model and tenant, named by primary key."""
-    return record_audit(
-        tenant_id=rows[0].tenant_id,
-        by=by,
-        verb=verb,
-        target_kind=re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(rows[0]).__name__).lower(),
-        target_ids=[row.pk for row in rows],
-        fields=fields,
-        now=now,
-    )
+    kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(rows[0]).__name__).lower()
+    ids = [row.pk for row in rows]
+    return record_audit(verb, kind, ids, tenant_id=rows[0].tenant_id, fields=fields, by=by, now=now)

@@ -10,21 +10,16 @@ class PlatformError(Exception):
 
     status = 400
 
-    def __init__(self, code: str, detail: str, field: str = "", status: int | None = None) -> None:
+    def __init__(self, code: str, detail: str, field: str = "", problems: Sequence[FieldProblem] = ()) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.field = field
-        self.status = status or type(self).status
-        self.problems: tuple[FieldProblem, ...] = (FieldProblem(field, code, detail),)
+        self.problems = tuple(problems) or (FieldProblem(field, code, detail),)
 
 
 class InvalidInput(PlatformError):
     """An invalid value; `problems` has one entry per field."""
-
-    def __init__(self, code: str, detail: str, field: str = "", problems: Sequence[FieldProblem] = ()) -> None:
-        super().__init__(code, detail, field)
-        self.problems = tuple(problems) or self.problems
 
 
 class Forbidden(PlatformError):
@@ -43,10 +38,6 @@ class Conflict(PlatformError):
     """The state of the row does not permit the action, e.g. code `duplicate`."""
 
     status = 409
-
-    def __init__(self, code: str, detail: str, field: str = "", problems: Sequence[FieldProblem] = ()) -> None:
-        super().__init__(code, detail, field)
-        self.problems = tuple(problems) or self.problems
 
 
 class StaleVersion(PlatformError):

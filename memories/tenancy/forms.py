@@ -42,21 +42,22 @@ class ApiKeyForm(PlatformForm):
         return levels[: levels.index(self.cleaned_data["level"]) + 1]
 
 
+class StoredNameField(forms.CharField):
+    """A name as it is stored: `Archive memory` is `archive_memory`."""
+
+    def clean(self, value: Any) -> str:
+        return str(super().clean(value)).strip().lower().replace(" ", "_")
+
+
 class AuditFilterForm(PlatformForm):
     """The filters of the audit log; all are optional and in the URL."""
 
     actor = forms.CharField(label="Who", required=False, max_length=150)
-    verb = forms.CharField(label="What", required=False, max_length=64)
-    target_kind = forms.CharField(label="Object type", required=False, max_length=64)
+    verb = StoredNameField(label="What", required=False, max_length=64)
+    target_kind = StoredNameField(label="Object type", required=False, max_length=64)
     target_id = forms.CharField(label="Object ID", required=False, max_length=150)
     after = forms.DateTimeField(label="From", required=False)
     before = forms.DateTimeField(label="Until", required=False)
-
-    def clean_verb(self) -> str:
-        return _as_stored(self.cleaned_data["verb"])
-
-    def clean_target_kind(self) -> str:
-        return _as_stored(self.cleaned_data["target_kind"])
 
 
 class MemberForm(PlatformForm):
@@ -71,11 +72,6 @@ def checked(check: Callable[[Any], None], value: Any) -> Any:
     except ContentError as error:
         raise ValidationError(error.detail, code=error.code) from error
     return value
-
-
-def _as_stored(words: str) -> str:
-    """Archive memory -> archive_memory."""
-    return words.strip().lower().replace(" ", "_")
 
 
 def with_unix_line_ends(text: str) -> str:

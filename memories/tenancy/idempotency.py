@@ -1,6 +1,5 @@
 """Answer a repeated POST with its first answer (ADR-0058). Each step is one short transaction."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,19 +12,10 @@ ANSWER_KEPT_HOURS = 24
 CLAIM_SECONDS = 120
 
 
-@dataclass(frozen=True)
-class StoredResponse:
-    """The stored answer to a POST."""
-
-    status: int
-    body: Any
-    headers: dict[str, str]
-
-
 def claim_idempotency_key(
     *, tenant_id: UUID, api_key_id: str, idempotency_key: str, request_hash: str, now: datetime
-) -> tuple[int, StoredResponse | None]:
-    """Return the record to fill and None, or the record and its stored answer.
+) -> IdempotencyRecord:
+    """Return the record to fill, which has no answer yet, or the one with the stored answer.
 
     Raises `Conflict`: `idempotency_key_reused` for another request, `idempotency_key_in_use` while the first one runs.
     """
@@ -35,29 +25,31 @@ def claim_idempotency_key(
         defaults={"tenant_id": tenant_id, "request_hash": request_hash, "created_at": now},
     )
     if is_new or _reclaim(record, request_hash, now):
-        return record.pk, None
+        return record
     if record.request_hash != request_hash:
         raise Conflict("idempotency_key_reused", "This Idempotency-Key came with another request before.")
-    if record.status is None or record.answer is None:
+    if record.answer is None:
         raise Conflict("idempotency_key_in_use", "The first request with this Idempotency-Key is still running.")
-    return record.pk, StoredResponse(record.status, record.answer["body"], record.answer["headers"])
+    return record
 
 
-def store_response(*, record_id: int, answer: StoredResponse) -> None:
+def store_response(record: IdempotencyRecord, *, status: int, body: Any, headers: dict[str, str]) -> None:
     """Store the answer for repetitions."""
-    IdempotencyRecord.objects.filter(pk=record_id).update(
-        status=answer.status, answer={"body": answer.body, "headers": answer.headers}
-    )
+    answer = {"body": body, "headers": headers}
+    IdempotencyRecord.objects.filter(pk=record.pk).update(status=status, answer=answer)
 
 
-def release_idempotency_key(*, record_id: int) -> None:
+def release_idempotency_key(record: IdempotencyRecord) -> None:
     """Delete the claim of a failed request, so that the client can retry."""
-    IdempotencyRecord.objects.filter(pk=record_id, status=None).delete()
+    IdempotencyRecord.objects.filter(pk=record.pk, status=None).delete()
 
 
 def _reclaim(record: IdempotencyRecord, request_hash: str, now: datetime) -> bool:
     kept = timedelta(hours=ANSWER_KEPT_HOURS) if record.status else timedelta(seconds=CLAIM_SECONDS)
     if record.created_at > now - kept:
         return False
-    taken = IdempotencyRecord.objects.filter(pk=record.pk, created_at=record.created_at)
-    return bool(taken.update(request_hash=request_hash, status=None, answer=None, created_at=now))
+    expired = IdempotencyRecord.objects.filter(pk=record.pk, created_at=record.created_at)
+    if not expired.update(request_hash=request_hash, status=None, answer=None, created_at=now):
+        return False
+    record.answer = None
+    return True

@@ -18,10 +18,7 @@ _READABLE = (
 def row_security_policies(
     *, column: str = "tenant_id", is_read_to_authenticate: bool = False
 ) -> Mapping[str, tuple[str, str]]:
-    """Return policies by name: the command and the condition on rows.
-
-    Expressions of settings are sub-selects, which Postgres evaluates once per query; a row costs one comparison.
-    """
+    """Return (command, condition) by policy; Postgres evaluates sub-selects of settings once per query."""
     readers = "'maintenance', 'authentication'" if is_read_to_authenticate else "'maintenance'"
     return {
         "in_tenant": ("ALL", f"{column} = {_TENANT}"),
@@ -32,10 +29,7 @@ def row_security_policies(
 
 
 def enable_row_security(table: str, *, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Operation:
-    """Confine a table to the scopes of memories/tenancy/scopes.py.
-
-    FORCE confines the owner too, in case a deployment runs the app as the owner.
-    """
+    """Confine a table to the scopes of memories/tenancy/scopes.py; FORCE confines the owner too."""
     made = row_security_policies(column=column, is_read_to_authenticate=is_read_to_authenticate)
     forward = [f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY", f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"]
     forward += [

@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from compaction.pipeline.backlog import failed_run_backlogs, full_session_backlogs, review_backlogs
 from context.evaluation.backlog import failed_evaluation_backlogs
-from memories.embeddings.backlog import failed_embedding_backlogs
-from memories.tenancy.queries.backlogs import Backlog
+from memories.embeddings.status import failed_embedding_backlogs
+from memories.tenancy.queries.rows import Backlog
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from django_htmx.http import trigger_client_event
 
 from compaction.models import Session
 from context.models import Receipt
-from memories.embeddings.backlog import failed_embedding_backlogs, waiting_embeddings
+from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
 from memories.tenancy.access import tenant_required, tenants_of
-from memories.tenancy.queries.backlogs import Backlog
+from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
 from memory_platform.console.activity import DEFAULT_SPAN, SPANS, activity_curves

@@ -141,5 +141,5 @@ def running_embedding_server() -> Iterator[EmbeddingServer]:
         yield server
     finally:
         for client in server.clients:
-            client.close()
+            client._client.close()
         server.stop()

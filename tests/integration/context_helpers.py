@@ -9,7 +9,7 @@ from context.assembly.orchestrator import assemble_context
 from context.receipts.results import AssembledContext, ContextRequest
 from memories.embeddings.indexer import index_memories
 from memories.models import Memory, Tenant
-from memories.partitions.actions.memo import set_tenant_memo
+from memories.partitions.actions import set_tenant_memo
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
 from memories.services.tokens import count_tokens

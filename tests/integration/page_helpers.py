@@ -12,8 +12,7 @@ from django.utils import timezone
 
 from memories.embeddings.indexer import index_memories
 from memories.models import Memory, Snapshot, Tenant
-from memories.partitions.actions.memo import set_tenant_memo
-from memories.partitions.actions.snapshots import create_snapshot
+from memories.partitions.actions import create_snapshot, set_tenant_memo
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.store import store_memories

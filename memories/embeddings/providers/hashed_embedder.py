@@ -1,4 +1,4 @@
-"""The fallback without any dependency: words and character trigrams hashed into a fixed number of places."""
+"""The fallback without dependencies: words and character trigrams hashed into a fixed number of places."""
 
 import math
 import re
@@ -9,19 +9,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from memories.embeddings.providers.protocol import EmbeddingVectors, unit_rows
+from memories.embeddings.providers import EmbeddingVectors, unit_rows
 
-#: A word weighs as much as this many of its trigrams: sharing a word says more than sharing letters.
+#: Trigrams that weigh as much as a word.
 WORD_WEIGHT = 2.0
 _WORDS = re.compile(r"\w+")
 
 
 class HashedNgramEmbedder:
-    """Finds shared words and shared spelling, knows no meaning. The same text has the same vector on every machine."""
+    """Finds shared words and spelling, not meaning. The same text has the same vector on every machine."""
 
     name = "hashed-ngram-512"
     dimension = 512
-    is_local = True
     batch_size = 256
 
     def embed(self, texts: Sequence[str]) -> EmbeddingVectors:

@@ -1,7 +1,4 @@
-"""The default: averaged token vectors of wordllama, whose weights lie in its package (256 numbers, no network).
-
-The weights derive from Llama 2.
-"""
+"""The default: averaged token vectors of wordllama, whose package contains the weights (derived from Llama 2)."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import wordllama
 
-from memories.embeddings.providers.protocol import EmbeddingVectors, unit_rows
+from memories.embeddings.providers import EmbeddingVectors, unit_rows
 
-#: Texts of a batch are padded to its longest, so a batch holds at most so many characters (about 70 MB of floats).
+#: Maximum characters of a batch, whose texts are padded to the longest (about 70 MB of floats).
 MAX_PADDED_CHARACTERS = 200_000
 
 
@@ -20,7 +17,6 @@ class WordLlamaEmbedder:
 
     name = "wordllama-l2-supercat-256"
     dimension = 256
-    is_local = True
     batch_size = 256
 
     def __init__(self) -> None:
@@ -35,7 +31,7 @@ class WordLlamaEmbedder:
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[int]]:
-    """Indexes of texts that are embedded together, the short before the long."""
+    """Yield the indexes of texts that are embedded together, the short before the long."""
     batch: list[int] = []
     for index in sorted(range(len(texts)), key=lambda index: len(texts[index])):
         if batch and (len(batch) + 1) * len(texts[index]) > MAX_PADDED_CHARACTERS:

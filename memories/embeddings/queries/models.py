@@ -5,11 +5,10 @@ from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, Value
 from django.db.models.functions import Now
 
-from memories.tenancy.queries.insertions import array_text
+from memories.tenancy.queries.insertions import array_text, execute
 from memories.tenancy.queries.rows import TenantRows
 
 # Writers of vectors share a lock; a change of the set of models takes it exclusively.
@@ -17,8 +16,8 @@ _SHARE = "SELECT pg_advisory_xact_lock_shared(hashtextextended('memories.embeddi
 _TAKE = "SELECT pg_advisory_xact_lock(hashtextextended('memories.embeddings.providers-models ' || %s, 0))"
 
 # Every version of every memory of the tenant, current or superseded.
-_HELD = """
-WITH held AS (
+_LACKING = """
+WITH stored AS (
     SELECT id AS memory_id, version, TRUE AS is_head FROM memories_memory
     WHERE tenant_id = %(tenant)s AND (%(with_pending)s OR embedding_state <> 'pending')
     UNION ALL
@@ -26,21 +25,16 @@ WITH held AS (
 ), own AS (
     SELECT memory_id, version FROM memories_memoryembedding WHERE tenant_id = %(tenant)s AND model = %(model)s
 ), lacking AS (
-    SELECT held.* FROM held LEFT JOIN own USING (memory_id, version) WHERE own.memory_id IS NULL
+    SELECT stored.* FROM stored LEFT JOIN own USING (memory_id, version) WHERE own.memory_id IS NULL
 )
 """
-_NOTE_MISSING = (
-    _HELD
-    + """
+_NOTE_MISSING = """
 INSERT INTO memories_missingvector (tenant_id, model_id, memory_id, version, is_refused, error)
 SELECT %(tenant)s, %(id)s, memory_id, version, FALSE, '' FROM lacking ORDER BY is_head DESC, memory_id, version
 ON CONFLICT (model_id, memory_id, version, tenant_id) DO NOTHING
 """
-)
 # Versions that have a vector now and would have none after a switch.
-_LOSSES = (
-    _HELD
-    + """
+_LOSSES = """
 SELECT count(*) FROM lacking
 JOIN memories_memoryembedding AS today USING (memory_id, version)
 WHERE today.model = %(active)s AND (lacking.is_head OR %(with_superseded)s) AND NOT EXISTS (
@@ -49,7 +43,6 @@ WHERE today.model = %(active)s AND (lacking.is_head OR %(with_superseded)s) AND 
     AND missing.is_refused
 )
 """
-)
 _NOTE_FAILED = """
 INSERT INTO memories_missingvector (tenant_id, model_id, memory_id, version, is_refused, error)
 SELECT tenant_id, %s, id, version, TRUE, embedding_error FROM memories_memory
@@ -79,6 +72,7 @@ WHERE former.tenant_id = %s AND former.memory_id = ANY (%s::uuid[])
 ORDER BY former.memory_id
 ON CONFLICT DO NOTHING
 """
+_UNCLAIMED = Q(claimed_until__isnull=True) | Q(claimed_until__lt=Now())
 
 
 class EmbeddingModelQuerySet(TenantRows):
@@ -86,22 +80,17 @@ class EmbeddingModelQuerySet(TenantRows):
 
     def share(self, tenant_id: UUID) -> None:
         """Lock the set of models until the transaction ends; other writers may share the lock."""
-        with connection.cursor() as cursor:
-            cursor.execute(_SHARE, [str(tenant_id)])
+        execute(_SHARE, [str(tenant_id)])
 
     def take(self, tenant_id: UUID) -> None:
         """Lock the set of models exclusively until the transaction ends: writers of vectors wait, searches do not."""
-        with connection.cursor() as cursor:
-            cursor.execute(_TAKE, [str(tenant_id)])
+        execute(_TAKE, [str(tenant_id)])
 
     def active(self) -> Self:
         return self.filter(state="active")
 
     def named(self, name: str) -> Self:
         return self.filter(name=name)
-
-    def filling(self) -> Self:
-        return self.filter(state="filling")
 
     def maintained(self) -> Self:
         """Models that get vectors of each write, the active one first."""
@@ -110,10 +99,6 @@ class EmbeddingModelQuerySet(TenantRows):
     def beside(self) -> Self:
         """Maintained models other than the active one."""
         return self.filter(state__in=["filling", "standby"])
-
-    def not_retired(self) -> Self:
-        """Models that have vectors or will, the active one first."""
-        return self.exclude(state="retired").order_by("state", "started_at")
 
     def asked_for(self) -> Self:
         """Models that an operator chose, without the initial one."""
@@ -129,14 +114,11 @@ class EmbeddingModelQuerySet(TenantRows):
 
     def failing(self) -> Self:
         """Models whose provider failed last, or that refused texts."""
-        return self.filter(~Q(error="") | Exists(self._refused())).exclude(state="retired")
+        return self.filter(~Q(error="") | self._missing(is_refused=True)).exclude(state="retired")
 
-    def _refused(self) -> Any:
+    def _missing(self, *, is_refused: bool) -> Q:
         missing = self.model._meta.get_field("missing").related_model.objects
-        return missing.filter(model_id=OuterRef("pk"), is_refused=True)
-
-    def never_active(self) -> Self:
-        return self.filter(activated_at__isnull=True)
+        return Q(Exists(missing.filter(model_id=OuterRef("pk"), is_refused=is_refused)))
 
     def formerly_active(self) -> Self:
         """Kept up to date for a roll-back, the latest first."""
@@ -144,20 +126,16 @@ class EmbeddingModelQuerySet(TenantRows):
 
     def with_work(self) -> Self:
         """Unclaimed models with vectors to compute or remove, or to switch to."""
-        missing = self.model._meta.get_field("missing").related_model.objects
-        waits = Q(Exists(missing.filter(model_id=OuterRef("pk"), is_refused=False)))
         is_kept = Q(state__in=["active", "standby"])
-        has_work = Q(state__in=["filling", "retiring"]) | is_kept & (waits | Q(switches_when_filled=True))
-        return self.unclaimed().filter(has_work)
-
-    def unclaimed(self) -> Self:
-        return self.filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=Now()))
+        waits = self._missing(is_refused=False) | Q(switches_when_filled=True)
+        has_work = Q(state__in=["filling", "retiring"]) | is_kept & waits
+        return self.filter(_UNCLAIMED, has_work)
 
     def claim(self, model_id: UUID, token: UUID, seconds: float) -> bool:
         """Take or renew the lease for so many seconds; return False if another worker has it."""
-        free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=Now()) | Q(claim=token)
         lease = Now() + Value(timedelta(seconds=seconds))
-        return bool(self.filter(free, pk=model_id).update(claim=token, claimed_until=lease))
+        free = self.filter(_UNCLAIMED | Q(claim=token), pk=model_id)
+        return bool(free.update(claim=token, claimed_until=lease))
 
     def release(self, model_id: UUID, token: UUID) -> None:
         self.filter(pk=model_id, claim=token).update(claim=None, claimed_until=None)
@@ -170,8 +148,6 @@ class EmbeddingModelQuerySet(TenantRows):
 
 
 class MissingVectorQuerySet(TenantRows):
-    """Missing vectors."""
-
     def of_model(self, model_id: UUID) -> Self:
         return self.filter(model_id=model_id)
 
@@ -187,47 +163,31 @@ class MissingVectorQuerySet(TenantRows):
 
     def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         """Copy missing vectors of the previous versions to the current ones, which have the same text."""
-        with connection.cursor() as cursor:
-            cursor.execute(_CARRY_MISSING, [tenant_id, array_text(memory_ids)])
-
-    def newest_refused(self, count: int) -> Self:
-        """The newest refused ones with memory and model in the same query."""
-        rows = self.filter(is_refused=True).select_related("memory", "model").defer("memory__search_vector")
-        return rows.order_by("-id")[:count]
+        execute(_CARRY_MISSING, [tenant_id, array_text(memory_ids)])
 
     def forget(self, model_id: UUID, versions: Iterable[tuple[UUID, int]]) -> None:
         """Delete the rows of versions that have their vector now."""
         pairs = list(versions)
-        with connection.cursor() as cursor:
-            cursor.execute(_FORGET, [[pk for pk, _ in pairs], [number for _, number in pairs], model_id])
+        execute(_FORGET, [[pk for pk, _ in pairs], [number for _, number in pairs], model_id])
 
-    def note_all(self, tenant_id: UUID, model_id: UUID, name: str, *, with_pending: bool) -> int:
-        """Note every version without a vector of the model; return how many were new.
-
-        Without `with_pending`, memories that wait for the active model's vector are left out.
-        """
-        values: dict[str, Any] = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": with_pending}
-        with connection.cursor() as cursor:
-            cursor.execute(_NOTE_MISSING, values)
-            return int(cursor.rowcount)
+    def note_all(self, tenant_id: UUID, model_id: UUID, name: str, *, with_pending: bool) -> None:
+        """Note every version without a vector of the model, pending memories only `with_pending`."""
+        values = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": with_pending}
+        execute(_LACKING + _NOTE_MISSING, values)
 
     def note_failed(self, tenant_id: UUID, model_id: UUID) -> None:
         """Note the texts that this model, active until now, refused."""
-        with connection.cursor() as cursor:
-            cursor.execute(_NOTE_FAILED, [model_id, tenant_id])
+        execute(_NOTE_FAILED, [model_id, tenant_id])
 
     def fail_heads(self, model_id: UUID) -> None:
         """Move what is noted of the new active model to the state of the memories."""
-        with connection.cursor() as cursor:
-            cursor.execute(_FAIL_HEADS, [model_id])
+        execute(_FAIL_HEADS, [model_id])
 
     def losses(self, tenant_id: UUID, model_id: UUID, name: str, active: str, *, with_superseded: bool) -> int:
         """The number of versions with a vector of `active` that the model `name` neither has nor refused."""
-        values: dict[str, Any] = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": True}
+        values = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": True}
         values |= {"active": active, "with_superseded": with_superseded}
-        with connection.cursor() as cursor:
-            cursor.execute(_LOSSES, values)
-            return int(cursor.fetchone()[0])
+        return int(execute(_LACKING + _LOSSES, values)[0][0])
 
     def tally(self) -> dict[UUID, tuple[int, int]]:
         """By model: the numbers of waiting and of refused vectors."""

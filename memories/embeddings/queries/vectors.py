@@ -7,7 +7,6 @@ from typing import Any, Self
 from uuid import UUID
 
 import numpy as np
-from django.db import connection
 from django.db.models import BinaryField, Count, F, Func, QuerySet
 from numpy.typing import NDArray
 from pgvector import HalfVector
@@ -15,7 +14,7 @@ from pgvector.django import CosineDistance
 
 from memories.search.queries.nearest import Vector, indexed_distance
 from memories.tenancy.queries.conditions import path_condition, segments_condition
-from memories.tenancy.queries.insertions import array_text
+from memories.tenancy.queries.insertions import array_text, execute
 from memories.tenancy.queries.rows import TenantRows
 
 _CARRY = """
@@ -34,9 +33,7 @@ RETURNING memory_id
 class MemoryEmbeddingQuerySet(TenantRows):
     def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> set[UUID]:
         """Copy the vectors of the previous versions to the current ones; return the memories that had any."""
-        with connection.cursor() as cursor:
-            cursor.execute(_CARRY, [tenant_id, array_text(memory_ids)])
-            return {pk for (pk,) in cursor.fetchall()}
+        return {pk for (pk,) in execute(_CARRY, [tenant_id, array_text(memory_ids)])}
 
     def of_model(self, name: str) -> Self:
         return self.filter(model=name)
@@ -68,10 +65,7 @@ class MemoryEmbeddingQuerySet(TenantRows):
             yield [pk for pk, _ in chunk], halves.reshape(len(chunk), -1).astype(np.float32)
 
     def count_live_by_model(self, now: datetime) -> dict[str, int]:
-        """By model: the number of live memories with a vector of their current version.
-
-        An index counts all current vectors; only the few of expired memories are joined and subtracted.
-        """
+        """By model: the live memories with a current vector. An index counts all; expired ones are subtracted."""
         current = self.filter(is_current=True).order_by().values_list("model")
         counts = dict(current.annotate(count=Count("*")))
         expired = current.filter(memory__archived_at__isnull=True, memory__expires_at__lte=now)

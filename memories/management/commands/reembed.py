@@ -9,7 +9,7 @@ from django.utils import timezone
 from rich.progress import Progress
 
 from memories.embeddings import reembedding
-from memories.embeddings.actions.reembedding import (
+from memories.embeddings.actions import (
     ModelSwitchResult,
     retire_embedding_model,
     retry_refused_vectors,

@@ -1,30 +1,17 @@
-"""Endpoints of partitions, their summaries and the memo."""
+"""Endpoints of partitions, their summaries, the memo and links, whose ends are both within the key's reach."""
 
 from datetime import datetime
-from typing import Any
+from operator import attrgetter
+from uuid import UUID
 
 from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.models import Partition, PartitionSummary, TenantMemo
-from memories.partitions.actions.memo import set_tenant_memo
-from memories.partitions.actions.partitions import create_partition
-from memories.partitions.actions.summaries import save_summary, withdraw_summary
-from memories.partitions.serializers.partitions import (
-    NO_MEMO,
-    MemoInput,
-    PartitionAddress,
-    PartitionInput,
-    PartitionListInput,
-    PartitionOutput,
-    PartitionSummaryOutput,
-    SummaryInput,
-    SummaryListInput,
-    SummaryStyleInput,
-    TenantMemoOutput,
-)
+from memories.models import Memory, MemoryLink, Partition, PartitionSummary, TenantMemo
+from memories.partitions import actions, serializers
+from memories.partitions.queries.partitions import MemoryLinkQuerySet
 from memories.services.partitions.paths import PartitionPath
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, PARTITION_PATH, operation
 from memories.store.serializers.answers import memory_etag
@@ -32,7 +19,6 @@ from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_reach, require_whole_tenant, writable_partition
-from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition
 from memory_platform.rest.pages import CursorPosition, page_of
@@ -45,6 +31,15 @@ _SUMMARY = OpenApiExample(
     request_only=True,
 )
 _MEMO = OpenApiExample("Who is helped", {"content": "You help the sales team of Acme."}, request_only=True)
+_LINK = OpenApiExample(
+    "The reason for a decision",
+    {
+        "source_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11",
+        "target_id": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20",
+        "kind": "because",
+    },
+    request_only=True,
+)
 
 
 class PartitionListEndpoint(Endpoint):
@@ -52,10 +47,12 @@ class PartitionListEndpoint(Endpoint):
 
     scopes = {"POST": "write"}
 
-    @operation("partitions_list", {200: page_of(PartitionOutput)}, parameters=[PartitionListInput])
+    @operation(
+        "partitions_list", {200: page_of(serializers.PartitionOutput)}, parameters=[serializers.PartitionListInput]
+    )
     def get(self, request: Request) -> Response:
         """The partitions within the key's reach, in the order of their paths, the root included."""
-        values = self.query(PartitionListInput)
+        values = self.query(serializers.PartitionListInput)
         partition = readable_partition(self.key, values["partition"])
 
         def rows_from(place: CursorPosition | None, count: int) -> list[Partition]:
@@ -64,31 +61,26 @@ class PartitionListEndpoint(Endpoint):
                 return list(rows.page_by_path(count=count))
             return list(rows.page_by_path(place.number, is_backward=place.is_backward, count=count))
 
-        return self.page_response(
-            values,
-            ordering="path",
-            kinds=(int, int),
-            rows_from=rows_from,
-            place_of=lambda row: (row.pk, row.pk),
-            answer=PartitionOutput().to_representation,
-        )
+        answer = serializers.PartitionOutput().to_representation
+        reading = {"rows_from": rows_from, "place_of": attrgetter("pk", "pk"), "answer": answer}
+        return self.page_response(values, ordering="path", kinds=(int, int), **reading)
 
     @operation(
         "partitions_create",
-        {201: PartitionOutput, 200: PartitionOutput},
+        {201: serializers.PartitionOutput, 200: serializers.PartitionOutput},
         *(409, 413),
-        request=PartitionInput,
+        request=serializers.PartitionInput,
         examples=[_PARTITION],
         parameters=[IDEMPOTENCY_KEY],
     )
     @idempotent
     def post(self, request: Request) -> Response:
         """Create a partition and those above it; storing a memory does this too."""
-        partition = writable_partition(self.key, requested_partition(self.body(PartitionInput)))
+        partition = writable_partition(self.key, requested_partition(self.body(serializers.PartitionInput)))
         with tenant_scope(self.tenant_id):
-            created, is_new = create_partition(tenant=self.key.tenant, partition=partition, by=self.actor, now=self.now)
+            created, is_new = actions.create_partition(partition=partition, **self.acting)
             rows = Partition.objects.for_tenant(self.tenant_id).at([created.path])
-            answer = PartitionOutput(rows.with_contents(self.now)[0]).data
+            answer = serializers.PartitionOutput(rows.with_contents(self.now)[0]).data
         return Response(answer, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
 
@@ -99,54 +91,42 @@ class PartitionSummaryEndpoint(Endpoint):
 
     @operation(
         "summaries_list",
-        {200: page_of(PartitionSummaryOutput)},
+        {200: page_of(serializers.PartitionSummaryOutput)},
         404,
         tag="partitions",
-        parameters=[PARTITION_PATH, SummaryListInput],
+        parameters=[PARTITION_PATH, serializers.SummaryListInput],
     )
     def get(self, request: Request, place: str) -> Response:
         """The current summary of each style; with `versions=true` the superseded ones too."""
-        values = self.query(SummaryListInput)
+        values = self.query(serializers.SummaryListInput)
         partition = self._partition(place)
         with tenant_scope(self.tenant_id):
             self._require(partition)
         rows = PartitionSummary.objects.for_tenant(self.tenant_id).of_partition(partition.path)
         rows = rows if values["versions"] else rows.current()
         rows = rows.of_style(values["style"]) if "style" in values else rows
-        return self.listing(
-            rows,
-            values,
-            ordering="-recorded_from",
-            kinds=(datetime, int),
-            answer=PartitionSummaryOutput().to_representation,
-        )
+        answer = serializers.PartitionSummaryOutput().to_representation
+        return self.listing(rows, values, ordering="-recorded_from", kinds=(datetime, int), answer=answer)
 
     @operation(
         "summaries_set",
-        {200: PartitionSummaryOutput, 201: PartitionSummaryOutput},
+        {200: serializers.PartitionSummaryOutput, 201: serializers.PartitionSummaryOutput},
         *(412, 413),
         tag="partitions",
-        request=SummaryInput,
+        request=serializers.SummaryInput,
         examples=[_SUMMARY],
         parameters=[PARTITION_PATH, IF_MATCH],
     )
     def put(self, request: Request, place: str) -> Response:
         """Make a text the active summary in one style; the same text adds no version."""
-        values = self.body(SummaryInput)
+        values = self.body(serializers.SummaryInput)
         partition = self._partition(place)
         with tenant_scope(self.tenant_id):
             current = self._current(partition, values["style"])
             if_version = if_match_version(request, current.version if current else 0)
-            saved = save_summary(
-                tenant=self.key.tenant,
-                partition=partition,
-                **values,
-                origin=PartitionSummary.Origin.AGENT,
-                if_version=if_version,
-                by=self.actor,
-                now=self.now,
-            )
-            answer = PartitionSummaryOutput(saved).data
+            values |= {"origin": PartitionSummary.Origin.AGENT, "if_version": if_version}
+            saved = actions.save_summary(partition=partition, **values, **self.acting)
+            answer = serializers.PartitionSummaryOutput(saved).data
         code = status.HTTP_200_OK if current else status.HTTP_201_CREATED
         return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
 
@@ -155,34 +135,32 @@ class PartitionSummaryEndpoint(Endpoint):
         {204: None},
         *(404, 412),
         tag="partitions",
-        parameters=[PARTITION_PATH, SummaryStyleInput, IF_MATCH],
+        parameters=[PARTITION_PATH, serializers.SummaryStyleInput, IF_MATCH],
     )
     def delete(self, request: Request, place: str) -> Response:
         """Withdraw the summary in one style from contexts; its versions stay. Withdrawing twice is no error."""
-        style = self.query(SummaryStyleInput)["style"]
+        style = self.query(serializers.SummaryStyleInput)["style"]
         partition = self._partition(place)
         with tenant_scope(self.tenant_id):
             self._require(partition)
             current = self._current(partition, style)
             if_match_version(request, current.version if current else 0)
             if current is not None:
-                withdraw_summary(summary=current, by=self.actor, now=self.now)
+                actions.withdraw_summary(summary=current, by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _partition(self, place: str) -> PartitionPath:
         """Return the partition in the URL. Raises `Forbidden` outside of the key's reach."""
-        partition: PartitionPath = self.checked(PartitionAddress, {"partition": place}, {})["partition"]
+        partition: PartitionPath = self.checked(serializers.PartitionAddress, {"partition": place}, {})["partition"]
         require_reach(self.key, partition.path)
         return partition
 
     def _require(self, partition: PartitionPath) -> None:
-        if not Partition.objects.for_tenant(self.tenant_id).at([partition.path]):
-            raise NotFound("not_found", "There is no such partition.")
+        self.found(Partition.objects.for_tenant(self.tenant_id).at([partition.path]), "partition")
 
     def _current(self, partition: PartitionPath, style: str) -> PartitionSummary | None:
         rows = PartitionSummary.objects.for_tenant(self.tenant_id).current()
-        row: PartitionSummary | None = rows.of_partition(partition.path).of_style(style).first()
-        return row
+        return rows.of_partition(partition.path).of_style(style).first()
 
 
 class TenantMemoEndpoint(Endpoint):
@@ -190,34 +168,94 @@ class TenantMemoEndpoint(Endpoint):
 
     scopes = {"PUT": "admin"}
 
-    @operation("memo_read", {200: TenantMemoOutput, 304: None}, parameters=[IF_NONE_MATCH])
+    @operation("memo_read", {200: serializers.TenantMemoOutput, 304: None}, parameters=[IF_NONE_MATCH])
     def get(self, request: Request) -> Response:
         """The text that may lead every context."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            answer = TenantMemoOutput(self._current() or NO_MEMO).data
+            answer = serializers.TenantMemoOutput(self._current() or serializers.NO_MEMO).data
         return response_with_etag(request, answer)
 
     @operation(
-        "memo_set", {200: TenantMemoOutput}, 412, 413, request=MemoInput, examples=[_MEMO], parameters=[IF_MATCH]
+        "memo_set",
+        {200: serializers.TenantMemoOutput},
+        412,
+        413,
+        request=serializers.MemoInput,
+        examples=[_MEMO],
+        parameters=[IF_MATCH],
     )
     def put(self, request: Request) -> Response:
         """Make a text the active memo; the same text adds no version."""
         require_whole_tenant(self.key)
-        values: dict[str, Any] = self.body(MemoInput)
+        values = self.body(serializers.MemoInput)
         with tenant_scope(self.tenant_id):
             current = self._current()
             if_version = if_match_version(request, current.version if current else 0)
-            memo = set_tenant_memo(
-                tenant=self.key.tenant,
-                content=values["content"],
-                if_version=if_version,
-                by=self.actor,
-                now=self.now,
-            )
-            answer = TenantMemoOutput(memo).data
+            memo = actions.set_tenant_memo(**values, if_version=if_version, **self.acting)
+            answer = serializers.TenantMemoOutput(memo).data
         return Response(answer, headers={"ETag": memory_etag(answer)})
 
     def _current(self) -> TenantMemo | None:
-        row: TenantMemo | None = TenantMemo.objects.for_tenant(self.tenant_id).current().first()
-        return row
+        return TenantMemo.objects.for_tenant(self.tenant_id).current().first()
+
+
+class LinkEndpointBase(Endpoint):
+    """The base of the endpoints of links."""
+
+    scopes = {"POST": "write", "DELETE": "write"}
+
+    def _rows(self) -> MemoryLinkQuerySet:
+        rows: MemoryLinkQuerySet = MemoryLink.objects.for_tenant(self.tenant_id)
+        return rows.within(self.key.partition_prefix)
+
+
+class LinkListEndpoint(LinkEndpointBase):
+    """Create a link; list links."""
+
+    @operation("links_list", {200: page_of(serializers.LinkOutput)}, parameters=[serializers.LinkListInput])
+    def get(self, request: Request) -> Response:
+        """Current links, newest first, optionally from or to one memory or of one kind."""
+        values = self.query(serializers.LinkListInput)
+        rows = self._rows().current()
+        rows = rows.from_memory(values["source_id"]) if "source_id" in values else rows
+        rows = rows.to_memory(values["target_id"]) if "target_id" in values else rows
+        rows = rows.of_kind(values["kind"]) if "kind" in values else rows
+        answer = serializers.LinkOutput().to_representation
+        return self.listing(rows, values, ordering="-recorded_from", kinds=(datetime, int), answer=answer)
+
+    @operation(
+        "links_create",
+        {201: serializers.LinkOutput, 200: serializers.LinkOutput},
+        *(404, 409, 413),
+        request=serializers.NewLinkInput,
+        examples=[_LINK],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Link two memories; an existing link stays as it is. Links may form cycles."""
+        values = self.body(serializers.NewLinkInput)
+        with tenant_scope(self.tenant_id):
+            source, target = (self._end(field, values[field]) for field in ("source_id", "target_id"))
+            kind = values["kind"]
+            link = actions.link_memories(source=source, target=target, kind=kind, by=self.actor, now=self.now)
+        code = status.HTTP_201_CREATED if link.recorded_from == self.now else status.HTTP_200_OK
+        return Response(serializers.LinkOutput(link).data, status=code)
+
+    def _end(self, field: str, memory_id: UUID) -> Memory:
+        rows = Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).unarchived()
+        memory: Memory = self.found(rows.with_id(memory_id), "memory", field)
+        return memory
+
+
+class LinkEndpoint(LinkEndpointBase):
+    """One link."""
+
+    @operation("links_end", {204: None}, 404)
+    def delete(self, request: Request, link_id: int) -> Response:
+        """End the link; it stays in history. Ending it twice is no error."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            actions.unlink_memories(link=self.found(self._rows().with_id(link_id), "link"), by=self.actor, now=self.now)
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -10,30 +10,23 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.models import Snapshot
-from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
+from memories.partitions import serializers
+from memories.partitions.actions import create_snapshot, delete_snapshot
 from memories.partitions.queries.changes import CHANGE_KINDS
-from memories.partitions.serializers.snapshots import (
-    PRESENT_REFERENCE,
-    SnapshotComparisonInput,
-    SnapshotComparisonOutput,
-    SnapshotInput,
-    SnapshotOutput,
-)
 from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
 from memories.services.store.moments import PointInTime
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_whole_tenant
-from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.errors import RestError
 from memory_platform.rest.pages import CursorError, CursorPosition, PageInput, page_of, page_url
 from memory_platform.rest.serializers import EmptyInput
 
-_NOW = OpenApiExample("As it is now", {"name": "before the import"}, request_only=True)
+_NOW = OpenApiExample("The present", {"name": "before the import"}, request_only=True)
 _THEN = OpenApiExample(
-    "As it was", {"name": "end of May", "recorded_at": "2026-06-01T00:00:00+02:00"}, request_only=True
+    "A past time", {"name": "end of May", "recorded_at": "2026-06-01T00:00:00+02:00"}, request_only=True
 )
 
 
@@ -42,29 +35,28 @@ class SnapshotEndpointBase(Endpoint):
 
     scopes = {"POST": "admin", "DELETE": "admin"}
 
-    def _snapshot(self, snapshot_id: UUID) -> Snapshot:
-        found: Snapshot | None = Snapshot.objects.for_tenant(self.tenant_id).with_id(snapshot_id).first()
-        if found is None:
-            raise NotFound("not_found", "There is no such snapshot.")
-        return found
+    def _snapshot(self, snapshot_id: UUID, field: str = "") -> Snapshot:
+        rows = Snapshot.objects.for_tenant(self.tenant_id)
+        snapshot: Snapshot = self.found(rows.with_id(snapshot_id), "snapshot", field)
+        return snapshot
 
 
 class SnapshotListEndpoint(SnapshotEndpointBase):
     """Create a snapshot; list snapshots."""
 
-    @operation("snapshots_list", {200: page_of(SnapshotOutput)}, parameters=[PageInput])
+    @operation("snapshots_list", {200: page_of(serializers.SnapshotOutput)}, parameters=[PageInput])
     def get(self, request: Request) -> Response:
         """Snapshots, the latest recorded time first."""
         values = self.query(PageInput)
         rows = Snapshot.objects.for_tenant(self.tenant_id)
-        answer = SnapshotOutput().to_representation
+        answer = serializers.SnapshotOutput().to_representation
         return self.listing(rows, values, ordering="-recorded_at", kinds=(datetime, UUID), answer=answer)
 
     @operation(
         "snapshots_create",
-        {201: SnapshotOutput},
+        {201: serializers.SnapshotOutput},
         *(409, 413),
-        request=SnapshotInput,
+        request=serializers.SnapshotInput,
         examples=[_NOW, _THEN],
         parameters=[IDEMPOTENCY_KEY],
     )
@@ -72,21 +64,21 @@ class SnapshotListEndpoint(SnapshotEndpointBase):
     def post(self, request: Request) -> Response:
         """Name a recorded time: now or a past one."""
         require_whole_tenant(self.key)
-        values = self.body(SnapshotInput)
+        values = self.body(serializers.SnapshotInput)
         with tenant_scope(self.tenant_id):
-            snapshot = create_snapshot(tenant=self.key.tenant, **values, by=self.actor, now=self.now)
-        return Response(SnapshotOutput(snapshot).data, status=status.HTTP_201_CREATED)
+            snapshot = create_snapshot(**values, **self.acting)
+        return Response(serializers.SnapshotOutput(snapshot).data, status=status.HTTP_201_CREATED)
 
 
 class SnapshotEndpoint(SnapshotEndpointBase):
     """One snapshot."""
 
-    @operation("snapshots_read", {200: SnapshotOutput}, 404)
+    @operation("snapshots_read", {200: serializers.SnapshotOutput}, 404)
     def get(self, request: Request, snapshot_id: UUID) -> Response:
         """The name and its recorded time."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            answer = SnapshotOutput(self._snapshot(snapshot_id)).data
+            answer = serializers.SnapshotOutput(self._snapshot(snapshot_id)).data
         return Response(answer)
 
     @operation("snapshots_delete", {204: None}, 404)
@@ -102,15 +94,20 @@ class SnapshotEndpoint(SnapshotEndpointBase):
 class SnapshotComparisonEndpoint(SnapshotEndpointBase):
     """Compare a snapshot with the present or another snapshot."""
 
-    @operation("snapshots_compare", {200: SnapshotComparisonOutput}, 404, parameters=[SnapshotComparisonInput])
+    @operation(
+        "snapshots_compare",
+        {200: serializers.SnapshotComparisonOutput},
+        404,
+        parameters=[serializers.SnapshotComparisonInput],
+    )
     def get(self, request: Request, snapshot_id: UUID) -> Response:
         """Which memories were added, changed and removed since, within the key's reach, with their texts."""
-        values = self.query(SnapshotComparisonInput)
+        values = self.query(serializers.SnapshotComparisonInput)
         partition = readable_partition(self.key, values["partition"])
         kind, behind = self._requested_page(values)
         with tenant_scope(self.tenant_id):
             before = self._snapshot(snapshot_id)
-            after = self._other(values["with"])
+            after = self._snapshot(values["with"], "with") if values["with"] else None
             comparison = diff_points_in_time(
                 tenant_id=self.tenant_id,
                 before=PointInTime.recorded(before.recorded_at),
@@ -122,29 +119,20 @@ class SnapshotComparisonEndpoint(SnapshotEndpointBase):
             )
         answer = {
             "before": before,
-            "after": after or {"id": None, "name": PRESENT_REFERENCE, "recorded_at": self.now},
+            "after": after or {"id": None, "name": serializers.PRESENT_REFERENCE, "recorded_at": self.now},
             "counts": comparison.counts,
             **comparison.changes,
             "next": {kind: self._next_url(comparison, kind) for kind in CHANGE_KINDS},
         }
-        return Response(SnapshotComparisonOutput(answer).data)
+        return Response(serializers.SnapshotComparisonOutput(answer).data)
 
     def _requested_page(self, values: dict[str, Any]) -> tuple[str | None, UUID | None]:
-        """Return the requested list and the memory that its page starts after."""
         kind, place = values.get("kind"), values["cursor"]
         if place is None:
             return kind, None
         if place.ordering != kind or not isinstance(place.id, UUID):
             raise RestError(CursorError.code, CursorError.detail, field="cursor")
         return kind, place.id
-
-    def _other(self, snapshot_id: UUID | None) -> Snapshot | None:
-        if snapshot_id is None:
-            return None
-        try:
-            return self._snapshot(snapshot_id)
-        except NotFound as error:
-            raise NotFound(error.code, error.detail, "with") from error
 
     def _next_url(self, comparison: SnapshotDiff, kind: str) -> str | None:
         if kind not in comparison.follows:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
+from memories.tenancy.queries.insertions import execute
 
 CHANGE_ADDED, CHANGE_CHANGED, REMOVED = CHANGE_KINDS = ("added", "changed", "removed")
 CHANGE_UNCHANGED = "same"
@@ -34,15 +34,6 @@ SELECT kind, NULL::uuid AS memory, sum(memories), sum(before), sum(after) FROM c
 UNION ALL SELECT kind, memory, 1, 0, 0 FROM listed WHERE place <= %s
 ORDER BY kind, memory NULLS FIRST
 """
-_NOTHING = "SELECT NULL::uuid, NULL::integer, NULL::integer WHERE FALSE"
-
-
-class ChangeSides(NamedTuple):
-    """Memories annotated with `was` and `still`, and the superseded versions of either side, if any."""
-
-    heads: Any
-    former: Any | None
-    latter: Any | None
 
 
 class ChangeTally(NamedTuple):
@@ -53,41 +44,30 @@ class ChangeTally(NamedTuple):
     tokens_after: int = 0
 
 
-class ChangeCounts(NamedTuple):
-    """By kind: the tally, unchanged memories included, and the first ids of changed memories."""
+def read_changes(
+    heads: Any, former: Any | None, latter: Any | None, kinds: Sequence[str], *, behind: UUID | None, limit: int
+) -> tuple[dict[str, ChangeTally], dict[str, list[UUID]]]:
+    """Return tallies of added, changed (another version), removed and unchanged memories, and ids of the first three.
 
-    tallies: dict[str, ChangeTally]
-    listed: dict[str, list[UUID]]
-
-
-def read_changes(sides: ChangeSides, kinds: Sequence[str], *, behind: UUID | None, limit: int) -> ChangeCounts:
-    """Return tallies of added, changed (another version) and removed memories, and ids of `kinds` after `behind`."""
-    changes = ChangeCounts(
-        dict.fromkeys((*CHANGE_KINDS, CHANGE_UNCHANGED), ChangeTally()), {kind: [] for kind in kinds}
-    )
-    for kind, memory_id, *figures in _rows(sides, [list(kinds), behind, behind, limit]):
-        if memory_id is None:
-            changes.tallies[kind] = ChangeTally(*map(int, figures))
-        else:
-            changes.listed[kind].append(memory_id)
-    return changes
-
-
-def _rows(sides: ChangeSides, values: list[Any]) -> list[Any]:
-    heads = sides.heads.order_by().values_list("id", "version", "tokens_o200k_base", "was", "still")
-    parts = {"heads": heads.query.sql_with_params()}
-    parts |= {"former": _superseded(sides.former), "latter": _superseded(sides.latter)}
+    `heads` are memories annotated with `was` and `still`, `former` and `latter` the superseded versions of either side,
+    if any. Only ids of `kinds` after `behind` are listed.
+    """
+    heads = heads.order_by().values_list("id", "version", "tokens_o200k_base", "was", "still").query.sql_with_params()
+    parts = {"heads": heads, "former": _superseded(former), "latter": _superseded(latter)}
     statement = _COMPARED.format(**{name: sql for name, (sql, _) in parts.items()})
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [*(value for _, own in parts.values() for value in own), *values])
-        return list(cursor.fetchall())
+    values = [value for _, own in parts.values() for value in own]
+    tallies = dict.fromkeys((*CHANGE_KINDS, CHANGE_UNCHANGED), ChangeTally())
+    listed: dict[str, list[UUID]] = {kind: [] for kind in kinds}
+    for kind, memory_id, *figures in execute(statement, [*values, list(kinds), behind, behind, limit]):
+        if memory_id is None:
+            tallies[kind] = ChangeTally(*map(int, figures))
+        else:
+            listed[kind].append(memory_id)
+    return tallies, listed
 
 
 def _superseded(rows: Any | None) -> tuple[str, Sequence[Any]]:
-    """Return the query of (memory, version, tokens) and its parameters."""
     if rows is None:
-        return _NOTHING, ()
-    answer: tuple[str, Sequence[Any]] = (
-        rows.order_by().values_list("memory_id", "version", "tokens_o200k_base").query.sql_with_params()
-    )
-    return answer
+        return "SELECT NULL::uuid, NULL::integer, NULL::integer WHERE FALSE", ()
+    columns = rows.order_by().values_list("memory_id", "version", "tokens_o200k_base")
+    return columns.query.sql_with_params()  # type: ignore[no-any-return]

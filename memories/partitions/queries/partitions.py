@@ -1,18 +1,20 @@
-"""Partitions by path, page and state."""
+"""Partitions by path, page and state; their summaries, links, the tenant memo and snapshots."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import reduce
 from operator import or_
 from typing import Any, Self
+from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, Subquery, Value, Window
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Coalesce, RowNumber
 
+from memories.store.queries.texts import SEARCH_COLUMNS
 from memories.tenancy.queries.conditions import live_condition, path_condition
-from memories.tenancy.queries.rows import TenantRows
+from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 from memories.tenancy.queries.tenants import PATHS_OFFERED_MAX
 
 
@@ -22,10 +24,6 @@ class PartitionQuerySet(TenantRows):
 
     def within(self, path: str, *, exact: bool = False) -> Self:
         return self.filter(path_condition("path", path, exact=exact))
-
-    def one_each(self) -> Any:
-        """Rows of (path, 1), to be summed along the tree."""
-        return self.order_by().values_list("path", Value(1))
 
     def holding(self, text: str) -> Self:
         """Partitions whose path contains `text`, ignoring case."""
@@ -39,12 +37,15 @@ class PartitionQuerySet(TenantRows):
             rows = rows.filter(**{"path__lt" if is_backward else "path__gt": Subquery(place)})
         return rows.order_by("-path" if is_backward else "path")[:count]
 
+    def _related(self, name: str) -> Any:
+        """Rows of a related table that belong to the partition of the outer query."""
+        rows = self.model._meta.get_field(name).related_model._base_manager
+        return rows.filter(partition=OuterRef("pk"))
+
     def with_contents(self, now: datetime) -> Self:
         """Adds `memory_count` (live memories, without those below) and `summary_styles` in the same query."""
-        memories = self.model._meta.get_field("memories").related_model._base_manager
-        summaries = self.model._meta.get_field("summaries").related_model._base_manager
-        live = memories.filter(live_condition(now), partition=OuterRef("pk")).order_by().values("partition")
-        styles = summaries.filter(partition=OuterRef("pk"), recorded_to__isnull=True).order_by("style")
+        live = self._related("memories").filter(live_condition(now)).order_by().values("partition")
+        styles = self._related("summaries").filter(recorded_to__isnull=True).order_by("style")
         return self.annotate(
             memory_count=Coalesce(Subquery(live.annotate(count=models.Count("pk")).values("count")), 0),
             summary_styles=ArraySubquery(styles.values("style")),
@@ -56,12 +57,10 @@ class PartitionQuerySet(TenantRows):
         Without an active summary of `style`: those with at least `memories_min` live memories. With one of a roll-up:
         those with a memory stored, changed or archived since. Summaries by people and agents stay.
         """
-        memories = self.model._meta.get_field("memories").related_model._base_manager
-        summaries = self.model._meta.get_field("summaries").related_model._base_manager
-        own = memories.filter(partition=OuterRef("pk"))
+        own = self._related("memories")
         enough = own.filter(live_condition(now)).order_by("pk")[memories_min - 1 : memories_min]
         since = OuterRef("summarised_at")
-        current = summaries.filter(partition=OuterRef("pk"), style=style, recorded_to__isnull=True)
+        current = self._related("summaries").filter(style=style, recorded_to__isnull=True)
         return (
             self.exclude(path="")
             .annotate(
@@ -96,18 +95,107 @@ class PartitionQuerySet(TenantRows):
     def behind_path(self, path: str) -> Self:
         return self.filter(path__gt=path) if path else self
 
-    def right_below(self, depth: int, *, after: str, count: int) -> Self:
-        """The first `count` partitions of the next level after the path `after`."""
-        return self.filter(depth=depth + 1).behind_path(after)[:count]
-
     def children_of(self, path: str, depth: int) -> Self:
         """The partitions one level below."""
         return self.within(path).filter(depth=depth + 1)
 
     def offered_paths(self) -> list[str]:
-        """The paths that a form offers."""
         return self.paths(PATHS_OFFERED_MAX)
 
     def paths(self, limit: int) -> list[str]:
         """The first paths in order, without the root."""
-        return list(self.exclude(path="").order_by("path").values_list("path", flat=True)[:limit])
+        return list(self.without_root().values_list("path", flat=True)[:limit])
+
+
+class MemoryLinkQuerySet(VersionedByRecordedTime):
+    def from_memory(self, memory_id: UUID) -> Self:
+        return self.filter(source_id=memory_id)
+
+    def in_order(self) -> Self:
+        """In the order of link time, then id."""
+        return self.order_by("recorded_from", "pk")
+
+    def targets(self, count: int) -> list[UUID]:
+        """The targets of the first links."""
+        return list(self.values_list("target_id", flat=True)[:count])
+
+    def sources(self, count: int) -> list[UUID]:
+        """The sources of the first links."""
+        return list(self.values_list("source_id", flat=True)[:count])
+
+    def touching(self, *memory_ids: UUID) -> Self:
+        """Links from or to any of these memories."""
+        return self.filter(Q(source_id__in=memory_ids) | Q(target_id__in=memory_ids))
+
+    def to_memory(self, memory_id: UUID) -> Self:
+        return self.filter(target_id=memory_id)
+
+    def of_kind(self, kind: str) -> Self:
+        return self.filter(kind=kind)
+
+    def within(self, path: str) -> Self:
+        """Links with both ends in `path` or below it."""
+        ends = ("source__partition_path", "target__partition_path")
+        return self.filter(*(path_condition(column, path, exact=False) for column in ends))
+
+    def with_ends(self) -> Self:
+        """With both memories in the same query, newest first."""
+        derived = [f"{end}__{name}" for end in ("source", "target") for name in ("search_vector", *SEARCH_COLUMNS)]
+        return self.select_related("source", "target").defer(*derived).order_by("-recorded_from", "pk")
+
+
+class TenantMemoQuerySet(VersionedByRecordedTime):
+    def newest_first(self) -> Self:
+        return self.order_by("-version")
+
+    def texts_of(self, versions: Iterable[int]) -> list[tuple[int, str]]:
+        """(version, content) of these versions."""
+        return list(self.filter(version__in=list(versions)).order_by().values_list("version", "content"))
+
+
+class PartitionSummaryQuerySet(VersionedByRecordedTime):
+    def of_style(self, style: str) -> Self:
+        return self.filter(style=style)
+
+    def of_partition(self, path: str) -> Self:
+        return self.filter(partition__path=path).select_related("partition")
+
+    def of_partitions(self, partitions: QuerySet[Any]) -> Self:
+        """Summaries of the partitions of another query, in the order of paths."""
+        return self.filter(partition__in=partitions).select_related("partition").order_by("partition__path")
+
+    def in_partitions(self, paths: Iterable[str]) -> Self:
+        """Summaries of these partitions, from the root down, with the partition in the same query."""
+        rows = self.filter(partition__path__in=list(paths)).select_related("partition")
+        return rows.order_by("partition__depth", "partition__path", "style", "version")
+
+    def without_texts(self) -> Self:
+        return self.defer("content")
+
+    def within(self, path: str) -> Self:
+        return self.filter(path_condition("partition__path", path, exact=False))
+
+    def of_summary(self, summary_id: UUID) -> Self:
+        """All versions of one summary, newest first, with the partition in the same query."""
+        return self.filter(summary_id=summary_id).select_related("partition").order_by("-version")
+
+    def latest_of(self, ids: Iterable[object]) -> Self:
+        """The last version of each of these summaries, with its partition in the same query."""
+        rows = self.filter(summary_id__in=list(ids)).select_related("partition")
+        return rows.order_by("summary_id", "-version").distinct("summary_id")
+
+    def newest_first(self) -> Self:
+        return self.order_by("style", "-version")
+
+    def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
+        """(summary id, version, content) of rows of these summaries in any of these versions."""
+        rows = self.filter(summary_id__in=list(ids), version__in=list(versions))
+        return list(rows.order_by().values_list("summary_id", "version", "content"))
+
+
+class SnapshotQuerySet(TenantRows):
+    def named(self, name: str) -> Self:
+        return self.filter(name=name)
+
+    def newest_first(self) -> Self:
+        return self.order_by("-recorded_at", "name")

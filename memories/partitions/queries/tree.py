@@ -1,12 +1,15 @@
-"""Sums over the partition tree: of each node alone, and with its descendants."""
+"""Sums over the partition tree: of any figures, and the folded counts of memories plus pending changes (ADR-0077)."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
-from django.db import connection
-
+from memories.search.queries.nearest import INDEX_ROWS
 from memories.services.partitions.paths import subtree_bounds
+from memories.tenancy.queries.conditions import segment_paths
+from memories.tenancy.queries.insertions import execute
+from memories.tenancy.queries.rows import TenantRows
 
 # The bounds of the nodes divide the order of paths into ranges, numbered from 1.
 _BY_RANGE = """
@@ -26,37 +29,92 @@ class SubtreeSums:
 
 
 def subtree_sums(grouped: Any, nodes: Collection[str], merges: Mapping[str, str]) -> dict[str, SubtreeSums]:
-    """Return the figures of each of these partitions; `merges` maps a figure to sum or max.
-
-    `grouped` are rows of (partition path, figures in the order of `merges`). One query, which assigns each row to one
-    range.
-    """
+    """Return the figures of partitions from rows of (path, figures as in `merges`: name to sum or max). One query."""
     bounds = sorted({bound for node in nodes for bound in (node, node + _NEXT, *subtree_bounds(node))})
     number_from = {bound: number for number, bound in enumerate(bounds, start=1)}
-    by_range = _by_range(grouped, bounds, merges)
-
-    def figures(numbers: Iterable[int]) -> dict[str, Any]:
-        return _merged([by_range[number] for number in numbers if number in by_range], merges)
-
-    def sums(node: str) -> SubtreeSums:
-        own = number_from[node]
-        low, high = (number_from[bound] for bound in subtree_bounds(node))
-        return SubtreeSums(figures([own]), figures({own, *range(low, high)}))
-
-    return {node: sums(node) for node in nodes}
-
-
-def _by_range(grouped: Any, bounds: Sequence[str], merges: Mapping[str, str]) -> dict[int, Sequence[Any]]:
     sql, values = grouped.query.sql_with_params()
     sums = ", ".join(f"{merge}({name})" for name, merge in merges.items())
-    with connection.cursor() as cursor:
-        cursor.execute(_BY_RANGE.format(sums=sums, rows=sql, names=", ".join(merges)), [list(bounds), *values])
-        return {number: figures for number, *figures in cursor.fetchall()}
+    statement = _BY_RANGE.format(sums=sums, rows=sql, names=", ".join(merges))
+    by_range = {number: figures for number, *figures in execute(statement, [bounds, *values])}
+
+    def merged(numbers: Iterable[int]) -> dict[str, Any]:
+        rows = [dict(zip(merges, by_range[number], strict=True)) for number in numbers if number in by_range]
+        sums = {name: int(sum(row[name] for row in rows)) for name, merge in merges.items() if merge == "sum"}
+        latest = {name: max((row[name] for row in rows), default=None) for name in merges if name not in sums}
+        return sums | latest
+
+    found = {}
+    for node in nodes:
+        low, high = (number_from[bound] for bound in subtree_bounds(node))
+        found[node] = SubtreeSums(merged([number_from[node]]), merged({number_from[node], *range(low, high)}))
+    return found
 
 
-def _merged(rows: Sequence[Sequence[Any]], merges: Mapping[str, str]) -> dict[str, Any]:
-    columns = list(zip(*rows, strict=True)) or [()] * len(merges)
-    return {
-        name: int(sum(column)) if merge == "sum" else max(column, default=None)
-        for (name, merge), column in zip(merges.items(), columns, strict=True)
-    }
+# One statement, so that changes are counted and deleted together or not at all. The order of paths avoids deadlocks.
+_FOLD = """
+WITH taken AS (
+    DELETE FROM memories_partitioncountchange
+    WHERE id IN (
+        SELECT id FROM memories_partitioncountchange WHERE tenant_id = %(tenant)s ORDER BY id LIMIT %(limit)s
+        FOR UPDATE SKIP LOCKED
+    )
+    RETURNING path, rows
+), total AS (
+    SELECT path, sum(rows) AS rows FROM taken GROUP BY path
+), lineage AS (
+    SELECT array_to_string((string_to_array(path, '/'))[:depth], '/') AS path, rows,
+        depth = cardinality(string_to_array(path, '/')) AS is_own
+    FROM total, generate_series(0, cardinality(string_to_array(path, '/'))) AS depth
+), folded AS (
+    INSERT INTO memories_partitioncount AS old (tenant_id, path, own_rows, subtree_rows)
+    SELECT %(tenant)s, path, coalesce(sum(rows) FILTER (WHERE is_own), 0), sum(rows)
+    FROM lineage GROUP BY path ORDER BY path
+    ON CONFLICT (tenant_id, path) DO UPDATE
+    SET own_rows = old.own_rows + excluded.own_rows, subtree_rows = old.subtree_rows + excluded.subtree_rows
+)
+SELECT count(*) FROM taken
+"""
+# Raw SQL, because every search runs it.
+_HERE = "tenant_id = %(tenant)s AND (path = %(path)s OR path >= %(low)s AND path < %(high)s)"
+_MEASURE = "SELECT ({rows}), ({index})"
+_WITHIN = """
+SELECT sum(rows) FROM (
+    SELECT CASE WHEN %(is_exact)s THEN own_rows ELSE subtree_rows END AS rows FROM memories_partitioncount
+    WHERE tenant_id = %(tenant)s AND path = %(path)s
+    UNION ALL SELECT rows FROM memories_partitioncountchange
+    WHERE {here}
+) AS counted
+"""
+_WITH_SEGMENTS = """
+SELECT sum(rows) FROM (
+    SELECT path, own_rows AS rows FROM memories_partitioncount WHERE {here}
+    UNION ALL SELECT path, rows FROM memories_partitioncountchange
+    WHERE {here}
+) AS counted
+WHERE path IN (
+    SELECT path FROM memories_partition WHERE tenant_id = %(tenant)s AND segments @> %(segments)s::text[]
+)
+"""
+
+
+class PartitionCountQuerySet(TenantRows):
+    def measure(
+        self, tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str
+    ) -> tuple[int, int | None]:
+        """Return the rows of a partition, pending changes included, and of the named index, None without one."""
+        low, high = ("", "") if exact else subtree_bounds(path)
+        values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
+        values |= {"segments": segment_paths(segments), "index": index}
+        within = _WITH_SEGMENTS if segments else _WITHIN
+        ((rows, index_rows),) = execute(_MEASURE.format(rows=within.format(here=_HERE), index=INDEX_ROWS), values)
+        return max(int(rows or 0), 0), None if index_rows is None else max(int(index_rows), 0)
+
+    def empty(self) -> "PartitionCountQuerySet":
+        """Counts that are zero."""
+        return self.filter(own_rows=0, subtree_rows=0)
+
+
+class PartitionCountChangeQuerySet(TenantRows):
+    def fold(self, tenant_id: UUID, limit: int) -> int:
+        """Fold the oldest changes of a tenant into its counts; return how many. Runs in a scope."""
+        return int(execute(_FOLD, {"tenant": tenant_id, "limit": limit})[0][0])

@@ -1,5 +1,6 @@
-"""Create tenants, API keys, operators and memberships."""
+"""Create tenants, hidden ones too, API keys, operators and memberships."""
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -10,14 +11,16 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from memories.models import ApiKey, Membership, Tenant
+from memories.models import ApiKey, Membership, Memory, Tenant
 from memories.services.partitions.paths import PartitionPath
-from memories.services.tenancy.hidden_tenants import HIDDEN_PREFIX, is_hidden
-from memories.tenancy.audit import Actor, record_audit
+from memories.services.tenancy.hidden_tenants import HIDDEN_PREFIX, hidden_name, is_hidden
+from memories.tenancy.audit import Actor, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.languages import check_language
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memory_platform.web.pages import Role
+
+logger = logging.getLogger(__name__)
 
 MAX_TENANT_NAME_CHARACTERS = 100
 MAX_KEY_NAME_CHARACTERS = 50
@@ -27,10 +30,7 @@ ADMIN_MODELS = ("tenant", "membership", "apikey", "memory", "memoryversion", "me
 
 @transaction.atomic
 def create_tenant(*, name: str, language: str = DEFAULT_TEXT_SEARCH_CONFIG, by: Actor, now: datetime) -> Tenant:
-    """Create a tenant; runs in `admin_write_scope`. Raises `InvalidInput` or `Conflict` `duplicate`.
-
-    `language` is the Postgres text-search configuration of its memories.
-    """
+    """Create a tenant; runs in `admin_write_scope`. Raises `InvalidInput` or `Conflict` `duplicate`."""
     name = name.strip()
     if not name or len(name) > MAX_TENANT_NAME_CHARACTERS or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
         raise InvalidInput("bad_name", "A tenant's name has 1 to 100 characters on one line.", "name")
@@ -42,8 +42,30 @@ def create_tenant(*, name: str, language: str = DEFAULT_TEXT_SEARCH_CONFIG, by: 
             tenant = Tenant.objects.create(name=name, text_search_config=language, created_at=now)
     except IntegrityError as error:
         raise Conflict("duplicate", f"A tenant named {name!r} exists already.", "name") from error
-    _audit(tenant, "create_tenant", "tenant", tenant.pk, ["name"], by, now)
+    record_audit("create_tenant", "tenant", [tenant.pk], tenant_id=tenant.pk, fields=["name"], by=by, now=now)
     return tenant
+
+
+@transaction.atomic
+def create_hidden_tenant(*, words: str, by: Actor, now: datetime) -> Tenant:
+    """Return the hidden tenant with that name, created if absent; runs in `admin_write_scope`."""
+    tenant, is_new = Tenant.objects.get_or_create(name=hidden_name(words), defaults={"created_at": now})
+    if is_new:
+        record_audit("create_tenant", "tenant", [tenant.pk], tenant_id=tenant.pk, fields=["name"], by=by, now=now)
+    return tenant
+
+
+@transaction.atomic
+def drop_hidden_tenant(*, words: str, by: Actor) -> bool:
+    """Delete the hidden tenant with all its rows, audit rows included; return whether there was one."""
+    tenant: Tenant | None = Tenant.objects.hidden().named(hidden_name(words)).first()
+    if tenant is None:
+        return False
+    # A partition with memories cannot be deleted.
+    Memory.objects.for_tenant(tenant.pk).delete()
+    tenant.delete()
+    logger.debug("hidden tenant dropped by %s", by.label)
+    return True
 
 
 @transaction.atomic
@@ -73,7 +95,7 @@ def create_api_key(
         refuses_recalled_text=refuses_recalled_text,
     )
     key = cast(ApiKey, created)
-    _audit(tenant, "create_api_key", "api_key", key.pk, ["name", "scopes", "partition_prefix"], by, now)
+    audit_rows("create_api_key", [key], fields=["name", "scopes", "partition_prefix"], by=by, now=now)
     return key, plain_key
 
 
@@ -83,7 +105,7 @@ def revoke_api_key(*, key: ApiKey, by: Actor, now: datetime) -> ApiKey:
     if not key.revoked:
         key.revoked = True
         key.save(update_fields=["revoked"])
-        _audit(key.tenant, "revoke_api_key", "api_key", key.pk, ["revoked"], by, now)
+        audit_rows("revoke_api_key", [key], fields=["revoked"], by=by, now=now)
     return key
 
 
@@ -125,7 +147,7 @@ def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membe
     """Make an operator a member of a tenant, if they are not."""
     membership, is_new = Membership.objects.get_or_create(user=user, tenant=tenant)
     if is_new:
-        _audit(tenant, "add_member", "user", user.pk, [], by, now)
+        record_audit("add_member", "user", [user.pk], tenant_id=tenant.pk, by=by, now=now)
     return membership
 
 
@@ -134,7 +156,7 @@ def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
     """Remove an operator's access to a tenant."""
     tenant, user_id = membership.tenant, membership.user_id
     membership.delete()
-    _audit(tenant, "remove_member", "user", user_id, [], by, now)
+    record_audit("remove_member", "user", [user_id], tenant_id=tenant.pk, by=by, now=now)
 
 
 def _groups() -> dict[Role, Group]:
@@ -143,17 +165,3 @@ def _groups() -> dict[Role, Group]:
     rights = Permission.objects.filter(content_type__app_label="memories", content_type__model__in=ADMIN_MODELS)
     groups[Role.ADMIN].permissions.set(rights)
     return groups
-
-
-def _audit(
-    tenant: Tenant, verb: str, target_kind: str, target_id: object, fields: list[str], by: Actor, now: datetime
-) -> None:
-    record_audit(
-        tenant_id=tenant.pk,
-        by=by,
-        verb=verb,
-        target_kind=target_kind,
-        target_ids=[target_id],
-        fields=fields,
-        now=now,
-    )

@@ -10,7 +10,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.tenancy.idempotency import StoredResponse, claim_idempotency_key, release_idempotency_key, store_response
+from memories.tenancy.idempotency import claim_idempotency_key, release_idempotency_key, store_response
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.errors import RestError
 
@@ -29,27 +29,20 @@ def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
         if idempotency_key is None:
             return post(view, request, *args, **kwargs)
         _check(idempotency_key)
-        tenant_id, request_hash = view.tenant_id, _request_hash(request)
-        with tenant_scope(tenant_id):
-            record_id, answer = claim_idempotency_key(
-                tenant_id=tenant_id,
-                api_key_id=view.key.pk,
-                idempotency_key=idempotency_key,
-                request_hash=request_hash,
-                now=view.now,
-            )
-        if answer is not None:
-            return Response(answer.body, status=answer.status, headers={**answer.headers, REPLAYED: "true"})
-        is_kept = False
+        claim = {"api_key_id": view.key.pk, "idempotency_key": idempotency_key, "request_hash": _request_hash(request)}
+        with tenant_scope(view.tenant_id):
+            record = claim_idempotency_key(tenant_id=view.tenant_id, **claim, now=view.now)
+        if record.answer is not None:
+            headers = {**record.answer["headers"], REPLAYED: "true"}
+            return Response(record.answer["body"], status=record.status, headers=headers)
         try:
             response = post(view, request, *args, **kwargs)
-            with tenant_scope(tenant_id):
-                store_response(record_id=record_id, answer=_answer(response, view.unrepeated))
-            is_kept = True
-        finally:
-            if not is_kept:
-                with tenant_scope(tenant_id):
-                    release_idempotency_key(record_id=record_id)
+            with tenant_scope(view.tenant_id):
+                store_response(record, status=response.status_code, **_repeated(response, view.unrepeated))
+        except BaseException:
+            with tenant_scope(view.tenant_id):
+                release_idempotency_key(record)
+            raise
         return response
 
     return handler
@@ -68,10 +61,12 @@ def _request_hash(request: Request) -> str:
     return hashlib.sha256(f"{request.method} {request.path_info.rstrip('/')}\n{body}".encode()).hexdigest()
 
 
-def _answer(response: Response, unrepeated: Sequence[str]) -> StoredResponse:
-    """Return the answer as plain JSON, without the fields that are shown once."""
+def _repeated(response: Response, unrepeated: Sequence[str]) -> dict[str, Any]:
+    """Return headers and body of the answer as plain JSON, without the fields that are shown once."""
     body = json.loads(JSONRenderer().render(response.data)) if response.data is not None else None
     if isinstance(body, dict) and unrepeated:
         body |= dict.fromkeys(unrepeated)
-    headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
-    return StoredResponse(response.status_code, body, headers)
+    return {
+        "body": body,
+        "headers": {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers},
+    }

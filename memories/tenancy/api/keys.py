@@ -13,16 +13,13 @@ from memories.tenancy.actions.tenants import create_api_key, revoke_api_key
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
-from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.keys import ApiKeyInput, ApiKeyOutput, NewApiKeyOutput
 from memory_platform.rest.pages import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _KEY = OpenApiExample(
-    "An agent that looks after Alex",
-    {"name": "planner", "scopes": ["read", "write"], "partition": "user=alex"},
-    request_only=True,
+    "An agent of Alex", {"name": "planner", "scopes": ["read", "write"], "partition": "user=alex"}, request_only=True
 )
 _ADMIN = {"GET": "admin", "POST": "admin", "DELETE": "admin"}
 
@@ -35,17 +32,11 @@ class ApiKeyListEndpoint(Endpoint):
 
     @operation("keys_list", {200: page_of(ApiKeyOutput)}, parameters=[PageInput])
     def get(self, request: Request) -> Response:
-        """The keys that reach nothing outside of this key's own reach, newest first, revoked ones too."""
+        """Keys whose partition is within this key's partition, newest first, revoked ones too."""
         values = self.query(PageInput)
         rows = ApiKey.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix)
-        return self.listing(
-            rows,
-            values,
-            ordering="-created",
-            kinds=(datetime, str),
-            answer=ApiKeyOutput().to_representation,
-            tie="prefix",
-        )
+        answer = ApiKeyOutput().to_representation
+        return self.listing(rows, values, ordering="-created", kinds=(datetime, str), answer=answer, tie="prefix")
 
     @operation(
         "keys_create",
@@ -61,7 +52,7 @@ class ApiKeyListEndpoint(Endpoint):
         require_whole_tenant(self.key)
         values = self.body(ApiKeyInput)
         with tenant_scope(self.tenant_id):
-            key, plain = create_api_key(tenant=self.key.tenant, **values, by=self.actor, now=self.now)
+            key, plain = create_api_key(**values, **self.acting)
         return Response({**ApiKeyOutput(key).data, "key": plain}, status=status.HTTP_201_CREATED)
 
 
@@ -76,8 +67,6 @@ class ApiKeyEndpoint(Endpoint):
         require_whole_tenant(self.key)
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            key: ApiKey | None = ApiKey.objects.for_tenant(self.tenant_id).with_prefix(key_id).first()
-            if key is None:
-                raise NotFound("not_found", "There is no such key.")
+            key = self.found(ApiKey.objects.for_tenant(self.tenant_id).with_prefix(key_id), "key")
             revoke_api_key(key=key, by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)

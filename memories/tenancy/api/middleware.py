@@ -31,7 +31,12 @@ class ApiMiddleware:
             return refusal
         path = request.path_info.rstrip("/")
         request.path_info = f"{path}/" if path in WITH_SLASH else path
-        return self._as_problem(self.get_response(request))
+        response = self.get_response(request)
+        if response.status_code < 400 or response.headers.get("Content-Type", "").startswith(PROBLEM_TYPE):
+            return response
+        # An error that does not come from REST framework.
+        status = HTTPStatus(response.status_code)
+        return plain_problem_response(status.value, status.name.lower(), status.phrase)
 
     def _refuse_body(self, request: HttpRequest) -> HttpResponse | None:
         stream = request.META.get("wsgi.input")
@@ -61,22 +66,14 @@ class ApiMiddleware:
         request._stream = io.BytesIO(body)
         return None
 
-    def _as_problem(self, response: HttpResponseBase) -> HttpResponseBase:
-        """Convert an error that does not come from REST framework."""
-        if response.status_code < 400 or response.headers.get("Content-Type", "").startswith(PROBLEM_TYPE):
-            return response
-        status = HTTPStatus(response.status_code)
-        return plain_problem_response(status.value, status.name.lower(), status.phrase)
-
 
 def _refuse_host(request: HttpRequest) -> HttpResponse | None:
     """Reject a disallowed host here, because Django would answer with a page."""
     try:
         request.get_host()
     except DisallowedHost:
-        return plain_problem_response(
-            400, "bad_request", "The Host header names a host that this server does not answer for."
-        )
+        detail = "The Host header names a host that this server does not answer for."
+        return plain_problem_response(400, "bad_request", detail)
     return None
 
 

@@ -21,26 +21,23 @@ def require_scope(key: ApiKey, needed: str) -> None:
         raise Forbidden("scope_missing", f"This key does not have the scope {needed}.")
 
 
-def writable_partition(key: ApiKey, requested: PartitionPath | None) -> PartitionPath:
-    """Return the requested partition, or the key's own one for None. Raises `Forbidden` outside of the key's reach."""
+def readable_partition(key: ApiKey, requested: PartitionPath | None, field: str = "partition") -> PartitionPath:
+    """Return the requested partition, or the key's own. Raises `Forbidden`, naming `field`, outside of its reach."""
     if requested is None:
         return parse_partition(key.partition_prefix)
-    if not is_within(requested.path, key.partition_prefix):
-        raise _outside()
+    require_reach(key, requested.path, field)
     return requested
 
 
-def readable_partition(key: ApiKey, requested: PartitionPath | None, field: str = "partition") -> PartitionPath:
-    """Return the subtree to read. Raises `Forbidden`, naming `field`, outside of the key's reach."""
-    if requested is not None and not is_within(requested.path, key.partition_prefix):
-        raise _outside(field)
-    return writable_partition(key, requested)
+def writable_partition(key: ApiKey, requested: PartitionPath | None) -> PartitionPath:
+    """Return the partition to write to, as `readable_partition` does."""
+    return readable_partition(key, requested)
 
 
-def require_reach(key: ApiKey, path: str) -> None:
+def require_reach(key: ApiKey, path: str, field: str = "partition") -> None:
     """Raise `Forbidden` unless `path` is within the key's partition."""
     if not is_within(path, key.partition_prefix):
-        raise _outside()
+        raise Forbidden("partition_forbidden", "This key does not reach that partition.", field=field)
 
 
 def require_whole_tenant(key: ApiKey) -> None:
@@ -50,15 +47,11 @@ def require_whole_tenant(key: ApiKey) -> None:
         raise Forbidden("partition_forbidden", detail)
 
 
-def _outside(field: str = "partition") -> Forbidden:
-    return Forbidden("partition_forbidden", "This key does not reach that partition.", field=field)
-
-
 class HasScope(BasePermission):
     """Checks the scope that the view's `scopes` require for the method."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """False without a key (a 401 then); raises for a key without the scope."""
+        """Return False without a key, which makes a 401. Raises `Forbidden` for a key without the scope."""
         if not isinstance(request.auth, ApiKey):
             return False
         require_scope(request.auth, view.scopes.get(request.method or "", ApiKey.Scope.READ))

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.db import DatabaseError, DataError, InterfaceError, OperationalError
+from django.db import DataError, InterfaceError, OperationalError
 from django.http import Http404, HttpResponse, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -28,21 +28,16 @@ ROLLED_BACK_STATES = "40"  # SQLSTATE class: deadlock, serialization failure
 
 
 def problem_payload(
-    status: int,
-    code: str,
-    detail: str,
-    errors: Sequence[dict[str, str]] = (),
-    headers: dict[str, str] | None = None,
+    status: int, code: str, detail: str, errors: Sequence[dict[str, str]] = (), headers: dict[str, str] | None = None
 ) -> Response:
     """Return the answer to a failed request; each of `errors` has field (a dotted path), code and detail."""
-    shown = [{name: _encodable(text) for name, text in entry.items()} for entry in errors]
     body = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "code": code,
         "detail": _encodable(detail),
-        "errors": shown,
+        "errors": [{name: _encodable(text) for name, text in entry.items()} for entry in errors],
     }
     return Response(body, status=status, headers=headers, content_type=PROBLEM_TYPE)
 
@@ -53,24 +48,49 @@ def plain_problem_response(status: int, code: str, detail: str) -> HttpResponse:
     return JsonResponse(content, status=status, content_type=PROBLEM_TYPE)
 
 
+#: Status, code and detail of errors that Django and REST framework raise.
+FIXED_PROBLEMS: dict[type[Exception], tuple[int, str, str]] = {
+    Http404: (404, "not_found", "There is nothing at this address."),
+    exceptions.NotFound: (404, "not_found", "There is nothing at this address."),
+    PermissionDenied: (403, "forbidden", "This key may not do that."),
+    exceptions.PermissionDenied: (403, "forbidden", "This key may not do that."),
+    RequestDataTooBig: (413, "too_large", "The body is larger than 8 MiB."),
+    exceptions.NotAuthenticated: (401, "key_missing", "Send a key as `Authorization: Bearer <key>` or `X-API-Key`."),
+    exceptions.AuthenticationFailed: (401, "key_invalid", "This key is unknown, revoked or expired."),
+    exceptions.MethodNotAllowed: (405, "method_not_allowed", "This address does not take that method."),
+    exceptions.NotAcceptable: (406, "not_acceptable", "Answers are application/json only."),
+    exceptions.UnsupportedMediaType: (415, "unsupported_media_type", "Send the body as application/json."),
+    exceptions.Throttled: (429, "rate_limited", "Too many requests with this key; wait and try again."),
+}
+
+
 def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """REST framework's exception handler."""
+    """Return the answer to an error, for REST framework."""
     if isinstance(error, PlatformError):
-        return _of_platform(error)
-    if isinstance(error, (Http404, exceptions.NotFound)):
-        return problem_payload(404, "not_found", "There is nothing at this address.")
-    if isinstance(error, (PermissionDenied, exceptions.PermissionDenied)):
-        return problem_payload(403, "forbidden", "This key may not do that.")
-    if isinstance(error, RequestDataTooBig):
-        return problem_payload(413, "too_large", "The body is larger than 8 MiB.")
+        faults = [fault for fault in error.problems if fault.field or isinstance(error, InvalidInput)]
+        return problem_payload(error.status, error.code, error.detail, [_entry(fault) for fault in faults])
+    if isinstance(error, exceptions.ValidationError):
+        errors = flat_errors(error.detail)
+        names = ", ".join(sorted({entry["field"] for entry in errors if entry["field"]})[:5])
+        detail = f"The request is not valid: {names}." if names else (errors[0]["detail"] if errors else "")
+        return problem_payload(400, "invalid", detail, errors)
+    if isinstance(error, RestError):
+        errors = [_entry(error)] if error.status_code == 400 else []
+        return problem_payload(error.status_code, error.code, str(error.detail), errors, _headers(error))
+    if fixed := next((fixed for kind, fixed in FIXED_PROBLEMS.items() if isinstance(error, kind)), None):
+        return problem_payload(*fixed, headers=_headers(error))
     if isinstance(error, exceptions.APIException):
-        return _of_rest_framework(error)
+        return problem_payload(error.status_code, error.default_code, str(error.default_detail), (), _headers(error))
+    state = _log(error, context)
     if isinstance(error, (OperationalError, InterfaceError)):
-        return _of_database(error, context)
+        again = {"Retry-After": "1"}
+        if state.startswith(ROLLED_BACK_STATES):
+            detail = "The request conflicted with another one on the same rows; try again."
+            return problem_payload(503, "try_again", detail, headers=again)
+        return problem_payload(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
     if isinstance(error, DataError):  # A value that only the database rejects.
-        _log(error, context, getattr(error.__cause__, "sqlstate", None) or "")
         return problem_payload(400, "invalid", "A value in the request cannot be stored or compared.")
-    return _unexpected(error, context)
+    return problem_payload(500, "internal_error", "Something went wrong here; it was logged.")
 
 
 def _encodable(text: str) -> str:
@@ -81,61 +101,19 @@ def _entry(fault: PlatformError | FieldProblem | RestError) -> dict[str, str]:
     return {"field": fault.field, "code": fault.code, "detail": str(fault.detail)}
 
 
-def _of_platform(error: PlatformError) -> Response:
-    faults = [fault for fault in error.problems if fault.field or isinstance(error, InvalidInput)]
-    errors = [_entry(fault) for fault in faults]
-    return problem_payload(error.status, error.code, error.detail, errors)
-
-
-def _of_rest_framework(error: exceptions.APIException) -> Response:
-    headers: dict[str, str] = {}
-    if header := getattr(error, "auth_header", ""):
-        headers["WWW-Authenticate"] = header
+def _headers(error: Exception) -> dict[str, str]:
+    challenge = getattr(error, "auth_header", "")
+    headers = {"WWW-Authenticate": challenge} if challenge else {}
     wait: float = getattr(error, "wait", None) or getattr(error, "retry_after", None) or 0
-    if wait:
-        headers["Retry-After"] = str(max(math.ceil(wait), 1))
-    if isinstance(error, exceptions.ValidationError):
-        errors = flat_errors(error.detail)
-        names = ", ".join(sorted({entry["field"] for entry in errors if entry["field"]})[:5])
-        detail = f"The request is not valid: {names}." if names else (errors[0]["detail"] if errors else "")
-        return problem_payload(400, "invalid", detail, errors)
-    if isinstance(error, RestError):
-        errors = [_entry(error)] if error.status_code == 400 else []
-        return problem_payload(error.status_code, error.code, str(error.detail), errors, headers)
-    code, detail = REST_FRAMEWORK_ERRORS.get(type(error), (error.default_code, str(error.default_detail)))
-    return problem_payload(error.status_code, code, detail, headers=headers)
+    return headers | ({"Retry-After": str(max(math.ceil(wait), 1))} if wait else {})
 
 
-REST_FRAMEWORK_ERRORS: dict[type[exceptions.APIException], tuple[str, str]] = {
-    exceptions.NotAuthenticated: ("key_missing", "Send a key as `Authorization: Bearer <key>` or `X-API-Key`."),
-    exceptions.AuthenticationFailed: ("key_invalid", "This key is unknown, revoked or expired."),
-    exceptions.MethodNotAllowed: ("method_not_allowed", "This address does not take that method."),
-    exceptions.NotAcceptable: ("not_acceptable", "Answers are application/json only."),
-    exceptions.UnsupportedMediaType: ("unsupported_media_type", "Send the body as application/json."),
-    exceptions.Throttled: ("rate_limited", "Too many requests with this key; wait and try again."),
-}
-
-
-def _of_database(error: DatabaseError | InterfaceError, context: dict[str, Any]) -> Response:
-    state = getattr(error.__cause__, "sqlstate", None) or ""
-    _log(error, context, state)
-    again = {"Retry-After": "1"}
-    if state.startswith(ROLLED_BACK_STATES):
-        return problem_payload(
-            503, "try_again", "The request conflicted with another one on the same rows; try again.", headers=again
-        )
-    return problem_payload(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
-
-
-def _unexpected(error: Exception, context: dict[str, Any]) -> Response:
-    _log(error, context, getattr(error.__cause__, "sqlstate", None) or "")
-    return problem_payload(500, "internal_error", "Something went wrong here; it was logged.")
-
-
-def _log(error: Exception, context: dict[str, Any], state: str) -> None:
-    """Log where the error happened but not its message, because a database's message quotes the row."""
+def _log(error: Exception, context: dict[str, Any]) -> str:
+    """Log the place of the error, not its message, which quotes rows; return the SQLSTATE, "" for other errors."""
+    state: str = getattr(error.__cause__, "sqlstate", None) or ""
     view = context.get("view")
     frames = "".join(traceback.format_tb(error.__traceback__)[-12:])
     method = getattr(context.get("request"), "method", "?")
     name = type(view).__name__ if view else "?"
     logger.error("%s in %s %s %s\n%s", type(error).__name__, method, name, state, frames)
+    return state

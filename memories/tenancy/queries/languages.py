@@ -1,6 +1,6 @@
 """The text-search configurations of Postgres, which name the languages of tenants."""
 
-from django.db import connection
+from memories.tenancy.queries.insertions import execute
 
 #: The language of a tenant that chose none.
 DEFAULT_TEXT_SEARCH_CONFIG = "english"
@@ -9,6 +9,4 @@ _CONFIGS = "SELECT cfgname FROM pg_ts_config WHERE cfgnamespace = 'pg_catalog'::
 
 def text_search_configs() -> list[str]:
     """Return the languages that this Postgres knows, by the names of their text-search configurations."""
-    with connection.cursor() as cursor:
-        cursor.execute(_CONFIGS)
-        return [name for (name,) in cursor.fetchall()]
+    return [name for (name,) in execute(_CONFIGS)]

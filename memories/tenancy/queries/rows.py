@@ -1,15 +1,34 @@
-"""The base querysets of all rows of tenants."""
+"""The base querysets of all rows of tenants, with backlogs and time bins."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Count, Min, Q
+from django.db.models import Count, DateTimeField, DurationField, F, Func, Min, Q, Value
 
 from memories.services.store.moments import PointInTime
-from memories.tenancy.queries.backlogs import Backlog, DateBin
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """The number of waiting rows and the time of the oldest; `is_more` if counting stopped."""
+
+    count: int = 0
+    oldest: datetime | None = None
+    is_more: bool = False
+
+
+class DateBin(Func):
+    """The start of a row's time bin; bins are `step` long and the first starts at `since`."""
+
+    function = "date_bin"
+    output_field = DateTimeField()
+
+    def __init__(self, column: str, *, since: datetime, step: timedelta) -> None:
+        super().__init__(Value(step, DurationField()), F(column), Value(since, DateTimeField()))
 
 
 class TenantRows(models.QuerySet[Any]):

@@ -1,22 +1,59 @@
-"""Tenants, members, users and API keys."""
+"""Tenants, members, users, API keys, idempotency records and audit entries."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import Subquery
+from django.db.models import OuterRef, Subquery
 from rest_framework_api_key.models import BaseAPIKeyManager
 
 from memories.services.tenancy.hidden_tenants import HIDDEN_PREFIX
 from memories.tenancy.queries.conditions import path_condition
-from memories.tenancy.queries.records import AuditEntryQuerySet
 from memories.tenancy.queries.rows import TenantRows
 
 #: Partitions that a form offers; others can be typed.
 PATHS_OFFERED_MAX = 300
+
+
+class IdempotencyRecordQuerySet(TenantRows):
+    def created_before(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
+
+class AuditEntryQuerySet(TenantRows):
+    def newest_first(self) -> Self:
+        return self.order_by("-at", "id")
+
+    def of_kind(self, target_kind: str) -> Self:
+        return self.filter(target_kind=target_kind)
+
+    def of_verbs(self, verbs: Iterable[str]) -> Self:
+        return self.filter(verb__in=list(verbs))
+
+    def at_any(self, moments: Iterable[datetime]) -> Self:
+        return self.filter(at__in=list(moments))
+
+    def about(self, target_id: object) -> Self:
+        return self.filter(target_ids__contains=[str(target_id)])
+
+    def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
+        return self.filter(target_kind=target_kind, target_ids__overlap=[str(target_id) for target_id in target_ids])
+
+    def narrowed(self, wanted: Mapping[str, Any]) -> Self:
+        """Entries with these texts in actor label and verb, about this kind and id, within these times; "" for any."""
+        lookups = {"actor": "actor_label__icontains", "verb": "verb__contains", "target_kind": "target_kind"}
+        lookups |= {"target_id": "target_ids__contains", "after": "at__gte", "before": "at__lte"}
+        values = {name: [value] if name == "target_id" else value for name, value in wanted.items() if value}
+        return self.filter(**{lookups[name]: value for name, value in values.items()})
+
+    def names_in_newest(self, count: int) -> dict[str, list[str]]:
+        """`actors`, `verbs` and `kinds` of the newest `count` entries in alphabetical order."""
+        found = list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
+        columns = zip(("actors", "verbs", "kinds"), zip(*found, strict=True) if found else [()] * 3, strict=True)
+        return {name: sorted({text for text in texts if text}) for name, texts in columns}
 
 
 class TenantQuerySet(models.QuerySet[Any]):
@@ -35,11 +72,9 @@ class TenantQuerySet(models.QuerySet[Any]):
         return self.filter(memberships__user_id=user_id)
 
     def visible(self) -> Self:
-        """Tenants that are not hidden."""
         return self.exclude(name__startswith=HIDDEN_PREFIX)
 
     def hidden(self) -> Self:
-        """Hidden tenants."""
         return self.filter(name__startswith=HIDDEN_PREFIX)
 
     def older_than(self, moment: datetime) -> Self:
@@ -57,12 +92,6 @@ class MembershipQuerySet(TenantRows):
     def with_roles(self) -> Self:
         """By user name, with users and their groups prefetched."""
         return self.select_related("user").prefetch_related("user__groups").order_by("user__username")
-
-
-def superusers() -> models.QuerySet[Any]:
-    """Return the active superusers by name."""
-    rows = get_user_model()._default_manager.filter(is_superuser=True, is_staff=True, is_active=True)
-    return rows.order_by("username")
 
 
 def users_by_username(username: str) -> models.QuerySet[Any]:
@@ -91,7 +120,9 @@ class ApiKeyQuerySet(TenantRows):
 
     def with_last_change(self, entries: AuditEntryQuerySet) -> Self:
         """Adds `last_change`, the time of the key's newest of these audit entries, if any."""
-        return self.annotate(last_change=Subquery(entries.last_of_outer_key()))
+        # A condition on the kind of actor is unnecessary and would keep Postgres from using the index.
+        own = entries.filter(actor_id=OuterRef("pk")).order_by("-at")
+        return self.annotate(last_change=Subquery(own.values("at")[:1]))
 
     def within(self, path: str) -> Self:
         """Keys confined to `path`."""
@@ -106,10 +137,7 @@ class ApiKeyManager(BaseAPIKeyManager):
         return super().get_usable_keys().select_related("tenant")
 
     def get_from_key(self, key: str) -> Any:
-        """The usable key of this text. Raises `DoesNotExist`.
-
-        A prefix is unique within one tenant (ADR-0093), so keys of two tenants may share one.
-        """
+        """The usable key of this text. Raises `DoesNotExist`. Keys of two tenants may share a prefix (ADR-0093)."""
         model: Any = self.model
         for row in self.get_usable_keys().filter(prefix=key.partition(".")[0]):
             if row.is_valid(key):

@@ -10,20 +10,19 @@ from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, S
 from memory_platform.rest.serializers import StrictSerializer
 
 _SCOPES = tuple(ApiKey.Scope.values)
-_NAME_CHARACTERS_MAX = 50
 KEY_ID_CHARACTERS_MAX = 16
-_NAME_PATTERN = r"\S(.*\S)?"
+
+
+def name_field(max_length: int) -> StrictTextField:
+    """Return the field of a name on one line."""
+    detail = "The name is empty, contains a line break or has white space at one of its ends."
+    return StrictTextField(max_length=max_length, pattern=r"\S(.*\S)?", pattern_code="bad_name", pattern_detail=detail)
 
 
 class ApiKeyInput(StrictSerializer):
     """A new key."""
 
-    name = StrictTextField(
-        max_length=_NAME_CHARACTERS_MAX,
-        pattern=_NAME_PATTERN,
-        pattern_code="bad_name",
-        pattern_detail="The name is empty, holds a line break or has white space at one of its ends.",
-    )
+    name = name_field(50)
     scopes = serializers.ListField(child=StrictChoiceField(choices=_SCOPES), min_length=1, max_length=len(_SCOPES))
     partition = path_field(help_text="The only partition the key reaches; absent: the whole tenant.")
     refuses_recalled_text = StrictBooleanField(

@@ -35,17 +35,17 @@ def _identifier(value: Any) -> str:
 
 
 def path_field(**kwargs: Any) -> RuleCheckedField:
-    """A partition path."""
+    """Return the field of a partition path."""
     return RuleCheckedField(rule=_path, shape=PATH_SHAPE, required=False, allow_null=True, default=None, **kwargs)
 
 
 def id_field(**kwargs: Any) -> RuleCheckedField:
-    """A shorthand id: the value of one segment."""
+    """Return the field of a shorthand id, the value of one segment."""
     return RuleCheckedField(rule=_identifier, shape=ID_SHAPE, required=False, allow_null=True, default=None, **kwargs)
 
 
 def exact_field(**kwargs: Any) -> StrictBooleanField:
-    """Whether partitions below are left out; `takes_text` for a query parameter."""
+    """Whether partitions below are excluded; `takes_text` for a query parameter."""
     return StrictBooleanField(required=False, default=False, help_text="Leave out what lies below.", **kwargs)
 
 

@@ -32,10 +32,7 @@ from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import EmbeddingError
 from memories.management.command import PlatformCommand
 from memories.models import Memory, PartitionSummary, Tenant
-from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.memo import set_tenant_memo
-from memories.partitions.actions.snapshots import create_snapshot
-from memories.partitions.actions.summaries import save_summary
+from memories.partitions.actions import create_snapshot, link_memories, save_summary, set_tenant_memo
 from memories.services.store.demo import read_demo
 from memories.services.store.moments import PointInTime
 from memories.store.actions.counters import MemoryCounters, import_counters

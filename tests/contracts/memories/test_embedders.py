@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder, is_provider_local
+from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder, is_provider_local, unit_rows
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
 from memories.embeddings.providers.openai_embedder import OpenAIEmbedder
-from memories.embeddings.providers.protocol import unit_rows
 from tests.fakes.embedding_server import (
     DIMENSION,
     FAKE_EMBEDDING_API_KEY,
@@ -97,11 +96,10 @@ def test_embedder_can_be_shared_by_threads(embedder: Embedder) -> None:
     np.testing.assert_allclose(np.array(parallel), embedder.embed(texts), atol=1e-5)
 
 
-def test_name_dimension_and_place_are_stated(embedder: Embedder) -> None:
+def test_name_dimension_and_batch_size_are_stated(embedder: Embedder) -> None:
     assert 1 <= len(embedder.name) <= 100
     assert embedder.dimension > 0
     assert embedder.batch_size > 0
-    assert embedder.is_local is not isinstance(embedder, OpenAIEmbedder)
 
 
 def test_more_texts_than_a_batch_are_embedded(embedder: Embedder) -> None:

@@ -8,8 +8,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from memories.hygiene.maintenance import find_unused_and_expiring_memories
-from memories.hygiene.pair_detection import detect_pairs_in_batch
+from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
 from memories.models import Tenant
 from memories.services.hygiene.rules import NEVER_RETRIEVED_AFTER
 from tests.e2e.console import at_both_widths

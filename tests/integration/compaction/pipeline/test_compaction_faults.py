@@ -50,7 +50,7 @@ from datetime import datetime
 import django
 django.setup()
 from compaction.pipeline import orchestrator
-from memories.embeddings.providers.selection import get_embedder
+from memories.embeddings.providers import get_embedder
 from memories.services.tokens import ENCODINGS, load_encoding
 # what takes long to load is loaded once
 get_embedder()

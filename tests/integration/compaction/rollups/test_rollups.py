@@ -9,7 +9,7 @@ from compaction.models import Run
 from compaction.rollups.rollups import open_roll_up, roll_up_changed_partitions, roll_up_partition, run_roll_up
 from context.profiles.actions.budget_profiles import save_budget_profile
 from memories.models import Partition, PartitionSummary, Tenant
-from memories.partitions.actions.summaries import save_summary
+from memories.partitions.actions import save_summary
 from memories.services.partitions.paths import parse_partition
 from memories.services.tokens import count_tokens
 from memories.store.actions.edit import archive_memory

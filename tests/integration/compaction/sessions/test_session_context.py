@@ -10,7 +10,7 @@ from compaction.models import Compaction, Message, Session
 from compaction.services.pipeline.masking import PLACEHOLDER
 from context.services.budget import message_text
 from memories.models import Tenant
-from memories.partitions.actions.memo import set_tenant_memo
+from memories.partitions.actions import set_tenant_memo
 from memories.services.tokens import count_tokens
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER

@@ -10,7 +10,7 @@ from context.assembly.serializers.contexts import ContextOutput
 from context.assembly.serializers.receipts import ReceiptOutput
 from context.models import Receipt
 from memories.models import Tenant
-from memories.partitions.actions.memo import set_tenant_memo
+from memories.partitions.actions import set_tenant_memo
 from memories.services.tokens import count_tokens
 from memories.store.recall import fold_tenant_retrievals
 from memories.tenancy.scopes import tenant_scope

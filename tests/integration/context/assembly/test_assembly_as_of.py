@@ -7,9 +7,7 @@ import pytest
 from context.models import Receipt
 from context.receipts.results import Focus
 from memories.models import Memory, RetrievalTick, Tenant
-from memories.partitions.actions.links import link_memories, unlink_memories
-from memories.partitions.actions.memo import set_tenant_memo
-from memories.partitions.actions.summaries import save_summary
+from memories.partitions.actions import link_memories, save_summary, set_tenant_memo, unlink_memories
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory

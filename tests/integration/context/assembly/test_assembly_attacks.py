@@ -5,9 +5,7 @@ import pytest
 from context.receipts.results import Focus
 from context.services.rendering import RENDER_STYLES, fence_nonce
 from memories.models import Memory, Tenant
-from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.memo import set_tenant_memo
-from memories.partitions.actions.summaries import save_summary
+from memories.partitions.actions import link_memories, save_summary, set_tenant_memo
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.context_helpers import (

@@ -10,8 +10,7 @@ from django.db import connections
 from context.models import Receipt
 from context.receipts.results import Focus
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, Tenant
-from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.summaries import save_summary
+from memories.partitions.actions import link_memories, save_summary
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.context_helpers import (

@@ -11,7 +11,7 @@ from context.models import Receipt
 from context.profiles.actions.budget_profiles import create_budget_profile
 from context.receipts.results import ContextRequest, Focus
 from memories.models import Memory, Tenant
-from memories.partitions.actions.snapshots import create_snapshot
+from memories.partitions.actions import create_snapshot
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.recall import fold_tenant_retrievals
 from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError

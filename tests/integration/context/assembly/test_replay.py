@@ -14,9 +14,7 @@ from context.profiles.actions.budget_profiles import create_budget_profile, save
 from context.receipts.results import AssembledContext, Focus
 from context.receipts.storing import StoredContext
 from memories.models import Memory, PartitionSummary, Tenant
-from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.memo import set_tenant_memo
-from memories.partitions.actions.summaries import save_summary, withdraw_summary
+from memories.partitions.actions import link_memories, save_summary, set_tenant_memo, withdraw_summary
 from memories.services.partitions.paths import parse_partition
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.recall import fold_tenant_retrievals

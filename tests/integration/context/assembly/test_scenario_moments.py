@@ -23,9 +23,7 @@ from context.receipts.results import AssembledContext, ContextRequest, Focus
 from memories.embeddings.indexer import index_memories
 from memories.management.commands.import_locomo import read_locomo_conversation
 from memories.models import Memory, Tenant
-from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.memo import set_tenant_memo
-from memories.partitions.actions.summaries import save_summary
+from memories.partitions.actions import link_memories, save_summary, set_tenant_memo
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory

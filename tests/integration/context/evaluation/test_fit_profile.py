@@ -16,7 +16,7 @@ from context.receipts.results import ContextRequest
 from context.services.evaluation.corpus import Corpus, CorpusMemory, CorpusQuestion, write_corpus
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 from memories.models import Memory, Tenant
-from memories.tenancy.actions.hidden_tenants import create_hidden_tenant
+from memories.tenancy.actions.tenants import create_hidden_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
 

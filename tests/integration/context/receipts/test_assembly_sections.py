@@ -13,8 +13,7 @@ from context.receipts.results import Anchor, AssembledContext, Focus
 from context.receipts.storing import read_receipt
 from context.services.rendering import RENDER_STYLES
 from memories.models import Memory, PartitionSummary, Tenant
-from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.summaries import save_summary, withdraw_summary
+from memories.partitions.actions import link_memories, save_summary, withdraw_summary
 from memories.services.partitions.paths import parse_partition
 from memories.store.actions.edit import archive_memory
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound

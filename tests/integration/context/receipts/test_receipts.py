@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from context.models import Receipt
 from context.receipts.storing import StoredContext, read_receipt
 from memories.models import Memory, Tenant
-from memories.partitions.actions.memo import set_tenant_memo
+from memories.partitions.actions import set_tenant_memo
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.actions.tenants import create_api_key
 from memories.tenancy.audit import Actor

@@ -14,10 +14,9 @@ from django.core.cache import cache
 from kombu.exceptions import OperationalError as BrokerError
 
 from memories import tasks
-from memories.embeddings import indexer, maintenance
-from memories.embeddings.providers import EmbeddingError
+from memories.embeddings import indexer
+from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
-from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import IdempotencyRecord, Memory, MemoryEmbedding, RecalledText, Tenant
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memory
@@ -214,9 +213,9 @@ def test_task_is_retried_on_named_errors_with_backoff_and_jitter() -> None:
 
 @pytest.fixture(autouse=True)
 def no_sweep_is_running() -> Iterator[None]:
-    cache.delete(maintenance.EMBEDDING_SWEEP_LOCK)
+    cache.delete(indexer.EMBEDDING_SWEEP_LOCK)
     yield
-    cache.delete(maintenance.EMBEDDING_SWEEP_LOCK)
+    cache.delete(indexer.EMBEDDING_SWEEP_LOCK)
 
 
 def test_sweep_embeds_what_was_left_behind_in_every_tenant(tenant: Tenant, other_tenant: Tenant) -> None:
@@ -225,15 +224,15 @@ def test_sweep_embeds_what_was_left_behind_in_every_tenant(tenant: Tenant, other
     archived = make_memory(tenant)
     with tenant_scope(tenant.pk):
         archive_memory(memory=archived, by=TESTER, now=FACTORY_NOW)
-    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(seconds=60)) == 2
+    assert indexer.embed_pending_memories(now=FACTORY_NOW + timedelta(seconds=60)) == 2
     assert [reread_memory(memory).embedding_state for memory in left] == ["ready", "ready"]
     assert [reread_memory(memory).embedding_state for memory in (young, archived)] == ["pending", "pending"]
 
 
 def test_sweep_takes_a_bounded_batch_oldest_first(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "SWEEP_BATCH", 2)
+    monkeypatch.setattr(indexer, "SWEEP_BATCH", 2)
     newest, middle, oldest = (make_memory(tenant, now=FACTORY_NOW - timedelta(hours=hours)) for hours in range(3))
-    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 2
+    assert indexer.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 2
     assert [reread_memory(memory).embedding_state for memory in (newest, middle, oldest)] == [
         "pending",
         "ready",
@@ -245,15 +244,15 @@ def test_sweep_stops_at_a_provider_that_is_away(tenant: Tenant, other_tenant: Te
     make_memory(tenant)
     make_memory(other_tenant)
     server.faults.append(failing_embedding(503))
-    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 0
+    assert indexer.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 0
     assert len(server.requests) == 1
 
 
 def test_one_sweep_runs_at_a_time(tenant: Tenant) -> None:
     make_memory(tenant)
-    cache.add(maintenance.EMBEDDING_SWEEP_LOCK, True, 10)
-    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 0
-    cache.delete(maintenance.EMBEDDING_SWEEP_LOCK)
+    cache.add(indexer.EMBEDDING_SWEEP_LOCK, True, 10)
+    assert indexer.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 0
+    cache.delete(indexer.EMBEDDING_SWEEP_LOCK)
     assert tasks.sweep_pending_embeddings.apply(throw=True).get() == 1
 
 

@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories.embeddings import indexer, maintenance, reembedding
-from memories.embeddings.actions.reembedding import (
+from memories.embeddings import indexer, providers, reembedding
+from memories.embeddings.actions import (
     retire_embedding_model,
     retry_refused_vectors,
     roll_back_embedding_model,
@@ -20,11 +20,15 @@ from memories.embeddings.actions.reembedding import (
 )
 from memories.embeddings.checks import log_model_problems, stored_models_fit_settings
 from memories.embeddings.embedders import embedder_of, model_problems
-from memories.embeddings.providers import Embedder, EmbeddingError, selection
-from memories.embeddings.providers.checked import CheckedEmbedder
+from memories.embeddings.providers import (
+    LOCAL_MODELS,
+    CheckedEmbedder,
+    Embedder,
+    EmbeddingError,
+    EmbeddingVectors,
+    get_embedder,
+)
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
-from memories.embeddings.providers.protocol import EmbeddingVectors
-from memories.embeddings.providers.selection import LOCAL_MODELS, get_embedder
 from memories.embeddings.providers.wordllama_embedder import WordLlamaEmbedder
 from memories.embeddings.status import ModelStatus, model_statuses
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector, Tenant
@@ -192,11 +196,11 @@ def test_version_superseded_before_it_had_a_vector_gets_one_of_every_model(
     indexer.index_memories(tenant.pk, [new.pk])
     for name in (FIRST, SECOND):
         assert (str(new.pk), 1) not in vectors(tenant, name)
-    assert len(maintenance.embedding_models_with_work()) == 2
-    for tenant_id, model_id in maintenance.embedding_models_with_work():
+    assert len(indexer.embedding_models_with_work()) == 2
+    for tenant_id, model_id in indexer.embedding_models_with_work():
         reembedding.advance_embedding_model(tenant_id, model_id, goes_on=lambda: True, clock=lambda: FACTORY_NOW)
     assert vectors(tenant, FIRST) == vectors(tenant, SECOND) == versions(tenant)
-    assert maintenance.embedding_models_with_work() == []
+    assert indexer.embedding_models_with_work() == []
 
 
 def test_writes_while_filling_get_vectors_of_both_models(tenant: Tenant, memories: list[Memory]) -> None:
@@ -261,7 +265,7 @@ def test_switch_that_is_forced_leaves_the_rest_to_words_until_it_has_vectors(
     assert [(each.content, each.similarity) for each in found.candidates] == [(TEXTS[0], None)]
     assert [warning.code for warning in found.warnings] == ["no_embeddings"]
     assert {reread_memory(memory).embedding_state for memory in memories} == {"pending"}
-    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 4
+    assert indexer.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 4
     work(tenant, model)
     assert order(tenant, QUERY) == expected(get_embedder(SECOND), TEXTS, QUERY)
 
@@ -318,12 +322,12 @@ def test_what_a_killed_worker_held_is_taken_up_without_doubling(
     assert work(tenant, model, batches=2)
     monkeypatch.undo()
     assert len(vectors(tenant, FAKE_EMBEDDING_MODEL)) == 20
-    assert maintenance.embedding_models_with_work() == []
+    assert indexer.embedding_models_with_work() == []
     assert not work(tenant, model)
     assert len(vectors(tenant, FAKE_EMBEDDING_MODEL)) == 20
     with tenant_scope(tenant.pk):
         EmbeddingModel.objects.filter(pk=model.pk).update(claimed_until=timezone.now() - timedelta(seconds=1))
-    assert maintenance.embedding_models_with_work() == [(tenant.pk, model.pk)]
+    assert indexer.embedding_models_with_work() == [(tenant.pk, model.pk)]
     work(tenant, model)
     assert states(tenant)[FAKE_EMBEDDING_MODEL] == "active"
     assert sorted(text for request in server.requests for text in request) == sorted(texts)
@@ -444,7 +448,7 @@ def test_vectors_that_are_not_as_promised_are_refused_and_nothing_is_half_writte
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, change: Any, words: str
 ) -> None:
     memories = [make_memory(tenant, text, is_embedded=True) for text in TEXTS[:2]]
-    monkeypatch.setitem(selection._loaded, SECOND, CheckedEmbedder(Wrong(change)))
+    monkeypatch.setitem(providers._loaded, SECOND, CheckedEmbedder(Wrong(change)))
     model = start(tenant, switches=True)
     with pytest.raises(EmbeddingError, match=words):
         work(tenant, model)

@@ -19,7 +19,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memories import tasks
-from memories.embeddings.actions.reembedding import start_reembedding
+from memories.embeddings.actions import start_reembedding
 from memories.embeddings.indexer import index_memories, index_now
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, Tenant
 from memories.services.store.drafts import NewMemory

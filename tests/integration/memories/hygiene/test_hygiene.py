@@ -10,7 +10,7 @@ from django.utils import timezone
 from context.feedback.actions import record_feedback
 from context.receipts.retention import find_unhelpful_memories
 from memories.embeddings.indexer import index_memories
-from memories.hygiene import pair_detection
+from memories.hygiene import maintenance
 from memories.hygiene.actions import archive_memories, dismiss_findings, merge_memories, undo_hygiene
 from memories.hygiene.maintenance import (
     COMPARE_LOCK,
@@ -18,7 +18,7 @@ from memories.hygiene.maintenance import (
     find_unused_and_expiring_memories,
 )
 from memories.models import AuditEntry, Memory, MemoryFinding, MemoryLink, MemoryPair, Tenant, UncomparedMemory
-from memories.partitions.actions.links import link_memories
+from memories.partitions.actions import link_memories
 from memories.services.hygiene.rules import LOOP_WINDOW, NEVER_RETRIEVED_AFTER, UNHELPFUL_RETRIEVALS_MIN
 from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
@@ -41,7 +41,7 @@ def memory(tenant: Tenant, text: str, partition: str = "user=alex", **fields: An
 
 
 def compare(tenant: Tenant) -> list[MemoryPair]:
-    while pair_detection.detect_pairs_in_batch(tenant.pk, now=FACTORY_NOW + timedelta(hours=1)):
+    while maintenance.detect_pairs_in_batch(tenant.pk, now=FACTORY_NOW + timedelta(hours=1)):
         pass
     return pairs(tenant)
 
@@ -157,16 +157,16 @@ def test_worker_that_was_killed_leaves_what_waited(tenant: Tenant, monkeypatch: 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pair_detection, "_record", die)
+        patch.setattr(maintenance, "_record", die)
         with pytest.raises(KeyboardInterrupt):
-            pair_detection.detect_pairs_in_batch(tenant.pk, now=FACTORY_NOW)
+            maintenance.detect_pairs_in_batch(tenant.pk, now=FACTORY_NOW)
     assert pairs(tenant) == []
     assert len(compare(tenant)) == 1
 
 
 def test_many_like_texts_are_paired_with_few_and_in_batches(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_detection, "COMPARED_BATCH", 7)
-    monkeypatch.setattr(pair_detection, "ROWS_READ", 4)
+    monkeypatch.setattr(maintenance, "COMPARED_BATCH", 7)
+    monkeypatch.setattr(maintenance, "ROWS_READ", 4)
     for number in range(20):
         memory(tenant, f"{BAKER} {'very ' * (number % 3)}good, note {chr(97 + number)}")
     found = compare(tenant)

@@ -13,8 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories.hygiene import findings
-from memories.hygiene.maintenance import find_unused_and_expiring_memories
-from memories.hygiene.pair_detection import detect_pairs_in_batch
+from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
 from memories.models import Memory, MemoryFinding, MemoryPair, Tenant
 from memories.services.hygiene.rules import LISTS, NEVER_RETRIEVED_AFTER
 from memories.tenancy.scopes import tenant_scope
@@ -240,7 +239,7 @@ def test_rows_of_another_tenant_are_neither_shown_nor_touched(
     (foreign,) = pair_ids(other_tenant, "near_duplicate")
     assert "No findings" in text_of(client.get(page("hygiene", tenant)))
     done = act(client, tenant, "near_duplicate", act="merge", id=foreign)
-    assert "not in the list any more" in text_of(done)
+    assert "left the list" in text_of(done)
     assert all(as_stored(memory).archived_at is None for memory in memories)
     assert client.get(page("hygiene", other_tenant)).status_code == 404
 

@@ -6,7 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from memories.models import AuditEntry, IdempotencyRecord, Tenant
-from memories.partitions.serializers.links import LinkOutput
+from memories.partitions.serializers import LinkOutput
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.keys import ApiKeyOutput, NewApiKeyOutput
 from tests.integration.rest_helpers import MEMORIES, NOWHERE, assert_problem, every_page, post_memory, query_count

@@ -7,7 +7,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from memories.models import Tenant
-from memories.partitions.serializers.partitions import PartitionOutput, PartitionSummaryOutput, TenantMemoOutput
+from memories.partitions.serializers import PartitionOutput, PartitionSummaryOutput, TenantMemoOutput
 from tests.integration.rest_helpers import CONTEXT, MEMORIES, assert_problem, every_page, post_memory, query_count
 from tests.users import api_client, new_key
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.models import Tenant
-from memories.partitions.serializers.snapshots import SnapshotComparisonOutput, SnapshotOutput
+from memories.partitions.serializers import SnapshotComparisonOutput, SnapshotOutput
 from tests.integration.rest_helpers import (
     MEMORIES,
     NOWHERE,

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories.models import Partition, Tenant
-from memories.partitions.actions.summaries import save_summary
+from memories.partitions.actions import save_summary
 from memories.services.partitions.paths import parse_partition
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.live_rows import ensure_partitions

@@ -10,8 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memories.models import AuditEntry, Memory, Partition, PartitionSummary, Snapshot, Tenant
-from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
-from memories.partitions.actions.summaries import save_summary, withdraw_summary
+from memories.partitions.actions import create_snapshot, delete_snapshot, save_summary, withdraw_summary
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import token_counts

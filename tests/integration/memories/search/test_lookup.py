@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memories.embeddings.providers import get_embedder
 from memories.models import Memory, Tenant
-from memories.partitions.actions.links import link_memories, unlink_memories
+from memories.partitions.actions import link_memories, unlink_memories
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.readings import CandidateQuery, SearchScope, read_linked_memories, read_memories, read_vectors

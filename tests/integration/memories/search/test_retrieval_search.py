@@ -9,9 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memories.embeddings.indexer import index_memories
-from memories.embeddings.providers import EmbeddingError, get_embedder
+from memories.embeddings.providers import EmbeddingError, EmbeddingVectors, get_embedder
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
-from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import Memory, Tenant
 from memories.search import retrieval
 from memories.search.queries.lexemes import query_lexemes

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories.models import Memory, Tenant
-from memories.partitions.actions.links import link_memories
+from memories.partitions.actions import link_memories
 from memories.search.browsing import MEMORY_LIST_PAGE_SIZE
 from memories.store.actions.edit import archive_memory
 from memories.tenancy.scopes import tenant_scope

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memories.models import Memory, MemoryLink, MemoryVersion, Tenant, TenantMemo
-from memories.partitions.actions.links import link_memories, unlink_memories
-from memories.partitions.actions.memo import set_tenant_memo
+from memories.partitions.actions import link_memories, set_tenant_memo, unlink_memories
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memory

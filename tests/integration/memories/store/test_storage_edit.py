@@ -7,8 +7,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from memories.models import AuditEntry, Memory, MemoryLink, MemoryVersion, Tenant, TenantMemo
-from memories.partitions.actions.links import link_memories, unlink_memories
-from memories.partitions.actions.memo import set_tenant_memo
+from memories.partitions.actions import link_memories, set_tenant_memo, unlink_memories
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import content_hash
 from memories.services.tokens import token_counts

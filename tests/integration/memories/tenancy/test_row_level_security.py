@@ -42,8 +42,7 @@ from memories.models import (
     Tenant,
     UncomparedMemory,
 )
-from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.memo import set_tenant_memo
+from memories.partitions.actions import link_memories, set_tenant_memo
 from memories.services.search.lexemes import search_columns
 from memories.store.actions.edit import update_memory
 from memories.tenancy.scopes import (

@@ -1,7 +1,9 @@
 """Change a tenant's embedding model: start, switch, roll back, retire, retry refused texts (ADR-0082)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.db import transaction
 
@@ -9,8 +11,8 @@ from memories import tasks
 from memories.embeddings import reembedding
 from memories.embeddings.providers import KnownModel, UnknownModel, default_model, model_named
 from memories.embeddings.vectors import pin_model
-from memories.models import EmbeddingModel, MissingVector, Tenant
-from memories.tenancy.audit import Actor, audit_rows
+from memories.models import EmbeddingModel, Memory, MissingVector, Tenant
+from memories.tenancy.audit import Actor, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memory_platform.web.numerals import counted
 
@@ -41,12 +43,12 @@ def start_reembedding(
         default = default_model()
         pin_model(tenant.pk, default.name, default.dimension)
     row = models.named(known.name).first()
-    _refuse_to_start(row, models.filling().first())
+    _refuse_to_start(row, models.filter(state=EmbeddingModelState.FILLING).first())
     row = row or EmbeddingModel(tenant=tenant, name=known.name)
     row.dimension, row.state, row.is_chosen = known.dimension, EmbeddingModelState.FILLING, True
-    row.switches_when_filled, row.error, row.requested_by = switches_when_filled, "", by.label[:150]
-    row.started_at, row.filled_at, row.retired_at = now, None, None
-    row.activated_at = row.deactivated_at = None
+    row.switches_when_filled, row.error, row.requested_by = switches_when_filled, "", by.stored_label
+    row.started_at = now
+    row.filled_at = row.retired_at = row.activated_at = row.deactivated_at = None
     row.save()
     MissingVector.objects.note_all(tenant.pk, row.pk, row.name, with_pending=True)
     row.needed = MissingVector.objects.for_tenant(tenant.pk).of_model(row.pk).how_many()
@@ -83,10 +85,7 @@ def roll_back_embedding_model(
 
 @transaction.atomic
 def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: datetime) -> EmbeddingModel:
-    """Stop maintaining the vectors of `model` and remove them in the background.
-
-    Raises `Conflict` `is_active` or `nothing_to_retire`.
-    """
+    """Remove the vectors of `model` in the background. Raises `Conflict` `is_active` or `nothing_to_retire`."""
     EmbeddingModel.objects.take(tenant.pk)
     row: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None or row.state == EmbeddingModelState.RETIRED:
@@ -103,7 +102,7 @@ def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: dateti
 
 @transaction.atomic
 def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetime) -> int:
-    """Retry the texts that `model` refused; return their number."""
+    """Retry the texts that `model` refused, after a change of the model or its limits; return their number."""
     row = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None:
         raise Conflict("nothing_to_retry", f"There are no vectors of {model} here.", "model")
@@ -112,6 +111,22 @@ def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetim
         audit_rows("retry_refused_vectors", [row], fields=["is_refused"], by=by, now=now)
         tasks.enqueue_model_work(tenant.pk, row.pk)
     return int(refused)
+
+
+@transaction.atomic
+def retry_embeddings(
+    *, tenant: Tenant, memory_ids: Iterable[UUID] | None = None, by: Actor, now: datetime
+) -> list[UUID]:
+    """Make memories whose embedding failed (all, or those of `memory_ids`) pending again; return their ids."""
+    failed = Memory.objects.for_tenant(tenant.pk).with_failed_embedding()
+    wanted = failed if memory_ids is None else failed.with_ids(memory_ids)
+    ids = list(wanted.locked().values_list("pk", flat=True))
+    if ids:
+        Memory.objects.filter(pk__in=ids).update(embedding_state=Memory.EmbeddingState.PENDING, embedding_error="")
+        fields = ["embedding_state"]
+        record_audit("retry_embeddings", "memory", ids, tenant_id=tenant.pk, fields=fields, by=by, now=now)
+        tasks.enqueue_embedding(tenant.pk, ids)
+    return ids
 
 
 def _known(name: str) -> KnownModel:
@@ -142,18 +157,16 @@ def _refuse_to_start(row: EmbeddingModel | None, filling: EmbeddingModel | None)
 
 def _target(tenant: Tenant, model: str) -> EmbeddingModel:
     models = EmbeddingModel.objects.for_tenant(tenant.pk)
-    row: EmbeddingModel | None = (
-        models.named(_name(model)).first()
-        if model
-        else models.beside().never_active().first() or models.formerly_active().first()
-    )
+    if model:
+        row: EmbeddingModel | None = models.named(_name(model)).first()
+    else:
+        row = models.beside().filter(activated_at=None).first() or models.formerly_active().first()
     if row is not None and row.state == EmbeddingModelState.ACTIVE:
         raise Conflict("already_active", f"{row.name} is the model that is searched with.", "model")
     if row is None or row.state not in {EmbeddingModelState.FILLING, EmbeddingModelState.STANDBY}:
         what = f"no vectors of {model} here" if model else "no other model here"
-        raise Conflict(
-            "nothing_to_switch_to", f"There are {what}. `manage.py reembed --model NAME` makes them.", "model"
-        )
+        detail = f"There are {what}. `manage.py reembed --model NAME` makes them."
+        raise Conflict("nothing_to_switch_to", detail, "model")
     return row
 
 

@@ -1,0 +1,221 @@
+"""The pages of the tenant memo and of snapshots, and the buttons that withdraw and restore partition summaries."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.models import AuditEntry, Partition, PartitionSummary, Snapshot, TenantMemo
+from memories.partitions import actions
+from memories.partitions.forms import ComparisonForm, PartitionForm, SnapshotForm, VersionedTextForm
+from memories.partitions.queries.changes import CHANGE_KINDS
+from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
+from memories.partitions.text_versions import build_text_versions
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.content import normalise_content
+from memories.services.store.moments import PointInTime
+from memories.services.tokens import count_tokens
+from memories.tenancy.access import acting, operator_actor, submit, tenant_page
+from memories.tenancy.exceptions import StaleVersion
+from memories.tenancy.forms import with_unix_line_ends
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, loads_result_later, render_page
+
+_VERSIONS_MAX = 50
+#: Tokens of a longer text are not counted while typing.
+COUNTED_CHARACTERS_MAX = 100_000
+SNAPSHOTS_SHOWN_MAX = 200
+TODAY = "today"
+
+
+@tenant_page("viewer", to_change="operator")
+def memo(request: HtmxRequest) -> HttpResponseBase:
+    """Show and edit the memo, with its versions."""
+    if request.method != "POST":
+        return _memo_page(request, None)
+    form = VersionedTextForm(request.POST, label_suffix="")
+    who = acting(request, timezone.now())
+
+    def act() -> TenantMemo:
+        content, seen = form.cleaned_data["content"], form.cleaned_data["seen_version"]
+        return actions.set_tenant_memo(content=content, if_version=seen, **who)
+
+    saved = submit(request, form, act)
+    if saved is None:
+        return _memo_page(request, form)
+    is_new = saved.version != form.cleaned_data["seen_version"]
+    add_flash(request, f"Version {saved.version} is active." if is_new else "No changes made.")
+    return redirect("memo", request.tenant.id)
+
+
+def _memo_page(request: HtmxRequest, form: VersionedTextForm | None) -> HttpResponse:
+    with tenant_scope(request.tenant.id):
+        versions = list(TenantMemo.objects.for_tenant(request.tenant.id).newest_first()[:_VERSIONS_MAX])
+        savings = AuditEntry.objects.for_tenant(request.tenant.id)
+        saved = savings.about_any("tenant_memo", [row.pk for row in versions])
+        labels = {entry.target_ids[0]: entry.actor_label for entry in saved}
+    current = versions[0] if versions else None
+    initial = {"seen_version": current.version if current else 0, "content": current.content if current else ""}
+    page = {
+        "section": "memo",
+        "current": current,
+        "history": build_text_versions(versions, {row.pk: labels.get(str(row.pk), "") for row in versions}),
+        "form": form or VersionedTextForm(initial=initial, label_suffix=""),
+    }
+    return render_page(request, "memories/partitions/memo.html", page, fragment="body", form=form)
+
+
+@tenant_page(to_change="operator")
+def text_tokens(request: HtmxRequest) -> HttpResponseBase:
+    """Count the tokens of a text while it is typed."""
+    text = normalise_content(with_unix_line_ends(request.POST.get("content", "")))
+    tokens = count_tokens(text) if len(text) <= COUNTED_CHARACTERS_MAX else None
+    return render_page(request, "memories/partitions/_text_tokens.html", {"tokens": tokens})
+
+
+@tenant_page("viewer")
+def summaries(request: HtmxRequest) -> HttpResponseBase:
+    """Redirect the former page of summaries."""
+    path = request.GET.get("partition", "")
+    return redirect(_address(request, path) if path else reverse("partitions", args=[request.tenant.id]))
+
+
+@tenant_page(to_change="operator")
+def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
+    """Withdraw a summary; the undo restores its text as a new version."""
+    path = _partition_in(request.POST)
+    with tenant_scope(request.tenant.id):
+        rows = PartitionSummary.objects.for_tenant(request.tenant.id).current().of_partition(path)
+        current = get_object_or_404(rows.of_style(request.POST.get("style", "")))
+        actions.withdraw_summary(summary=current, by=operator_actor(request.operator), now=timezone.now())
+    again = urlencode({"partition": path, "style": current.style})
+    undo = f"{reverse('summary-again', args=[request.tenant.id])}?{again}"
+    add_flash(request, f"The {current.style} summary was withdrawn. Its versions remain.", undo_url=undo)
+    return redirect(_address(request, path))
+
+
+@tenant_page(to_change="operator")
+def summary_again(request: HtmxRequest) -> HttpResponseBase:
+    """Undo a withdrawal: make the last version's text of the style in the URL active again."""
+    path, style = _partition_in(request.GET), request.GET.get("style", "")
+    with tenant_scope(request.tenant.id):
+        rows = PartitionSummary.objects.for_tenant(request.tenant.id).of_partition(path)
+        latest = rows.of_style(style).newest_first().first()
+    if latest is None:
+        raise Http404
+    try:
+        with tenant_scope(request.tenant.id):
+            values = {"style": style, "content": latest.content, "origin": latest.origin, "if_version": 0}
+            who = acting(request, timezone.now())
+            saved = actions.save_summary(partition=parse_partition(path), **values, **who)
+    except StaleVersion:
+        flash_error(request, f"A {style} summary is already active.")
+    else:
+        add_flash(request, f"The {style} summary was restored as version {saved.version}.")
+    return redirect(_address(request, path))
+
+
+def _partition_in(sent: Mapping[str, Any]) -> str:
+    form = PartitionForm(sent)
+    if not form.is_valid():
+        raise Http404
+    return str(form.cleaned_data["partition"])
+
+
+def _address(request: HtmxRequest, path: str) -> str:
+    return f"{reverse('partitions', args=[request.tenant.id])}?{urlencode({'partition': path})}"
+
+
+@tenant_page("viewer", to_change="operator")
+def snapshots(request: HtmxRequest) -> HttpResponseBase:
+    """List snapshots, the latest recorded time first, with the form that creates one."""
+    form = SnapshotForm(request.POST if request.method == "POST" else None, label_suffix="")
+    who = acting(request, timezone.now())
+    made = submit(request, form, lambda: actions.create_snapshot(**form.cleaned_data, **who))
+    if made is not None:
+        add_flash(request, f"Snapshot {made.name} created.")
+        return redirect("snapshots", request.tenant.id)
+    with tenant_scope(request.tenant.id):
+        rows = _snapshots_of(request)
+    page = {"section": "snapshots", "rows": list(zip(rows, [*rows[1:], None], strict=False)), "form": form}
+    return render_page(request, "memories/partitions/snapshots.html", page, fragment="body", form=form)
+
+
+@tenant_page("viewer")
+def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
+    """Compare a snapshot with another one or today, everywhere or in one partition."""
+    now = timezone.now()
+    form = ComparisonForm(request.GET, label_suffix="")
+    if not form.is_valid():
+        raise Http404
+    wanted = form.cleaned_data
+    with tenant_scope(request.tenant.id):
+        rows = {str(row.pk): row for row in _snapshots_of(request)}
+        with_id = wanted["with"] or TODAY
+        one, other = rows.get(str(snapshot_id)), rows.get(with_id)
+        if one is None or (other is None and with_id != TODAY):
+            raise Http404
+        page: dict[str, Any] = {
+            "section": "snapshots",
+            "snapshot": one,
+            "other": other,
+            "others": [row for row in rows.values() if row.pk != one.pk],
+            "form": form,
+            "partitions": Partition.objects.for_tenant(request.tenant.id).offered_paths(),
+        }
+        page |= {"is_coming": True} if loads_result_later(request) else _compared(request, one, other, wanted, now)
+    return render_page(request, "memories/partitions/snapshot.html", page, fragment="result")
+
+
+def _snapshots_of(request: HtmxRequest) -> list[Snapshot]:
+    return list(Snapshot.objects.for_tenant(request.tenant.id).newest_first()[:SNAPSHOTS_SHOWN_MAX])
+
+
+def _compared(
+    request: HtmxRequest, one: Snapshot, other: Snapshot | None, wanted: Mapping[str, Any], now: datetime
+) -> dict[str, Any]:
+    """Return the differences of the two, the earlier one first; inside a scope."""
+    first, second = sorted((one.recorded_at, other.recorded_at if other else now))
+    difference = diff_points_in_time(
+        tenant_id=request.tenant.id,
+        before=PointInTime.recorded(first),
+        after=PointInTime.recorded(second),
+        reach=wanted["partition"],
+        kind=wanted["kind"] or None,
+        behind=wanted["behind"],
+    )
+    return {
+        "first": first,
+        "second": second,
+        "difference": difference,
+        "lists": [_listed(request, difference, kind) for kind in CHANGE_KINDS if difference.changes[kind]],
+        "is_turned": other is not None and other.recorded_at < one.recorded_at,
+    }
+
+
+def _listed(request: HtmxRequest, difference: SnapshotDiff, kind: str) -> dict[str, Any]:
+    rows = difference.changes[kind]
+    query = request.GET.copy()
+    query["kind"], query["behind"] = kind, str(rows[-1].memory_id)
+    more = query.urlencode() if kind in difference.follows else ""
+    return {"kind": kind, "rows": rows, "tally": difference.tallies[kind], "more": more}
+
+
+@tenant_page("operator", to_change="operator")
+def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
+    """Confirm, then delete the name; no memory or version is lost."""
+    with tenant_scope(request.tenant.id):
+        found = get_object_or_404(Snapshot.objects.for_tenant(request.tenant.id), pk=snapshot_id)
+        if request.method == "POST":
+            actions.delete_snapshot(snapshot=found, by=operator_actor(request.operator), now=timezone.now())
+    if request.method != "POST":
+        page = {"section": "snapshots", "snapshot": found}
+        return render_page(request, "memories/partitions/snapshot_delete.html", page)
+    add_flash(request, f"Snapshot {found.name} deleted. You can recreate it by its time.")
+    return redirect("snapshots", request.tenant.id)

@@ -6,10 +6,11 @@ from compaction.pipeline.api.compactions import (
     CompactionEndpoint,
     CompactionListEndpoint,
     CompactionReviewEndpoint,
+    EventEndpoint,
+    EventRetryEndpoint,
     SessionCompactEndpoint,
     SessionCompactionListEndpoint,
 )
-from compaction.pipeline.api.events import EventEndpoint, EventRetryEndpoint
 from compaction.pipeline.api.prompts import (
     PromptEndpoint,
     PromptRollBackEndpoint,
@@ -17,9 +18,13 @@ from compaction.pipeline.api.prompts import (
     SessionSimulateEndpoint,
 )
 from compaction.rollups.api import RollUpEndpoint
-from compaction.sessions.api.contexts import SessionContextEndpoint
 from compaction.sessions.api.messages import MessageEndpoint, MessageExpandEndpoint, MessageListEndpoint
-from compaction.sessions.api.sessions import SessionEndpoint, SessionListEndpoint, SessionRestoreEndpoint
+from compaction.sessions.api.sessions import (
+    SessionContextEndpoint,
+    SessionEndpoint,
+    SessionListEndpoint,
+    SessionRestoreEndpoint,
+)
 from memory_platform.rest import converters  # noqa: F401 - makes its types known
 
 urlpatterns: list[URLPattern] = [

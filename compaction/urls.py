@@ -2,8 +2,13 @@
 
 from django.urls import path
 
-from compaction.pipeline.views.background import former_run_list, partition_roll_ups, run_retry
-from compaction.pipeline.views.compacting import session_compact, session_simulate
+from compaction.pipeline.views.background import (
+    former_run_list,
+    partition_roll_ups,
+    run_retry,
+    session_compact,
+    session_simulate,
+)
 from compaction.pipeline.views.prompts import prompt_page, prompt_roll_back
 from compaction.review.views.reviews import (
     compaction_approve,

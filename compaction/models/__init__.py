@@ -4,12 +4,4 @@ from compaction.models.compactions import Compaction, CompactionMember, Compacti
 from compaction.models.runs import ProviderBreaker, Run
 from compaction.models.sessions import Message, Session
 
-__all__ = [
-    "Compaction",
-    "CompactionMember",
-    "CompactionPrompt",
-    "Message",
-    "ProviderBreaker",
-    "Run",
-    "Session",
-]
+__all__ = ["Compaction", "CompactionMember", "CompactionPrompt", "Message", "ProviderBreaker", "Run", "Session"]

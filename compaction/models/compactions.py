@@ -112,12 +112,7 @@ class Compaction(models.Model):
         ]
         indexes = [
             models.Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
-            models.Index(
-                F("tenant"),
-                SETTLED_AT.desc(),
-                F("id"),
-                name="compaction_last_settled",
-            ),
+            models.Index(F("tenant"), SETTLED_AT.desc(), F("id"), name="compaction_last_settled"),
             models.Index(fields=["tenant", "state"], name="compaction_by_state"),
         ]
 
@@ -147,7 +142,7 @@ class CompactionMember(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["compaction", "message", "tenant"], name="compaction_member_is_one_row"),
+            models.UniqueConstraint(fields=["compaction", "message", "tenant"], name="compaction_member_is_one_row")
         ]
 
     def __str__(self) -> str:

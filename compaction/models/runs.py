@@ -89,9 +89,7 @@ class ProviderBreaker(models.Model):
     objects = ProviderBreakerQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant", "provider"], name="breaker_is_one_row"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["tenant", "provider"], name="breaker_is_one_row")]
 
     def __str__(self) -> str:
         return f"breaker of {self.provider}"

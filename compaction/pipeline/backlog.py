@@ -36,7 +36,7 @@ def full_session_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
 def sessions_over_warning(tenant_ids: Collection[UUID]) -> tuple[dict[UUID, list[Session]], bool]:
     """Return these sessions by tenant, with `DECIDING` columns only, and whether there may be more. Three queries."""
     policies = TenantPolicies.of_tenants(tenant_ids)
-    least = min((of_tenant.min_warning_threshold() for of_tenant in policies.values()), default=0.0)
+    least = min((of_tenant.minimum("warning_threshold") for of_tenant in policies.values()), default=0.0)
     rows = Session.objects.of_tenants(tenant_ids).open().with_pressure().at_least(least)
     fullest = list(rows.page("-fullness", count=FULLEST_READ_MAX).only(*DECIDING))
     over: dict[UUID, list[Session]] = defaultdict(list)

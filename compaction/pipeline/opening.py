@@ -10,7 +10,7 @@ from compaction.pipeline.summarisers import has_model, summary_model
 from compaction.services.pipeline import states
 from compaction.services.pipeline.prompts import PROMPT, PROMPT_VERSION
 from context.services.profiles.compaction_policy import CompactionPolicy
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 
@@ -30,37 +30,21 @@ def open_compaction(
     Raises `Conflict`: `already_running` or `waits_for_review` while another compaction of the session is open.
     """
     require_no_proposal(session.tenant_id, session.pk, but=replaces.pk if replaces else None)
+    shared = {"tenant_id": session.tenant_id, "session": session, "requested_by": by.stored_label, "created_at": now}
     try:
         with transaction.atomic():
             compaction = Compaction.objects.create(
-                tenant_id=session.tenant_id,
-                session=session,
                 trigger=trigger,
                 policy=policy.as_record(),
                 model=(model or summary_model(session.model, policy.compaction_model)) if has_model() else "",
                 prompt_version=(prompt_version or current_prompt(session.tenant_id)[0]) if has_model() else 0,
                 replaces=replaces,
-                requested_by=by.stored_label,
-                created_at=now,
+                **shared,
             )
-            run: Run = Run.objects.create(
-                tenant_id=session.tenant_id,
-                kind=Run.Kind.COMPACTION,
-                session=session,
-                compaction=compaction,
-                requested_by=by.stored_label,
-                created_at=now,
-            )
+            run: Run = Run.objects.create(kind=Run.Kind.COMPACTION, compaction=compaction, **shared)
     except IntegrityError as error:
         raise Conflict("already_running", "This session is being compacted already.") from error
-    record_audit(
-        tenant_id=session.tenant_id,
-        by=by,
-        verb="request_compaction",
-        target_kind="compaction",
-        target_ids=[compaction.pk],
-        now=now,
-    )
+    audit_rows("request_compaction", [compaction], by=by, now=now)
     return run
 
 
@@ -93,9 +77,9 @@ def prompt_version_text(tenant_id: UUID, version: int) -> str:
     return str(row.text)
 
 
-def refuse_unless_allowed(compaction: Compaction, action: str) -> None:
-    """Raise `Conflict` `already_decided` unless the state of `compaction` allows `action`."""
+def state_after(compaction: Compaction, action: str) -> str:
+    """Return the state that `action` leads to. Raises `Conflict` `already_decided` if the state does not allow it."""
     try:
-        states.next_state(compaction.state, action)
+        return states.next_state(compaction.state, action)
     except states.TransitionError as error:
         raise Conflict("already_decided", str(error)) from error

@@ -1,12 +1,12 @@
 """Plan a compaction of a session and read the input of its draft. Nothing is written."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from compaction.models import Compaction, Message, Session
+from compaction.models import Compaction, Message, Run, Session
 from compaction.pipeline.opening import prompt_version_text
 from compaction.pipeline.session_rows import messages_to_turns
 from compaction.services.pipeline.planning import (
@@ -77,7 +77,7 @@ def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool)
         fixed_tokens=session.directive_tokens + summary_tokens,
         summary_tokens=summary_tokens,
     )
-    plan = make(is_forced=False)
+    plan = make()
     if plan.is_empty and is_forced:
         plan = make(is_forced=True)
     return SessionPlan(plan, turns, session.current, summary_tokens)
@@ -110,27 +110,25 @@ class DraftingError(Exception):
 class DraftingInput:
     """The input of a draft, read in one scope; `cited` maps ids of messages that earlier statements cite to texts."""
 
-    tenant_id: UUID
-    partition_path: str
-    session_model: str
+    session: Session
     model: str
     prompt: str
     policy: CompactionPolicy
     plan: SessionPlan
-    earlier: Sequence[CitedStatement]
-    cited: Mapping[str, str]
-    generation: int
-    attempt: int
-    can_wait: bool
     deadline: datetime | None
+    earlier: Sequence[CitedStatement] = ()
+    cited: Mapping[str, str] = field(default_factory=dict)
+    generation: int = 1
+    attempt: int = 1
+    can_wait: bool = False
 
 
-def read_drafting_input(
-    tenant_id: UUID, compaction_id: UUID, *, attempt: int, can_wait: bool, deadline: datetime | None
-) -> DraftingInput:
-    """Read the input for a pending compaction from the session as it is now. Raises `DraftingError`."""
+def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) -> DraftingInput:
+    """Read the input for the run's pending compaction from the session as it is now. Raises `DraftingError`."""
+    tenant_id = run.tenant_id
     with tenant_scope(tenant_id):
-        compaction = Compaction.objects.for_tenant(tenant_id).with_id(compaction_id).with_sessions().get()
+        rows = Compaction.objects.for_tenant(tenant_id).with_id(run.compaction_id)
+        compaction: Compaction = rows.with_sessions().get()
         session = compaction.session
         if compaction.state != Compaction.State.PENDING:
             raise DraftingError("already_decided", "This compaction was already decided on.")
@@ -141,26 +139,19 @@ def read_drafting_input(
         if plan.plan.is_empty:
             raise DraftingError("nothing_to_compact", WHY_NOTHING[plan.plan.reason])
         earlier = [CitedStatement.of(record) for record in plan.current.statements] if plan.current else []
+        ids = {UUID(source) for statement in earlier for source in statement.message_ids}
+        cited = Message.objects.for_tenant(tenant_id).with_ids(ids).said()
         version = compaction.prompt_version
         return DraftingInput(
-            tenant_id=tenant_id,
-            partition_path=session.partition_path,
-            session_model=session.model,
+            session=session,
             model=compaction.model,
             prompt=prompt_version_text(tenant_id, version) if version else PROMPT,
             policy=policy,
             plan=plan,
-            earlier=earlier,
-            cited=_cited(tenant_id, earlier),
-            generation=(plan.current.generation if plan.current else 0) + 1,
-            attempt=attempt,
-            can_wait=can_wait,
             deadline=deadline,
+            earlier=earlier,
+            cited={str(pk): f"{name} {content}" for pk, name, content in cited},
+            generation=(plan.current.generation if plan.current else 0) + 1,
+            attempt=run.attempts,
+            can_wait=can_wait,
         )
-
-
-def _cited(tenant_id: UUID, earlier: Sequence[CitedStatement]) -> dict[str, str]:
-    """Return the texts of the messages that the statements cite, by id."""
-    ids = {UUID(source) for told in earlier for source in told.message_ids}
-    rows = Message.objects.for_tenant(tenant_id).with_ids(ids).said()
-    return {str(pk): f"{name} {content}" for pk, name, content in rows}

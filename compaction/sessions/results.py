@@ -1,13 +1,13 @@
-"""Request and result of a session's context, shared by the orchestrator and its callers."""
+"""The result of a session's context, shared by the orchestrator and its callers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
-from uuid import UUID
+from datetime import datetime
+from typing import Any
 
 from compaction.models import Session
 from compaction.services.sessions.transcript import ChatMessage
-from context.receipts.results import DEFAULT_RENDER, AssembledContext, Block, ContextBudget, ContextWarning
+from context.receipts.results import AssembledContext, Block, ContextBudget, ContextWarning
 from context.services.profiles.compaction_policy import CompactionPolicy
 
 #: Kinds of blocks besides those of memories; their anchors have the same type.
@@ -17,38 +17,9 @@ MESSAGE_BLOCK_KIND = "message"
 ORIGINAL_VERSION, MASKED_VERSION = 1, 2
 
 
-class EmergencyCompaction(Protocol):
-    """Compacts a session while its context is built."""
-
-    def __call__(self, session: Session, policy: CompactionPolicy, now: Any) -> Sequence[ContextWarning]:
-        """Compact at once, within its own time limit; called with no scope open.
-
-        A failure is a warning; the context is then trimmed.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class SessionContextRequest:
-    """A request for a session's context. None, and "" for texts, mean the session's or budget profile's value.
-
-    `query` "" searches memories for the newest message of the user. `max_tokens` are those of the session's model.
-    """
-
-    session_id: UUID
-    max_tokens: int | None = None
-    query: str = ""
-    budget_profile: str = ""
-    profile: str = ""
-    packer: str = ""
-    ordering: str = ""
-    render: str = DEFAULT_RENDER
-    summary_style: str = ""
-    include_tenant_memo: bool | None = None
-    include_summaries_at: Sequence[int] | None = None
-    include_memories_top_k: int | None = None
-    explain: bool = False
-    preview: bool = False
+#: Compacts a session at once while its context is built, within its own time limit; called with no scope open.
+#: A failure is a warning; the context is then trimmed.
+EmergencyCompaction = Callable[[Session, CompactionPolicy, datetime], Sequence[ContextWarning]]
 
 
 @dataclass(frozen=True)
@@ -74,16 +45,12 @@ class SessionContext:
         """How full the session is."""
         return self.session.pressure
 
-    @property
-    def context_id(self) -> UUID | None:
-        """The receipt of the memories' part."""
-        return self.memories.id if self.memories else None
-
     def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
-        """The answer of `POST sessions/{id}/context`; `explain` adds how the memories were chosen."""
+        """Return the answer of `POST sessions/{id}/context`; `explain` adds how the memories were chosen."""
+        receipt_id = self.memories.id if self.memories else None
         answer: dict[str, Any] = {
             "session_id": str(self.session.pk),
-            "context_id": None if self.context_id is None else str(self.context_id),
+            "context_id": str(receipt_id) if receipt_id else None,
             "messages": [message.as_answer() for message in self.messages],
             "text": self.text,
             "blocks": [block.as_answer() for block in self.blocks],

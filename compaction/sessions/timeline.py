@@ -64,38 +64,37 @@ class Timeline:
 
 
 def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
-    """The page that ends before a sequence, the newest one by default. Twelve queries at most."""
-    count = session.message_count
+    """Return the page that ends before a sequence, by default the newest. Twelve queries at most."""
+    tenant_id, count = session.tenant_id, session.message_count
     end = min(max(before, 1), count) if before is not None else count
-    rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    start = max(end - _PAGE_SIZE, 0)
+    rows = Message.objects.for_tenant(tenant_id).of_session(session.pk)
     policy = session_policy(session)
     window_from = _window_from(session, policy)
-    start = max(end - _PAGE_SIZE, 0)
     messages = list(rows.originals().between(start, end - 1).without_vectors()) if end else []
-    compactions = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    compactions = Compaction.objects.for_tenant(tenant_id).of_session(session.pk)
+    spans = CompactionMember.objects.for_tenant(tenant_id).spans_of(session.pk)
     return Timeline(
         session=session,
         policy=policy,
         summary=rows.of_compaction(session.current_id).without_vectors().first() if session.current_id else None,
         warning=generation_warning(session.current.generation) if session.current else "",
-        stretches=_stretches(messages, _compactions_of(session.tenant_id, messages), window_from),
+        stretches=_stretches(messages, _compactions_of(tenant_id, messages), window_from),
         before=end,
-        older=start if start else None,
+        older=start or None,
         newer=min(end + _PAGE_SIZE, count) if end < count else None,
         window_from=window_from,
         compactions=list(compactions.newest_first().without_texts()[:COMPACTIONS_MAX]),
-        minimap=_minimap(session, window_from, (start, end - 1) if end - start < count else None),
+        minimap=minimap(
+            [Outline(*row) for row in rows.strip()],
+            [Span(*row) for row in spans],
+            window_from=window_from,
+            shown=(start, end - 1) if end - start < count else None,
+        ),
         reversible_compaction=compactions.last_applied_first().first(),
         proposed=proposed_compaction(session),
-        run=Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().first(),
+        run=Run.objects.for_tenant(tenant_id).of_session(session.pk).open().first(),
     )
-
-
-def _minimap(session: Session, window_from: int | None, shown: tuple[int, int] | None) -> Minimap:
-    rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    spans = CompactionMember.objects.for_tenant(session.tenant_id).spans_of(session.pk)
-    outlines = [Outline(*row) for row in rows.strip()]
-    return minimap(outlines, [Span(*row) for row in spans], window_from=window_from, shown=shown)
 
 
 def proposed_compaction(session: Session) -> Compaction | None:
@@ -106,7 +105,7 @@ def proposed_compaction(session: Session) -> Compaction | None:
 
 
 def page_containing(session: Session, sequence: int) -> int:
-    """The `before` of a page that shows a message with its neighbours."""
+    """Return the `before` of a page that shows a message with its neighbours."""
     return min(sequence + _PAGE_SIZE // 2, session.message_count)
 
 
@@ -117,7 +116,7 @@ def search_session_messages(session: Session, text: str) -> list[Message]:
 
 
 def _window_from(session: Session, policy: CompactionPolicy) -> int | None:
-    """The sequence at which the preserve window begins; None where nothing is preserved."""
+    """Return the sequence at which the preserve window begins; None if nothing is preserved."""
     planned = plan_session(session, policy, is_forced=False)
     first = planned.plan.first_preserved_index
     return planned.turns[first].sequence if first < len(planned.turns) else None
@@ -126,8 +125,6 @@ def _window_from(session: Session, policy: CompactionPolicy) -> int | None:
 def _compactions_of(tenant_id: UUID, messages: Iterable[Message]) -> dict[UUID, Compaction]:
     """Return the applied compaction of each compacted message, by message id."""
     ids = [message.pk for message in messages if message.state == Message.State.COMPACTED]
-    if not ids:
-        return {}
     members = CompactionMember.objects.for_tenant(tenant_id).of_messages(ids).compacted_by_applied()
     return {member.message_id: member.compaction for member in members}
 

@@ -1,16 +1,18 @@
 """The tenants of an operator, and the decorator that resolves the one in the URL."""
 
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.http import Http404, HttpResponseBase
+from django.views.decorators.http import require_http_methods
 
 from memories.models import Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import authentication_scope
-from memory_platform.web.pages import HtmxRequest, Operator, PageView
+from memory_platform.web.pages import HtmxRequest, Operator, PageView, operator_required
 
 
 def tenants_of(operator: Operator) -> list[Tenant]:
@@ -57,3 +59,13 @@ def tenant_required(view: PageView) -> PageView:
         return view(request, *args, **kwargs)
 
     return page
+
+
+def tenant_page(role: str, *methods: str, to_change: str = "") -> Callable[[PageView], PageView]:
+    """Return the decorator of a tenant's page: its roles (as `operator_required`) and methods, GET unless given."""
+    allowed = [*methods, "HEAD"] if "GET" in methods else list(methods or ("GET", "HEAD"))
+
+    def decorate(view: PageView) -> PageView:
+        return operator_required(role, to_change=to_change)(tenant_required(require_http_methods(allowed)(view)))
+
+    return decorate

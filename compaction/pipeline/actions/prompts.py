@@ -34,8 +34,7 @@ def save_prompt(
         raise InvalidInput("blank", "A prompt must not be blank.", "text")
     if len(text) > PROMPT_CHARACTERS_MAX:
         raise InvalidInput("too_long", f"A prompt has at most {PROMPT_CHARACTERS_MAX:,} characters.", "text")
-    version, _ = current_prompt(tenant_id)
-    if edited_from is not None and edited_from != version:
+    if edited_from is not None and edited_from != current_prompt(tenant_id)[0]:
         raise _changed()
     prompt = _open_version(tenant_id, text, rolled_back_to, by, now)
     record_audit(

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -22,11 +22,12 @@ from compaction.pipeline.serializers.prompts import (
     SimulationInput,
     SimulationOutput,
 )
-from compaction.pipeline.session_rows import find_session, read_all_turns
+from compaction.pipeline.session_rows import read_all_turns
 from compaction.services.simulation.simulator import simulate_session
+from compaction.sessions.api.sessions import SessionEndpointBase
 from context.services.profiles.compaction_policy import problems_of_policy
 from memories.services.store.drafts import FieldProblem
-from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
@@ -34,7 +35,7 @@ from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
-_document = partial(extend_schema, tags=["compaction"])
+_document = partial(operation, tag="compaction")
 _TEXT = "Keep names, dates, decisions and open tasks. Write at most {budget_tokens} tokens."
 
 
@@ -43,7 +44,7 @@ class PromptEndpoint(Endpoint):
 
     scopes = {"PUT": "admin"}
 
-    @_document(operation_id="prompts_read", responses=response_schemas({200: PromptsOutput}))
+    @_document("prompts_read", {200: PromptsOutput})
     def get(self, request: Request) -> Response:
         """The active prompt and all its versions, newest first; version 1 is built in."""
         self.query(EmptyInput)
@@ -53,10 +54,11 @@ class PromptEndpoint(Endpoint):
         return Response(PromptsOutput({"current": current, "versions": versions}).data)
 
     @_document(
-        operation_id="prompts_save",
+        "prompts_save",
+        {200: PromptOutput},
+        *(409, 413),
         request=PromptInput,
         examples=[OpenApiExample("A shorter prompt", {"text": _TEXT, "edited_from": 1}, request_only=True)],
-        responses=response_schemas({200: PromptOutput}, 409, 413),
     )
     def put(self, request: Request) -> Response:
         """Activate a text as the next version."""
@@ -73,11 +75,12 @@ class PromptRollBackEndpoint(Endpoint):
     scopes = {"POST": "admin"}
 
     @_document(
-        operation_id="prompts_roll_back",
+        "prompts_roll_back",
+        {200: PromptOutput},
+        *(409, 413),
         request=PromptRollBackInput,
         examples=[OpenApiExample("The built-in prompt", {"version": 1}, request_only=True)],
         parameters=[IDEMPOTENCY_KEY],
-        responses=response_schemas({200: PromptOutput}, 409, 413),
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -89,13 +92,15 @@ class PromptRollBackEndpoint(Endpoint):
         return Response(PromptOutput(prompt).data)
 
 
-class PromptTrialEndpoint(Endpoint):
+class PromptTrialEndpoint(SessionEndpointBase):
     """Try a prompt before it is saved."""
 
     scopes = {"POST": "admin"}
 
     @_document(
-        operation_id="prompts_trial",
+        "prompts_trial",
+        {200: PromptTrialOutput},
+        *(404, 409, 413),
         request=PromptTrialInput,
         examples=[
             OpenApiExample(
@@ -104,38 +109,37 @@ class PromptTrialEndpoint(Endpoint):
                 request_only=True,
             )
         ],
-        responses=response_schemas({200: PromptTrialOutput}, 404, 409, 413),
     )
     def post(self, request: Request) -> Response:
         """Summarise a recorded session with a prompt; nothing is stored."""
         values = self.body(PromptTrialInput)
         with tenant_scope(self.tenant_id):
-            find_session(tenant_id=self.tenant_id, session_id=values["session_id"], reach=self.key.partition_prefix)
-        trial = try_prompt(tenant_id=self.tenant_id, session_id=values["session_id"], text=values["text"], now=self.now)
-        return Response(PromptTrialOutput(trial).data)
+            self.session(values["session_id"])
+        return Response(PromptTrialOutput(try_prompt(tenant_id=self.tenant_id, now=self.now, **values)).data)
 
 
-class SessionSimulateEndpoint(Endpoint):
+class SessionSimulateEndpoint(SessionEndpointBase):
     """Simulate another policy."""
 
+    scopes = {}
+
     @_document(
-        operation_id="sessions_simulate",
+        "sessions_simulate",
+        {200: SimulationOutput},
+        *(404, 413),
         request=SimulationInput,
         examples=[
             OpenApiExample(
                 "Later, and keeping more", {"sleep_threshold": 0.8, "preserve_messages": 40}, request_only=True
             )
         ],
-        responses=response_schemas({200: SimulationOutput}, 404, 413),
     )
     def post(self, request: Request, session_id: UUID) -> Response:
         """Simulate the session under other numbers; nothing is written. Omitted fields are those of its policy."""
         values = self.body(SimulationInput)
         price, window = values.pop("price_per_million"), values.pop("max_context_tokens", None)
         with tenant_scope(self.tenant_id):
-            session = find_session(
-                tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix, is_open=False
-            )
+            session = self.session(session_id, is_open=False)
             policy = replace(session_policy(session), **values)
             turns = read_all_turns(session)
         problems = problems_of_policy(policy.as_record())

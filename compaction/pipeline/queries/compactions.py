@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import F, FloatField, Max, Min, Q, Sum
 from django.db.models.functions import Cast, Coalesce
 
-from memories.tenancy.queries.conditions import path_condition
+from compaction.sessions.queries import SessionRows
 from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 
 #: When a compaction was decided on; without a decision, when it finished or failed.
@@ -19,22 +19,9 @@ SETTLED_AT = Coalesce("decided_at", "finished_at", "created_at")
 _LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
 
 
-class CompactionQuerySet(TenantRows):
-    def with_id(self, compaction_id: UUID) -> Self:
-        return self.filter(pk=compaction_id)
-
-    def of_session(self, session_id: UUID) -> Self:
-        return self.filter(session_id=session_id)
-
+class CompactionQuerySet(SessionRows):
     def of_sessions(self, session_ids: Iterable[UUID]) -> Self:
         return self.filter(session_id__in=list(session_ids))
-
-    def within(self, path: str) -> Self:
-        """Compactions of sessions in `path` and below it."""
-        return self.filter(path_condition("session__partition_path", path, exact=False))
-
-    def in_state(self, *states: str) -> Self:
-        return self.filter(state__in=states)
 
     def replacing(self, compaction_id: UUID) -> Self:
         """Regenerated compactions that replace this one, the latest first."""
@@ -49,9 +36,6 @@ class CompactionQuerySet(TenantRows):
         cites = reduce(or_, (Q(journal__contains=[{"memory_id": memory_id}]) for memory_id in sorted(wanted)), Q())
         journals = self.filter(cites, state="applied").values_list("journal", flat=True) if wanted else []
         return {entry["memory_id"] for journal in journals for entry in journal} & wanted
-
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "id")
 
     def last_settled_first(self) -> Self:
         """The latest decision first, in the order of `Compaction.settled_at`."""
@@ -82,9 +66,6 @@ class CompactionQuerySet(TenantRows):
         rows = self.filter(state="applied").order_by("session_id", "-compacted_at", "-created_at")
         return set(rows.distinct("session_id").values_list("pk", flat=True))
 
-    def session_ids(self) -> list[UUID]:
-        return list(self.order_by().values_list("session_id", flat=True))
-
     def waiting(self) -> Self:
         """Proposals that wait for a decision."""
         return self.filter(state="proposed")
@@ -105,10 +86,6 @@ class CompactionQuerySet(TenantRows):
     def without_texts(self) -> Self:
         """Rows without their large fields."""
         return self.defer(*_LARGE_FIELDS)
-
-    def locked(self) -> Self:
-        """Locked until the transaction ends: the second of two decisions sees the first."""
-        return self.select_for_update(no_key=True, of=("self",))
 
 
 class CompactionMemberQuerySet(TenantRows):

@@ -1,30 +1,21 @@
 """QuerySets of runs and of provider breakers."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Self
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Prefetch, Q
+from django.db.models import Exists, F, OuterRef, Q
 
+from compaction.sessions.queries import SessionRows
 from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.rows import TenantRows
 
 _OPEN_STATES = ("queued", "running")
 
 
-class RunQuerySet(TenantRows):
-    def with_id(self, run_id: UUID) -> Self:
-        return self.filter(pk=run_id)
-
-    def with_ids(self, run_ids: Iterable[UUID]) -> Self:
-        return self.filter(pk__in=list(run_ids))
-
+class RunQuerySet(SessionRows):
     def open(self) -> Self:
         return self.filter(state__in=_OPEN_STATES)
-
-    def in_state(self, *states: str) -> Self:
-        return self.filter(state__in=states)
 
     def still_failed(self) -> Self:
         """Failed runs without a later success for the same session, or partition and style."""
@@ -41,9 +32,6 @@ class RunQuerySet(TenantRows):
     def of_compaction(self, compaction_id: UUID) -> Self:
         return self.filter(compaction_id=compaction_id)
 
-    def of_session(self, session_id: UUID) -> Self:
-        return self.filter(session_id=session_id)
-
     def within(self, path: str) -> Self:
         """Runs of sessions or partitions in `path` and below it."""
         if not path:
@@ -52,28 +40,14 @@ class RunQuerySet(TenantRows):
         of_partition = path_condition("partition__path", path, exact=False)
         return self.filter(of_session | of_partition)
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "id")
-
     def abandoned(self, now: datetime) -> Self:
         """Open runs without a valid lease: never claimed, or claimed by a dead worker."""
         return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)).order_by("created_at")
 
     def claim(self, run_id: UUID, *, now: datetime, until: datetime) -> int:
         """Claim an open run without a lease by one conditional UPDATE; returns 1 on success, else 0."""
-        return (
-            self.abandoned(now)
-            .order_by()
-            .filter(pk=run_id)
-            .update(
-                state="running",
-                claimed_until=until,
-                started_at=now,
-                attempts=F("attempts") + 1,
-                error_code="",
-                error_detail="",
-            )
-        )
+        claimed = {"state": "running", "claimed_until": until, "started_at": now, "error_code": "", "error_detail": ""}
+        return self.abandoned(now).order_by().filter(pk=run_id).update(**claimed, attempts=F("attempts") + 1)
 
     def finish(self, step: str, now: datetime) -> int:
         """Mark as done."""
@@ -81,16 +55,12 @@ class RunQuerySet(TenantRows):
 
     def fail(self, code: str, detail: str, now: datetime) -> int:
         """Mark as failed, with a reason that contains no memory text."""
-        return self.update(
-            state="failed", error_code=code, error_detail=detail[:300], claimed_until=None, finished_at=now
-        )
+        error = {"error_code": code, "error_detail": detail[:300]}
+        return self.update(state="failed", **error, claimed_until=None, finished_at=now)
 
     def of_partition(self, path: str) -> Self:
         """Runs of the partition itself, not of those below it."""
         return self.filter(partition__path=path)
-
-    def locked(self) -> Self:
-        return self.select_for_update(no_key=True, of=("self",))
 
     def older_than(self, moment: datetime) -> Self:
         return self.filter(created_at__lt=moment)
@@ -112,8 +82,7 @@ class RunQuerySet(TenantRows):
 
     def with_titled_targets(self) -> Self:
         """With partition and titled session, for lists. One query more."""
-        sessions = self.model._meta.get_field("session").related_model.objects.with_titles()
-        return self.select_related("partition").prefetch_related(Prefetch("session", sessions))
+        return self.select_related("partition").with_titled_sessions()
 
 
 class ProviderBreakerQuerySet(TenantRows):

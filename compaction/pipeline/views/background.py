@@ -1,41 +1,40 @@
-"""Jobs: retry a failed run; the roll-ups of one partition."""
+"""Jobs: compact a session by hand or simulate it, retry a failed run, the roll-ups of one partition."""
 
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import Http404, HttpResponseBase
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from compaction.models import Run
-from compaction.pipeline.actions.compactions import retry_compaction_run
+from compaction.pipeline.actions.compactions import request_compaction, retry_compaction_run
+from compaction.pipeline.plans import WHY_NOTHING, plan_session
+from compaction.pipeline.policies import session_policy
+from compaction.pipeline.session_rows import read_all_turns
 from compaction.rollups.actions import request_roll_up
+from compaction.services.simulation.simulator import simulate_session
+from compaction.sessions.charts import before_after, simulation_chart
+from compaction.sessions.timeline import proposed_compaction
+from compaction.sessions.views import get_session_or_404
+from compaction.simulation.forms import SimulationForm, simulation_form_values
+from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy
 from memories.models import Partition, PartitionSummary
 from memories.partitions.forms import PartitionForm
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    flash_error,
-    operator_required,
-    render_page,
-    wants_fragment,
-    watch_job,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, wants_fragment, watch_job
 
 #: Job states by run state.
 STATES_OF_JOBS = {"queued": "unfinished", "running": "unfinished", "failed": "failed", "done": "done"}
 ROLL_UPS_SHOWN_MAX = 5
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def former_run_list(request: HtmxRequest) -> HttpResponseBase:
     """Redirect the former URL of the list of runs to the list of jobs."""
     kind = request.GET.get("kind", "")
@@ -44,14 +43,7 @@ def former_run_list(request: HtmxRequest) -> HttpResponseBase:
     return redirect(f"{reverse('jobs', args=[request.tenant.id])}?{urlencode(query)}")
 
 
-def is_run_open(run: Run) -> bool:
-    """Return whether the run is queued or running."""
-    return run.state in (Run.State.QUEUED, Run.State.RUNNING)
-
-
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page("operator", "POST")
 def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Retry a failed run."""
     try:
@@ -63,14 +55,11 @@ def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, "Job queued again.")
-        watch_job(request, run.kind, run.pk)
+        _flash_run(request, run, "Job queued again.")
     return redirect("jobs", request.tenant.id)
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", "GET", "POST", to_change="operator")
 def partition_roll_ups(request: HtmxRequest) -> HttpResponseBase:
     """The latest roll-ups of a partition; a POST regenerates its summary of one style."""
     place = PartitionForm(request.POST if request.method == "POST" else request.GET)
@@ -83,32 +72,98 @@ def partition_roll_ups(request: HtmxRequest) -> HttpResponseBase:
             raise Http404
         if request.method == "POST":
             _request_roll_up(request, partition)
-        found = roll_up_list_context(request.tenant.id, path)
+        page = roll_up_list_context(request.tenant.id, path)
     if wants_fragment(request):
-        return render_page(request, "compaction/pipeline/_roll_ups.html", {"path": path, **found})
+        return render_page(request, "compaction/pipeline/_roll_ups.html", {"path": path, **page})
     query = urlencode({"partition": path})
     return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}#roll-ups")
 
 
 def roll_up_list_context(tenant_id: UUID, path: str) -> dict[str, Any]:
     """Return the template context of a partition's roll-ups; inside a scope."""
-    found = list(Run.objects.for_tenant(tenant_id).of_partition(path).newest_first()[:ROLL_UPS_SHOWN_MAX])
+    rows = list(Run.objects.for_tenant(tenant_id).of_partition(path).newest_first()[:ROLL_UPS_SHOWN_MAX])
     return {
-        "roll_ups": found,
-        "is_unfinished": any(map(is_run_open, found)),
+        "roll_ups": rows,
+        "is_unfinished": any(row.state in (Run.State.QUEUED, Run.State.RUNNING) for row in rows),
         "styles": PartitionSummary.Style.values,
     }
 
 
 def _request_roll_up(request: HtmxRequest, partition: Partition) -> None:
-    style = request.POST.get("style", "")
+    style, by, now = request.POST.get("style", ""), operator_actor(request.operator), timezone.now()
     try:
         with tenant_scope(request.tenant.id):
-            run = request_roll_up(
-                partition=partition, style=style, by=operator_actor(request.operator), now=timezone.now()
-            )
+            run = request_roll_up(partition=partition, style=style, by=by, now=now)
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, f"Regenerating the {style} summary.")
-        watch_job(request, run.kind, run.pk)
+        _flash_run(request, run, f"Regenerating the {style} summary.")
+
+
+def _flash_run(request: HtmxRequest, run: Run, text: str) -> None:
+    add_flash(request, text)
+    watch_job(request, run.kind, run.pk)
+
+
+@tenant_page("viewer", "GET", "POST", to_change="operator")
+def session_compact(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
+    """The dry run of a compaction; a POST requests it."""
+    if request.method != "POST":
+        return _dry_run(request, session_id)
+    try:
+        with tenant_scope(request.tenant.id):
+            session = get_session_or_404(request, session_id)
+            run = request_compaction(session=session, by=operator_actor(request.operator), now=timezone.now())
+    except PlatformError as error:
+        flash_error(request, error.detail)
+        return _dry_run(request, session_id, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    _flash_run(request, run, "Compaction started. You will be notified when it is done.")
+    return redirect("session", request.tenant.id, session_id)
+
+
+def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus.OK) -> HttpResponse:
+    with tenant_scope(request.tenant.id):
+        session = get_session_or_404(request, session_id)
+        policy = session_policy(session)
+        planned = plan_session(session, policy, is_forced=True)
+        proposed = proposed_compaction(session)
+    page: dict[str, Any] = {
+        "section": "sessions",
+        "session": session,
+        "policy": policy,
+        "plan": planned.plan,
+        "planned": planned,
+        "proposed": proposed,
+        "bars": before_after(
+            planned.plan,
+            planned.turns,
+            window=session.max_context_tokens,
+            directive_tokens=session.directive_tokens,
+            summary_tokens=planned.summary_tokens,
+        ),
+        "reason": WHY_NOTHING.get(planned.plan.reason, ""),
+    }
+    return render_page(request, "compaction/pipeline/session_compact.html", page, status=status)
+
+
+@tenant_page("viewer")
+def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
+    """Simulate the session under other numbers, given in the URL; nothing is written."""
+    with tenant_scope(request.tenant.id):
+        session = get_session_or_404(request, session_id)
+        policy = session_policy(session)
+        turns = read_all_turns(session)
+    own = simulation_form_values(policy, session.max_context_tokens)
+    form = SimulationForm(own | request.GET.dict(), label_suffix="")
+    page: dict[str, Any] = {"section": "sessions", "session": session, "form": form, "turns": len(turns)}
+    if form.is_valid():
+        numbers = form.numbers()
+        for problem in problems_of_policy(numbers):
+            form.add_error(problem.field, problem.detail)
+    if not form.errors:
+        tried, window = CompactionPolicy.of(policy.as_record() | numbers), form.cleaned_data["window"]
+        price, directive = form.cleaned_data["price"], session.directive_tokens
+        done = simulate_session(turns, tried, window, directive_tokens=directive, price_per_million=price)
+        page |= {"simulation": done, "chart": simulation_chart(done, tried, window), "window": window}
+    template = "compaction/simulation/session_simulate.html"
+    return render_page(request, template, page, fragment="fragment", form=form)

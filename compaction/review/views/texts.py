@@ -1,14 +1,12 @@
 """The text of a summary in review: read, edit, measure, append missing facts."""
 
 from functools import partial
-from http import HTTPStatus
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
 
 from compaction.models import Compaction
 from compaction.review.actions import append_missing_facts, edit_compaction_summary, withdraw_appended_statements
@@ -18,29 +16,20 @@ from compaction.review.views.page import (
     Refusal,
     RefusedForms,
     ReviewAddress,
-    describe_refusal,
     get_compaction_or_404,
     perform_decision,
+    render_refusal,
     render_review,
 )
 from memories.services.store.text_diff import diff_words
-from memories.tenancy.access import tenant_required
+from memories.tenancy.access import tenant_page
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.numerals import counted
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    flash_error,
-    operator_required,
-    render_page,
-    wants_fragment,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, wants_fragment
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", "GET", "POST", to_change="operator")
 def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """One compaction with its originals and facts; a POST saves another text."""
     if request.method != "POST":
@@ -48,10 +37,8 @@ def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     form = SummaryTextForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(text=form))
-    fields = form.cleaned_data
-    verb = partial(edit_compaction_summary, text=fields["text"], edit_version=fields["edit_version"])
     try:
-        row = perform_decision(request, compaction_id, verb)
+        row = perform_decision(request, compaction_id, partial(edit_compaction_summary, **form.cleaned_data))
     except PlatformError as error:
         return _refused_text(request, compaction_id, form, error)
     add_flash(request, _describe_summary(row))
@@ -66,16 +53,13 @@ def _refused_text(
         form.add_error(error.field, error.detail)
         return render_review(request, compaction_id, RefusedForms(text=form))
     typed = form.cleaned_data["text"]
-    refusal = describe_refusal(request, compaction_id, error, typed=typed)
     with tenant_scope(request.tenant.id):
         row = get_compaction_or_404(request, compaction_id)
     again = SummaryTextForm(initial={"text": typed, "edit_version": row.edit_version}, label_suffix="")
-    return render_review(request, compaction_id, RefusedForms(text=again, refusal=refusal))
+    return render_refusal(request, compaction_id, error, typed=typed, text=again)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page("operator", "POST")
 def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """The tokens and facts of a text while it is entered, as saving would give them. Stores nothing."""
     form = SummaryTextForm(request.POST, label_suffix="")
@@ -92,39 +76,30 @@ def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseB
                 page |= {"compaction": row, "trial": trial, "changes": diff_words(row.summary_text, wording)}
                 if not trial.is_smaller:
                     form.add_error("text", DOES_NOT_SHRINK)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return render_page(request, "compaction/review/_review_trial.html", page, status=status)
+    return render_page(request, "compaction/review/_review_trial.html", page, form=form)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page("operator", "POST")
 def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Append one or all missing facts to the summary."""
     form = AppendFactsForm(request.POST)
     if not form.is_valid():
-        return render_review(
-            request, compaction_id, RefusedForms(refusal=Refusal("The page is out of date. Reload it."))
-        )
-    chosen = request.POST.getlist("fact")
+        refusal = Refusal("The page is out of date. Reload it.")
+        return render_review(request, compaction_id, RefusedForms(refusal=refusal))
     with tenant_scope(request.tenant.id):
         before = len(get_compaction_or_404(request, compaction_id).statements)
-    verb = partial(append_missing_facts, facts=chosen or None, edit_version=form.cleaned_data["edit_version"])
+    verb = partial(append_missing_facts, facts=request.POST.getlist("fact") or None, **form.cleaned_data)
     try:
         row = perform_decision(request, compaction_id, verb)
     except PlatformError as error:
-        return render_review(
-            request, compaction_id, RefusedForms(refusal=describe_refusal(request, compaction_id, error))
-        )
+        return render_refusal(request, compaction_id, error)
     added = {"statements": len(row.statements) - before, "edit_version": row.edit_version}
     undo = reverse("compaction-withdraw", args=[request.tenant.id, compaction_id])
     add_flash(request, _describe_summary(row, "Appended"), undo_url=f"{undo}?{urlencode(added)}")
     return _respond_with_review(request, compaction_id)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page("operator", "POST")
 def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Undo an append: remove the last statements, if the text is unchanged."""
     with tenant_scope(request.tenant.id):
@@ -136,9 +111,7 @@ def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
     try:
         row = perform_decision(request, compaction_id, partial(withdraw_appended_statements, **form.cleaned_data))
     except PlatformError as error:
-        return render_review(
-            request, compaction_id, RefusedForms(refusal=describe_refusal(request, compaction_id, error))
-        )
+        return render_refusal(request, compaction_id, error)
     add_flash(request, _describe_summary(row, "Removed"))
     return _respond_with_review(request, compaction_id)
 

@@ -8,11 +8,11 @@ from uuid import UUID
 from django.db import transaction
 
 from compaction.models import Message, Session
-from compaction.pipeline.session_rows import count_message_tokens, lock_session
+from compaction.pipeline.session_rows import count_message_tokens, found, lock_session
 from compaction.services.sessions.drafts import TOOL_ROLE, NewMessage, new_message_problems, tool_call_problems
 from compaction.services.sessions.tool_calls import call_ids_of, canonical_calls
-from memories.tenancy.audit import Actor, record_audit
-from memories.tenancy.exceptions import Conflict, NotFound, invalid
+from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.exceptions import Conflict, invalid
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,11 @@ def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, 
     For a row whose `source_id` the session already has, the stored message is returned. Raises `InvalidInput` naming
     every fault, `NotFound`, or `Conflict`: `session_closed`, `source_id_taken` by a message with other content.
     """
-    problems = new_message_problems(rows, now=now)
-    if problems:
+    if problems := new_message_problems(rows, now=now):
         raise invalid(problems)
-    model = _model_of(session_id)
-    tokens = [
-        count_message_tokens(row, model) for row in rows
-    ]  # before the session is locked, since long texts take time
+    model = found(Session.objects.with_id(session_id), Session).model
+    # Long texts take time, so they are counted before the session is locked.
+    tokens = [count_message_tokens(row, model) for row in rows]
     session = lock_session(session_id)
     if session.model != model:
         tokens = [count_message_tokens(row, session.model) for row in rows]
@@ -44,9 +42,10 @@ def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, 
     _refuse_other_content(rows, known)
     fresh = _without_repetitions(rows, known)
     _check_calls(session, fresh)
-    made = {index: _message(session, row, tokens[index], by_now=now) for index, row in fresh.items()}
-    for sequence, message in enumerate(made.values(), start=session.message_count):
-        message.sequence = sequence
+    made = {
+        index: _message(session, row, sequence, tokens[index], now)
+        for sequence, (index, row) in enumerate(fresh.items(), start=session.message_count)
+    }
     if made:
         _store(session, list(made.values()), by, now)
     by_source = known | {message.source_id: message for message in made.values()}
@@ -69,7 +68,7 @@ def pin_message(*, message: Message, pinned: bool, by: Actor, now: datetime) -> 
         raise Conflict("compacted", "A summary has replaced this message; roll the compaction back before you pin it.")
     current.pinned = pinned
     current.save(update_fields=["pinned"])
-    _audit(current, "pin_message" if pinned else "unpin_message", ["pinned"], by, now)
+    audit_rows("pin_message" if pinned else "unpin_message", [current], fields=["pinned"], by=by, now=now)
     return current
 
 
@@ -88,51 +87,37 @@ def expand_message(*, message: Message, by: Actor, now: datetime) -> Message:
     current.state, current.masked_at, current.original_tool = Message.State.LIVE, None, ""
     current.shown_tokens = current.tokens
     current.save(update_fields=["state", "masked_at", "original_tool", "shown_tokens"])
-    _audit(current, "expand_message", ["state"], by, now)
+    audit_rows("expand_message", [current], fields=["state"], by=by, now=now)
     return current
-
-
-def _model_of(session_id: UUID) -> str:
-    session: Session | None = Session.objects.with_id(session_id).first()
-    if session is None:
-        raise NotFound("not_found", "There is no such session.")
-    return session.model
 
 
 def _known_sources(session: Session, rows: Sequence[NewMessage]) -> dict[str, Message]:
     sources = {row.source_id for row in rows if row.source_id}
-    if not sources:
-        return {}
     messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    known: dict[str, Message] = messages.from_sources(sources)
+    known: dict[str, Message] = messages.from_sources(sources) if sources else {}
     return known
 
 
 def _refuse_other_content(rows: Sequence[NewMessage], known: Mapping[str, Message]) -> None:
     """A `source_id` names one message, in the session and among the rows."""
-    content_fields = {source_id: _content_fields(message) for source_id, message in known.items()}
+    content_fields = {
+        source_id: NewMessage(row.role, row.content, row.name, row.tool_calls, row.tool_call_id).content_fields
+        for source_id, row in known.items()
+    }
     for index, row in enumerate(rows):
         if row.source_id and content_fields.setdefault(row.source_id, row.content_fields) != row.content_fields:
             detail = "The session has another message of this source_id."
             raise Conflict("source_id_taken", detail, f"messages[{index}].source_id")
 
 
-def _content_fields(message: Message) -> tuple[object, ...]:
-    return NewMessage(
-        message.role, message.content, message.name, message.tool_calls, message.tool_call_id
-    ).content_fields
-
-
 def _without_repetitions(rows: Sequence[NewMessage], known: Mapping[str, Message]) -> dict[int, NewMessage]:
     """Return the rows to store, by index."""
-    seen = set(known)
-    fresh: dict[int, NewMessage] = {}
-    for index, row in enumerate(rows):
-        if row.source_id not in seen:
-            fresh[index] = row
-        if row.source_id:
-            seen.add(row.source_id)
-    return fresh
+    first = {row.source_id: index for index, row in reversed(list(enumerate(rows)))}
+    return {
+        index: row
+        for index, row in enumerate(rows)
+        if not row.source_id or (row.source_id not in known and first[row.source_id] == index)
+    }
 
 
 def _check_calls(session: Session, rows: Mapping[int, NewMessage]) -> None:
@@ -142,15 +127,15 @@ def _check_calls(session: Session, rows: Mapping[int, NewMessage]) -> None:
         return
     messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     answered = messages.answered_ids(results) if results else set()
-    problems = tool_call_problems(rows, called=messages.called_ids(ids), answered=answered)
-    if problems:
+    if problems := tool_call_problems(rows, called=messages.called_ids(ids), answered=answered):
         raise invalid(problems)
 
 
-def _message(session: Session, row: NewMessage, tokens: int, *, by_now: datetime) -> Message:
+def _message(session: Session, row: NewMessage, sequence: int, tokens: int, now: datetime) -> Message:
     return Message(
         tenant_id=session.tenant_id,
         session=session,
+        sequence=sequence,
         role=row.role,
         content=row.content,
         name=row.name,
@@ -161,8 +146,8 @@ def _message(session: Session, row: NewMessage, tokens: int, *, by_now: datetime
         pinned=row.pinned,
         metadata=dict(row.metadata),
         source_id=row.source_id,
-        created_at=row.created_at or by_now,
-        recorded_at=by_now,
+        created_at=row.created_at or now,
+        recorded_at=now,
     )
 
 
@@ -172,32 +157,12 @@ def _store(session: Session, messages: list[Message], by: Actor, now: datetime) 
     session.context_tokens += sum(message.shown_tokens for message in messages)
     session.last_message_at = now
     session.save(update_fields=["message_count", "context_tokens", "last_message_at"])
-    record_audit(
-        tenant_id=session.tenant_id,
-        by=by,
-        verb="append_messages",
-        target_kind="message",
-        target_ids=[message.pk for message in messages],
-        now=now,
-    )
+    audit_rows("append_messages", messages, by=by, now=now)
 
 
 def _held(message: Message) -> Message:
     """Return the message as it is now, with its session locked until the transaction ends."""
     session = lock_session(message.session_id)
-    rows = Message.objects.for_tenant(session.tenant_id).with_id(message.pk)
-    current: Message = rows.without_vectors().get()
+    current: Message = Message.objects.for_tenant(session.tenant_id).with_id(message.pk).without_vectors().get()
     current.session = session
     return current
-
-
-def _audit(message: Message, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=message.tenant_id,
-        by=by,
-        verb=verb,
-        target_kind="message",
-        target_ids=[message.pk],
-        fields=fields,
-        now=now,
-    )

@@ -1,6 +1,6 @@
 """Create, update, close and restore sessions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -24,7 +24,7 @@ from memories.services.partitions.paths import PartitionPath
 from memories.services.store.content import ContentError, check_metadata, is_same_json
 from memories.services.store.drafts import FieldProblem
 from memories.store.live_rows import ensure_partitions
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import invalid
 
 _CHANGEABLE_FIELDS = ("directive", "model", "max_context_tokens", "metadata")
@@ -59,7 +59,7 @@ def create_session(
         context_tokens=tokens,
         **values,
     )
-    _audit(session, "create_session", (), by, now)
+    audit_rows("create_session", [session], by=by, now=now)
     return session
 
 
@@ -73,13 +73,11 @@ def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, n
     if unknown:
         raise invalid([FieldProblem(name, "unknown_field", "There is no such field.") for name in sorted(unknown)])
     current = lock_session(session.pk)
-    wanted = {**changes}
-    calculator = budget_calculator()
-    had_default_window = current.max_context_tokens == calculator.context_window(current.model)
-    if "model" in wanted and had_default_window:
+    wanted, window_of = {**changes}, budget_calculator().context_window
+    if "model" in wanted and current.max_context_tokens == window_of(current.model):
         wanted.setdefault("max_context_tokens", None)
-    if "max_context_tokens" in wanted and wanted["max_context_tokens"] is None:
-        wanted["max_context_tokens"] = calculator.context_window(wanted.get("model", current.model))
+    if wanted.get("max_context_tokens", 0) is None:
+        wanted["max_context_tokens"] = window_of(wanted.get("model", current.model))
     _check(wanted)
     fields = [name for name, value in wanted.items() if not is_same_json(getattr(current, name), value)]
     for name in fields:
@@ -91,35 +89,33 @@ def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, n
     if fields:
         current.context_tokens = count_context_tokens(current)
         current.save(update_fields=[*fields, "directive_tokens", "context_tokens"])
-        _audit(current, "update_session", fields, by, now)
+        audit_rows("update_session", [current], fields=fields, by=by, now=now)
     return current
 
 
 @transaction.atomic
 def close_session(*, session: Session, by: Actor, now: datetime) -> Session:
     """End the session; it can be restored. A closed one stays as it is."""
-    current = lock_session(session.pk, is_open=False)
-    if current.closed_at is None:
-        current.closed_at = now
-        current.save(update_fields=["closed_at"])
-        _audit(current, "close_session", ["closed_at"], by, now)
-    return current
+    return _set_closed(session, now, "close_session", by, now)
 
 
 @transaction.atomic
 def restore_session(*, session: Session, by: Actor, now: datetime) -> Session:
     """Open a closed session again; an open one stays as it is."""
+    return _set_closed(session, None, "restore_session", by, now)
+
+
+def _set_closed(session: Session, closed_at: datetime | None, verb: str, by: Actor, now: datetime) -> Session:
     current = lock_session(session.pk, is_open=False)
-    if current.closed_at is not None:
-        current.closed_at = None
+    if (current.closed_at is None) != (closed_at is None):
+        current.closed_at = closed_at
         current.save(update_fields=["closed_at"])
-        _audit(current, "restore_session", ["closed_at"], by, now)
+        audit_rows(verb, [current], fields=["closed_at"], by=by, now=now)
     return current
 
 
 def _check(values: Mapping[str, Any]) -> None:
-    problems = list(_problems_of(values))
-    if problems:
+    if problems := list(_problems_of(values)):
         raise invalid(problems)
 
 
@@ -142,7 +138,7 @@ def _problems_of(values: Mapping[str, Any]) -> Iterator[FieldProblem]:
 
 
 def _recount(session: Session) -> None:
-    """Every message of the session, summaries too, in the tokens of its model."""
+    """Count every message of the session, also summaries, in tokens of its model."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).without_vectors()
     counts: dict[UUID, tuple[int, int]] = {}
     for message in rows:
@@ -150,15 +146,3 @@ def _recount(session: Session) -> None:
         message.tokens = count_message_tokens(message, session.model)
         counts[message.pk] = (message.tokens, count_shown_tokens(message, session.model) if was_shown else 0)
     rows.set_tokens(counts)
-
-
-def _audit(session: Session, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=session.tenant_id,
-        by=by,
-        verb=verb,
-        target_kind="session",
-        target_ids=[session.pk],
-        fields=fields,
-        now=now,
-    )

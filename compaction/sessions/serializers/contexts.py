@@ -7,7 +7,7 @@ from rest_framework import serializers
 from compaction.services.sessions.drafts import ROLES
 from compaction.sessions.results import MESSAGE_BLOCK_KIND, SESSION_SUMMARY
 from compaction.sessions.serializers.messages import ToolCallOutput
-from context.assembly.serializers.contexts import ExplainOutput, profile_field, validate_optional_query
+from context.assembly.serializers.contexts import ContextInput, ExplainOutput
 from context.assembly.serializers.shapes import (
     AnchorOutput,
     BlockOutput,
@@ -16,70 +16,36 @@ from context.assembly.serializers.shapes import (
     ProfileVersionOutput,
     WarningOutput,
 )
-from context.models import BudgetProfile
-from context.receipts.results import DEFAULT_RENDER, LINKED_MEMORY, MEMORY, PARTITION_SUMMARY, TENANT_MEMO
-from context.services.ordering import ORDERINGS
-from context.services.profiles.fields import SUMMARY_LEVEL_MAX, SUMMARY_LEVELS_MAX, TOP_K_MAX
-from context.services.rendering import RENDER_STYLES
-from memories.models import PartitionSummary
-from memory_platform.rest.fields import (
-    RuleCheckedField,
-    StrictBooleanField,
-    StrictChoiceField,
-    StrictIntegerField,
-    StrictTextField,
-)
+from context.receipts.results import LINKED_MEMORY, MEMORY, PARTITION_SUMMARY, TENANT_MEMO
 from memory_platform.rest.serializers import StrictSerializer
+
+#: Fields of a context request that a session's context has too, with their help texts where these differ.
+_FIELDS = {
+    "max_tokens": "Default: `max_context_tokens` without what the answer and inexact counting need.",
+    "query": "What memories are searched for; default: the newest message of the user.",
+    "ordering": "Of the memories; messages keep theirs.",
+    "render": "Of the memories.",
+    "preview": "Nothing is stored, counted or compacted.",
+    "profile": "",
+    "budget_profile": "",
+    "packer": "",
+    "summary_style": "",
+    "include_tenant_memo": "",
+    "include_memories_top_k": "",
+    "include_summaries_at": "",
+    "explain": "",
+}
 
 
 class SessionContextInput(StrictSerializer):
     """A request for a session's context; null and absent mean the session's or budget profile's value."""
 
-    max_tokens = StrictIntegerField(
-        minimum=1,
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="Default: `max_context_tokens` without what the answer and inexact counting need.",
-    )
-    query = RuleCheckedField(
-        rule=validate_optional_query,
-        shape={"type": "string"},
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="What memories are searched for; default: the newest message of the user.",
-    )
-    profile = profile_field()
-    budget_profile = StrictTextField(max_length=64, required=False, allow_null=True, default=None)
-    packer = StrictChoiceField(choices=BudgetProfile.Packer.values, required=False, allow_null=True, default=None)
-    ordering = StrictChoiceField(
-        choices=ORDERINGS,
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="Of the memories; messages keep theirs.",
-    )
-    render = StrictChoiceField(
-        choices=RENDER_STYLES, required=False, allow_null=True, default=DEFAULT_RENDER, help_text="Of the memories."
-    )
-    summary_style = StrictChoiceField(
-        choices=PartitionSummary.Style.values, required=False, allow_null=True, default=None
-    )
-    include_tenant_memo = StrictBooleanField(required=False, allow_null=True, default=None)
-    include_memories_top_k = StrictIntegerField(
-        minimum=1, maximum=TOP_K_MAX, required=False, allow_null=True, default=None
-    )
-    include_summaries_at = serializers.ListField(
-        child=StrictIntegerField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
-        required=False,
-        allow_null=True,
-        default=None,
-        max_length=SUMMARY_LEVELS_MAX,
-        help_text="Levels of the partition tree whose summaries are wanted, 0 being the first segment.",
-    )
-    explain = StrictBooleanField(required=False, default=False)
-    preview = StrictBooleanField(required=False, default=False, help_text="Nothing is stored, counted or compacted.")
+    def get_fields(self) -> dict[str, Any]:
+        """Return the fields of a context request that apply to a session."""
+        fields = ContextInput().get_fields()
+        for name, help_text in _FIELDS.items():
+            fields[name].help_text = help_text or fields[name].help_text
+        return {name: fields[name] for name in _FIELDS}
 
 
 class ChatMessageOutput(serializers.Serializer[Any]):

@@ -1,7 +1,7 @@
 """Inputs and outputs of the API for sessions."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from rest_framework import serializers
 
@@ -17,7 +17,7 @@ from memory_platform.rest.fields import (
     StrictNumberField,
     StrictTextField,
 )
-from memory_platform.rest.pages import PageInput, PageOutput
+from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 OPEN, CLOSED_SESSION_STATE, _ALL = _STATES = ("open", "closed", "all")
@@ -28,7 +28,7 @@ class PressureField(StrictNumberField):
     """A pressure from a query parameter."""
 
     def to_internal_value(self, data: Any) -> float:
-        """The number."""
+        """Return the number."""
         try:
             number = float(data) if isinstance(data, str) and data.isascii() else data
         except ValueError:
@@ -93,24 +93,6 @@ class SessionListInput(PartitionFilterInput, PageInput):
     )
 
 
-class SessionStateField(serializers.ChoiceField):
-    """Whether a session is open or closed."""
-
-    def to_representation(self, value: Any) -> str:
-        """The state of the session."""
-        session: Session = value
-        return OPEN if session.closed_at is None else CLOSED_SESSION_STATE
-
-
-class GenerationField(serializers.IntegerField):
-    """How often a session's summary was condensed."""
-
-    def to_representation(self, value: Any) -> int:
-        """The generation of the current compaction; 0 without one."""
-        session: Session = value
-        return session.current.generation if session.current else 0
-
-
 class SessionOutput(serializers.Serializer[Any]):
     """A session."""
 
@@ -120,7 +102,7 @@ class SessionOutput(serializers.Serializer[Any]):
     max_context_tokens = serializers.IntegerField()
     directive = serializers.CharField(allow_blank=True)
     metadata = serializers.DictField()
-    state = SessionStateField(source="*", choices=[OPEN, CLOSED_SESSION_STATE])
+    state = serializers.SerializerMethodField()
     message_count = serializers.IntegerField()
     context_tokens = serializers.IntegerField(
         help_text="Directive, summary and every message as it is shown, in tokens of the model."
@@ -129,13 +111,16 @@ class SessionOutput(serializers.Serializer[Any]):
     compaction_id = serializers.UUIDField(
         allow_null=True, source="current_id", help_text="The one whose summary is in the context."
     )
-    generation = GenerationField(source="*", help_text="How often that summary was condensed; 0: there is none.")
+    generation = serializers.IntegerField(
+        source="current.generation",
+        default=0,
+        read_only=True,
+        help_text="How often that summary was condensed; 0: there is none.",
+    )
     created_at = serializers.DateTimeField()
     last_message_at = serializers.DateTimeField(allow_null=True)
     closed_at = serializers.DateTimeField(allow_null=True)
 
-
-class SessionPageOutput(PageOutput):
-    """A page of sessions."""
-
-    results = SessionOutput(many=True)
+    def get_state(self, row: Session) -> Literal["open", "closed"]:
+        """Whether the session is open or closed."""
+        return "open" if row.closed_at is None else "closed"

@@ -2,25 +2,28 @@
 
 from django.urls import path
 
-from compaction.pipeline.views.background import (
-    former_run_list,
+from compaction.pipeline.views import (
     partition_roll_ups,
+    prompt_page,
+    prompt_roll_back,
     run_retry,
     session_compact,
     session_simulate,
 )
-from compaction.pipeline.views.prompts import prompt_page, prompt_roll_back
 from compaction.review.views.reviews import (
+    compaction_append,
     compaction_approve,
     compaction_compare,
+    compaction_detail,
     compaction_presence,
     compaction_regenerate,
     compaction_reject,
     compaction_reopen,
     compaction_roll_back,
+    compaction_trial,
+    compaction_withdraw,
     review_queue,
 )
-from compaction.review.views.texts import compaction_append, compaction_detail, compaction_trial, compaction_withdraw
 from compaction.rollups.views import partition_branch, partitions
 from compaction.sessions.views import message_expand, message_pin, message_unpin, session_detail, session_list
 
@@ -49,7 +52,6 @@ urlpatterns = [
     path(f"{COMPACTION}/compare", compaction_compare, name="compaction-compare"),
     path(f"{COMPACTION}/regenerate", compaction_regenerate, name="compaction-regenerate"),
     path(f"{COMPACTION}/roll-back", compaction_roll_back, name="compaction-roll-back"),
-    path(f"{_TENANT}/runs", former_run_list, name="runs"),
     path(f"{_TENANT}/runs/<uuid:run_id>/retry", run_retry, name="run-retry"),
     path(f"{_TENANT}/partitions", partitions, name="partitions"),
     path(f"{_TENANT}/partitions/below", partition_branch, name="partition-branch"),

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import CheckConstraint, F, Index, Q, UniqueConstraint
 
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, Message, Session
-from compaction.pipeline.queries.compactions import (
+from compaction.pipeline.queries import (
     SETTLED_AT,
     CompactionMemberQuerySet,
     CompactionPromptQuerySet,
@@ -89,31 +89,31 @@ class Compaction(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["session", "tenant"], condition=Q(state="pending"), name="session_has_one_pending_compaction"
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["session", "tenant"], condition=Q(state="proposed"), name="session_has_one_proposed_compaction"
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(
                     state__in=["pending", "proposed", "applied", "rejected", "rolled_back", "failed", "superseded"]
                 ),
                 name="compaction_state_is_known",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=~Q(state__in=["applied", "rolled_back"]) | Q(compacted_at__isnull=False),
                 name="compaction_applied_says_when",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=~Q(state="applied") | Q(tokens_after__lte=F("tokens_before")),
                 name="compaction_applied_does_not_grow",
             ),
         ]
         indexes = [
-            models.Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
-            models.Index(F("tenant"), SETTLED_AT.desc(), F("id"), name="compaction_last_settled"),
-            models.Index(fields=["tenant", "state"], name="compaction_by_state"),
+            Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
+            Index(F("tenant"), SETTLED_AT.desc(), F("id"), name="compaction_last_settled"),
+            Index(fields=["tenant", "state"], name="compaction_by_state"),
         ]
 
     def __str__(self) -> str:
@@ -142,7 +142,7 @@ class CompactionMember(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["compaction", "message", "tenant"], name="compaction_member_is_one_row")
+            UniqueConstraint(fields=["compaction", "message", "tenant"], name="compaction_member_is_one_row")
         ]
 
     def __str__(self) -> str:
@@ -166,12 +166,12 @@ class CompactionPrompt(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "version"], name="prompt_version_is_unique"),
-            models.UniqueConstraint(
+            UniqueConstraint(fields=["tenant", "version"], name="prompt_version_is_unique"),
+            UniqueConstraint(
                 fields=["tenant"], condition=Q(recorded_to__isnull=True), name="prompt_has_one_current_version"
             ),
-            models.CheckConstraint(condition=Q(version__gte=2), name="prompt_version_1_is_code"),
-            models.CheckConstraint(condition=Q(text__regex=r"\S"), name="prompt_is_not_blank"),
+            CheckConstraint(condition=Q(version__gte=2), name="prompt_version_1_is_code"),
+            CheckConstraint(condition=Q(text__regex=r"\S"), name="prompt_is_not_blank"),
         ]
 
     def __str__(self) -> str:

@@ -3,19 +3,16 @@
 import uuid
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import CheckConstraint, F, Index, Q, UniqueConstraint
 
 from compaction.models.compactions import Compaction
 from compaction.models.sessions import Session
-from compaction.pipeline.queries.runs import ProviderBreakerQuerySet, RunQuerySet
+from compaction.pipeline.queries import ProviderBreakerQuerySet, RunQuerySet
 from memories.models import Partition, PartitionSummary, Tenant
 
 
 class Run(models.Model):
-    """One piece of background work, an event to agents.
-
-    Whoever works on it holds a lease, so that what a killed worker held is taken over.
-    """
+    """One piece of background work, an event to agents. Its worker has a lease; after it expires another takes over."""
 
     class Kind(models.TextChoices):
         COMPACTION = "compaction"
@@ -49,29 +46,27 @@ class Run(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["session", "tenant"],
                 condition=Q(state__in=["queued", "running"], session__isnull=False),
                 name="session_has_one_open_run",
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["partition", "style", "tenant"],
                 condition=Q(state__in=["queued", "running"], partition__isnull=False),
                 name="partition_has_one_open_run",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(kind="compaction", session__isnull=False, compaction__isnull=False, partition__isnull=True)
                 | Q(kind="roll_up", session__isnull=True, compaction__isnull=True, partition__isnull=False),
                 name="run_has_its_target",
             ),
-            models.CheckConstraint(
-                condition=Q(state__in=["queued", "running", "done", "failed"]), name="run_state_is_known"
-            ),
+            CheckConstraint(condition=Q(state__in=["queued", "running", "done", "failed"]), name="run_state_is_known"),
         ]
         indexes = [
-            models.Index(F("tenant"), F("created_at").desc(), F("id"), name="run_newest"),
-            models.Index(fields=["claimed_until"], condition=Q(state__in=["queued", "running"]), name="run_open"),
-            models.Index(fields=["tenant", "finished_at"], condition=Q(state="failed"), name="run_failed"),
+            Index(F("tenant"), F("created_at").desc(), F("id"), name="run_newest"),
+            Index(fields=["claimed_until"], condition=Q(state__in=["queued", "running"]), name="run_open"),
+            Index(fields=["tenant", "finished_at"], condition=Q(state="failed"), name="run_failed"),
         ]
 
     def __str__(self) -> str:
@@ -89,7 +84,7 @@ class ProviderBreaker(models.Model):
     objects = ProviderBreakerQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["tenant", "provider"], name="breaker_is_one_row")]
+        constraints = [UniqueConstraint(fields=["tenant", "provider"], name="breaker_is_one_row")]
 
     def __str__(self) -> str:
         return f"breaker of {self.provider}"

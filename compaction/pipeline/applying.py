@@ -75,10 +75,7 @@ def propose_compaction(compaction: Compaction) -> None:
 def apply_compaction(
     compaction: Compaction, session: Session, *, by: Actor, now: datetime, is_decided: bool
 ) -> list[UUID]:
-    """Mask and compact messages, add summary and journal; returns the ids of the new memories.
-
-    Raises `Conflict` `stale` if the messages have changed since the draft.
-    """
+    """Mask and compact messages, add summary and journal; returns ids of new memories. Raises `Conflict` `stale`."""
     state = next_state(compaction.state, APPROVE if is_decided else APPLY_ACTION)
     require_unchanged_session(compaction, session)
     members = _members(compaction)
@@ -213,7 +210,6 @@ def _save_messages(members: Sequence[CompactionMember]) -> None:
 
 
 def _tool_names(session: Session, messages: Iterable[Message]) -> dict[str, str]:
-    """Return the function names by the ids of the calls that these results answer."""
     wanted = {message.tool_call_id for message in messages if message.role == Message.Role.TOOL}
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).of_role(Message.Role.ASSISTANT)
     calls = [call for listed in rows.all_calls() for call in listed] if wanted else []

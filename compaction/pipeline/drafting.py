@@ -103,10 +103,7 @@ def draft_summary(
 
 
 def masked_span_turns(plan: SessionPlan) -> list[SessionTurn]:
-    """Return the live turns of the span without masked tool outputs.
-
-    Logs and tables contain more identifiers than a conversation and would fill the journal.
-    """
+    """Return the live turns of the span without masked tool outputs, whose identifiers would fill the journal."""
     masked = set(plan.plan.mask_ids)
     return [turn for turn in plan.span if turn.state == LIVE and turn.id not in masked]
 
@@ -116,8 +113,6 @@ def _retention(facts: Sequence[RetainedFact], summary: str, journal: Sequence[Jo
 
 
 class _Drafting:
-    """One attempt: the summariser that was used, and the warnings."""
-
     def __init__(self, task: DraftingInput, clock: DraftingClock) -> None:
         self._task = task
         self._tenant_id = task.session.tenant_id
@@ -225,7 +220,6 @@ class _Drafting:
         self.notices.append(ContextWarning("fallback", f"{detail} ({code})"))
 
     def _seconds_for_provider(self) -> float | None:
-        """Return the seconds left for the provider; None without a deadline."""
         deadline = self._task.deadline
         return None if deadline is None else (deadline - self._clock()).total_seconds() - SECONDS_FOR_RULES
 
@@ -244,7 +238,6 @@ def _is_supported(statement: CitedStatement, texts: Mapping[str, str]) -> bool:
 
 
 def _supported(summary: SummaryResult, summary_task: SummaryTask) -> SummaryResult:
-    """Return the summary without statements that its messages do not support."""
     texts = {str(turn.id): f"{turn.name} {turn.content} {turn.tool_calls or ''}" for turn in summary_task.messages}
     for one in summary_task.earlier:
         for source in one.message_ids:

@@ -84,10 +84,7 @@ def strip_recalled_text(tenant_id: UUID, turns: Iterable[SessionTurn], *, now: d
 def classify_entries(
     tenant_id: UUID, path: str, statements: Sequence[CitedStatement], *, now: datetime
 ) -> list[JournalEntry]:
-    """Return the entries, classified against memories in `path` and below. Called with no scope open.
-
-    Near-duplicates are searched only where embedding needs no network.
-    """
+    """Classify against memories in `path`, near-duplicates only if embedding is local. Called with no scope open."""
     entries = _exact(tenant_id, path, _once(statements), now)
     if not is_local_for(tenant_id) or not any(entry.status == _NEW for entry in entries):
         return entries

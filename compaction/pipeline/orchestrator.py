@@ -22,16 +22,17 @@ from compaction.pipeline.applying import (
     require_unchanged_session,
 )
 from compaction.pipeline.drafting import CompactionDraft, ProviderUnavailableError, draft_summary
-from compaction.pipeline.opening import open_compaction, require_no_proposal
 from compaction.pipeline.plans import (
     DraftingClock,
     DraftingError,
     DraftingInput,
     SessionPlan,
+    open_compaction,
     plan_or_conflict,
     read_drafting_input,
+    require_no_proposal,
 )
-from compaction.pipeline.queries.runs import RunQuerySet
+from compaction.pipeline.queries import RunQuerySet
 from compaction.services.pipeline.states import FAIL, next_state
 from context.receipts.results import ContextWarning
 from context.services.profiles.compaction_policy import REVIEW, CompactionPolicy
@@ -66,10 +67,7 @@ EnqueueRun = Callable[[UUID, UUID], None]
 
 @dataclass(frozen=True)
 class CompactionRunResult:
-    """The result of a run: the compaction's state, or "" if another worker has the run.
-
-    `wait` is the delay after which the provider should be called again.
-    """
+    """The compaction's state, or "" if another worker has the run; `wait` is the delay before another attempt."""
 
     state: str = ""
     code: str = ""
@@ -164,11 +162,7 @@ def run_compaction(
 def compact_in_emergency(
     session: Session, policy: CompactionPolicy, now: datetime, *, enqueue: EnqueueRun | None = None
 ) -> list[ContextWarning]:
-    """Compact within eight seconds while a context is built; returns warnings about what did not work.
-
-    A run that a worker has, or that takes longer, is left to a worker; the caller then trims the context, as after any
-    failure.
-    """
+    """Compact within eight seconds while a context is built, else leave it to a worker; returns warnings."""
     try:
         with tenant_scope(session.tenant_id):
             run_id = _run_to_take(session, policy, now)
@@ -196,7 +190,6 @@ def _not_compacted(code: str, detail: str) -> ContextWarning:
 
 
 def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> UUID:
-    """Return the session's run that waits for a worker, else a new one. Raises `Conflict`."""
     waiting: Run | None = Run.objects.for_tenant(session.tenant_id).of_session(session.pk).abandoned(now).first()
     if waiting is not None:
         return waiting.pk
@@ -206,7 +199,6 @@ def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> U
 
 
 def _worked(claim: _Claim, clock: DraftingClock) -> CompactionRunResult:
-    """Plan, draft and finish; again if messages changed meanwhile."""
     run = claim.run
     if run.attempts > COMPACTION_ATTEMPTS_MAX:
         raise DraftingError("too_many_attempts", "Workers died during this run too often.")
@@ -243,7 +235,6 @@ def _check_shrinks(plan: SessionPlan, draft: CompactionDraft) -> None:
 
 
 def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: datetime) -> CompactionRunResult:
-    """Write the result, if the lease is still valid and the messages are unchanged."""
     tenant_id, session_id = claim.run.tenant_id, claim.run.session_id
     with tenant_scope(tenant_id):
         session: Session = Session.objects.for_tenant(tenant_id).with_id(session_id).locked().get()
@@ -271,7 +262,6 @@ def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: d
 
 
 def _supersede_replaced(compaction: Compaction, now: datetime) -> None:
-    """Supersede the proposal that this one replaces. Raises `Conflict` if it was decided on meanwhile."""
     if compaction.replaces_id is None:
         return
     rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(compaction.replaces_id)
@@ -297,7 +287,6 @@ def _out_of_time(claim: _Claim, now: datetime) -> CompactionRunResult:
 
 
 def _failed(claim: _Claim, code: str, detail: str, now: datetime) -> CompactionRunResult:
-    """Store the failure; the session does not change."""
     logger.warning("compaction %s failed: %s", claim.run.compaction_id, code)
     with tenant_scope(claim.run.tenant_id):
         if not claim.lease().fail(code, detail, now):

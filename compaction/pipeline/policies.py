@@ -41,7 +41,7 @@ class TenantPolicies:
         """Return the policy of the key that opened the session, else of its partition, else the default."""
         key_id = session.created_by_key_id
         targets = [target for api_key_id, target in self._assignments if api_key_id in (None, key_id)]
-        name = assigned_profile(targets, session.partition_path)
+        name = assigned_profile(targets, session.partition_path) or DEFAULT_BUDGET_PROFILE_NAME
         return self._by_name.get(name) or self._by_name[DEFAULT_BUDGET_PROFILE_NAME]
 
     def minimum(self, name: str) -> float:

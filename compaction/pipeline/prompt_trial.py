@@ -39,10 +39,7 @@ def trial_sessions(tenant_id: UUID) -> list[Session]:
 
 
 def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -> PromptTrial:
-    """Summarise the session's span with that prompt.
-
-    Raises `NotFound`, or `Conflict` if the session has nothing to compact or the draft fails.
-    """
+    """Summarise the session's span with that prompt. Raises `NotFound`, or `Conflict` if there is no draft."""
     with tenant_scope(tenant_id):
         session = found(Session.objects.for_tenant(tenant_id).with_id(session_id).with_current(), Session)
         policy = session_policy(session)

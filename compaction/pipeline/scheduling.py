@@ -7,8 +7,7 @@ from uuid import UUID
 from django.core.cache import cache
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.opening import open_compaction
-from compaction.pipeline.plans import plan_or_conflict
+from compaction.pipeline.plans import open_compaction, plan_or_conflict
 from compaction.pipeline.policies import TenantPolicies
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor
@@ -78,7 +77,6 @@ def _open_batch(tenant_id: UUID, place: UUID | None, now: datetime) -> tuple[lis
 
 
 def _open(session: Session, policy: CompactionPolicy, now: datetime) -> Run | None:
-    """Return a run for a session that its own policy compacts now, else None."""
     idle_since = now - timedelta(minutes=policy.idle_minutes)
     is_idle = session.last_message_at is not None and session.last_message_at <= idle_since
     if not (policy.has_scheduled and is_idle and session.pressure >= policy.sleep_threshold):

@@ -31,10 +31,7 @@ def found(rows: TenantRows, kind: type[Row], name: str = "") -> Row:
 
 
 def find_session(*, tenant_id: UUID, session_id: UUID, reach: str, is_open: bool = True) -> Session:
-    """Return a session in a partition within `reach`, with its current compaction; a closed one only unless `is_open`.
-
-    Raises `NotFound`: `not_found`, or `session_closed`.
-    """
+    """Return a session within `reach` and its current compaction. Raises `NotFound`, if `is_open` also when closed."""
     rows = Session.objects.for_tenant(tenant_id).within(reach).with_id(session_id)
     session = found(rows.with_current(), Session)
     if is_open and session.closed_at is not None:
@@ -116,10 +113,7 @@ def _turn(message: Message, placeholder: int) -> SessionTurn:
 
 
 def outlines_to_turns(rows: Iterable[Any]) -> list[SessionTurn]:
-    """Return turns from `outlines`, without texts and times: ten times as fast, for choosing among all of a session.
-
-    Their tokens are those shown in a context, with the marker.
-    """
+    """Return turns without texts and times from `outlines`, ten times as fast; their tokens include the marker."""
     return list(map(_outlined, rows))
 
 

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline.applying import apply_compaction, record_decision, replace_summary, undo_compaction
-from compaction.pipeline.opening import open_compaction, prompt_version_text, require_no_proposal, state_after
+from compaction.pipeline.plans import open_compaction, prompt_version_text, require_no_proposal, state_after
 from compaction.pipeline.session_rows import found, lock_session
 from compaction.pipeline.summarisers import has_model
 from compaction.review.editing import (
@@ -32,11 +32,7 @@ from memories.tenancy.exceptions import Conflict, InvalidInput
 def approve_compaction(
     *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
-    """Apply a proposal.
-
-    Raises `Conflict`: `already_decided`, `stale` if its messages have changed, `edited_meanwhile` if its text is
-    not that of `edit_version`.
-    """
+    """Apply a proposal. Raises `Conflict`: `already_decided`, `stale`, `edited_meanwhile`."""
     current, session, _ = _held(compaction, states.APPROVE, edit_version)
     record_decision(current, reason=reason, by=by, now=now)
     _index_later(current, apply_compaction(current, session, by=by, now=now, is_decided=True))
@@ -59,11 +55,7 @@ def reject_compaction(
 
 @transaction.atomic
 def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
-    """Return a rejected or superseded proposal to the queue.
-
-    A superseded one replaces the proposal of its session that waits now. Raises `Conflict`: `already_decided`, or
-    `waits_for_review` if another proposal waits and this one was rejected.
-    """
+    """Return a rejected or superseded proposal to the queue; a superseded one replaces the one that waits now."""
     current, session, state = _held(compaction, states.REOPEN)
     if current.state == Compaction.State.SUPERSEDED:
         waiting = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
@@ -79,11 +71,7 @@ def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Co
 def edit_compaction_summary(
     *, compaction: Compaction, text: str, edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
-    """Replace the text of a proposal or of the current summary.
-
-    Raises `InvalidInput`, or `Conflict`: `already_decided`, `not_current`, `edited_meanwhile` if `edit_version` is
-    not the current one.
-    """
+    """Replace the text of a proposal or of the current summary. Raises `InvalidInput`, or `Conflict`."""
     current, session, _ = _held(compaction, states.EDIT, edit_version)
     _revise(current, session, *parse_revised_summary(current, text), "edit_compaction", by, now)
     return current
@@ -98,10 +86,7 @@ def append_missing_facts(
     by: Actor,
     now: datetime,
 ) -> Compaction:
-    """Append clauses with missing facts to the summary: `facts` by their texts, else all.
-
-    Raises as `edit_compaction_summary` does, and `Conflict` `nothing_missing`.
-    """
+    """Append clauses with missing facts to the summary, all unless `facts` names some. Raises `Conflict`."""
     current, session, _ = _held(compaction, states.EDIT, edit_version)
     _revise(current, session, *append_missing_clauses(current, session, facts), "append_missing_facts", by, now)
     return current
@@ -111,11 +96,7 @@ def append_missing_facts(
 def withdraw_appended_statements(
     *, compaction: Compaction, statements: int, edit_version: int, by: Actor, now: datetime
 ) -> Compaction:
-    """Remove the last `statements` appended statements from the summary.
-
-    Raises as `edit_compaction_summary` does, and `InvalidInput` `appended_text_changed` if the summary does not end
-    with them.
-    """
+    """Remove the last `statements` from the summary. Raises `InvalidInput` if the summary does not end with them."""
     current, session, _ = _held(compaction, states.EDIT, edit_version)
     _revise(current, session, *remove_last_statements(current, statements), "withdraw_appended_facts", by, now)
     return current
@@ -131,10 +112,7 @@ def regenerate_compaction(
     by: Actor,
     now: datetime,
 ) -> Run:
-    """Regenerate a proposal with another model or prompt; it stays until the new one exists.
-
-    Raises `InvalidInput` for an unknown prompt version or if no model is configured, `Conflict` as the others do.
-    """
+    """Regenerate a proposal with another model or prompt; it stays until the new one exists. Raises `InvalidInput`."""
     current, session, _ = _held(compaction, states.REGENERATE)
     if (model or prompt_version is not None) and not has_model():
         field = "model" if model else "prompt_version"

@@ -38,10 +38,7 @@ def validate_summary_text(text: str, compaction: Compaction) -> str:
 def append_missing_clauses(
     compaction: Compaction, session: Session, chosen: Sequence[str] | None
 ) -> tuple[str, list[CitedStatement]]:
-    """Return the summary with clauses for missing facts: `chosen` by their texts, else all.
-
-    Raises `InvalidInput` for an unknown text, `Conflict` `nothing_missing` if no fact can be appended.
-    """
+    """Return the summary with clauses for missing facts, all unless some are `chosen`. Raises `PlatformError`."""
     missing = recorded_facts(compaction.retention, "missing")
     if set(chosen or ()) - {fact.text for fact in missing}:
         raise InvalidInput("unknown_fact", "Only facts that are missing can be appended.", "facts")
@@ -66,10 +63,7 @@ def remove_last_statements(compaction: Compaction, count: int) -> tuple[str, lis
 
 @dataclass(frozen=True)
 class RevisionMeasures:
-    """A text's tokens, alone and with the rest of the context, and the facts that it retains.
-
-    `missing_facts` are facts that the stored text keeps and this one does not.
-    """
+    """A text's tokens, alone and in the context, the facts that it retains, and those that it newly loses."""
 
     tokens: int
     tokens_after: int
@@ -95,10 +89,7 @@ def measure_revision(compaction: Compaction, session: Session, text: str) -> Rev
 
 
 def revise_summary(compaction: Compaction, session: Session, text: str, statements: Sequence[CitedStatement]) -> None:
-    """Set another text on the compaction, counted and checked again; the caller saves it.
-
-    Raises `InvalidInput` `does_not_shrink` if it is not shorter than the messages that it replaces.
-    """
+    """Set another text on the compaction, counted and checked again. Raises `InvalidInput` unless it is shorter."""
     measures = measure_revision(compaction, session, text)
     if not measures.is_smaller:
         raise InvalidInput("does_not_shrink", DOES_NOT_SHRINK, "text")
@@ -115,6 +106,5 @@ def _statements(compaction: Compaction) -> list[CitedStatement]:
 
 
 def _summarised_messages(compaction: Compaction) -> list[Message]:
-    """Return the messages that the summary replaces, in order."""
     members = CompactionMember.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk)
     return [member.message for member in members.with_messages() if member.act == MEMBER_COMPACTED]

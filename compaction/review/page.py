@@ -146,8 +146,6 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
 
 
 class _Citing:
-    """Convert stored records for the page; reads all cited messages at once."""
-
     def __init__(
         self,
         compaction: Compaction,

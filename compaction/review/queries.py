@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from compaction.models import Compaction
-from compaction.pipeline.queries.compactions import CompactionQuerySet
+from compaction.pipeline.queries import CompactionQuerySet
 from compaction.services.pipeline import states
 from compaction.services.pipeline.retention import RetainedFact
 from compaction.services.pipeline.stored_statements import recorded_facts
@@ -24,11 +24,7 @@ ORDERS: Mapping[str, str] = {OLDEST: "Oldest first", FULLEST: "Fullest session f
 
 @dataclass(frozen=True)
 class ReviewQueue:
-    """Proposals in the requested order, and recent decisions, the latest first.
-
-    `pending` counts all proposals; `reversible` are the ids in `recent` that can be rolled back: the latest of their
-    sessions.
-    """
+    """Proposals in the requested order, the number pending, recent decisions, and those that can be rolled back."""
 
     proposed: Sequence[Compaction]
     pending: int
@@ -38,10 +34,7 @@ class ReviewQueue:
 
 @dataclass(frozen=True)
 class QueuePlace:
-    """The position of a compaction among the `pending` ones; `number` is None for one that does not wait.
-
-    `following` is the one to review after this: the next, after the last the first.
-    """
+    """The position of a compaction among the `pending` ones; `following` is the one to review after this."""
 
     pending: int
     number: int | None = None
@@ -155,10 +148,7 @@ class ProposalComparison:
 
 
 def compare_proposals(compaction: Compaction) -> ProposalComparison | None:
-    """Compare with the proposal that it replaces, else with the one that replaces it; None without either.
-
-    At most two queries.
-    """
+    """Compare with the proposal that it replaces, else with the one that replaces it; None without either."""
     rows = Compaction.objects.for_tenant(compaction.tenant_id)
     earlier: Compaction | None = compaction
     later: Compaction | None = compaction

@@ -8,10 +8,7 @@ from compaction.sessions.queries import SessionQuerySet
 
 
 def filtered_sessions(tenant_id: UUID, *, partition: str, state: str, min_pressure: float) -> SessionQuerySet:
-    """Return the matching sessions with their `fullness`, unordered.
-
-    `state` is open (""), over (the warning of its policy), closed or all.
-    """
+    """Return the matching sessions with their `fullness`, unordered. `state` is that of `SessionFilterForm`."""
     rows: SessionQuerySet = Session.objects.for_tenant(tenant_id).within(partition).with_pressure()
     rows = rows.at_least(min_pressure).with_current().with_titles()
     if state == "over":

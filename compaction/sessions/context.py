@@ -24,8 +24,13 @@ from compaction.services.sessions.section_budgets import (
 )
 from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, render_transcript
 from compaction.services.sessions.turns import SessionTurn
-from compaction.sessions.results import SESSION_SUMMARY, EmergencyCompaction, SessionContext
-from compaction.sessions.trimming import ContextTurn, trim_turns_to_budget
+from compaction.sessions.trimming import (
+    SESSION_SUMMARY,
+    ContextTurn,
+    EmergencyCompaction,
+    SessionContext,
+    trim_turns_to_budget,
+)
 from context.assembly.orchestrator import KEY_ACTOR, StepTimer, assemble_context
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import budget_profile_for
@@ -51,11 +56,7 @@ STANDS_BY = ("current_id", "message_count", "context_tokens", "model")
 
 @dataclass(frozen=True)
 class SessionConversation:
-    """The input of a session's context. `turns` have no texts; their tokens include the markers.
-
-    `profile` belongs to the caller, `policy` to the key that opened the session.
-    `last_user_text` is the user's newest message.
-    """
+    """The input of a session's context; `profile` is the caller's, `policy` the session's; `turns` have no texts."""
 
     session: Session
     profile: BudgetProfile
@@ -68,10 +69,7 @@ class SessionConversation:
 def read_session_conversation(
     *, tenant_id: UUID, session_id: UUID, reach: str, budget_profile: str, api_key_id: str | None
 ) -> SessionConversation:
-    """Read the session within `reach` in one short scope, under the named profile, else the assigned one.
-
-    Raises `NotFound`, or `InvalidInput` for an unknown profile.
-    """
+    """Read the session within `reach` in one scope. Raises `NotFound`, or `InvalidInput` for an unknown profile."""
     with tenant_scope(tenant_id):
         session = find_session(tenant_id=tenant_id, session_id=session_id, reach=reach)
         path = session.partition_path
@@ -148,8 +146,6 @@ def _read(request: ContextRequest, caller: _Caller) -> SessionConversation:
 
 
 class _Building:
-    """One context of a session."""
-
     def __init__(self, request: ContextRequest, conversation: SessionConversation, caller: _Caller) -> None:
         self._request, self._conversation, self._caller = request, conversation, caller
         self._session = conversation.session
@@ -253,7 +249,6 @@ class _Building:
         )
 
     def _summary(self) -> ContextTurn | None:
-        """Return the current summary, with a warning if it was condensed often."""
         row, current = self._conversation.summary, self._session.current
         if row is None or current is None:
             return None
@@ -281,7 +276,6 @@ class _Building:
 
 
 def _memories_of(summary: Message | None) -> list[UUID]:
-    """Return the ids of the memories that contain the current summary."""
     return [UUID(memory_id) for memory_id in summary.metadata.get("memory_ids", ())] if summary else []
 
 

@@ -116,14 +116,12 @@ def search_session_messages(session: Session, text: str) -> list[Message]:
 
 
 def _window_from(session: Session, policy: CompactionPolicy) -> int | None:
-    """Return the sequence at which the preserve window begins; None if nothing is preserved."""
     planned = plan_session(session, policy, is_forced=False)
     first = planned.plan.first_preserved_index
     return planned.turns[first].sequence if first < len(planned.turns) else None
 
 
 def _compactions_of(tenant_id: UUID, messages: Iterable[Message]) -> dict[UUID, Compaction]:
-    """Return the applied compaction of each compacted message, by message id."""
     ids = [message.pk for message in messages if message.state == Message.State.COMPACTED]
     members = CompactionMember.objects.for_tenant(tenant_id).of_messages(ids).compacted_by_applied()
     return {member.message_id: member.compaction for member in members}

@@ -14,7 +14,7 @@ from django.utils import timezone
 from compaction.models import Message, Session
 from compaction.pipeline.policies import TenantPolicies
 from compaction.pipeline.session_rows import find_message
-from compaction.sessions.actions.messages import expand_message, pin_message
+from compaction.sessions.actions import expand_message, pin_message
 from compaction.sessions.browsing import filtered_sessions
 from compaction.sessions.forms import SessionFilterForm, TimelineForm
 from compaction.sessions.timeline import page_containing, read_timeline, search_session_messages

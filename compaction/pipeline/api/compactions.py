@@ -13,10 +13,10 @@ from rest_framework.response import Response
 
 from compaction.models import Compaction, Run
 from compaction.pipeline import orchestrator
-from compaction.pipeline.actions.compactions import request_compaction, retry_compaction_run
+from compaction.pipeline.actions import request_compaction, retry_compaction_run
 from compaction.pipeline.plans import plan_session
 from compaction.pipeline.policies import session_policy
-from compaction.pipeline.queries.compactions import CompactionQuerySet
+from compaction.pipeline.queries import CompactionQuerySet
 from compaction.pipeline.serializers.compactions import (
     CompactionListInput,
     CompactionOutput,
@@ -127,7 +127,6 @@ class SessionCompactEndpoint(CompactionEndpointBase):
         return self._run_and_respond(run) if values["wait"] else self.started(run)
 
     def _run_and_respond(self, run: Run) -> Response:
-        """Run the compaction now; a 202 if another worker has it or the model has to be retried later."""
         orchestrator.run_compaction(
             self.tenant_id,
             run.pk,

@@ -8,8 +8,8 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from compaction.pipeline.actions.prompts import roll_back_prompt, save_prompt
-from compaction.pipeline.opening import stored_prompt_versions
+from compaction.pipeline.actions import roll_back_prompt, save_prompt
+from compaction.pipeline.plans import stored_prompt_versions
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import try_prompt
 from compaction.pipeline.serializers.prompts import (

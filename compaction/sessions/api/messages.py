@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from compaction.models import Message
 from compaction.pipeline.session_rows import find_message
 from compaction.services.sessions.drafts import NewMessage
-from compaction.sessions.actions.messages import append_messages, expand_message, pin_message
+from compaction.sessions.actions import append_messages, expand_message, pin_message
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.sessions.serializers.messages import (
     MessageAppendInput,
@@ -100,7 +100,6 @@ class MessageListEndpoint(SessionEndpointBase):
         return self.listing(rows, values, ordering="sequence", kinds=(int, UUID), answer=answer)
 
     def _new_messages(self, rows: Sequence[Any]) -> list[NewMessage]:
-        """Check every row by itself and name its faults by its index."""
         # One serializer checks all rows: making it costs more than using it.
         checker = MessageInput(context={"now": self.now, "key": self.key})
         checked: list[NewMessage] = []

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from compaction.models import Session
 from compaction.pipeline.orchestrator import compact_in_emergency
 from compaction.pipeline.session_rows import find_session
-from compaction.sessions.actions.sessions import close_session, create_session, restore_session, update_session
+from compaction.sessions.actions import close_session, create_session, restore_session, update_session
 from compaction.sessions.context import build_session_context
 from compaction.sessions.serializers.contexts import SessionContextInput, SessionContextOutput
 from compaction.sessions.serializers.sessions import (

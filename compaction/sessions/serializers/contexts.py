@@ -5,8 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from compaction.services.sessions.drafts import ROLES
-from compaction.sessions.results import MESSAGE_BLOCK_KIND, SESSION_SUMMARY
 from compaction.sessions.serializers.messages import ToolCallOutput
+from compaction.sessions.trimming import MESSAGE_BLOCK_KIND, SESSION_SUMMARY
 from context.assembly.serializers.contexts import ContextInput, ExplainOutput
 from context.assembly.serializers.shapes import (
     AnchorOutput,

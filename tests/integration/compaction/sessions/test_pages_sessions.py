@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from compaction.models import Message
-from compaction.sessions.actions.sessions import close_session
+from compaction.sessions.actions import close_session
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import HTMX, TESTER, client_of, page, text_of

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from compaction.models import Message, Session
 from compaction.services.sessions.drafts import NewMessage
 from compaction.services.sessions.transcript import ChatMessage, render_transcript
-from compaction.sessions.actions.messages import append_messages, pin_message
-from compaction.sessions.actions.sessions import create_session
+from compaction.sessions.actions import append_messages, create_session, pin_message
 from compaction.sessions.context import build_session_context
-from compaction.sessions.results import SessionContext
+from compaction.sessions.trimming import SessionContext
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import ContextRequest, ContextWarning
 from context.services.budget import message_text

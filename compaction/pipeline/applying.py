@@ -180,8 +180,8 @@ def record_decision(compaction: Compaction, *, reason: str, by: Actor, now: date
 def exclusive_memories(compaction: Compaction) -> list[str]:
     """Return the ids of memories that this compaction made and no other applied one references."""
     stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] == journal.STORED]
-    others = Compaction.objects.for_tenant(compaction.tenant_id).other_than(compaction.pk)
-    shared = others.referenced_memories(stored) if stored else set()
+    rows = Compaction.objects.for_tenant(compaction.tenant_id)
+    shared = rows.referenced_memories(stored, but=compaction.pk) if stored else set()
     of_summary = summary_message(compaction).metadata["memory_ids"] if compaction.summary_text else []
     return [*(memory_id for memory_id in stored if memory_id not in shared), *of_summary]
 

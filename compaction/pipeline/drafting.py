@@ -185,7 +185,8 @@ class _Drafting:
         """Return the answer of the configured summariser, else of the local one. Raises as `draft_summary` does."""
         chosen = configured_summariser()
         if not chosen.is_local and not self._is_without_provider:
-            limit = self._seconds_for_provider()
+            deadline = self._task.deadline
+            limit = None if deadline is None else (deadline - self._clock()).total_seconds() - SECONDS_FOR_RULES
             if limit is not None and limit <= 0:
                 self._without("time_limit", "There was no time left for the model.")
             elif breakers.is_provider_off(self._tenant_id, chosen.name, now=self._clock()):
@@ -218,10 +219,6 @@ class _Drafting:
     def _without(self, code: str, detail: str) -> None:
         self._is_without_provider = True
         self.notices.append(ContextWarning("fallback", f"{detail} ({code})"))
-
-    def _seconds_for_provider(self) -> float | None:
-        deadline = self._task.deadline
-        return None if deadline is None else (deadline - self._clock()).total_seconds() - SECONDS_FOR_RULES
 
     def _supported_earlier(self) -> list[CitedStatement]:
         """Return the earlier statements that their messages support, and all that a person edited."""

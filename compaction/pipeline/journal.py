@@ -85,7 +85,8 @@ def classify_entries(
     tenant_id: UUID, path: str, statements: Sequence[CitedStatement], *, now: datetime
 ) -> list[JournalEntry]:
     """Classify against memories in `path`, near-duplicates only if embedding is local. Called with no scope open."""
-    entries = _exact(tenant_id, path, _once(statements), now)
+    each_once = list({recalled_hash(one.text): one for one in reversed(statements)}.values())[::-1]
+    entries = _exact(tenant_id, path, each_once, now)
     if not is_local_for(tenant_id) or not any(entry.status == _NEW for entry in entries):
         return entries
     try:
@@ -127,10 +128,6 @@ def withdraw_memories(*, tenant_id: UUID, memory_ids: Iterable[str], by: Actor, 
     """Archive the memories that a compaction made; already archived ones are skipped."""
     for memory in Memory.objects.for_tenant(tenant_id).unarchived().with_ids(memory_ids):
         archive_memory(memory=memory, by=by, now=now)
-
-
-def _once(statements: Sequence[CitedStatement]) -> list[CitedStatement]:
-    return list({recalled_hash(one.text): one for one in reversed(statements)}.values())[::-1]
 
 
 def _exact(tenant_id: UUID, path: str, statements: Sequence[CitedStatement], now: datetime) -> list[JournalEntry]:

@@ -26,7 +26,6 @@ from compaction.pipeline.plans import (
     DraftingClock,
     DraftingError,
     DraftingInput,
-    SessionPlan,
     open_compaction,
     plan_or_conflict,
     read_drafting_input,
@@ -208,7 +207,10 @@ def _worked(claim: _Claim, clock: DraftingClock) -> CompactionRunResult:
             raise _TimeIsUpError
         _step(claim, "planned", clock())
         draft = draft_summary(task, clock=clock, on_step=lambda step: _step(claim, step, clock()))
-        _check_shrinks(task.plan, draft)
+        plan = task.plan.plan
+        replaced = plan.tokens_after_masking - plan.tokens_after_at_most + plan.summary_budget_tokens
+        if plan.is_summary_needed and draft.summary_tokens >= replaced:
+            raise DraftingError("does_not_shrink", "The summary is not shorter than the messages that it replaces.")
         try:
             return _finished(claim, task, draft, clock())
         except _ChangedError:
@@ -225,13 +227,6 @@ def _step(claim: _Claim, step: str, now: datetime) -> None:
         raise _LostClaimError
     if step != LAST_STEP and now > (claim.until if claim.can_wait else claim.deadline):
         raise _TimeIsUpError
-
-
-def _check_shrinks(plan: SessionPlan, draft: CompactionDraft) -> None:
-    """Raise `DraftingError` unless the summary has fewer tokens than the span and the former summary."""
-    replaced = plan.plan.tokens_after_masking - plan.plan.tokens_after_at_most + plan.plan.summary_budget_tokens
-    if plan.plan.is_summary_needed and draft.summary_tokens >= replaced:
-        raise DraftingError("does_not_shrink", "The summary is not shorter than the messages that it replaces.")
 
 
 def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: datetime) -> CompactionRunResult:

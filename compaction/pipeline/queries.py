@@ -21,21 +21,17 @@ _LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
 
 
 class CompactionQuerySet(SessionRows):
-    def of_sessions(self, session_ids: Iterable[UUID]) -> Self:
-        return self.filter(session_id__in=list(session_ids))
-
     def replacing(self, compaction_id: UUID) -> Self:
         """Regenerated compactions that replace this one, the latest first."""
         return self.filter(replaces_id=compaction_id).order_by("-created_at")
 
-    def other_than(self, compaction_id: UUID) -> Self:
-        return self.exclude(pk=compaction_id)
-
-    def referenced_memories(self, memory_ids: Iterable[str]) -> set[str]:
-        """Ids among `memory_ids` that the journal of any applied one of these cites."""
+    def referenced_memories(self, memory_ids: Iterable[str], *, but: UUID) -> set[str]:
+        """Ids among `memory_ids` that the journal of any applied compaction but one cites."""
         wanted = set(memory_ids)
         cites = reduce(or_, (Q(journal__contains=[{"memory_id": memory_id}]) for memory_id in sorted(wanted)), Q())
-        journals = self.filter(cites, state="applied").values_list("journal", flat=True) if wanted else []
+        journals = (
+            self.exclude(pk=but).filter(cites, state="applied").values_list("journal", flat=True) if wanted else []
+        )
         return {entry["memory_id"] for journal in journals for entry in journal} & wanted
 
     def last_settled_first(self) -> Self:
@@ -62,9 +58,11 @@ class CompactionQuerySet(SessionRows):
         """Applied ones, the one that may be rolled back first."""
         return self.filter(state="applied").order_by("-compacted_at", "-created_at")
 
-    def latest_applied_ids(self) -> set[UUID]:
-        """Ids of the latest applied compaction of each session, which may be rolled back."""
-        rows = self.filter(state="applied").order_by("session_id", "-compacted_at", "-created_at")
+    def latest_applied_ids(self, session_ids: Iterable[UUID]) -> set[UUID]:
+        """Ids of the latest applied compaction of each of these sessions, which may be rolled back."""
+        rows = self.filter(session_id__in=list(session_ids), state="applied").order_by(
+            "session_id", "-compacted_at", "-created_at"
+        )
         return set(rows.distinct("session_id").values_list("pk", flat=True))
 
     def waiting(self) -> Self:
@@ -93,16 +91,13 @@ class CompactionMemberQuerySet(TenantRows):
     def of_compaction(self, compaction_id: UUID) -> Self:
         return self.filter(compaction_id=compaction_id)
 
-    def of_messages(self, message_ids: Iterable[UUID]) -> Self:
-        return self.filter(message_id__in=list(message_ids))
-
     def with_messages(self) -> Self:
         return self.select_related("message").order_by("message__sequence")
 
-    def compacted_by_applied(self) -> Self:
+    def compacted_by_applied(self, message_ids: Iterable[UUID]) -> Self:
         """Members whose message an applied compaction summarised, with that compaction's small fields."""
-        rows = self.filter(act="compacted", compaction__state="applied").select_related("compaction")
-        return rows.defer(*(f"compaction__{name}" for name in _LARGE_FIELDS))
+        rows = self.filter(message_id__in=list(message_ids), act="compacted", compaction__state="applied")
+        return rows.select_related("compaction").defer(*(f"compaction__{name}" for name in _LARGE_FIELDS))
 
     def spans_of(self, session_id: UUID) -> list[tuple[UUID, int, int, int]]:
         """(compaction, generation, first and last sequence) of each applied compaction of the session."""

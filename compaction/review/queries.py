@@ -49,7 +49,7 @@ def read_review_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
     rows = Compaction.objects.for_tenant(tenant_id).with_titled_sessions().without_details()
     decided = rows.in_state(state.APPLIED, state.REJECTED, state.ROLLED_BACK, state.SUPERSEDED, state.FAILED)
     recent = list(decided.last_settled_first()[:LATELY_MAX])
-    reversible = rows.of_sessions({row.session_id for row in recent}).latest_applied_ids() if recent else set()
+    reversible = rows.latest_applied_ids({row.session_id for row in recent}) if recent else set()
     proposed = _waiting(rows, order)
     return ReviewQueue(list(proposed[:PROPOSED_MAX]), proposed.count(), recent, reversible)
 

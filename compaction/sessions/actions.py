@@ -168,7 +168,9 @@ def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, 
     session = lock_session(session_id)
     if session.model != model:
         tokens = [count_message_tokens(row, session.model) for row in rows]
-    known = _known_sources(session, rows)
+    sources = {row.source_id for row in rows if row.source_id}
+    stored = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    known: dict[str, Message] = stored.from_sources(sources) if sources else {}
     _refuse_other_content(rows, known)
     fresh = _without_repetitions(rows, known)
     _check_calls(session, fresh)
@@ -213,13 +215,6 @@ def expand_message(*, message: Message, by: Actor, now: datetime) -> Message:
     current.save(update_fields=["state", "masked_at", "original_tool", "shown_tokens"])
     audit_rows("expand_message", [current], fields=["state"], by=by, now=now)
     return current
-
-
-def _known_sources(session: Session, rows: Sequence[NewMessage]) -> dict[str, Message]:
-    sources = {row.source_id for row in rows if row.source_id}
-    messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    known: dict[str, Message] = messages.from_sources(sources) if sources else {}
-    return known
 
 
 def _refuse_other_content(rows: Sequence[NewMessage], known: Mapping[str, Message]) -> None:

@@ -234,6 +234,7 @@ class _Building:
         token_budget = min(token_budget, self._calculator.context_window(session.model))
         if token_budget < MEMORIES_TOKENS_MIN:
             return None
+        in_summary = conversation.summary.metadata.get("memory_ids", ()) if conversation.summary else ()
         query = self._request.query or conversation.last_user_text[-_QUERY_CHARACTERS_MAX:]
         context_request = replace(
             self._request,
@@ -242,7 +243,7 @@ class _Building:
             max_tokens=token_budget,
             model=session.model,
             shares_of=self._budget.max_tokens,
-            already_shown=[*_memories_of(conversation.summary), *(_journalled(session) if has_summary else ())],
+            already_shown=[*map(UUID, in_summary), *(_journalled(session) if has_summary else ())],
         )
         return assemble_context(
             context_request, tenant_id=caller.tenant_id, reach=caller.reach, actor=caller.actor, now=caller.now
@@ -273,10 +274,6 @@ class _Building:
             detail = f"{left} left out: calls that wait for results, or results without their call."
             warnings.append(ContextWarning("incomplete_calls", detail))
         return warnings
-
-
-def _memories_of(summary: Message | None) -> list[UUID]:
-    return [UUID(memory_id) for memory_id in summary.metadata.get("memory_ids", ())] if summary else []
 
 
 def _journalled(session: Session) -> list[UUID]:

@@ -96,18 +96,12 @@ class SessionQuerySet(TenantRows):
         return self.filter(fullness__gte=pressure)
 
     def idle_since(self, moment: datetime) -> Self:
-        """Sessions without a message appended after `moment`."""
-        return self.filter(last_message_at__lte=moment)
-
-    def without_open_run(self) -> Self:
-        return self.exclude(runs__state__in=["queued", "running"])
-
-    def without_compaction_since_last_message(self) -> Self:
-        """Without a compaction since the last message, which people may have undone, and without a proposal."""
+        """Sessions without a message after `moment`, a later compaction, a proposal, or an open run."""
         compactions = self.model._meta.get_field("compactions").related_model.objects
         of_session = compactions.filter(session_id=OuterRef("pk"))
         newer, waiting = of_session.filter(created_at__gte=OuterRef("last_message_at")), of_session.waiting()
-        return self.exclude(Exists(newer)).exclude(Exists(waiting))
+        rows = self.filter(last_message_at__lte=moment).exclude(runs__state__in=["queued", "running"])
+        return rows.exclude(Exists(newer)).exclude(Exists(waiting))
 
     def behind(self, session_id: UUID | None, count: int) -> list[Any]:
         """The next `count` in the order of their ids."""

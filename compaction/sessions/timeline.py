@@ -1,6 +1,6 @@
 """The page of one session: messages in order, compacted ones collapsed. Called inside a scope."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from uuid import UUID
@@ -70,8 +70,13 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
     start = max(end - _PAGE_SIZE, 0)
     rows = Message.objects.for_tenant(tenant_id).of_session(session.pk)
     policy = session_policy(session)
-    window_from = _window_from(session, policy)
+    planned = plan_session(session, policy, is_forced=False)
+    first_preserved = planned.turns[planned.plan.first_preserved_index :][:1]
+    window_from = first_preserved[0].sequence if first_preserved else None
     messages = list(rows.originals().between(start, end - 1).without_vectors()) if end else []
+    compacted = [message.pk for message in messages if message.state == Message.State.COMPACTED]
+    members = CompactionMember.objects.for_tenant(tenant_id).compacted_by_applied(compacted)
+    compaction_of = {member.message_id: member.compaction for member in members}
     compactions = Compaction.objects.for_tenant(tenant_id).of_session(session.pk)
     spans = CompactionMember.objects.for_tenant(tenant_id).spans_of(session.pk)
     return Timeline(
@@ -79,7 +84,7 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
         policy=policy,
         summary=rows.of_compaction(session.current_id).without_vectors().first() if session.current_id else None,
         warning=generation_warning(session.current.generation) if session.current else "",
-        stretches=_stretches(messages, _compactions_of(tenant_id, messages), window_from),
+        stretches=_stretches(messages, compaction_of, window_from),
         before=end,
         older=start or None,
         newer=min(end + _PAGE_SIZE, count) if end < count else None,
@@ -113,18 +118,6 @@ def search_session_messages(session: Session, text: str) -> list[Message]:
     """Return messages that contain every word of `text`, in any state, in order."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).originals()
     return list(rows.containing_text(text).without_vectors()[:FOUND_MAX])
-
-
-def _window_from(session: Session, policy: CompactionPolicy) -> int | None:
-    planned = plan_session(session, policy, is_forced=False)
-    first = planned.plan.first_preserved_index
-    return planned.turns[first].sequence if first < len(planned.turns) else None
-
-
-def _compactions_of(tenant_id: UUID, messages: Iterable[Message]) -> dict[UUID, Compaction]:
-    ids = [message.pk for message in messages if message.state == Message.State.COMPACTED]
-    members = CompactionMember.objects.for_tenant(tenant_id).of_messages(ids).compacted_by_applied()
-    return {member.message_id: member.compaction for member in members}
 
 
 def _stretches(

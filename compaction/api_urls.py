@@ -27,19 +27,20 @@ from compaction.sessions.api.sessions import (
 )
 from memory_platform.rest import converters  # noqa: F401 - makes its types known
 
+_SESSION = "sessions/<uuid:session_id>"
 urlpatterns: list[URLPattern] = [
     path("sessions", SessionListEndpoint.as_view(), name="api-sessions"),
-    path("sessions/<uuid:session_id>", SessionEndpoint.as_view(), name="api-session"),
-    path("sessions/<uuid:session_id>/restore", SessionRestoreEndpoint.as_view(), name="api-session-restore"),
-    path("sessions/<uuid:session_id>/messages", MessageListEndpoint.as_view(), name="api-messages"),
-    path("sessions/<uuid:session_id>/context", SessionContextEndpoint.as_view(), name="api-session-context"),
-    path("sessions/<uuid:session_id>/compact", SessionCompactEndpoint.as_view(), name="api-session-compact"),
+    path(_SESSION, SessionEndpoint.as_view(), name="api-session"),
+    path(f"{_SESSION}/restore", SessionRestoreEndpoint.as_view(), name="api-session-restore"),
+    path(f"{_SESSION}/messages", MessageListEndpoint.as_view(), name="api-messages"),
+    path(f"{_SESSION}/context", SessionContextEndpoint.as_view(), name="api-session-context"),
+    path(f"{_SESSION}/compact", SessionCompactEndpoint.as_view(), name="api-session-compact"),
     path(
         "sessions/<uuid:session_id>/compactions",
         SessionCompactionListEndpoint.as_view(),
         name="api-session-compactions",
     ),
-    path("sessions/<uuid:session_id>/simulate", SessionSimulateEndpoint.as_view(), name="api-session-simulate"),
+    path(f"{_SESSION}/simulate", SessionSimulateEndpoint.as_view(), name="api-session-simulate"),
     path("prompts", PromptEndpoint.as_view(), name="api-prompts"),
     path("prompts/rollback", PromptRollBackEndpoint.as_view(), name="api-prompt-roll-back"),
     path("prompts/trial", PromptTrialEndpoint.as_view(), name="api-prompt-trial"),

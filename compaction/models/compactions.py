@@ -20,10 +20,7 @@ PROMPT_CHARACTERS_MAX = 16_000
 
 
 class Compaction(models.Model):
-    """One shrinking of a session, from the request for it to its roll-back (ADR-0071).
-
-    `statements`, `journal` and `retention` cite messages by id; the originals stay where they are.
-    """
+    """A compaction of a session, from request to roll-back (ADR-0071). Its JSON fields cite messages by id."""
 
     class Trigger(models.TextChoices):
         SCHEDULED = "scheduled", "scheduled: the session was idle"

@@ -17,11 +17,7 @@ MODEL_CHARACTERS_MAX = 200
 
 
 class Session(models.Model):
-    """A conversation in a partition, and how full its context is.
-
-    `context_tokens` are the tokens, in those of `model`, of all that its context would show with unlimited room:
-    directive, current summary, and every message as it stands now.
-    """
+    """A conversation in a partition. `context_tokens` count directive, current summary and messages as shown."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="sessions")
@@ -78,11 +74,7 @@ class Session(models.Model):
 
 
 class Message(models.Model):
-    """One message of a session, or (without a sequence) the summary that a compaction put in the place of some.
-
-    `tokens` are in those of the session's model, of name, content and tool calls; a masked message shows a placeholder
-    of `shown_tokens` instead.
-    """
+    """A message of a session or, without a sequence, the summary of a compaction. Tokens are the model's."""
 
     class Role(models.TextChoices):
         SYSTEM = "system"

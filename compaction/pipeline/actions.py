@@ -81,10 +81,7 @@ def save_prompt(
     by: Actor,
     now: datetime,
 ) -> CompactionPrompt:
-    """Activate a text as the next version. Raises `InvalidInput`, or `Conflict` `prompt_changed`.
-
-    `edited_from` is the version that the editor read, `rolled_back_to` the version whose text is restored.
-    """
+    """Activate a text as the next version; `edited_from` is the one that was read. Raises `PlatformError`."""
     if problem := text_problem(text):
         raise InvalidInput(*problem, "text")
     if not text.strip():

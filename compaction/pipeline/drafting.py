@@ -74,10 +74,7 @@ class CompactionDraft:
 def draft_summary(
     task: DraftingInput, *, clock: DraftingClock, on_step: Callable[[str], None] = lambda _: None
 ) -> CompactionDraft:
-    """Summarise the span, write its journal and check retention. Called with no scope open.
-
-    Raises `ProviderUnavailableError` if the provider should be called again later, `DraftingError` if there is no text.
-    """
+    """Summarise, write the journal, check retention. Raises `ProviderUnavailableError`, `DraftingError`."""
     if not task.plan.plan.is_summary_needed:
         return CompactionDraft()
     drafting = _Drafting(task, clock)

@@ -39,10 +39,7 @@ class Evaluation:
 
 
 def evaluate_conversation(data: Mapping[str, Any], summariser: Summariser, *, model: str) -> Evaluation:
-    """Summarise each session at as many tokens as the data set's own summary of it has, and measure what is kept.
-
-    Sessions without such a summary are skipped. Raises `LocomoError` and `SummariserError`.
-    """
+    """Summarise each session in the tokens of the data set's own summary. Raises `LocomoError`, `SummariserError`."""
     allowed = allowed_tokens(data, count_tokens)
     summaries = list(_summaries(parse_conversation(data), allowed, summariser, model))
     texts = {summary.session: summary.text for summary in summaries}

@@ -49,10 +49,7 @@ RECALLED, STORED, INVALID = "recalled", "stored", "invalid"
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A lasting fact and its status. `memory_id` is the memory that contains it, `existing_text` that memory's text.
-
-    `is_for_retention`: added because the summary lost its facts.
-    """
+    """A lasting fact, its status and the memory that contains it. `is_for_retention`: the summary lost its facts."""
 
     statement: CitedStatement
     status: str = _NEW
@@ -100,10 +97,7 @@ def classify_entries(
 def store_journal_entries(
     compaction: Compaction, session: Session, moments: Mapping[str, datetime], *, by: Actor, now: datetime
 ) -> list[UUID]:
-    """Store the new entries of the compaction's journal and set their status; returns the ids of new memories.
-
-    Runs inside the transaction that applies the compaction. `moments` maps ids of cited messages to their times.
-    """
+    """Store the new entries of the journal and set their status; returns new ids. `moments` are the messages' times."""
     waiting = [record for record in compaction.journal if record["status"] == _NEW]
     rows = [_memory(record, compaction, session, moments, now) for record in waiting]
     results = store_memories(tenant=session.tenant, rows=rows, by=by, now=now) if rows else []

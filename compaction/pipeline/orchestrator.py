@@ -121,11 +121,7 @@ def run_compaction(
     can_wait: bool = True,
     enqueue: EnqueueRun | None = None,
 ) -> CompactionRunResult:
-    """Run a queued or abandoned compaction; does nothing if another worker has it.
-
-    Unless it `can_wait`, a request waits for it: a run that takes longer than `time_limit` is enqueued for a worker. A
-    worker fails a run that takes longer than its lease.
-    """
+    """Run a queued or abandoned compaction. One over `time_limit` is enqueued for a worker unless it `can_wait`."""
     clock = clock_from(now)
     until = now + COMPACTION_LEASE
     with tenant_scope(tenant_id):

@@ -147,10 +147,7 @@ def roll_back_compaction(*, compaction: Compaction, reason: str = "", by: Actor,
 
 
 def _held(compaction: Compaction, action: str, edit_version: int | None = None) -> tuple[Compaction, Session, str]:
-    """Lock session, then compaction; return them and the state that `action` leads to.
-
-    Raises `Conflict` if the state does not allow the action, or `edit_version` is given and not the current one.
-    """
+    """Lock session and compaction; return them and the state after `action`. Raises `Conflict` if that is refused."""
     session = lock_session(compaction.session_id, is_open=False)
     rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(compaction.pk)
     current = found(rows.locked(), Compaction)

@@ -34,10 +34,7 @@ class MessageStretch:
 
 @dataclass(frozen=True)
 class Timeline:
-    """A session's page. `before` is the sequence after its newest message; `older` and `newer` lead to its neighbours.
-
-    `summary` replaces the compacted messages; `reversible_compaction` may be rolled back, `proposed` waits for review.
-    """
+    """A page of a session. `before` is the sequence after its last message; `older`, `newer` are the neighbours'."""
 
     session: Session
     policy: CompactionPolicy

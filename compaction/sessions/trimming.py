@@ -116,11 +116,7 @@ def trim_turns_to_budget(
     model: str,
     read: ReadContents,
 ) -> TrimmedSessionContext:
-    """`head`, then the newest turns that fit in `token_budget`; neither text nor messages exceed `max_tokens`.
-
-    Stored counts and allowances mostly keep this to one pass of the tokenizer. Where the text takes more than they say,
-    turns give way first, then the parts of the head.
-    """
+    """Return `head` and the newest turns that fit; where the exact count is over `max_tokens`, turns give way first."""
     calculator = budget_calculator()
     remaining, contents = list(head), dict[UUID, str]()
     while True:

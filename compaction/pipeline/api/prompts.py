@@ -36,6 +36,8 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
 _document = partial(operation, tag="compaction")
+_example = partial(OpenApiExample, request_only=True)
+_SESSION_ID = "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11"
 _TEXT = "Keep names, dates, decisions and open tasks. Write at most {budget_tokens} tokens."
 
 
@@ -58,7 +60,7 @@ class PromptEndpoint(Endpoint):
         {200: PromptOutput},
         *(409, 413),
         request=PromptInput,
-        examples=[OpenApiExample("A shorter prompt", {"text": _TEXT, "edited_from": 1}, request_only=True)],
+        examples=[_example("A shorter prompt", {"text": _TEXT, "edited_from": 1})],
     )
     def put(self, request: Request) -> Response:
         """Activate a text as the next version."""
@@ -79,7 +81,7 @@ class PromptRollBackEndpoint(Endpoint):
         {200: PromptOutput},
         *(409, 413),
         request=PromptRollBackInput,
-        examples=[OpenApiExample("The built-in prompt", {"version": 1}, request_only=True)],
+        examples=[_example("The built-in prompt", {"version": 1})],
         parameters=[IDEMPOTENCY_KEY],
     )
     @idempotent
@@ -102,13 +104,7 @@ class PromptTrialEndpoint(SessionEndpointBase):
         {200: PromptTrialOutput},
         *(404, 409, 413),
         request=PromptTrialInput,
-        examples=[
-            OpenApiExample(
-                "On a recorded session",
-                {"session_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11", "text": _TEXT},
-                request_only=True,
-            )
-        ],
+        examples=[_example("On a recorded session", {"session_id": _SESSION_ID, "text": _TEXT})],
     )
     def post(self, request: Request) -> Response:
         """Summarise a recorded session with a prompt; nothing is stored."""
@@ -128,11 +124,7 @@ class SessionSimulateEndpoint(SessionEndpointBase):
         {200: SimulationOutput},
         *(404, 413),
         request=SimulationInput,
-        examples=[
-            OpenApiExample(
-                "Later, and keeping more", {"sleep_threshold": 0.8, "preserve_messages": 40}, request_only=True
-            )
-        ],
+        examples=[_example("Later, and keeping more", {"sleep_threshold": 0.8, "preserve_messages": 40})],
     )
     def post(self, request: Request, session_id: UUID) -> Response:
         """Simulate the session under other numbers; nothing is written. Omitted fields are those of its policy."""

@@ -33,27 +33,13 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.pages import page_of
 from memory_platform.rest.serializers import EmptyInput, flat_errors
 
-_TURNS = OpenApiExample(
-    "A question, a tool call and its result",
-    {
-        "messages": [
-            {"role": "user", "content": "What is on for tomorrow?", "source_id": "turn-1"},
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [
-                    {
-                        "id": "call_1",
-                        "type": "function",
-                        "function": {"name": "calendar", "arguments": '{"day": "2026-05-09"}'},
-                    }
-                ],
-            },
-            {"role": "tool", "tool_call_id": "call_1", "name": "calendar", "content": "10:00 dentist"},
-        ]
-    },
-    request_only=True,
-)
+_FUNCTION = {"name": "calendar", "arguments": '{"day": "2026-05-09"}'}
+_CALLS = [{"id": "call_1", "type": "function", "function": _FUNCTION}]
+_TURNS = [
+    {"role": "user", "content": "What is on for tomorrow?", "source_id": "turn-1"},
+    {"role": "assistant", "content": None, "tool_calls": _CALLS},
+    {"role": "tool", "tool_call_id": "call_1", "name": "calendar", "content": "10:00 dentist"},
+]
 
 
 class MessageListEndpoint(SessionEndpointBase):
@@ -65,7 +51,7 @@ class MessageListEndpoint(SessionEndpointBase):
         *(404, 409, 413),
         tag="sessions",
         request=MessageAppendInput,
-        examples=[_TURNS],
+        examples=[OpenApiExample("A question, a tool call and its result", {"messages": _TURNS}, request_only=True)],
         parameters=[IDEMPOTENCY_KEY],
     )
     @idempotent

@@ -14,12 +14,13 @@ from compaction.pipeline.orchestrator import compact_in_emergency
 from compaction.pipeline.session_rows import find_session
 from compaction.sessions.actions import close_session, create_session, restore_session, update_session
 from compaction.sessions.context import build_session_context
-from compaction.sessions.serializers.contexts import SessionContextInput, SessionContextOutput
 from compaction.sessions.serializers.sessions import (
     CLOSED_SESSION_STATE,
     OPEN,
     SESSION_LIST_ORDERINGS,
     SessionChanges,
+    SessionContextInput,
+    SessionContextOutput,
     SessionInput,
     SessionListInput,
     SessionOutput,
@@ -35,23 +36,15 @@ from memories.tenancy.serializers.partitions import requested_partition, request
 from memory_platform.rest.pages import page_of
 from memory_platform.rest.serializers import EmptyInput
 
-_NEW_SESSION = OpenApiExample(
-    "A support agent's session",
-    {
-        "model": "gpt-4o",
-        "max_context_tokens": 32000,
-        "directive": "You help Alex plan meetings.",
-        "user_id": "alex",
-        "metadata": {"channel": "chat"},
-    },
-    request_only=True,
-)
-_WHOLE = OpenApiExample("What fits the session's window", {}, request_only=True)
-_SMALL = OpenApiExample(
-    "In 2,000 tokens, searching for something else than the last message",
-    {"max_tokens": 2000, "query": "When does Alex like to meet?", "preview": True},
-    request_only=True,
-)
+_example = partial(OpenApiExample, request_only=True)
+_NEW_SESSION = {
+    "model": "gpt-4o",
+    "max_context_tokens": 32000,
+    "directive": "You help Alex plan meetings.",
+    "user_id": "alex",
+    "metadata": {"channel": "chat"},
+}
+_SMALL = {"max_tokens": 2000, "query": "When does Alex like to meet?", "preview": True}
 
 
 class SessionEndpointBase(Endpoint):
@@ -79,7 +72,7 @@ class SessionListEndpoint(SessionEndpointBase):
         {201: SessionOutput},
         *(409, 413),
         request=SessionInput,
-        examples=[_NEW_SESSION],
+        examples=[_example("A support agent's session", _NEW_SESSION)],
         parameters=[IDEMPOTENCY_KEY],
     )
     @idempotent
@@ -130,7 +123,7 @@ class SessionEndpoint(SessionEndpointBase):
         {200: SessionOutput},
         *(404, 409, 413),
         request=SessionChanges,
-        examples=[OpenApiExample("A smaller window", {"max_context_tokens": 16000}, request_only=True)],
+        examples=[_example("A smaller window", {"max_context_tokens": 16000})],
     )
     def patch(self, request: Request, session_id: UUID) -> Response:
         """Change directive, model, window or metadata; with another model every message is counted again."""
@@ -168,7 +161,10 @@ class SessionContextEndpoint(Endpoint):
         {200: SessionContextOutput},
         *(404, 409, 413),
         request=SessionContextInput,
-        examples=[_WHOLE, _SMALL],
+        examples=[
+            _example("What fits the session's window", {}),
+            _example("In 2,000 tokens, searching for something else than the last message", _SMALL),
+        ],
         parameters=[IDEMPOTENCY_KEY],
     )
     @idempotent

@@ -15,22 +15,8 @@ from uuid import UUID
 from django.db import OperationalError
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.applying import (
-    apply_compaction,
-    fill_compaction,
-    propose_compaction,
-    require_unchanged_session,
-)
+from compaction.pipeline import applying, plans
 from compaction.pipeline.drafting import CompactionDraft, ProviderUnavailableError, draft_summary
-from compaction.pipeline.plans import (
-    DraftingClock,
-    DraftingError,
-    DraftingInput,
-    open_compaction,
-    plan_or_conflict,
-    read_drafting_input,
-    require_no_proposal,
-)
 from compaction.pipeline.queries import RunQuerySet
 from compaction.services.pipeline.states import FAIL, next_state
 from context.receipts.results import ContextWarning
@@ -136,7 +122,7 @@ def run_compaction(
         return CompactionRunResult()
     except ProviderUnavailableError as away:
         return _postponed(claim, away, clock())
-    except DraftingError as error:
+    except plans.DraftingError as error:
         return _failed(claim, error.code, error.detail, clock())
     except PlatformError as error:
         return _failed(claim, error.code, "The result could not be stored.", clock())
@@ -173,7 +159,7 @@ def compact_in_emergency(
     return [_not_compacted(outcome.code or "already_running", "The session could not be compacted.")]
 
 
-def clock_from(now: datetime) -> DraftingClock:
+def clock_from(now: datetime) -> plans.DraftingClock:
     """Return a clock that starts at `now`."""
     started = time.monotonic()
     return lambda: now + timedelta(seconds=time.monotonic() - started)
@@ -188,17 +174,17 @@ def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> U
     waiting: Run | None = Run.objects.for_tenant(session.tenant_id).of_session(session.pk).abandoned(now).first()
     if waiting is not None:
         return waiting.pk
-    plan_or_conflict(session, policy, is_forced=False)
+    plans.plan_or_conflict(session, policy, is_forced=False)
     trigger = Compaction.Trigger.EMERGENCY
-    return open_compaction(session, policy, trigger=trigger, by=Actor.system("emergency"), now=now).pk
+    return plans.open_compaction(session, policy, trigger=trigger, by=Actor.system("emergency"), now=now).pk
 
 
-def _worked(claim: _Claim, clock: DraftingClock) -> CompactionRunResult:
+def _worked(claim: _Claim, clock: plans.DraftingClock) -> CompactionRunResult:
     run = claim.run
     if run.attempts > COMPACTION_ATTEMPTS_MAX:
-        raise DraftingError("too_many_attempts", "Workers died during this run too often.")
+        raise plans.DraftingError("too_many_attempts", "Workers died during this run too often.")
     for _ in range(DRAFTS_MAX):
-        task = read_drafting_input(run, can_wait=claim.can_wait, deadline=claim.deadline)
+        task = plans.read_drafting_input(run, can_wait=claim.can_wait, deadline=claim.deadline)
         if not claim.can_wait and task.plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
             raise _TimeIsUpError
         _step(claim, "planned", clock())
@@ -206,12 +192,14 @@ def _worked(claim: _Claim, clock: DraftingClock) -> CompactionRunResult:
         plan = task.plan.plan
         replaced = plan.tokens_after_masking - plan.tokens_after_at_most + plan.summary_budget_tokens
         if plan.is_summary_needed and draft.summary_tokens >= replaced:
-            raise DraftingError("does_not_shrink", "The summary is not shorter than the messages that it replaces.")
+            raise plans.DraftingError(
+                "does_not_shrink", "The summary is not shorter than the messages that it replaces."
+            )
         try:
             return _finished(claim, task, draft, clock())
         except _ChangedError:
             continue
-    raise DraftingError("busy", "The session kept changing while it was compacted.")
+    raise plans.DraftingError("busy", "The session kept changing while it was compacted.")
 
 
 def _step(claim: _Claim, step: str, now: datetime) -> None:
@@ -225,7 +213,7 @@ def _step(claim: _Claim, step: str, now: datetime) -> None:
         raise _TimeIsUpError
 
 
-def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: datetime) -> CompactionRunResult:
+def _finished(claim: _Claim, task: plans.DraftingInput, draft: CompactionDraft, now: datetime) -> CompactionRunResult:
     tenant_id, session_id = claim.run.tenant_id, claim.run.session_id
     with tenant_scope(tenant_id):
         session: Session = Session.objects.for_tenant(tenant_id).with_id(session_id).locked().get()
@@ -236,18 +224,18 @@ def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: d
             raise _LostClaimError
         if session.current != task.plan.current:
             raise _ChangedError
-        fill_compaction(compaction, session, task.plan, draft, now=now)
+        applying.fill_compaction(compaction, session, task.plan, draft, now=now)
         try:
-            require_unchanged_session(compaction, session)
+            applying.require_unchanged_session(compaction, session)
         except Conflict as error:
             raise _ChangedError from error
         _supersede_replaced(compaction, now)
-        require_no_proposal(tenant_id, session.pk)
+        plans.require_no_proposal(tenant_id, session.pk)
         memory_ids: list[UUID] = []
         if task.policy.decision == REVIEW or draft.retention.share < task.policy.retention_floor:
-            propose_compaction(compaction)
+            applying.propose_compaction(compaction)
         else:
-            memory_ids = apply_compaction(compaction, session, by=_BY, now=now, is_decided=False)
+            memory_ids = applying.apply_compaction(compaction, session, by=_BY, now=now, is_decided=False)
         note_step("applying")
     return CompactionRunResult(compaction.state, memory_ids=tuple(memory_ids))
 

@@ -11,16 +11,7 @@ from django.db import IntegrityError, transaction
 from compaction.models import Compaction, CompactionPrompt, Message, Run, Session
 from compaction.pipeline.session_rows import messages_to_turns
 from compaction.pipeline.summarisers import has_model, summary_model
-from compaction.services.pipeline import states
-from compaction.services.pipeline.planning import (
-    ALL_PINNED,
-    NOTHING_OUTSIDE_WINDOW,
-    SPAN_TOO_SMALL,
-    SUMMARIES_OFF,
-    UNDER_TARGET,
-    CompactionPlan,
-    plan_compaction,
-)
+from compaction.services.pipeline import planning, states
 from compaction.services.pipeline.prompts import PROMPT, PROMPT_VERSION
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
@@ -99,11 +90,11 @@ def state_after(compaction: Compaction, action: str) -> str:
 
 
 WHY_NOTHING = {
-    UNDER_TARGET: "The session is under its target.",
-    SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
-    NOTHING_OUTSIDE_WINDOW: "All messages lie within the window that is preserved.",
-    ALL_PINNED: "All messages outside the preserved window are pinned.",
-    SPAN_TOO_SMALL: "Too little lies outside the preserved window to be worth a summary.",
+    planning.UNDER_TARGET: "The session is under its target.",
+    planning.SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
+    planning.NOTHING_OUTSIDE_WINDOW: "All messages lie within the window that is preserved.",
+    planning.ALL_PINNED: "All messages outside the preserved window are pinned.",
+    planning.SPAN_TOO_SMALL: "Too little lies outside the preserved window to be worth a summary.",
 }
 
 
@@ -111,7 +102,7 @@ WHY_NOTHING = {
 class SessionPlan:
     """A plan with its input: the turns that the context shows, and the current summary."""
 
-    plan: CompactionPlan
+    plan: planning.CompactionPlan
     turns: tuple[SessionTurn, ...]
     current: Compaction | None
     summary_tokens: int
@@ -140,7 +131,7 @@ def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool)
     turns = tuple(messages_to_turns(rows.shown().without_vectors(), model=session.model))
     summary_tokens = rows.of_compaction(session.current_id).tokens_shown() if session.current_id else 0
     make = partial(
-        plan_compaction,
+        planning.plan_compaction,
         turns,
         window=session.max_context_tokens,
         policy=policy,

@@ -10,14 +10,7 @@ from django.db import transaction
 
 from compaction.models import Message, Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
-from compaction.pipeline.session_rows import (
-    count_context_tokens,
-    count_message_tokens,
-    count_shown_tokens,
-    count_text_tokens,
-    found,
-    lock_session,
-)
+from compaction.pipeline import session_rows
 from compaction.services.sessions.drafts import (
     TOOL_ROLE,
     NewMessage,
@@ -55,7 +48,7 @@ def create_session(
     values = {"model": name, "max_context_tokens": window, "directive": directive, "metadata": dict(metadata or {})}
     _check(values)
     place = partition or PartitionPath()
-    tokens = count_text_tokens(directive, name)
+    tokens = session_rows.count_text_tokens(directive, name)
     session: Session = Session.objects.create(
         tenant=tenant,
         partition=ensure_partitions(tenant.pk, [place])[place.path],
@@ -76,7 +69,7 @@ def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, n
 
     A window of None, or that was the former model's, becomes the model's. Raises `InvalidInput`, or `Conflict`.
     """
-    current = lock_session(session.pk)
+    current = session_rows.lock_session(session.pk)
     wanted, window_of = {**changes}, budget_calculator().context_window
     if "model" in wanted and current.max_context_tokens == window_of(current.model):
         wanted.setdefault("max_context_tokens", None)
@@ -87,11 +80,11 @@ def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, n
     for name in fields:
         setattr(current, name, wanted[name])
     if {"model", "directive"} & set(fields):
-        current.directive_tokens = count_text_tokens(current.directive, current.model)
+        current.directive_tokens = session_rows.count_text_tokens(current.directive, current.model)
     if "model" in fields:
         _recount(current)
     if fields:
-        current.context_tokens = count_context_tokens(current)
+        current.context_tokens = session_rows.count_context_tokens(current)
         current.save(update_fields=[*fields, "directive_tokens", "context_tokens"])
         audit_rows("update_session", [current], fields=fields, by=by, now=now)
     return current
@@ -110,7 +103,7 @@ def restore_session(*, session: Session, by: Actor, now: datetime) -> Session:
 
 
 def _set_closed(session: Session, closed_at: datetime | None, verb: str, by: Actor, now: datetime) -> Session:
-    current = lock_session(session.pk, is_open=False)
+    current = session_rows.lock_session(session.pk, is_open=False)
     if (current.closed_at is None) != (closed_at is None):
         current.closed_at = closed_at
         current.save(update_fields=["closed_at"])
@@ -140,8 +133,11 @@ def _recount(session: Session) -> None:
     counts: dict[UUID, tuple[int, int]] = {}
     for message in rows:
         was_shown = message.shown_tokens
-        message.tokens = count_message_tokens(message, session.model)
-        counts[message.pk] = (message.tokens, count_shown_tokens(message, session.model) if was_shown else 0)
+        message.tokens = session_rows.count_message_tokens(message, session.model)
+        counts[message.pk] = (
+            message.tokens,
+            session_rows.count_shown_tokens(message, session.model) if was_shown else 0,
+        )
     rows.set_tokens(counts)
 
 
@@ -162,12 +158,12 @@ def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, 
     """
     if problems := new_message_problems(rows, now=now):
         raise invalid(problems)
-    model = found(Session.objects.with_id(session_id), Session).model
+    model = session_rows.found(Session.objects.with_id(session_id), Session).model
     # Long texts take time, so they are counted before the session is locked.
-    tokens = [count_message_tokens(row, model) for row in rows]
-    session = lock_session(session_id)
+    tokens = [session_rows.count_message_tokens(row, model) for row in rows]
+    session = session_rows.lock_session(session_id)
     if session.model != model:
-        tokens = [count_message_tokens(row, session.model) for row in rows]
+        tokens = [session_rows.count_message_tokens(row, session.model) for row in rows]
     sources = {row.source_id for row in rows if row.source_id}
     stored = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     known: dict[str, Message] = stored.from_sources(sources) if sources else {}
@@ -280,7 +276,7 @@ def _store(session: Session, messages: list[Message], by: Actor, now: datetime) 
 
 def _held(message: Message) -> Message:
     """Return the message as it is now, with its session locked until the transaction ends."""
-    session = lock_session(message.session_id)
+    session = session_rows.lock_session(message.session_id)
     current: Message = Message.objects.for_tenant(session.tenant_id).with_id(message.pk).without_vectors().get()
     current.session = session
     return current

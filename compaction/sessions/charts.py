@@ -11,15 +11,7 @@ from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from compaction.services.pipeline.planning import CompactionPlan
-from compaction.services.sessions.gauges import (
-    EMERGENCY_LEVEL,
-    FULL,
-    LEVEL_WORDS,
-    SLEEP,
-    WARNING,
-    policy_thresholds,
-    pressure_level,
-)
+from compaction.services.sessions import gauges
 from compaction.services.sessions.turns import SessionTurn
 from compaction.services.simulation.simulator import APPENDED, SCHEDULED, Simulation, SimulationPoint
 from compaction.services.simulation.simulator import EMERGENCY_EVENT as AT_ONCE
@@ -28,7 +20,7 @@ from memory_platform.web.charts import BarPart, Chart, ChartRow, stacked
 
 #: Labels of compactions in the chart, and of the thresholds.
 MARKS = {APPENDED: "", SCHEDULED: "idle", AT_ONCE: "at once"}
-NAMES = {SLEEP: "compacted when idle", EMERGENCY_LEVEL: "compacted at once", WARNING: "warning"}
+NAMES = {gauges.SLEEP: "compacted when idle", gauges.EMERGENCY_LEVEL: "compacted at once", gauges.WARNING: "warning"}
 #: With more points, those between compactions are thinned out evenly.
 POINTS_MAX = 200
 #: Pieces in the strip; in a longer session neighbouring messages share one.
@@ -39,7 +31,7 @@ def simulation_chart(simulation: Simulation, policy: CompactionPolicy, window: i
     """Return the chart with every compaction marked; in a long session the messages between them are thinned out."""
     lines = [
         ("window", 1.0),
-        *((NAMES[name], share) for name, share in policy_thresholds(policy)),
+        *((NAMES[name], share) for name, share in gauges.policy_thresholds(policy)),
         ("target", policy.target),
     ]
     levels = [round(share * window) for _, share in lines]
@@ -125,20 +117,20 @@ class Gauge:
     @property
     def description(self) -> str:
         """The level in words; "" below every threshold."""
-        return LEVEL_WORDS[self.level]
+        return gauges.LEVEL_WORDS[self.level]
 
 
 def pressure_gauge(tokens: int, window: int, policy: CompactionPolicy) -> Gauge:
     """Return the bar of a session with so many tokens."""
     pressure = tokens / window
     longest = max(pressure, 1.0)
-    marks = policy_thresholds(policy) + (((FULL, 1.0),) if pressure > 1 else ())
+    marks = gauges.policy_thresholds(policy) + (((gauges.FULL, 1.0),) if pressure > 1 else ())
     return Gauge(
         tokens=tokens,
         window=window,
         pressure=pressure,
         fill_percent=round(100 * pressure / longest, 2),
-        level=pressure_level(pressure, policy),
+        level=gauges.pressure_level(pressure, policy),
         marks=tuple(Mark(name, share, round(100 * share / longest, 2)) for name, share in marks),
     )
 

@@ -13,15 +13,7 @@ from compaction.models import Message, Session
 from compaction.pipeline.orchestrator import compact_in_emergency
 from compaction.pipeline.session_rows import find_session, outlines_to_turns
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.sessions.section_budgets import (
-    MEMORIES_TOKENS_MIN,
-    SESSION_MEMORIES_SECTION,
-    SESSION_SECTION_ORDER,
-    SESSION_SUMMARY_SECTION,
-    default_budget,
-    newest_unit_tokens,
-    session_section_budgets,
-)
+from compaction.services.sessions import section_budgets as sections
 from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, render_transcript
 from compaction.services.sessions.turns import SessionTurn
 from compaction.sessions.trimming import (
@@ -156,31 +148,31 @@ class _Building:
         session, conversation, budget = self._session, self._conversation, self._budget
         head = [self._directive()] if session.directive else []
         left = budget.max_tokens - sum(part.cost for part in head)
-        settings = session_section_budgets(conversation.profile.sections, budget.max_tokens)
-        allotment = SectionAllocation(left, SESSION_SECTION_ORDER, settings, shares_of=budget.max_tokens)
-        newest = newest_unit_tokens(conversation.turns)
+        settings = sections.session_section_budgets(conversation.profile.sections, budget.max_tokens)
+        allotment = SectionAllocation(left, sections.SESSION_SECTION_ORDER, settings, shares_of=budget.max_tokens)
+        newest = sections.newest_unit_tokens(conversation.turns)
         kept_free = newest if newest <= left else 0
         summary = self._summary()
         with timer.step("memories"):
-            token_budget = min(allotment.room_for(SESSION_MEMORIES_SECTION), left - kept_free) - MARKER_TOKENS
+            token_budget = min(allotment.room_for(sections.SESSION_MEMORIES_SECTION), left - kept_free) - MARKER_TOKENS
             has_summary = summary is not None and summary.cost <= left - kept_free - max(token_budget, 0)
             memories = self._memories(token_budget, has_summary=has_summary)
         taken = 0
         if memories is not None and memories.text:
             head.append(ContextTurn(ChatMessage("system", memories.text), memories.budget.used, 0, memories.blocks))
             taken = head[-1].cost
-        allotment.take(SESSION_MEMORIES_SECTION, taken)
-        room = min(allotment.room_for(SESSION_SUMMARY_SECTION), allotment.left - kept_free)
+        allotment.take(sections.SESSION_MEMORIES_SECTION, taken)
+        room = min(allotment.room_for(sections.SESSION_SUMMARY_SECTION), allotment.left - kept_free)
         taken = 0
         if summary is not None and summary.cost <= room:
             head.append(summary)
             taken = summary.cost
-        allotment.take(SESSION_SUMMARY_SECTION, taken)
+        allotment.take(sections.SESSION_SUMMARY_SECTION, taken)
         with timer.step("fit"):
             fitted = trim_turns_to_budget(
                 head,
                 conversation.turns,
-                token_budget=allotment.room_for(SESSION_SECTION_ORDER[-1]),
+                token_budget=allotment.room_for(sections.SESSION_SECTION_ORDER[-1]),
                 max_tokens=budget.max_tokens,
                 model=session.model,
                 read=lambda ids: read_message_contents(self._caller.tenant_id, ids),
@@ -206,7 +198,9 @@ class _Building:
         session, requested = self._session, self._request.max_tokens
         count = self._calculator.measure(session.directive, session.model)
         window = session.max_context_tokens
-        tokens, reserved = default_budget(window, family_of(session.model).max_output_tokens, is_exact=count.exact)
+        tokens, reserved = sections.default_budget(
+            window, family_of(session.model).max_output_tokens, is_exact=count.exact
+        )
         if requested is not None:
             highest = max(window, self._calculator.context_window(session.model))
             if not 1 <= requested <= highest:
@@ -232,7 +226,7 @@ class _Building:
         """
         session, conversation, caller = self._session, self._conversation, self._caller
         token_budget = min(token_budget, self._calculator.context_window(session.model))
-        if token_budget < MEMORIES_TOKENS_MIN:
+        if token_budget < sections.MEMORIES_TOKENS_MIN:
             return None
         in_summary = conversation.summary.metadata.get("memory_ids", ()) if conversation.summary else ()
         query = self._request.query or conversation.last_user_text[-_QUERY_CHARACTERS_MAX:]

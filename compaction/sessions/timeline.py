@@ -1,4 +1,4 @@
-"""The page of one session: messages in order, compacted ones collapsed. Called inside a scope."""
+"""The list of sessions, and the page of one: its messages, compacted ones collapsed. Called inside a scope."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,12 @@ from itertools import groupby
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run, Session
+from compaction.pipeline.backlog import sessions_over_warning
 from compaction.pipeline.plans import plan_session
 from compaction.pipeline.policies import session_policy
 from compaction.services.pipeline.generations import generation_warning
 from compaction.sessions.charts import Minimap, Outline, Span, minimap
+from compaction.sessions.queries import SessionQuerySet
 from context.services.profiles.compaction_policy import CompactionPolicy
 
 _PAGE_SIZE = 100
@@ -131,3 +133,12 @@ def _stretches(
         compaction = compactions.get(group[0].pk)
         stretches.append(MessageStretch(group, is_collapsed, compaction, group[0].sequence == window_from))
     return stretches
+
+
+def filtered_sessions(tenant_id: UUID, *, partition: str, state: str, min_pressure: float) -> SessionQuerySet:
+    """Return the matching sessions with their `fullness`, unordered. `state` is that of `SessionFilterForm`."""
+    rows: SessionQuerySet = Session.objects.for_tenant(tenant_id).within(partition).with_pressure()
+    rows = rows.at_least(min_pressure).with_current().with_titles()
+    if state == "over":
+        return rows.with_ids(session.pk for session in sessions_over_warning([tenant_id])[0].get(tenant_id, []))
+    return {"": rows.open, "closed": rows.closed}.get(state, rows.all)()

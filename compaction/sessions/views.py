@@ -15,9 +15,8 @@ from compaction.models import Message, Session
 from compaction.pipeline.policies import TenantPolicies
 from compaction.pipeline.session_rows import find_message
 from compaction.sessions.actions import expand_message, pin_message
-from compaction.sessions.browsing import filtered_sessions
 from compaction.sessions.forms import SessionFilterForm, TimelineForm
-from compaction.sessions.timeline import page_containing, read_timeline, search_session_messages
+from compaction.sessions.timeline import filtered_sessions, page_containing, read_timeline, search_session_messages
 from memories.models import Partition
 from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import NotFound, PlatformError

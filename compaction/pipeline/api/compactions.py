@@ -17,27 +17,9 @@ from compaction.pipeline.actions import request_compaction, retry_compaction_run
 from compaction.pipeline.plans import plan_session
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.queries import CompactionQuerySet
-from compaction.pipeline.serializers.compactions import (
-    CompactionListInput,
-    CompactionOutput,
-    CompactionRowOutput,
-    CompactSessionInput,
-    DryRunOutput,
-    EventOutput,
-    FinishedCompactionOutput,
-    ReviewInput,
-    StartedRunOutput,
-)
+from compaction.pipeline.serializers import compactions as schemas
 from compaction.pipeline.session_rows import found
-from compaction.review.actions import (
-    append_missing_facts,
-    approve_compaction,
-    edit_compaction_summary,
-    regenerate_compaction,
-    reject_compaction,
-    reopen_compaction,
-    roll_back_compaction,
-)
+from compaction.review import actions
 from compaction.review.queries import allowed_review_actions
 from compaction.services.pipeline.states import APPEND_MISSING, APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
 from compaction.sessions.api.sessions import SessionEndpointBase
@@ -57,15 +39,17 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
     "Roll back": {"action": "rollback", "reason": "The dates are wrong."},
 }
 _COMPACT_ANSWER = PolymorphicProxySerializer(
-    component_name="CompactAnswer", serializers=[DryRunOutput, FinishedCompactionOutput], resource_type_field_name=None
+    component_name="CompactAnswer",
+    serializers=[schemas.DryRunOutput, schemas.FinishedCompactionOutput],
+    resource_type_field_name=None,
 )
 _ACTIONS: dict[str, Callable[..., Compaction]] = {
-    APPROVE: approve_compaction,
-    REJECT: reject_compaction,
-    EDIT: edit_compaction_summary,
-    APPEND_MISSING: append_missing_facts,
-    ROLL_BACK: roll_back_compaction,
-    REOPEN: reopen_compaction,
+    APPROVE: actions.approve_compaction,
+    REJECT: actions.reject_compaction,
+    EDIT: actions.edit_compaction_summary,
+    APPEND_MISSING: actions.append_missing_facts,
+    ROLL_BACK: actions.roll_back_compaction,
+    REOPEN: actions.reopen_compaction,
 }
 
 
@@ -87,16 +71,16 @@ class CompactionEndpointBase(SessionEndpointBase):
             row = self.compaction(compaction_id)
             run = Run.objects.for_tenant(self.tenant_id).of_compaction(row.pk).newest_first().first()
             context = {"event_id": run.pk if run else None, "allowed_actions": allowed_review_actions(row)}
-            return CompactionOutput(row, context=context).data
+            return schemas.CompactionOutput(row, context=context).data
 
     def started(self, run: Run) -> Response:
         """Return the answer for a run that a worker does."""
-        return Response(StartedRunOutput(run).data, status=status.HTTP_202_ACCEPTED)
+        return Response(schemas.StartedRunOutput(run).data, status=status.HTTP_202_ACCEPTED)
 
     def page(self, rows: CompactionQuerySet, values: dict[str, Any]) -> Response:
         """Return a page of compactions, newest first."""
         rows = rows.in_state(values["state"]) if "state" in values else rows
-        answer = CompactionRowOutput().to_representation
+        answer = schemas.CompactionRowOutput().to_representation
         return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
 
 
@@ -105,9 +89,9 @@ class SessionCompactEndpoint(CompactionEndpointBase):
 
     @_document(
         "sessions_compact",
-        {200: _COMPACT_ANSWER, 202: StartedRunOutput},
+        {200: _COMPACT_ANSWER, 202: schemas.StartedRunOutput},
         *(404, 409, 413),
-        request=CompactSessionInput,
+        request=schemas.CompactSessionInput,
         examples=[
             OpenApiExample("What would be done", {"dry_run": True}, request_only=True),
             OpenApiExample("Do it now", {"wait": True}, request_only=True),
@@ -117,12 +101,12 @@ class SessionCompactEndpoint(CompactionEndpointBase):
     @idempotent
     def post(self, request: Request, session_id: UUID) -> Response:
         """Compact the session, in a worker or while you wait, or report what would be done."""
-        values = self.body(CompactSessionInput)
+        values = self.body(schemas.CompactSessionInput)
         with tenant_scope(self.tenant_id):
             session = self.session(session_id)
             if values["dry_run"]:
                 plan = plan_session(session, session_policy(session), is_forced=True)
-                return Response(DryRunOutput(plan, context={"pressure": session.pressure}).data)
+                return Response(schemas.DryRunOutput(plan, context={"pressure": session.pressure}).data)
             run = request_compaction(session=session, is_enqueued=not values["wait"], by=self.actor, now=self.now)
         return self._run_and_respond(run) if values["wait"] else self.started(run)
 
@@ -138,16 +122,21 @@ class SessionCompactEndpoint(CompactionEndpointBase):
         answer = self.detail(UUID(str(run.compaction_id)))
         if answer["state"] == Compaction.State.PENDING:
             return self.started(run)
-        return Response({**StartedRunOutput(run).data, "state": answer["state"], "compaction": answer})
+        return Response({**schemas.StartedRunOutput(run).data, "state": answer["state"], "compaction": answer})
 
 
 class SessionCompactionListEndpoint(CompactionEndpointBase):
     """The compactions of a session."""
 
-    @_document("sessions_compactions_list", {200: page_of(CompactionRowOutput)}, 404, parameters=[CompactionListInput])
+    @_document(
+        "sessions_compactions_list",
+        {200: page_of(schemas.CompactionRowOutput)},
+        404,
+        parameters=[schemas.CompactionListInput],
+    )
     def get(self, request: Request, session_id: UUID) -> Response:
         """All compactions of the session in any state, newest first."""
-        values = self.query(CompactionListInput)
+        values = self.query(schemas.CompactionListInput)
         with tenant_scope(self.tenant_id):
             session = self.session(session_id, is_open=False)
         return self.page(self.rows().of_session(session.pk), values)
@@ -156,16 +145,18 @@ class SessionCompactionListEndpoint(CompactionEndpointBase):
 class CompactionListEndpoint(CompactionEndpointBase):
     """All compactions within reach."""
 
-    @_document("compactions_list", {200: page_of(CompactionRowOutput)}, parameters=[CompactionListInput])
+    @_document(
+        "compactions_list", {200: page_of(schemas.CompactionRowOutput)}, parameters=[schemas.CompactionListInput]
+    )
     def get(self, request: Request) -> Response:
         """Compactions of all sessions within reach, newest first; `state=proposed` are those that wait for review."""
-        return self.page(self.rows(), self.query(CompactionListInput))
+        return self.page(self.rows(), self.query(schemas.CompactionListInput))
 
 
 class CompactionEndpoint(CompactionEndpointBase):
     """One compaction."""
 
-    @_document("compactions_read", {200: CompactionOutput}, 404)
+    @_document("compactions_read", {200: schemas.CompactionOutput}, 404)
     def get(self, request: Request, compaction_id: UUID) -> Response:
         """The summary with the messages behind each statement, the journal, and what is kept and missing."""
         self.query(EmptyInput)
@@ -179,21 +170,23 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
 
     @_document(
         "compactions_review",
-        {200: CompactionOutput, 202: StartedRunOutput},
+        {200: schemas.CompactionOutput, 202: schemas.StartedRunOutput},
         *(404, 409, 413),
-        request=ReviewInput,
+        request=schemas.ReviewInput,
         examples=[OpenApiExample(name, body, request_only=True) for name, body in _EXAMPLES.items()],
         parameters=[IDEMPOTENCY_KEY],
     )
     @idempotent
     def post(self, request: Request, compaction_id: UUID) -> Response:
         """Approve, reject, edit, append missing facts, regenerate, or roll back. A second decision is a 409."""
-        values = self.body(ReviewInput)
+        values = self.body(schemas.ReviewInput)
         action = values.pop("action")
         with tenant_scope(self.tenant_id):
             compaction = self.compaction(compaction_id)
             if action == REGENERATE:
-                return self.started(regenerate_compaction(compaction=compaction, by=self.actor, now=self.now, **values))
+                return self.started(
+                    actions.regenerate_compaction(compaction=compaction, by=self.actor, now=self.now, **values)
+                )
             _ACTIONS[action](compaction=compaction, by=self.actor, now=self.now, **values)
         return Response(self.detail(compaction_id))
 
@@ -212,23 +205,23 @@ class EventEndpointBase(Endpoint):
 class EventEndpoint(EventEndpointBase):
     """One event."""
 
-    @_document("events_read", {200: EventOutput}, 404)
+    @_document("events_read", {200: schemas.EventOutput}, 404)
     def get(self, request: Request, event_id: UUID) -> Response:
         """The progress of a job, and why it failed if it did."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(EventOutput(self.run(event_id)).data)
+            return Response(schemas.EventOutput(self.run(event_id)).data)
 
 
 class EventRetryEndpoint(EventEndpointBase):
     """Retry an event."""
 
-    @_document("events_retry", {202: EventOutput}, *(404, 409), request=None, parameters=[IDEMPOTENCY_KEY])
+    @_document("events_retry", {202: schemas.EventOutput}, *(404, 409), request=None, parameters=[IDEMPOTENCY_KEY])
     @idempotent
     def post(self, request: Request, event_id: UUID) -> Response:
         """Retry a failed job."""
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             retry_compaction_run(run=self.run(event_id), by=self.actor, now=self.now)
-            answer = EventOutput(self.run(event_id)).data
+            answer = schemas.EventOutput(self.run(event_id)).data
         return Response(answer, status=status.HTTP_202_ACCEPTED)

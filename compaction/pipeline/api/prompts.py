@@ -12,16 +12,7 @@ from compaction.pipeline.actions import roll_back_prompt, save_prompt
 from compaction.pipeline.plans import stored_prompt_versions
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import try_prompt
-from compaction.pipeline.serializers.prompts import (
-    PromptInput,
-    PromptOutput,
-    PromptRollBackInput,
-    PromptsOutput,
-    PromptTrialInput,
-    PromptTrialOutput,
-    SimulationInput,
-    SimulationOutput,
-)
+from compaction.pipeline.serializers import prompts as schemas
 from compaction.pipeline.session_rows import read_all_turns
 from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.api.sessions import SessionEndpointBase
@@ -46,29 +37,29 @@ class PromptEndpoint(Endpoint):
 
     scopes = {"PUT": "admin"}
 
-    @_document("prompts_read", {200: PromptsOutput})
+    @_document("prompts_read", {200: schemas.PromptsOutput})
     def get(self, request: Request) -> Response:
         """The active prompt and all its versions, newest first; version 1 is built in."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             versions = stored_prompt_versions(self.tenant_id)
         current = next((row for row in versions if row.pk and row.recorded_to is None), versions[-1])
-        return Response(PromptsOutput({"current": current, "versions": versions}).data)
+        return Response(schemas.PromptsOutput({"current": current, "versions": versions}).data)
 
     @_document(
         "prompts_save",
-        {200: PromptOutput},
+        {200: schemas.PromptOutput},
         *(409, 413),
-        request=PromptInput,
+        request=schemas.PromptInput,
         examples=[_example("A shorter prompt", {"text": _TEXT, "edited_from": 1})],
     )
     def put(self, request: Request) -> Response:
         """Activate a text as the next version."""
         require_whole_tenant(self.key)
-        values = self.body(PromptInput)
+        values = self.body(schemas.PromptInput)
         with tenant_scope(self.tenant_id):
             prompt = save_prompt(tenant_id=self.tenant_id, by=self.actor, now=self.now, **values)
-        return Response(PromptOutput(prompt).data)
+        return Response(schemas.PromptOutput(prompt).data)
 
 
 class PromptRollBackEndpoint(Endpoint):
@@ -78,9 +69,9 @@ class PromptRollBackEndpoint(Endpoint):
 
     @_document(
         "prompts_roll_back",
-        {200: PromptOutput},
+        {200: schemas.PromptOutput},
         *(409, 413),
-        request=PromptRollBackInput,
+        request=schemas.PromptRollBackInput,
         examples=[_example("The built-in prompt", {"version": 1})],
         parameters=[IDEMPOTENCY_KEY],
     )
@@ -88,10 +79,10 @@ class PromptRollBackEndpoint(Endpoint):
     def post(self, request: Request) -> Response:
         """Activate the text of an older version again, as a new version."""
         require_whole_tenant(self.key)
-        version = self.body(PromptRollBackInput)["version"]
+        version = self.body(schemas.PromptRollBackInput)["version"]
         with tenant_scope(self.tenant_id):
             prompt = roll_back_prompt(tenant_id=self.tenant_id, version=version, by=self.actor, now=self.now)
-        return Response(PromptOutput(prompt).data)
+        return Response(schemas.PromptOutput(prompt).data)
 
 
 class PromptTrialEndpoint(SessionEndpointBase):
@@ -101,17 +92,17 @@ class PromptTrialEndpoint(SessionEndpointBase):
 
     @_document(
         "prompts_trial",
-        {200: PromptTrialOutput},
+        {200: schemas.PromptTrialOutput},
         *(404, 409, 413),
-        request=PromptTrialInput,
+        request=schemas.PromptTrialInput,
         examples=[_example("On a recorded session", {"session_id": _SESSION_ID, "text": _TEXT})],
     )
     def post(self, request: Request) -> Response:
         """Summarise a recorded session with a prompt; nothing is stored."""
-        values = self.body(PromptTrialInput)
+        values = self.body(schemas.PromptTrialInput)
         with tenant_scope(self.tenant_id):
             self.session(values["session_id"])
-        return Response(PromptTrialOutput(try_prompt(tenant_id=self.tenant_id, now=self.now, **values)).data)
+        return Response(schemas.PromptTrialOutput(try_prompt(tenant_id=self.tenant_id, now=self.now, **values)).data)
 
 
 class SessionSimulateEndpoint(SessionEndpointBase):
@@ -121,14 +112,14 @@ class SessionSimulateEndpoint(SessionEndpointBase):
 
     @_document(
         "sessions_simulate",
-        {200: SimulationOutput},
+        {200: schemas.SimulationOutput},
         *(404, 413),
-        request=SimulationInput,
+        request=schemas.SimulationInput,
         examples=[_example("Later, and keeping more", {"sleep_threshold": 0.8, "preserve_messages": 40})],
     )
     def post(self, request: Request, session_id: UUID) -> Response:
         """Simulate the session under other numbers; nothing is written. Omitted fields are those of its policy."""
-        values = self.body(SimulationInput)
+        values = self.body(schemas.SimulationInput)
         price, window = values.pop("price_per_million"), values.pop("max_context_tokens", None)
         with tenant_scope(self.tenant_id):
             session = self.session(session_id, is_open=False)
@@ -142,4 +133,4 @@ class SessionSimulateEndpoint(SessionEndpointBase):
             turns, policy, window, directive_tokens=session.directive_tokens, price_per_million=price
         )
         answer = {**vars(simulation), "policy": policy.as_record(), "max_context_tokens": window}
-        return Response(SimulationOutput(answer).data)
+        return Response(schemas.SimulationOutput(answer).data)

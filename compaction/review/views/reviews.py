@@ -11,16 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from compaction.models import Compaction, Run
-from compaction.review.actions import (
-    append_missing_facts,
-    approve_compaction,
-    edit_compaction_summary,
-    regenerate_compaction,
-    reject_compaction,
-    reopen_compaction,
-    roll_back_compaction,
-    withdraw_appended_statements,
-)
+from compaction.review import actions
 from compaction.review.editing import DOES_NOT_SHRINK, measure_revision, validate_summary_text
 from compaction.review.forms import (
     AppendFactsForm,
@@ -86,7 +77,7 @@ def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
     said = "Approved. The summary is in the session's context."
-    verb = partial(approve_compaction, **form.cleaned_data)
+    verb = partial(actions.approve_compaction, **form.cleaned_data)
     roll_back = reverse("compaction-roll-back", args=[request.tenant.id, compaction_id])
     undo = FlashLink(roll_back, "Undo …", needs_confirmation=True)
     return decide_and_respond(request, compaction_id, verb, said, link=undo, reason=form, should_continue=True)
@@ -99,14 +90,14 @@ def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
     said, undo = "Rejected. The session does not change.", "compaction-reopen"
-    verb = partial(reject_compaction, **form.cleaned_data)
+    verb = partial(actions.reject_compaction, **form.cleaned_data)
     return decide_and_respond(request, compaction_id, verb, said, undo=undo, reason=form, should_continue=True)
 
 
 @tenant_page("operator", "POST")
 def compaction_reopen(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Return a rejected or superseded proposal to the queue."""
-    return decide_and_respond(request, compaction_id, reopen_compaction, "Reopened.")
+    return decide_and_respond(request, compaction_id, actions.reopen_compaction, "Reopened.")
 
 
 @tenant_page("operator", "GET", "POST")
@@ -126,7 +117,7 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
         said += f" {pluralized(made, 'memory,memories')} from it {'is' if made == 1 else 'are'} archived."
     said += " It does not return to the queue."
     session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "View session")
-    verb = partial(roll_back_compaction, reason=form.cleaned_data["reason"])
+    verb = partial(actions.roll_back_compaction, reason=form.cleaned_data["reason"])
     return decide_and_respond(request, compaction_id, verb, said, link=session, reason=form)
 
 
@@ -140,7 +131,7 @@ def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResp
     try:
         with tenant_scope(request.tenant.id):
             row = get_compaction_or_404(request, compaction_id)
-            run = regenerate_compaction(compaction=row, **form.cleaned_data, by=by, now=now)
+            run = actions.regenerate_compaction(compaction=row, **form.cleaned_data, by=by, now=now)
     except PlatformError as error:
         if error.field not in form.fields:
             return render_refusal(request, compaction_id, error)
@@ -201,7 +192,7 @@ def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(text=form))
     try:
-        row = perform_decision(request, compaction_id, partial(edit_compaction_summary, **form.cleaned_data))
+        row = perform_decision(request, compaction_id, partial(actions.edit_compaction_summary, **form.cleaned_data))
     except PlatformError as error:
         return _refused_text(request, compaction_id, form, error)
     add_flash(request, _describe_summary(row))
@@ -251,7 +242,7 @@ def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
         return render_review(request, compaction_id, RefusedForms(refusal=refusal))
     with tenant_scope(request.tenant.id):
         before = len(get_compaction_or_404(request, compaction_id).statements)
-    verb = partial(append_missing_facts, facts=request.POST.getlist("fact") or None, **form.cleaned_data)
+    verb = partial(actions.append_missing_facts, facts=request.POST.getlist("fact") or None, **form.cleaned_data)
     try:
         row = perform_decision(request, compaction_id, verb)
     except PlatformError as error:
@@ -272,7 +263,9 @@ def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
         flash_error(request, "Cannot undo: the address does not name the appended statements.")
         return _respond_with_review(request, compaction_id)
     try:
-        row = perform_decision(request, compaction_id, partial(withdraw_appended_statements, **form.cleaned_data))
+        row = perform_decision(
+            request, compaction_id, partial(actions.withdraw_appended_statements, **form.cleaned_data)
+        )
     except PlatformError as error:
         return render_refusal(request, compaction_id, error)
     add_flash(request, _describe_summary(row, "Removed"))

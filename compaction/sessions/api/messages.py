@@ -15,14 +15,7 @@ from compaction.pipeline.session_rows import find_message
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions import append_messages, expand_message, pin_message
 from compaction.sessions.api.sessions import SessionEndpointBase
-from compaction.sessions.serializers.messages import (
-    MessageAppendInput,
-    MessageAppendOutput,
-    MessageChanges,
-    MessageInput,
-    MessageListInput,
-    MessageOutput,
-)
+from compaction.sessions.serializers import messages as schemas
 from memories.services.store.drafts import FieldProblem
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
@@ -47,10 +40,10 @@ class MessageListEndpoint(SessionEndpointBase):
 
     @operation(
         "messages_append",
-        {201: MessageAppendOutput, 200: MessageAppendOutput},
+        {201: schemas.MessageAppendOutput, 200: schemas.MessageAppendOutput},
         *(404, 409, 413),
         tag="sessions",
-        request=MessageAppendInput,
+        request=schemas.MessageAppendInput,
         examples=[OpenApiExample("A question, a tool call and its result", {"messages": _TURNS}, request_only=True)],
         parameters=[IDEMPOTENCY_KEY],
     )
@@ -60,21 +53,27 @@ class MessageListEndpoint(SessionEndpointBase):
 
         A message whose `source_id` is already in the session is returned as it is stored.
         """
-        rows = self._new_messages(self.body(MessageAppendInput)["messages"])
+        rows = self._new_messages(self.body(schemas.MessageAppendInput)["messages"])
         with tenant_scope(self.tenant_id):
             session = self.session(session_id)
             appended = append_messages(session_id=session.pk, rows=rows, by=self.actor, now=self.now)
             session = self.session(session_id)
-        serialize = MessageOutput().to_representation
+        serialize = schemas.MessageOutput().to_representation
         results = [{**serialize(row.message), "status": "created" if row.is_new else "existing"} for row in appended]
         code = status.HTTP_201_CREATED if any(row.is_new for row in appended) else status.HTTP_200_OK
         pressure = {name: getattr(session, name) for name in ("message_count", "context_tokens", "pressure")}
         return Response({"results": results, **pressure}, status=code)
 
-    @operation("messages_list", {200: page_of(MessageOutput)}, 404, tag="sessions", parameters=[MessageListInput])
+    @operation(
+        "messages_list",
+        {200: page_of(schemas.MessageOutput)},
+        404,
+        tag="sessions",
+        parameters=[schemas.MessageListInput],
+    )
     def get(self, request: Request, session_id: UUID) -> Response:
         """The originals in their order with their state; `q` searches their text. A closed session is readable too."""
-        values = self.query(MessageListInput)
+        values = self.query(schemas.MessageListInput)
         with tenant_scope(self.tenant_id):
             session = self.session(session_id, is_open=False)
         rows = Message.objects.for_tenant(self.tenant_id).of_session(session.pk).originals().without_vectors()
@@ -82,12 +81,12 @@ class MessageListEndpoint(SessionEndpointBase):
         rows = rows.in_state(values["state"]) if "state" in values else rows
         rows = rows.of_role(values["role"]) if "role" in values else rows
         rows = rows.from_sequence(values["after"] + 1) if "after" in values else rows
-        answer = MessageOutput().to_representation
+        answer = schemas.MessageOutput().to_representation
         return self.listing(rows, values, ordering="sequence", kinds=(int, UUID), answer=answer)
 
     def _new_messages(self, rows: Sequence[Any]) -> list[NewMessage]:
         # One serializer checks all rows: making it costs more than using it.
-        checker = MessageInput(context={"now": self.now, "key": self.key})
+        checker = schemas.MessageInput(context={"now": self.now, "key": self.key})
         checked: list[NewMessage] = []
         problems: list[FieldProblem] = []
         for index, row in enumerate(rows):
@@ -119,34 +118,39 @@ class MessageEndpointBase(Endpoint):
 class MessageEndpoint(MessageEndpointBase):
     """One message."""
 
-    @operation("messages_read", {200: MessageOutput}, 404, tag="sessions")
+    @operation("messages_read", {200: schemas.MessageOutput}, 404, tag="sessions")
     def get(self, request: Request, message_id: UUID) -> Response:
         """The original, also of a masked or compacted message."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(MessageOutput(self.message(message_id)).data)
+            return Response(schemas.MessageOutput(self.message(message_id)).data)
 
     @operation(
         "messages_change",
-        {200: MessageOutput},
+        {200: schemas.MessageOutput},
         *(404, 409, 413),
         tag="sessions",
-        request=MessageChanges,
+        request=schemas.MessageChanges,
         examples=[OpenApiExample("Pin", {"pinned": True}, request_only=True)],
     )
     def patch(self, request: Request, message_id: UUID) -> Response:
         """Pin the message, so that it is never compacted and comes first in contexts, or unpin it."""
-        pinned = self.body(MessageChanges)["pinned"]
+        pinned = self.body(schemas.MessageChanges)["pinned"]
         with tenant_scope(self.tenant_id):
             message = pin_message(message=self.message(message_id), pinned=pinned, by=self.actor, now=self.now)
-        return Response(MessageOutput(message).data)
+        return Response(schemas.MessageOutput(message).data)
 
 
 class MessageExpandEndpoint(MessageEndpointBase):
     """The original of a masked message."""
 
     @operation(
-        "messages_expand", {200: MessageOutput}, *(404, 409), tag="sessions", request=None, parameters=[IDEMPOTENCY_KEY]
+        "messages_expand",
+        {200: schemas.MessageOutput},
+        *(404, 409),
+        tag="sessions",
+        request=None,
+        parameters=[IDEMPOTENCY_KEY],
     )
     @idempotent
     def post(self, request: Request, message_id: UUID) -> Response:
@@ -154,4 +158,4 @@ class MessageExpandEndpoint(MessageEndpointBase):
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             message = expand_message(message=self.message(message_id), by=self.actor, now=self.now)
-        return Response(MessageOutput(message).data)
+        return Response(schemas.MessageOutput(message).data)

@@ -14,17 +14,7 @@ from compaction.pipeline.orchestrator import compact_in_emergency
 from compaction.pipeline.session_rows import find_session
 from compaction.sessions.actions import close_session, create_session, restore_session, update_session
 from compaction.sessions.context import build_session_context
-from compaction.sessions.serializers.sessions import (
-    CLOSED_SESSION_STATE,
-    OPEN,
-    SESSION_LIST_ORDERINGS,
-    SessionChanges,
-    SessionContextInput,
-    SessionContextOutput,
-    SessionInput,
-    SessionListInput,
-    SessionOutput,
-)
+from compaction.sessions.serializers import sessions as schemas
 from compaction.tasks import enqueue_compaction
 from context.receipts.results import ContextRequest
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
@@ -61,7 +51,7 @@ class SessionEndpointBase(Endpoint):
     def answer(self, session_id: UUID, status_code: int = 200) -> Response:
         """Return the session as it is now."""
         with tenant_scope(self.tenant_id):
-            return Response(SessionOutput(self.session(session_id)).data, status=status_code)
+            return Response(schemas.SessionOutput(self.session(session_id)).data, status=status_code)
 
 
 class SessionListEndpoint(SessionEndpointBase):
@@ -69,16 +59,16 @@ class SessionListEndpoint(SessionEndpointBase):
 
     @operation(
         "sessions_create",
-        {201: SessionOutput},
+        {201: schemas.SessionOutput},
         *(409, 413),
-        request=SessionInput,
+        request=schemas.SessionInput,
         examples=[_example("A support agent's session", _NEW_SESSION)],
         parameters=[IDEMPOTENCY_KEY],
     )
     @idempotent
     def post(self, request: Request) -> Response:
         """Open a session without messages. Its window is the model's by default."""
-        values = self.body(SessionInput)
+        values = self.body(schemas.SessionInput)
         with tenant_scope(self.tenant_id):
             session = create_session(
                 tenant=self.key.tenant,
@@ -94,25 +84,25 @@ class SessionListEndpoint(SessionEndpointBase):
         response["Location"] = request.build_absolute_uri(f"{request.path_info}/{session.pk}")
         return response
 
-    @operation("sessions_list", {200: page_of(SessionOutput)}, parameters=[SessionListInput])
+    @operation("sessions_list", {200: page_of(schemas.SessionOutput)}, parameters=[schemas.SessionListInput])
     def get(self, request: Request) -> Response:
         """Sessions that meet the query parameters: open ones by default."""
-        values = self.query(SessionListInput)
+        values = self.query(schemas.SessionListInput)
         partition = readable_partition(self.key, values["partition"])
-        column, kind = SESSION_LIST_ORDERINGS[values["ordering"].removeprefix("-")]
+        column, kind = schemas.SESSION_LIST_ORDERINGS[values["ordering"].removeprefix("-")]
         rows = Session.objects.for_tenant(self.tenant_id).within(partition.path, exact=values["exact"])
         rows = rows.with_segments(requested_segments(values)).with_pressure().with_current()
-        rows = rows.open() if values["state"] == OPEN else rows
-        rows = rows.closed() if values["state"] == CLOSED_SESSION_STATE else rows
+        rows = rows.open() if values["state"] == schemas.OPEN else rows
+        rows = rows.closed() if values["state"] == schemas.CLOSED_SESSION_STATE else rows
         rows = rows.at_least(values["min_pressure"]) if "min_pressure" in values else rows
-        answer, kinds = SessionOutput().to_representation, (kind, UUID)
+        answer, kinds = schemas.SessionOutput().to_representation, (kind, UUID)
         return self.listing(rows, values, ordering=values["ordering"], kinds=kinds, answer=answer, column=column)
 
 
 class SessionEndpoint(SessionEndpointBase):
     """One session."""
 
-    @operation("sessions_read", {200: SessionOutput}, 404)
+    @operation("sessions_read", {200: schemas.SessionOutput}, 404)
     def get(self, request: Request, session_id: UUID) -> Response:
         """The session as it is now, with its pressure."""
         self.query(EmptyInput)
@@ -120,14 +110,14 @@ class SessionEndpoint(SessionEndpointBase):
 
     @operation(
         "sessions_change",
-        {200: SessionOutput},
+        {200: schemas.SessionOutput},
         *(404, 409, 413),
-        request=SessionChanges,
+        request=schemas.SessionChanges,
         examples=[_example("A smaller window", {"max_context_tokens": 16000})],
     )
     def patch(self, request: Request, session_id: UUID) -> Response:
         """Change directive, model, window or metadata; with another model every message is counted again."""
-        changes: dict[str, Any] = self.body(SessionChanges)
+        changes: dict[str, Any] = self.body(schemas.SessionChanges)
         with tenant_scope(self.tenant_id):
             update_session(session=self.session(session_id), changes=changes, by=self.actor, now=self.now)
         return self.answer(session_id)
@@ -144,7 +134,7 @@ class SessionEndpoint(SessionEndpointBase):
 class SessionRestoreEndpoint(SessionEndpointBase):
     """Restore a closed session."""
 
-    @operation("sessions_restore", {200: SessionOutput}, 404, request=None)
+    @operation("sessions_restore", {200: schemas.SessionOutput}, 404, request=None)
     def post(self, request: Request, session_id: UUID) -> Response:
         """Open a closed session again; an open one stays as it is."""
         self.body(EmptyInput)
@@ -158,9 +148,9 @@ class SessionContextEndpoint(Endpoint):
 
     @operation(
         "sessions_context",
-        {200: SessionContextOutput},
+        {200: schemas.SessionContextOutput},
         *(404, 409, 413),
-        request=SessionContextInput,
+        request=schemas.SessionContextInput,
         examples=[
             _example("What fits the session's window", {}),
             _example("In 2,000 tokens, searching for something else than the last message", _SMALL),
@@ -173,7 +163,7 @@ class SessionContextEndpoint(Endpoint):
 
         A preview needs the scope read only.
         """
-        values = self.body(SessionContextInput)
+        values = self.body(schemas.SessionContextInput)
         if not values["preview"]:
             require_scope(self.key, "write")
         given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}

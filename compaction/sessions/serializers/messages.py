@@ -6,12 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from compaction.models import Message
-from compaction.services.sessions.drafts import (
-    APPEND_MESSAGES_MAX,
-    LABEL_CHARACTERS_MAX,
-    MESSAGE_NAME_CHARACTERS_MAX,
-    ROLES,
-)
+from compaction.services.sessions import drafts
 from compaction.services.sessions.tool_calls import CALLS_MAX
 from memories.store.serializers.inputs import QUERY_CHARACTERS_MAX, metadata_field
 from memory_platform.rest.fields import (
@@ -53,14 +48,14 @@ class ToolCallsField(StrictField):
 class MessageInput(StrictSerializer):
     """A new message."""
 
-    role = StrictChoiceField(choices=ROLES)
+    role = StrictChoiceField(choices=drafts.ROLES)
     content = StrictTextField(
         required=False, allow_null=True, default="", help_text="At most 256 KiB; may be empty only with `tool_calls`."
     )
-    name = StrictTextField(max_length=MESSAGE_NAME_CHARACTERS_MAX, required=False, allow_null=True, default="")
+    name = StrictTextField(max_length=drafts.MESSAGE_NAME_CHARACTERS_MAX, required=False, allow_null=True, default="")
     tool_calls = ToolCallsField(required=False, allow_null=True, default=list)
     tool_call_id = StrictTextField(
-        max_length=LABEL_CHARACTERS_MAX,
+        max_length=drafts.LABEL_CHARACTERS_MAX,
         required=False,
         allow_null=True,
         default="",
@@ -69,14 +64,14 @@ class MessageInput(StrictSerializer):
     pinned = StrictBooleanField(required=False, default=False, help_text="Pinned messages are never compacted.")
     metadata = metadata_field(required=False, default=dict)
     source_id = StrictTextField(
-        max_length=LABEL_CHARACTERS_MAX, required=False, default="", help_text="Your own id, once in a session."
+        max_length=drafts.LABEL_CHARACTERS_MAX, required=False, default="", help_text="Your own id, once in a session."
     )
     created_at = StrictDateTimeField(
         is_past=True, required=False, allow_null=True, default=None, help_text="With offset; default: now."
     )
 
 
-@extend_schema_field(serializers.ListField(child=MessageInput(), min_length=1, max_length=APPEND_MESSAGES_MAX))
+@extend_schema_field(serializers.ListField(child=MessageInput(), min_length=1, max_length=drafts.APPEND_MESSAGES_MAX))
 class MessageRowsField(StrictField):
     """The messages of an append, each checked later, so that faults are named by their index."""
 
@@ -84,15 +79,15 @@ class MessageRowsField(StrictField):
         """Return the rows as they came."""
         if not isinstance(data, list):
             self.refuse("not_a_list", "A list of messages is needed.")
-        if not 1 <= len(data) <= APPEND_MESSAGES_MAX:
-            self.refuse("bad_length", f"An append has 1 to {APPEND_MESSAGES_MAX} messages.")
+        if not 1 <= len(data) <= drafts.APPEND_MESSAGES_MAX:
+            self.refuse("bad_length", f"An append has 1 to {drafts.APPEND_MESSAGES_MAX} messages.")
         return data
 
 
 class MessageAppendInput(StrictSerializer):
     """Messages to append."""
 
-    messages = MessageRowsField(help_text=f"1 to {APPEND_MESSAGES_MAX} messages.")
+    messages = MessageRowsField(help_text=f"1 to {drafts.APPEND_MESSAGES_MAX} messages.")
 
 
 class MessageChanges(StrictSerializer):
@@ -106,7 +101,7 @@ class MessageListInput(PageInput):
 
     q = StrictTextField(min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words of the text.")
     state = StrictChoiceField(choices=Message.State.values, required=False)
-    role = StrictChoiceField(choices=ROLES, required=False)
+    role = StrictChoiceField(choices=drafts.ROLES, required=False)
     after = StrictIntegerField(required=False, takes_text=True, help_text="Only those with a higher sequence.")
 
 
@@ -116,7 +111,7 @@ class MessageOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     session_id = serializers.UUIDField()
     sequence = serializers.IntegerField(help_text="From 0, without gaps.")
-    role = serializers.ChoiceField(choices=ROLES)
+    role = serializers.ChoiceField(choices=drafts.ROLES)
     content = serializers.CharField(allow_blank=True)
     name = serializers.CharField(allow_blank=True)
     tool_calls = ToolCallOutput(many=True)

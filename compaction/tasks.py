@@ -1,6 +1,7 @@
 """Celery tasks of compaction: retry rules and one call each."""
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -70,16 +71,16 @@ def enqueue_run(run: Run) -> None:
 
 def enqueue_compaction(tenant_id: UUID, run_id: UUID) -> None:
     """Enqueue a compaction as `enqueue_run` does."""
-    transaction.on_commit(partial(_send, run_compaction_task, str(tenant_id), str(run_id)))
+    transaction.on_commit(partial(_send, partial(run_compaction_task.delay, str(tenant_id), str(run_id))))
 
 
 def enqueue_roll_up(tenant_id: UUID, run_id: UUID) -> None:
     """Enqueue a roll-up as `enqueue_run` does."""
-    transaction.on_commit(partial(_send, roll_up_task, str(tenant_id), str(run_id)))
+    transaction.on_commit(partial(_send, partial(roll_up_task.delay, str(tenant_id), str(run_id))))
 
 
-def _send(task: "Task[..., None]", *ids: str) -> None:
+def _send(send: Callable[[], object]) -> None:
     try:
-        task.delay(*ids)
+        send()
     except (BrokerError, OSError) as error:
         logger.warning("The broker is unreachable, a run waits for the sweep: %s", type(error).__name__)

@@ -2,48 +2,38 @@
 
 from django.urls import URLPattern, path
 
-from compaction.pipeline.api.compactions import (
-    CompactionEndpoint,
-    CompactionListEndpoint,
-    CompactionReviewEndpoint,
-    SessionCompactEndpoint,
-    SessionCompactionListEndpoint,
-)
-from compaction.pipeline.api.events import EventEndpoint, EventRetryEndpoint
-from compaction.pipeline.api.prompts import (
-    PromptEndpoint,
-    PromptRollBackEndpoint,
-    PromptTrialEndpoint,
-    SessionSimulateEndpoint,
-)
-from compaction.rollups.api import RollUpEndpoint
-from compaction.sessions.api.contexts import SessionContextEndpoint
-from compaction.sessions.api.messages import MessageEndpoint, MessageExpandEndpoint, MessageListEndpoint
-from compaction.sessions.api.sessions import SessionEndpoint, SessionListEndpoint, SessionRestoreEndpoint
+from compaction.pipeline.api import compactions, prompts
+from compaction.rollups import api as rollups
+from compaction.sessions.api import messages, sessions
 from memory_platform.rest import converters  # noqa: F401 - makes its types known
 
+_SESSION = "sessions/<uuid:session_id>"
 urlpatterns: list[URLPattern] = [
-    path("sessions", SessionListEndpoint.as_view(), name="api-sessions"),
-    path("sessions/<uuid:session_id>", SessionEndpoint.as_view(), name="api-session"),
-    path("sessions/<uuid:session_id>/restore", SessionRestoreEndpoint.as_view(), name="api-session-restore"),
-    path("sessions/<uuid:session_id>/messages", MessageListEndpoint.as_view(), name="api-messages"),
-    path("sessions/<uuid:session_id>/context", SessionContextEndpoint.as_view(), name="api-session-context"),
-    path("sessions/<uuid:session_id>/compact", SessionCompactEndpoint.as_view(), name="api-session-compact"),
+    path("sessions", sessions.SessionListEndpoint.as_view(), name="api-sessions"),
+    path(_SESSION, sessions.SessionEndpoint.as_view(), name="api-session"),
+    path(f"{_SESSION}/restore", sessions.SessionRestoreEndpoint.as_view(), name="api-session-restore"),
+    path(f"{_SESSION}/messages", messages.MessageListEndpoint.as_view(), name="api-messages"),
+    path(f"{_SESSION}/context", sessions.SessionContextEndpoint.as_view(), name="api-session-context"),
+    path(f"{_SESSION}/compact", compactions.SessionCompactEndpoint.as_view(), name="api-session-compact"),
     path(
         "sessions/<uuid:session_id>/compactions",
-        SessionCompactionListEndpoint.as_view(),
+        compactions.SessionCompactionListEndpoint.as_view(),
         name="api-session-compactions",
     ),
-    path("sessions/<uuid:session_id>/simulate", SessionSimulateEndpoint.as_view(), name="api-session-simulate"),
-    path("prompts", PromptEndpoint.as_view(), name="api-prompts"),
-    path("prompts/rollback", PromptRollBackEndpoint.as_view(), name="api-prompt-roll-back"),
-    path("prompts/trial", PromptTrialEndpoint.as_view(), name="api-prompt-trial"),
-    path("compactions", CompactionListEndpoint.as_view(), name="api-compactions"),
-    path("compactions/<uuid:compaction_id>", CompactionEndpoint.as_view(), name="api-compaction"),
-    path("compactions/<uuid:compaction_id>/review", CompactionReviewEndpoint.as_view(), name="api-compaction-review"),
-    path("events/<uuid:event_id>", EventEndpoint.as_view(), name="api-event"),
-    path("events/<uuid:event_id>/retry", EventRetryEndpoint.as_view(), name="api-event-retry"),
-    path("messages/<uuid:message_id>", MessageEndpoint.as_view(), name="api-message"),
-    path("messages/<uuid:message_id>/expand", MessageExpandEndpoint.as_view(), name="api-message-expand"),
-    path("partitions/<place:place>/roll-up", RollUpEndpoint.as_view(), name="api-roll-up"),
+    path(f"{_SESSION}/simulate", prompts.SessionSimulateEndpoint.as_view(), name="api-session-simulate"),
+    path("prompts", prompts.PromptEndpoint.as_view(), name="api-prompts"),
+    path("prompts/rollback", prompts.PromptRollBackEndpoint.as_view(), name="api-prompt-roll-back"),
+    path("prompts/trial", prompts.PromptTrialEndpoint.as_view(), name="api-prompt-trial"),
+    path("compactions", compactions.CompactionListEndpoint.as_view(), name="api-compactions"),
+    path("compactions/<uuid:compaction_id>", compactions.CompactionEndpoint.as_view(), name="api-compaction"),
+    path(
+        "compactions/<uuid:compaction_id>/review",
+        compactions.CompactionReviewEndpoint.as_view(),
+        name="api-compaction-review",
+    ),
+    path("events/<uuid:event_id>", compactions.EventEndpoint.as_view(), name="api-event"),
+    path("events/<uuid:event_id>/retry", compactions.EventRetryEndpoint.as_view(), name="api-event-retry"),
+    path("messages/<uuid:message_id>", messages.MessageEndpoint.as_view(), name="api-message"),
+    path("messages/<uuid:message_id>/expand", messages.MessageExpandEndpoint.as_view(), name="api-message-expand"),
+    path("partitions/<place:place>/roll-up", rollups.RollUpEndpoint.as_view(), name="api-roll-up"),
 ]

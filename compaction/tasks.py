@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from celery import Task, shared_task
@@ -21,28 +22,16 @@ ROLL_UP_TIME_LIMIT_SECONDS = 240
 #: Below the lease of a run (pipeline/orchestrator.py), so that a lease expires only after its worker died.
 COMPACTION_TIME_LIMIT_SECONDS = 240
 _SWEEP_TIME_LIMIT_SECONDS = 240
+_RETRY: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff": True, "retry_jitter": True}
 
 
-@shared_task(
-    autoretry_for=(OperationalError,),
-    retry_backoff=True,
-    retry_jitter=True,
-    max_retries=3,
-    time_limit=ROLL_UP_TIME_LIMIT_SECONDS,
-)
+@shared_task(**_RETRY, max_retries=3, time_limit=ROLL_UP_TIME_LIMIT_SECONDS)
 def roll_up_task(tenant_id: str, run_id: str) -> None:
     """Regenerate one partition's summary; a run that another worker has is skipped."""
     rollups.run_roll_up(UUID(tenant_id), UUID(run_id), now=timezone.now())
 
 
-@shared_task(
-    bind=True,
-    autoretry_for=(OperationalError,),
-    retry_backoff=True,
-    retry_jitter=True,
-    max_retries=6,
-    time_limit=COMPACTION_TIME_LIMIT_SECONDS,
-)
+@shared_task(bind=True, **_RETRY, max_retries=6, time_limit=COMPACTION_TIME_LIMIT_SECONDS)
 def run_compaction_task(self: "Task[[str, str], None]", tenant_id: str, run_id: str) -> None:
     """Run one compaction; one that another worker has is skipped. Retries later if the model is unavailable."""
     outcome = orchestrator.run_compaction(UUID(tenant_id), UUID(run_id), now=timezone.now())
@@ -59,13 +48,12 @@ def sweep_sessions() -> int:
     return len(opened)
 
 
-@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+@shared_task(**_RETRY, max_retries=3)
 def sweep_runs() -> int:
     """Enqueue abandoned runs again; returns how many."""
     runs = scheduling.abandoned_compaction_runs(now=timezone.now())
     for run in runs:
-        send = enqueue_compaction if run.kind == Run.Kind.COMPACTION else enqueue_roll_up
-        send(run.tenant_id, run.pk)
+        enqueue_run(run)
     return len(runs)
 
 
@@ -75,13 +63,19 @@ def roll_up_changed_task() -> int:
     return rollups.roll_up_changed_partitions(now=timezone.now())
 
 
-def enqueue_compaction(tenant_id: UUID, run_id: UUID) -> None:
+def enqueue_run(run: Run) -> None:
     """Enqueue the run after the commit; if the broker is unreachable, the sweep does it later."""
+    send = enqueue_compaction if run.kind == Run.Kind.COMPACTION else enqueue_roll_up
+    send(run.tenant_id, run.pk)
+
+
+def enqueue_compaction(tenant_id: UUID, run_id: UUID) -> None:
+    """Enqueue a compaction as `enqueue_run` does."""
     transaction.on_commit(partial(_send, partial(run_compaction_task.delay, str(tenant_id), str(run_id))))
 
 
 def enqueue_roll_up(tenant_id: UUID, run_id: UUID) -> None:
-    """Enqueue the run after the commit; if the broker is unreachable, the sweep does it later."""
+    """Enqueue a roll-up as `enqueue_run` does."""
     transaction.on_commit(partial(_send, partial(roll_up_task.delay, str(tenant_id), str(run_id))))
 
 

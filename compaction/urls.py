@@ -2,22 +2,10 @@
 
 from django.urls import path
 
-from compaction.pipeline.views.background import former_run_list, partition_roll_ups, run_retry
-from compaction.pipeline.views.compacting import session_compact, session_simulate
-from compaction.pipeline.views.prompts import prompt_page, prompt_roll_back
-from compaction.review.views.reviews import (
-    compaction_approve,
-    compaction_compare,
-    compaction_presence,
-    compaction_regenerate,
-    compaction_reject,
-    compaction_reopen,
-    compaction_roll_back,
-    review_queue,
-)
-from compaction.review.views.texts import compaction_append, compaction_detail, compaction_trial, compaction_withdraw
-from compaction.rollups.views import partition_branch, partitions
-from compaction.sessions.views import message_expand, message_pin, message_unpin, session_detail, session_list
+from compaction.pipeline import views as pipeline
+from compaction.review.views import reviews
+from compaction.rollups import views as rollups
+from compaction.sessions import views as sessions
 
 _TENANT = "t/<uuid:tenant_id>"
 SESSION = f"{_TENANT}/sessions/<uuid:session_id>"
@@ -25,30 +13,29 @@ _MESSAGE = f"{_TENANT}/messages/<uuid:message_id>"
 COMPACTION = f"{_TENANT}/compactions/<uuid:compaction_id>"
 
 urlpatterns = [
-    path(f"{_TENANT}/sessions", session_list, name="sessions"),
-    path(SESSION, session_detail, name="session"),
-    path(f"{SESSION}/compact", session_compact, name="session-compact"),
-    path(f"{SESSION}/simulate", session_simulate, name="session-simulate"),
-    path(f"{_MESSAGE}/pin", message_pin, name="message-pin"),
-    path(f"{_MESSAGE}/unpin", message_unpin, name="message-unpin"),
-    path(f"{_MESSAGE}/expand", message_expand, name="message-expand"),
-    path(f"{_TENANT}/compactions", review_queue, name="reviews"),
-    path(COMPACTION, compaction_detail, name="compaction"),
-    path(f"{COMPACTION}/trial", compaction_trial, name="compaction-trial"),
-    path(f"{COMPACTION}/append", compaction_append, name="compaction-append"),
-    path(f"{COMPACTION}/withdraw", compaction_withdraw, name="compaction-withdraw"),
-    path(f"{COMPACTION}/approve", compaction_approve, name="compaction-approve"),
-    path(f"{COMPACTION}/reject", compaction_reject, name="compaction-reject"),
-    path(f"{COMPACTION}/reopen", compaction_reopen, name="compaction-reopen"),
-    path(f"{COMPACTION}/presence", compaction_presence, name="compaction-presence"),
-    path(f"{COMPACTION}/compare", compaction_compare, name="compaction-compare"),
-    path(f"{COMPACTION}/regenerate", compaction_regenerate, name="compaction-regenerate"),
-    path(f"{COMPACTION}/roll-back", compaction_roll_back, name="compaction-roll-back"),
-    path(f"{_TENANT}/runs", former_run_list, name="runs"),
-    path(f"{_TENANT}/runs/<uuid:run_id>/retry", run_retry, name="run-retry"),
-    path(f"{_TENANT}/partitions", partitions, name="partitions"),
-    path(f"{_TENANT}/partitions/below", partition_branch, name="partition-branch"),
-    path(f"{_TENANT}/roll-ups", partition_roll_ups, name="roll-ups"),
-    path(f"{_TENANT}/prompts", prompt_page, name="prompts"),
-    path(f"{_TENANT}/prompts/<int:version>/roll-back", prompt_roll_back, name="prompt-roll-back"),
+    path(f"{_TENANT}/sessions", sessions.session_list, name="sessions"),
+    path(SESSION, sessions.session_detail, name="session"),
+    path(f"{SESSION}/compact", pipeline.session_compact, name="session-compact"),
+    path(f"{SESSION}/simulate", pipeline.session_simulate, name="session-simulate"),
+    path(f"{_MESSAGE}/pin", sessions.message_pin, name="message-pin"),
+    path(f"{_MESSAGE}/unpin", sessions.message_unpin, name="message-unpin"),
+    path(f"{_MESSAGE}/expand", sessions.message_expand, name="message-expand"),
+    path(f"{_TENANT}/compactions", reviews.review_queue, name="reviews"),
+    path(COMPACTION, reviews.compaction_detail, name="compaction"),
+    path(f"{COMPACTION}/trial", reviews.compaction_trial, name="compaction-trial"),
+    path(f"{COMPACTION}/append", reviews.compaction_append, name="compaction-append"),
+    path(f"{COMPACTION}/withdraw", reviews.compaction_withdraw, name="compaction-withdraw"),
+    path(f"{COMPACTION}/approve", reviews.compaction_approve, name="compaction-approve"),
+    path(f"{COMPACTION}/reject", reviews.compaction_reject, name="compaction-reject"),
+    path(f"{COMPACTION}/reopen", reviews.compaction_reopen, name="compaction-reopen"),
+    path(f"{COMPACTION}/presence", reviews.compaction_presence, name="compaction-presence"),
+    path(f"{COMPACTION}/compare", reviews.compaction_compare, name="compaction-compare"),
+    path(f"{COMPACTION}/regenerate", reviews.compaction_regenerate, name="compaction-regenerate"),
+    path(f"{COMPACTION}/roll-back", reviews.compaction_roll_back, name="compaction-roll-back"),
+    path(f"{_TENANT}/runs/<uuid:run_id>/retry", pipeline.run_retry, name="run-retry"),
+    path(f"{_TENANT}/partitions", rollups.partitions, name="partitions"),
+    path(f"{_TENANT}/partitions/below", rollups.partition_branch, name="partition-branch"),
+    path(f"{_TENANT}/roll-ups", pipeline.partition_roll_ups, name="roll-ups"),
+    path(f"{_TENANT}/prompts", pipeline.prompt_page, name="prompts"),
+    path(f"{_TENANT}/prompts/<int:version>/roll-back", pipeline.prompt_roll_back, name="prompt-roll-back"),
 ]

@@ -77,7 +77,6 @@ PAGES: dict[str, tuple[str, ...]] = {
     "compaction": ("",),
     "compaction-compare": ("",),
     "compaction-roll-back": ("",),
-    "runs": ("",),
     "prompts": ("",),
 }
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.

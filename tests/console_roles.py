@@ -21,7 +21,7 @@ class RoleRule:
 #: The least role to read, the least role to post, and the names of the addresses that this holds for.
 TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, None): {
-        *("overview", "health", "health-summary", "design", "watched", "search", "tenant-overview", "jobs", "runs"),
+        *("overview", "health", "health-summary", "design", "watched", "search", "tenant-overview", "jobs"),
         *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log"),
         *("context-preview", "context-compare", "context-entry", "context-suggest", "budget-curve"),
         *("context-log", "receipt", "budget-compare", "budget-effect", "evaluation"),

@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from compaction.models import Compaction, Session
-from compaction.pipeline.actions.prompts import save_prompt
+from compaction.pipeline.actions import save_prompt
 from compaction.pipeline.orchestrator import run_compaction
 from compaction.review.actions import regenerate_compaction
 from compaction.services.pipeline.prompts import PROMPT

@@ -1,15 +1,6 @@
 """Sessions, their messages, and what became of those: compactions, their runs, the prompts they were made with."""
 
-from compaction.models.compactions import Compaction, CompactionMember, CompactionPrompt
-from compaction.models.runs import ProviderBreaker, Run
+from compaction.models.compactions import Compaction, CompactionMember, CompactionPrompt, ProviderBreaker, Run
 from compaction.models.sessions import Message, Session
 
-__all__ = [
-    "Compaction",
-    "CompactionMember",
-    "CompactionPrompt",
-    "Message",
-    "ProviderBreaker",
-    "Run",
-    "Session",
-]
+__all__ = ["Compaction", "CompactionMember", "CompactionPrompt", "Message", "ProviderBreaker", "Run", "Session"]

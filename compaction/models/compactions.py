@@ -1,29 +1,28 @@
-"""Compactions: what was masked and summarised, by what rules, how well facts were kept, and who decided."""
+"""Compactions, their prompts and runs: what was masked and summarised, how well facts were kept, and who decided."""
 
 import uuid
 from datetime import datetime
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import CheckConstraint, F, Index, Q, UniqueConstraint
 
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, Message, Session
-from compaction.pipeline.queries.compactions import (
+from compaction.pipeline.queries import (
     SETTLED_AT,
     CompactionMemberQuerySet,
     CompactionPromptQuerySet,
     CompactionQuerySet,
+    ProviderBreakerQuerySet,
+    RunQuerySet,
 )
-from memories.models import Tenant
+from memories.models import Partition, PartitionSummary, Tenant
 
 PROMPT_CHARACTERS_MAX = 16_000
 
 
 class Compaction(models.Model):
-    """One shrinking of a session, from the request for it to its roll-back (ADR-0071).
-
-    `statements`, `journal` and `retention` cite messages by id; the originals stay where they are.
-    """
+    """A compaction of a session, from request to roll-back (ADR-0071). Its JSON fields cite messages by id."""
 
     class Trigger(models.TextChoices):
         SCHEDULED = "scheduled", "scheduled: the session was idle"
@@ -89,36 +88,31 @@ class Compaction(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["session", "tenant"], condition=Q(state="pending"), name="session_has_one_pending_compaction"
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["session", "tenant"], condition=Q(state="proposed"), name="session_has_one_proposed_compaction"
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(
                     state__in=["pending", "proposed", "applied", "rejected", "rolled_back", "failed", "superseded"]
                 ),
                 name="compaction_state_is_known",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=~Q(state__in=["applied", "rolled_back"]) | Q(compacted_at__isnull=False),
                 name="compaction_applied_says_when",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=~Q(state="applied") | Q(tokens_after__lte=F("tokens_before")),
                 name="compaction_applied_does_not_grow",
             ),
         ]
         indexes = [
-            models.Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
-            models.Index(
-                F("tenant"),
-                SETTLED_AT.desc(),
-                F("id"),
-                name="compaction_last_settled",
-            ),
-            models.Index(fields=["tenant", "state"], name="compaction_by_state"),
+            Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
+            Index(F("tenant"), SETTLED_AT.desc(), F("id"), name="compaction_last_settled"),
+            Index(fields=["tenant", "state"], name="compaction_by_state"),
         ]
 
     def __str__(self) -> str:
@@ -147,7 +141,7 @@ class CompactionMember(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["compaction", "message", "tenant"], name="compaction_member_is_one_row"),
+            UniqueConstraint(fields=["compaction", "message", "tenant"], name="compaction_member_is_one_row")
         ]
 
     def __str__(self) -> str:
@@ -171,13 +165,92 @@ class CompactionPrompt(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "version"], name="prompt_version_is_unique"),
-            models.UniqueConstraint(
+            UniqueConstraint(fields=["tenant", "version"], name="prompt_version_is_unique"),
+            UniqueConstraint(
                 fields=["tenant"], condition=Q(recorded_to__isnull=True), name="prompt_has_one_current_version"
             ),
-            models.CheckConstraint(condition=Q(version__gte=2), name="prompt_version_1_is_code"),
-            models.CheckConstraint(condition=Q(text__regex=r"\S"), name="prompt_is_not_blank"),
+            CheckConstraint(condition=Q(version__gte=2), name="prompt_version_1_is_code"),
+            CheckConstraint(condition=Q(text__regex=r"\S"), name="prompt_is_not_blank"),
         ]
 
     def __str__(self) -> str:
         return f"prompt version {self.version}"
+
+
+class Run(models.Model):
+    """One piece of background work, an event to agents. Its worker has a lease; after it expires another takes over."""
+
+    class Kind(models.TextChoices):
+        COMPACTION = "compaction"
+        ROLL_UP = "roll_up", "roll-up"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=10, choices=Kind)
+    state = models.CharField(max_length=7, choices=State, default=State.QUEUED)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, null=True, blank=True, related_name="runs")
+    compaction = models.ForeignKey(Compaction, on_delete=models.CASCADE, null=True, blank=True, related_name="runs")
+    partition = models.ForeignKey(Partition, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    style = models.CharField(max_length=8, choices=PartitionSummary.Style, default="", blank=True)
+    step = models.CharField(max_length=32, default="", blank=True, help_text="What it is doing, or did last.")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    error_code = models.CharField(max_length=64, default="", blank=True)
+    error_detail = models.CharField(max_length=300, default="", blank=True)
+    requested_by = models.CharField(max_length=150, default="", blank=True)
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            UniqueConstraint(
+                fields=["session", "tenant"],
+                condition=Q(state__in=["queued", "running"], session__isnull=False),
+                name="session_has_one_open_run",
+            ),
+            UniqueConstraint(
+                fields=["partition", "style", "tenant"],
+                condition=Q(state__in=["queued", "running"], partition__isnull=False),
+                name="partition_has_one_open_run",
+            ),
+            CheckConstraint(
+                condition=Q(kind="compaction", session__isnull=False, compaction__isnull=False, partition__isnull=True)
+                | Q(kind="roll_up", session__isnull=True, compaction__isnull=True, partition__isnull=False),
+                name="run_has_its_target",
+            ),
+            CheckConstraint(condition=Q(state__in=["queued", "running", "done", "failed"]), name="run_state_is_known"),
+        ]
+        indexes = [
+            Index(F("tenant"), F("created_at").desc(), F("id"), name="run_newest"),
+            Index(fields=["claimed_until"], condition=Q(state__in=["queued", "running"]), name="run_open"),
+            Index(fields=["tenant", "finished_at"], condition=Q(state="failed"), name="run_failed"),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.id}"
+
+
+class ProviderBreaker(models.Model):
+    """How often in a row a tenant's provider failed, and until when it is left alone."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    provider = models.CharField(max_length=64)
+    failures = models.PositiveSmallIntegerField(default=0)
+    open_until = models.DateTimeField(null=True, blank=True)
+
+    objects = ProviderBreakerQuerySet.as_manager()
+
+    class Meta:
+        constraints = [UniqueConstraint(fields=["tenant", "provider"], name="breaker_is_one_row")]
+
+    def __str__(self) -> str:
+        return f"breaker of {self.provider}"

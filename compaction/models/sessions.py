@@ -6,7 +6,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import CheckConstraint, F, Index, Q, UniqueConstraint
 
 from compaction.services.sessions.titles import session_title
 from compaction.sessions.queries import MessageQuerySet, SessionQuerySet
@@ -17,11 +17,7 @@ MODEL_CHARACTERS_MAX = 200
 
 
 class Session(models.Model):
-    """A conversation in a partition, and how full its context is.
-
-    `context_tokens` are the tokens, in those of `model`, of all that its context would show with unlimited room:
-    directive, current summary, and every message as it stands now.
-    """
+    """A conversation in a partition. `context_tokens` count directive, current summary and messages as shown."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="sessions")
@@ -51,18 +47,16 @@ class Session(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(max_context_tokens__gte=WINDOW_TOKENS_MIN, max_context_tokens__lte=WINDOW_TOKENS_MAX),
                 name="session_window_is_bounded",
             ),
-            models.CheckConstraint(condition=Q(model__regex=r"\S"), name="session_has_a_model"),
+            CheckConstraint(condition=Q(model__regex=r"\S"), name="session_has_a_model"),
         ]
         indexes = [
-            models.Index(F("tenant"), F("created_at").desc(), F("id"), name="session_newest"),
-            models.Index(fields=["tenant", "id"], name="session_by_id"),
-            models.Index(
-                fields=["last_message_at"], condition=Q(closed_at__isnull=True), name="session_open_by_last_message"
-            ),
+            Index(F("tenant"), F("created_at").desc(), F("id"), name="session_newest"),
+            Index(fields=["tenant", "id"], name="session_by_id"),
+            Index(fields=["last_message_at"], condition=Q(closed_at__isnull=True), name="session_open_by_last_message"),
         ]
 
     def __str__(self) -> str:
@@ -80,11 +74,7 @@ class Session(models.Model):
 
 
 class Message(models.Model):
-    """One message of a session, or (without a sequence) the summary that a compaction put in the place of some.
-
-    `tokens` are in those of the session's model, of name, content and tool calls; a masked message shows a placeholder
-    of `shown_tokens` instead.
-    """
+    """A message of a session or, without a sequence, the summary of a compaction. Tokens are the model's."""
 
     class Role(models.TextChoices):
         SYSTEM = "system"
@@ -132,43 +122,41 @@ class Message(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["session", "sequence", "tenant"], name="message_sequence_is_unique"),
-            models.UniqueConstraint(
+            UniqueConstraint(fields=["session", "sequence", "tenant"], name="message_sequence_is_unique"),
+            UniqueConstraint(
                 fields=["session", "source_id", "tenant"], condition=~Q(source_id=""), name="message_source_is_unique"
             ),
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["compaction", "tenant"],
                 condition=Q(compaction__isnull=False),
                 name="compaction_has_one_summary",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(sequence__isnull=False, compaction__isnull=True)
                 | Q(sequence__isnull=True, compaction__isnull=False, role="system"),
                 name="message_is_original_or_summary",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(role__in=["system", "user", "assistant", "tool"]), name="message_role_is_known"
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(role="assistant") | Q(tool_calls=[]), name="message_tools_are_called_by_the_assistant"
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(role="tool", tool_call_id__gt="") | (~Q(role="tool") & Q(tool_call_id="")),
                 name="message_of_a_tool_answers_a_call",
             ),
-            models.CheckConstraint(
+            CheckConstraint(
                 condition=Q(state="live") | Q(state="compacted") | Q(state="masked", role="tool"),
                 name="message_state_is_known",
             ),
-            models.CheckConstraint(
-                condition=~Q(state="masked") | Q(masked_at__isnull=False), name="message_masked_says_when"
-            ),
-            models.CheckConstraint(
+            CheckConstraint(condition=~Q(state="masked") | Q(masked_at__isnull=False), name="message_masked_says_when"),
+            CheckConstraint(
                 condition=Q(pinned=False) | ~Q(state="compacted"), name="message_pinned_is_never_compacted"
             ),
         ]
         indexes = [
-            models.Index(fields=["session", "state", "sequence"], name="message_of_session_by_state"),
+            Index(fields=["session", "state", "sequence"], name="message_of_session_by_state"),
             GinIndex(fields=["search_vector"], name="message_search"),
         ]
 

@@ -25,7 +25,7 @@ def fill_compaction(
     compaction: Compaction, session: Session, plan: SessionPlan, draft: CompactionDraft, *, now: datetime
 ) -> None:
     """Write plan and draft to a pending compaction, with a member for every message that it changes."""
-    span, masked, previous = plan.span, plan.masked, session.current
+    span, previous = plan.span, session.current
     sequences = [turn.sequence for turn in span if turn.sequence is not None]
     compaction.previous = previous
     compaction.generation = (previous.generation if previous else 0) + (1 if span else 0)
@@ -34,26 +34,22 @@ def fill_compaction(
     compaction.tokens_before = session.context_tokens
     freed = plan.plan.tokens_before - plan.plan.tokens_after_at_most + plan.plan.summary_budget_tokens
     compaction.tokens_after = max(session.context_tokens - freed + draft.summary_tokens, 0)
-    compaction.masked_count = len(masked)
+    compaction.masked_count = len(plan.masked)
     if span:
         compaction.compacted_count = len(span) + (previous.compacted_count if previous else 0)
         original = sum(turn.tokens for turn in span)
         compaction.original_token_count = original + (previous.original_token_count if previous else 0)
-        _fill_in_text(compaction, draft)
+        compaction.summary_text = draft.summary.text
+        compaction.summary_token_count = draft.summary_tokens
+        compaction.statements = [statement.as_record() for statement in draft.summary.statements]
+        compaction.journal = [entry.as_record() for entry in draft.journal]
+        compaction.retention = draft.retention_record
+        compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback
+        if draft.summariser == "extractive":
+            compaction.model, compaction.prompt_version = "", 0
     compaction.warnings = [notice.as_answer() for notice in draft.notices]
     compaction.finished_at = now
     _add_members(compaction, plan)
-
-
-def _fill_in_text(compaction: Compaction, draft: CompactionDraft) -> None:
-    compaction.summary_text = draft.summary.text
-    compaction.summary_token_count = draft.summary_tokens
-    compaction.statements = [statement.as_record() for statement in draft.summary.statements]
-    compaction.journal = [entry.as_record() for entry in draft.journal]
-    compaction.retention = draft.retention_record
-    compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback
-    if draft.summariser == "extractive":
-        compaction.model, compaction.prompt_version = "", 0
 
 
 def _add_members(compaction: Compaction, plan: SessionPlan) -> None:
@@ -79,10 +75,7 @@ def propose_compaction(compaction: Compaction) -> None:
 def apply_compaction(
     compaction: Compaction, session: Session, *, by: Actor, now: datetime, is_decided: bool
 ) -> list[UUID]:
-    """Mask and compact messages, add summary and journal; returns the ids of the new memories.
-
-    Raises `Conflict` `stale` if the messages have changed since the draft.
-    """
+    """Mask and compact messages, add summary and journal; returns ids of new memories. Raises `Conflict` `stale`."""
     state = next_state(compaction.state, APPROVE if is_decided else APPLY_ACTION)
     require_unchanged_session(compaction, session)
     members = _members(compaction)
@@ -90,9 +83,7 @@ def apply_compaction(
     moments = {str(member.message_id): member.message.created_at for member in members}
     _change_messages(members, session, now)
     if compaction.summary_text:
-        created += journal.store_journal_entries(
-            compaction=compaction, session=session, moments=moments, by=by, now=now
-        )
+        created += journal.store_journal_entries(compaction, session, moments, by=by, now=now)
         created += add_summary(compaction, session, by=by, now=now)
         session.current = compaction
     session.context_tokens = count_context_tokens(session)
@@ -108,9 +99,8 @@ def _after_the_last(session: Session, now: datetime) -> datetime:
     """Return when a compaction counts as applied: after all others of the session, whatever the workers' clocks are."""
     rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
     last: Compaction | None = rows.last_applied_first().first()
-    if last is None or last.compacted_at is None:
-        return now
-    return max(now, last.compacted_at + timedelta(microseconds=1))
+    earliest = last and last.compacted_at and last.compacted_at + timedelta(microseconds=1)
+    return max(now, earliest or now)
 
 
 def require_unchanged_session(compaction: Compaction, session: Session) -> None:
@@ -120,13 +110,12 @@ def require_unchanged_session(compaction: Compaction, session: Session) -> None:
         for member in _members(compaction)
     )
     if not is_same or session.current_id != compaction.previous_id:
-        detail = "The session has changed since this was made; regenerate it."
-        raise Conflict("stale", detail)
+        raise Conflict("stale", "The session has changed since this was made; regenerate it.")
 
 
 def add_summary(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
     """Store the summary as a message of the context and as memories; returns their ids."""
-    memory_ids = journal.store_summary_memory(compaction=compaction, session=session, by=by, now=now)
+    memory_ids = journal.store_summary_memory(compaction, session, by=by, now=now)
     message = Message(
         tenant_id=session.tenant_id,
         session=session,
@@ -146,7 +135,7 @@ def replace_summary(compaction: Compaction, session: Session, *, by: Actor, now:
     """Replace the text of an applied summary; returns the ids of the new memories."""
     message = summary_message(compaction)
     journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=message.metadata["memory_ids"], by=by, now=now)
-    memory_ids = journal.store_summary_memory(compaction=compaction, session=session, by=by, now=now)
+    memory_ids = journal.store_summary_memory(compaction, session, by=by, now=now)
     message.content = HEADING + compaction.summary_text
     message.metadata = _metadata(compaction, memory_ids, compaction.compacted_at or now)
     message.tokens = message.shown_tokens = count_message_tokens(message, session.model)
@@ -191,8 +180,8 @@ def record_decision(compaction: Compaction, *, reason: str, by: Actor, now: date
 def exclusive_memories(compaction: Compaction) -> list[str]:
     """Return the ids of memories that this compaction made and no other applied one references."""
     stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] == journal.STORED]
-    others = Compaction.objects.for_tenant(compaction.tenant_id).other_than(compaction.pk)
-    shared = others.referenced_memories(stored) if stored else set()
+    rows = Compaction.objects.for_tenant(compaction.tenant_id)
+    shared = rows.referenced_memories(stored, but=compaction.pk) if stored else set()
     of_summary = summary_message(compaction).metadata["memory_ids"] if compaction.summary_text else []
     return [*(memory_id for memory_id in stored if memory_id not in shared), *of_summary]
 
@@ -221,17 +210,10 @@ def _save_messages(members: Sequence[CompactionMember]) -> None:
 
 
 def _tool_names(session: Session, messages: Iterable[Message]) -> dict[str, str]:
-    """Return the function names by the ids of the calls that these results answer."""
     wanted = {message.tool_call_id for message in messages if message.role == Message.Role.TOOL}
-    if not wanted:
-        return {}
-    callers = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).of_role(Message.Role.ASSISTANT)
-    return {
-        call["id"]: call["function"]["name"][:128]
-        for calls in callers.all_calls()
-        for call in calls
-        if call["id"] in wanted
-    }
+    rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).of_role(Message.Role.ASSISTANT)
+    calls = [call for listed in rows.all_calls() for call in listed] if wanted else []
+    return {call["id"]: call["function"]["name"][:128] for call in calls if call["id"] in wanted}
 
 
 def _metadata(compaction: Compaction, memory_ids: Iterable[UUID], compacted_at: datetime) -> dict[str, Any]:

@@ -30,13 +30,17 @@ def failed_run_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
 def full_session_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
     """Open sessions over the warning of their own policy, since the last message of any. Three queries."""
     over, is_more = sessions_over_warning(tenant_ids)
-    return {tenant_id: _backlog(sessions, is_more) for tenant_id, sessions in over.items()}
+    since = {
+        tenant_id: min((row.last_message_at for row in sessions if row.last_message_at), default=None)
+        for tenant_id, sessions in over.items()
+    }
+    return {tenant_id: Backlog(len(sessions), since[tenant_id], is_more) for tenant_id, sessions in over.items()}
 
 
 def sessions_over_warning(tenant_ids: Collection[UUID]) -> tuple[dict[UUID, list[Session]], bool]:
     """Return these sessions by tenant, with `DECIDING` columns only, and whether there may be more. Three queries."""
     policies = TenantPolicies.of_tenants(tenant_ids)
-    least = min((of_tenant.min_warning_threshold() for of_tenant in policies.values()), default=0.0)
+    least = min((of_tenant.minimum("warning_threshold") for of_tenant in policies.values()), default=0.0)
     rows = Session.objects.of_tenants(tenant_ids).open().with_pressure().at_least(least)
     fullest = list(rows.page("-fullness", count=FULLEST_READ_MAX).only(*DECIDING))
     over: dict[UUID, list[Session]] = defaultdict(list)
@@ -44,8 +48,3 @@ def sessions_over_warning(tenant_ids: Collection[UUID]) -> tuple[dict[UUID, list
         if session.pressure >= policies[session.tenant_id].of(session).warning_threshold:
             over[session.tenant_id].append(session)
     return over, len(fullest) == FULLEST_READ_MAX
-
-
-def _backlog(sessions: list[Session], is_more: bool) -> Backlog:
-    times = [session.last_message_at for session in sessions if session.last_message_at]
-    return Backlog(len(sessions), min(times, default=None), is_more)

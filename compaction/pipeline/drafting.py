@@ -5,9 +5,10 @@ Only the breakers of providers are written here.
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from compaction.pipeline import breakers
@@ -72,25 +73,23 @@ class CompactionDraft:
 def draft_summary(
     task: DraftingInput, *, clock: DraftingClock, on_step: Callable[[str], None] = lambda _: None
 ) -> CompactionDraft:
-    """Summarise the span, write its journal and check retention. Called with no scope open.
-
-    Raises `ProviderUnavailableError` if the provider should be called again later, `DraftingError` if there is no text.
-    """
-    drafting = _Drafting(task, clock)
+    """Summarise, write the journal, check retention. Raises `ProviderUnavailableError`, `DraftingError`."""
     if not task.plan.plan.is_summary_needed:
-        return CompactionDraft(notices=drafting.notices)
+        return CompactionDraft()
+    drafting = _Drafting(task, clock)
     summary = drafting.summary()
     on_step("summarised")
-    own = strip_recalled_text(task.tenant_id, masked_span_turns(task.plan), now=clock())
+    own = strip_recalled_text(task.session.tenant_id, masked_span_turns(task.plan), now=clock())
     journal = drafting.journal(own) if task.policy.has_journal else []
     on_step("journaled")
     facts = extract_facts(own)
-    journal = _with_lost_facts(task, summary.text, journal, facts, own, clock()) if task.policy.has_journal else journal
+    if task.policy.has_journal:
+        journal += drafting.lost_facts(_retention(facts, summary.text, journal), journal, own)
     retention = _retention(facts, summary.text, journal)
     on_step("checked")
     return CompactionDraft(
         summary=summary,
-        summary_tokens=count_text_tokens(HEADING + summary.text, task.session_model),
+        summary_tokens=drafting.count(HEADING + summary.text),
         journal=journal,
         retention=retention,
         summariser=drafting.used,
@@ -100,21 +99,22 @@ def draft_summary(
 
 
 def masked_span_turns(plan: SessionPlan) -> list[SessionTurn]:
-    """Return the live turns of the span without masked tool outputs.
-
-    Logs and tables contain more identifiers than a conversation and would fill the journal.
-    """
+    """Return the live turns of the span without masked tool outputs, whose identifiers would fill the journal."""
     masked = set(plan.plan.mask_ids)
     return [turn for turn in plan.span if turn.state == LIVE and turn.id not in masked]
 
 
-class _Drafting:
-    """One attempt: the summariser that was used, and the warnings."""
+def _retention(facts: Sequence[RetainedFact], summary: str, journal: Sequence[JournalEntry]) -> RetentionResult:
+    return check_retention(facts, [summary, *(entry.existing_text for entry in journal)])
 
+
+class _Drafting:
     def __init__(self, task: DraftingInput, clock: DraftingClock) -> None:
         self._task = task
+        self._tenant_id = task.session.tenant_id
         self._clock = clock
         self._is_without_provider = False
+        self.count = partial(count_text_tokens, model=task.session.model)
         self.notices: list[ContextWarning] = []
         self.used = ""
         self.is_fallback = False
@@ -123,39 +123,57 @@ class _Drafting:
         """Return the summary by the model or, if that fails permanently, by rules."""
         task = self._task
         if warning := generation_warning(task.generation):
-            self._report("accuracy_degrades", warning)
-        budget = task.plan.plan.summary_budget_tokens - count_text_tokens(HEADING, task.session_model)
+            self.notices.append(ContextWarning("accuracy_degrades", warning))
         summary_task = SummaryTask(
             messages=masked_span_turns(task.plan),
-            earlier=self._checked(task.earlier),
-            budget_tokens=max(budget, 1),
-            count_tokens=lambda text: count_text_tokens(text, task.session_model),
+            earlier=self._supported_earlier(),
+            budget_tokens=max(task.plan.plan.summary_budget_tokens - self.count(HEADING), 1),
+            count_tokens=self.count,
             prompt=task.prompt,
             model=task.model,
         )
-        summary, by = self._ask_with_fallback(
-            lambda summariser, limit: _limited(summariser, summary_task, limit), can_wait=task.can_wait
-        )
+
+        def ask(summariser: Summariser, limit: float | None) -> SummaryResult:
+            summary = summariser.summarise(replace(summary_task, time_limit_seconds=limit))
+            return summary if summariser.is_local else _supported(summary, summary_task)
+
+        summary, by = self._ask_with_fallback(ask, can_wait=task.can_wait)
         self.used, self.is_fallback = by.name, by.name != configured_summariser().name
         return summary
 
     def journal(self, own: Sequence[SessionTurn]) -> list[JournalEntry]:
         """Return the classified lasting facts, by the summariser of the summary."""
-        task = self._task
-        tokens = max(int(task.plan.plan.span_tokens * JOURNAL_SHARE), JOURNAL_TOKENS_MIN)
         summary_task = SummaryTask(
             messages=own,
             earlier=(),
-            budget_tokens=tokens,
-            count_tokens=lambda text: count_text_tokens(text, task.session_model),
-            model=task.model,
+            budget_tokens=max(int(self._task.plan.plan.span_tokens * JOURNAL_SHARE), JOURNAL_TOKENS_MIN),
+            count_tokens=self.count,
+            model=self._task.model,
         )
 
         def ask(summariser: Summariser, limit: float | None) -> list[CitedStatement]:
             return summariser.journal(replace(summary_task, time_limit_seconds=limit))
 
-        statements, _ = self._ask_with_fallback(ask, can_wait=False)
-        return classify_entries(task.tenant_id, task.partition_path, statements, now=self._clock())
+        return self._classified(self._ask_with_fallback(ask, can_wait=False)[0])
+
+    def lost_facts(
+        self, retention: RetentionResult, journal: Sequence[JournalEntry], own: Sequence[SessionTurn]
+    ) -> list[JournalEntry]:
+        """Return entries with clauses for lost facts, until the policy's retention threshold is reached."""
+        facts = len(retention.kept) + len(retention.missing)
+        needed = math.ceil(round((self._task.policy.retention_floor - retention.share) * facts, 6))
+        statements: list[CitedStatement] = []
+        for clause in clauses_with_facts(retention.missing, {str(turn.id): turn for turn in own}) if needed > 0 else ():
+            if needed <= 0:
+                break
+            statements.append(CitedStatement(clause.text, (clause.message_id,)))
+            needed -= len(clause.facts)
+        known = {entry.statement.text for entry in journal}
+        added = self._classified(statements) if statements else []
+        return [replace(entry, is_for_retention=True) for entry in added if entry.statement.text not in known]
+
+    def _classified(self, statements: Sequence[CitedStatement]) -> list[JournalEntry]:
+        return classify_entries(self._tenant_id, self._task.session.partition_path, statements, now=self._clock())
 
     def _ask_with_fallback(
         self, ask: Callable[[Summariser, float | None], _T], *, can_wait: bool
@@ -163,10 +181,11 @@ class _Drafting:
         """Return the answer of the configured summariser, else of the local one. Raises as `draft_summary` does."""
         chosen = configured_summariser()
         if not chosen.is_local and not self._is_without_provider:
-            limit = self._seconds_for_provider()
+            deadline = self._task.deadline
+            limit = None if deadline is None else (deadline - self._clock()).total_seconds() - SECONDS_FOR_RULES
             if limit is not None and limit <= 0:
                 self._without("time_limit", "There was no time left for the model.")
-            elif breakers.is_provider_off(self._task.tenant_id, chosen.name, now=self._clock()):
+            elif breakers.is_provider_off(self._tenant_id, chosen.name, now=self._clock()):
                 self._without("provider_off", "The model failed repeatedly and is not called for a while.")
             else:
                 try:
@@ -174,7 +193,7 @@ class _Drafting:
                 except SummariserError as error:
                     self._after_failure(chosen, error, can_wait=can_wait)
                 else:
-                    breakers.note_success(self._task.tenant_id, chosen.name)
+                    breakers.note_success(self._tenant_id, chosen.name)
                     return answer, chosen
         local = fallback_summariser()
         try:
@@ -183,96 +202,43 @@ class _Drafting:
             raise DraftingError(error.code, error.detail) from error
 
     def _after_failure(self, chosen: Summariser, error: SummariserError, *, can_wait: bool) -> None:
-        task = self._task
-        is_off = not error.blames_task and breakers.note_failure(task.tenant_id, chosen.name, now=self._clock())
-        logger.warning("The model failed (%s), attempt %d", error.code, task.attempt)
-        if can_wait and not error.is_permanent and not is_off and task.attempt < PROVIDER_ATTEMPTS_MAX:
-            raise ProviderUnavailableError(error.code, _wait(error, task.attempt)) from error
+        attempt = self._task.attempt
+        is_off = not error.blames_task and breakers.note_failure(self._tenant_id, chosen.name, now=self._clock())
+        logger.warning("The model failed (%s), attempt %d", error.code, attempt)
+        if can_wait and not error.is_permanent and not is_off and attempt < PROVIDER_ATTEMPTS_MAX:
+            # Doubled each time, at least the provider's own delay.
+            seconds = max(BACKOFF_SECONDS * 2 ** (attempt - 1), error.retry_after_seconds)
+            wait = timedelta(seconds=min(seconds, BACKOFF_SECONDS_MAX))
+            raise ProviderUnavailableError(error.code, wait) from error
         self._without(error.code, f"{error.detail} The text was made without it.")
 
     def _without(self, code: str, detail: str) -> None:
         self._is_without_provider = True
-        self._report("fallback", f"{detail} ({code})")
+        self.notices.append(ContextWarning("fallback", f"{detail} ({code})"))
 
-    def _seconds_for_provider(self) -> float | None:
-        """Return the seconds left for the provider; None without a deadline."""
-        if self._task.deadline is None:
-            return None
-        return (self._task.deadline - self._clock()).total_seconds() - SECONDS_FOR_RULES
-
-    def _checked(self, earlier: Sequence[CitedStatement]) -> list[CitedStatement]:
+    def _supported_earlier(self) -> list[CitedStatement]:
         """Return the earlier statements that their messages support, and all that a person edited."""
-        cited = self._task.cited
-        kept = [
-            one
-            for one in earlier
-            if one.is_edited or is_supported(one.text, [cited[source] for source in one.message_ids if source in cited])
-        ]
+        earlier = self._task.earlier
+        kept = [one for one in earlier if one.is_edited or _is_supported(one, self._task.cited)]
         if dropped := len(earlier) - len(kept):
             detail = f"{dropped} earlier statements were dropped: the messages that they cite do not support them."
-            self._report("statements_dropped", detail)
+            self.notices.append(ContextWarning("statements_dropped", detail))
         return kept
 
-    def _report(self, code: str, detail: str) -> None:
-        self.notices.append(ContextWarning(code, detail))
 
-
-def _limited(summariser: Summariser, summary_task: SummaryTask, limit: float | None) -> SummaryResult:
-    summary = summariser.summarise(replace(summary_task, time_limit_seconds=limit))
-    if summariser.is_local:
-        return summary
-    return _supported(summary, summary_task)
+def _is_supported(statement: CitedStatement, texts: Mapping[str, str]) -> bool:
+    return is_supported(statement.text, [texts[source] for source in statement.message_ids if source in texts])
 
 
 def _supported(summary: SummaryResult, summary_task: SummaryTask) -> SummaryResult:
-    """Return the summary without statements that its messages do not support."""
     texts = {str(turn.id): f"{turn.name} {turn.content} {turn.tool_calls or ''}" for turn in summary_task.messages}
     for one in summary_task.earlier:
         for source in one.message_ids:
             texts[source] = f"{texts.get(source, '')} {one.text}"
-    kept = tuple(
-        one
-        for one in summary.statements
-        if is_supported(one.text, [texts[source] for source in one.message_ids if source in texts])
-    )
+    kept = tuple(one for one in summary.statements if _is_supported(one, texts))
     if not kept:
-        raise SummariserError(
-            "unsupported", "The messages support nothing of what the model wrote.", is_permanent=False
-        )
+        detail = "The messages support nothing of what the model wrote."
+        raise SummariserError("unsupported", detail, is_permanent=False)
     if len(kept) == len(summary.statements):
         return summary
     return SummaryResult("\n".join(one.text for one in kept), kept)
-
-
-def _wait(error: SummariserError, attempt: int) -> timedelta:
-    """Return the delay before the next attempt: doubled each time, at least the provider's own."""
-    seconds = max(BACKOFF_SECONDS * 2 ** (attempt - 1), error.retry_after_seconds)
-    return timedelta(seconds=min(seconds, BACKOFF_SECONDS_MAX))
-
-
-def _retention(facts: Sequence[RetainedFact], summary: str, journal: Sequence[JournalEntry]) -> RetentionResult:
-    return check_retention(facts, [summary, *(entry.existing_text for entry in journal)])
-
-
-def _with_lost_facts(
-    task: DraftingInput,
-    summary: str,
-    journal: list[JournalEntry],
-    facts: Sequence[RetainedFact],
-    own: Sequence[SessionTurn],
-    now: datetime,
-) -> list[JournalEntry]:
-    """Return the journal with clauses for lost facts, until the policy's retention threshold is reached."""
-    retention = _retention(facts, summary, journal)
-    needed = math.ceil(round((task.policy.retention_floor - retention.share) * len(facts), 6))
-    if needed <= 0:
-        return journal
-    statements: list[CitedStatement] = []
-    for clause in clauses_with_facts(retention.missing, {str(turn.id): turn for turn in own}):
-        if needed <= 0:
-            break
-        statements.append(CitedStatement(clause.text, (clause.message_id,)))
-        needed -= len(clause.facts)
-    added = classify_entries(task.tenant_id, task.partition_path, statements, now=now)
-    known = {entry.statement.text for entry in journal}
-    return [*journal, *(replace(entry, is_for_retention=True) for entry in added if entry.statement.text not in known)]

@@ -1,4 +1,4 @@
-"""Measuring a summariser on recorded conversations: how much of the answers its summaries keep (ADR-0069)."""
+"""Measure a summariser on recorded conversations: how much of the answers its summaries keep (ADR-0069)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +22,11 @@ class SessionSummary:
     text: str
     tokens: int
     allowed_tokens: int
-    statements: int
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Of one conversation. `share` is the mean share of answer words kept (0..1), None without a question."""
+    """The result for a conversation; `share` is the mean share of answer words kept (0..1), None without questions."""
 
     summaries: Sequence[SessionSummary]
     questions: int
@@ -35,15 +34,12 @@ class Evaluation:
 
     @property
     def too_long(self) -> int:
-        """Summaries beyond what they may take; they count as empty."""
+        """The number of summaries over their limit; they count as empty."""
         return sum(summary.tokens > summary.allowed_tokens for summary in self.summaries)
 
 
 def evaluate_conversation(data: Mapping[str, Any], summariser: Summariser, *, model: str) -> Evaluation:
-    """Summarise each session at as many tokens as the data set's own summary of it has, and measure what is kept.
-
-    Sessions without such a summary are left out. Raises `LocomoError` and `SummariserError`.
-    """
+    """Summarise each session in the tokens of the data set's own summary. Raises `LocomoError`, `SummariserError`."""
     allowed = allowed_tokens(data, count_tokens)
     summaries = list(_summaries(parse_conversation(data), allowed, summariser, model))
     texts = {summary.session: summary.text for summary in summaries}
@@ -58,22 +54,10 @@ def _summaries(
         if session not in allowed:
             continue
         messages = [_turn(number, turn) for number, turn in enumerate(group)]
-        task = SummaryTask(
-            messages=messages,
-            earlier=(),
-            budget_tokens=allowed[session],
-            count_tokens=count_tokens,
-            prompt=summary_prompt(allowed[session]),
-            model=model,
-        )
-        summary = summariser.summarise(task)
-        yield SessionSummary(
-            session=session,
-            text=summary.text,
-            tokens=count_tokens(summary.text),
-            allowed_tokens=allowed[session],
-            statements=len(summary.statements),
-        )
+        prompt = summary_prompt(allowed[session])
+        task = SummaryTask(messages, (), allowed[session], count_tokens, prompt=prompt, model=model)
+        text = summariser.summarise(task).text
+        yield SessionSummary(session, text, count_tokens(text), allowed[session])
 
 
 def _turn(number: int, turn: Said) -> SessionTurn:

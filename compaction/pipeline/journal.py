@@ -42,17 +42,13 @@ VECTORS_AT_ONCE = 64
 #: Message ids that a memory's metadata names.
 _SOURCES_MAX = 50
 
-_NEW, _DUPLICATE, _NEAR_DUPLICATE, RECALLED, STORED, INVALID = (
-    "new", "duplicate", "near_duplicate", "recalled", "stored", "invalid",
-)  # fmt: skip
+_NEW, _DUPLICATE, _NEAR_DUPLICATE = "new", "duplicate", "near_duplicate"
+RECALLED, STORED, INVALID = "recalled", "stored", "invalid"
 
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A lasting fact and its status. `memory_id` is the memory that contains it, `existing_text` that memory's text.
-
-    `is_for_retention`: added because the summary lost its facts.
-    """
+    """A lasting fact, its status and the memory that contains it. `is_for_retention`: the summary lost its facts."""
 
     statement: CitedStatement
     status: str = _NEW
@@ -77,22 +73,16 @@ def strip_recalled_text(tenant_id: UUID, turns: Iterable[SessionTurn], *, now: d
     stripped = [replace(turn, content=strip_rendered_contexts(turn.content)) for turn in turns if turn.state == LIVE]
     hashes = {each for turn in stripped for each in candidate_recalled_hashes(turn.content)}
     with tenant_scope(tenant_id):
-        recalled = (
-            frozenset(recently_recalled_memories(tenant_id=tenant_id, hashes=hashes, now=now))
-            if hashes
-            else frozenset()
-        )
-    return [replace(turn, content=strip_recalled_pieces(turn.content, recalled)) for turn in stripped]
+        found = recently_recalled_memories(tenant_id=tenant_id, hashes=hashes, now=now) if hashes else {}
+    return [replace(turn, content=strip_recalled_pieces(turn.content, frozenset(found))) for turn in stripped]
 
 
 def classify_entries(
     tenant_id: UUID, path: str, statements: Sequence[CitedStatement], *, now: datetime
 ) -> list[JournalEntry]:
-    """Return the entries, classified against memories in `path` and below. Called with no scope open.
-
-    Near-duplicates are searched only where embedding needs no network.
-    """
-    entries = _exact(tenant_id, path, _once(statements), now)
+    """Classify against memories in `path`, near-duplicates only if embedding is local. Called with no scope open."""
+    each_once = list({recalled_hash(one.text): one for one in reversed(statements)}.values())[::-1]
+    entries = _exact(tenant_id, path, each_once, now)
     if not is_local_for(tenant_id) or not any(entry.status == _NEW for entry in entries):
         return entries
     try:
@@ -104,49 +94,25 @@ def classify_entries(
 
 
 def store_journal_entries(
-    *,
-    compaction: Compaction,
-    session: Session,
-    moments: Mapping[str, datetime],
-    by: Actor,
-    now: datetime,
+    compaction: Compaction, session: Session, moments: Mapping[str, datetime], *, by: Actor, now: datetime
 ) -> list[UUID]:
-    """Store the new entries of the compaction's journal and set their status; returns the ids of new memories.
-
-    Runs inside the transaction that applies the compaction. `moments` maps ids of cited messages to their times.
-    """
+    """Store the new entries of the journal and set their status; returns new ids. `moments` are the messages' times."""
     waiting = [record for record in compaction.journal if record["status"] == _NEW]
     rows = [_memory(record, compaction, session, moments, now) for record in waiting]
     results = store_memories(tenant=session.tenant, rows=rows, by=by, now=now) if rows else []
-    created = []
     for record, result in zip(waiting, results, strict=True):
         record["memory_id"] = str(result.memory.pk) if result.memory else None
         record["status"] = {"created": STORED, "existing": _DUPLICATE}.get(str(result.status), INVALID)
-        if result.memory and record["status"] == STORED:
-            created.append(result.memory.pk)
-    return created
+    return [UUID(record["memory_id"]) for record in waiting if record["status"] == STORED]
 
 
-def store_summary_memory(*, compaction: Compaction, session: Session, by: Actor, now: datetime) -> list[UUID]:
+def store_summary_memory(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
     """Store the applied summary as one or more memories, split by their maximum length; returns their ids."""
     pieces = split_text_by_bytes(compaction.summary_text, MAX_CONTENT_BYTES)
-    rows = [
-        NewMemory(
-            content=piece,
-            partition=parse_partition(session.partition_path),
-            kind=_KIND,
-            session=str(session.pk),
-            source_id=f"compaction:{compaction.pk}:{compaction.edit_version}:{number}",
-            metadata={
-                "type": "context_synthesis",
-                "session_id": str(session.pk),
-                "compaction_id": str(compaction.pk),
-                "generation": compaction.generation,
-                "compacted_count": compaction.compacted_count,
-            },
-        )
-        for number, piece in enumerate(pieces)
-    ]
+    metadata = {"generation": compaction.generation, "compacted_count": compaction.compacted_count}
+    source = f"compaction:{compaction.pk}:{compaction.edit_version}"
+    new = _new_memory(compaction, session, "context_synthesis", metadata)
+    rows = [replace(new, content=piece, source_id=f"{source}:{number}") for number, piece in enumerate(pieces)]
     results = store_memories(tenant=session.tenant, rows=rows, by=by, now=now)
     return [result.memory.pk for result in results if result.memory]
 
@@ -157,10 +123,6 @@ def withdraw_memories(*, tenant_id: UUID, memory_ids: Iterable[str], by: Actor, 
         archive_memory(memory=memory, by=by, now=now)
 
 
-def _once(statements: Sequence[CitedStatement]) -> list[CitedStatement]:
-    return list({recalled_hash(one.text): one for one in reversed(statements)}.values())[::-1]
-
-
 def _exact(tenant_id: UUID, path: str, statements: Sequence[CitedStatement], now: datetime) -> list[JournalEntry]:
     hashes = {one.text: recalled_hash(one.text) for one in statements}
     with tenant_scope(tenant_id):
@@ -168,15 +130,14 @@ def _exact(tenant_id: UUID, path: str, statements: Sequence[CitedStatement], now
         live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
         same = live.with_content_hashes(content_hash(text) for text in hashes)
         held = {memory.content_hash: memory.pk for memory in same}
-    entries = []
-    for one in statements:
+
+    def entry(one: CitedStatement) -> JournalEntry:
         if hashes[one.text] in recalled:
-            entries.append(JournalEntry(one, RECALLED, recalled[hashes[one.text]], one.text))
-        elif (memory_id := held.get(content_hash(one.text))) is not None:
-            entries.append(JournalEntry(one, _DUPLICATE, memory_id, one.text))
-        else:
-            entries.append(JournalEntry(one, existing_text=one.text))
-    return entries
+            return JournalEntry(one, RECALLED, recalled[hashes[one.text]], one.text)
+        memory_id = held.get(content_hash(one.text))
+        return JournalEntry(one, _DUPLICATE if memory_id else _NEW, memory_id, one.text)
+
+    return list(map(entry, statements))
 
 
 def _near(
@@ -235,18 +196,16 @@ def _nearest_memories(
 def _memory(
     record: Mapping[str, Any], compaction: Compaction, session: Session, moments: Mapping[str, datetime], now: datetime
 ) -> NewMemory:
-    times = [moments[source] for source in record["message_ids"] if source in moments]
-    created_at = max(times, default=now)
+    created_at = max((moments[source] for source in record["message_ids"] if source in moments), default=now)
+    new = _new_memory(compaction, session, "journal", {"message_ids": record["message_ids"][:_SOURCES_MAX]})
+    return replace(new, content=record["text"], created_at=created_at if created_at <= now + AHEAD_MAX else now)
+
+
+def _new_memory(compaction: Compaction, session: Session, kind: str, metadata: Mapping[str, Any]) -> NewMemory:
     return NewMemory(
-        content=record["text"],
+        content="",
         partition=parse_partition(session.partition_path),
         kind=_KIND,
         session=str(session.pk),
-        created_at=created_at if created_at <= now + AHEAD_MAX else now,
-        metadata={
-            "type": "journal",
-            "session_id": str(session.pk),
-            "message_ids": record["message_ids"][:_SOURCES_MAX],
-            "compaction_id": str(compaction.pk),
-        },
+        metadata={"type": kind, "session_id": str(session.pk), "compaction_id": str(compaction.pk), **metadata},
     )

@@ -15,22 +15,9 @@ from uuid import UUID
 from django.db import OperationalError
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.applying import (
-    apply_compaction,
-    fill_compaction,
-    propose_compaction,
-    require_unchanged_session,
-)
+from compaction.pipeline import applying, plans
 from compaction.pipeline.drafting import CompactionDraft, ProviderUnavailableError, draft_summary
-from compaction.pipeline.opening import open_compaction, require_no_proposal
-from compaction.pipeline.plans import (
-    DraftingClock,
-    DraftingError,
-    DraftingInput,
-    SessionPlan,
-    plan_or_conflict,
-    read_drafting_input,
-)
+from compaction.pipeline.queries import RunQuerySet
 from compaction.services.pipeline.states import FAIL, next_state
 from context.receipts.results import ContextWarning
 from context.services.profiles.compaction_policy import REVIEW, CompactionPolicy
@@ -65,10 +52,7 @@ EnqueueRun = Callable[[UUID, UUID], None]
 
 @dataclass(frozen=True)
 class CompactionRunResult:
-    """The result of a run: the compaction's state, or "" if another worker has the run.
-
-    `wait` is the delay after which the provider should be called again.
-    """
+    """The compaction's state, or "" if another worker has the run; `wait` is the delay before another attempt."""
 
     state: str = ""
     code: str = ""
@@ -80,14 +64,21 @@ class CompactionRunResult:
 class _Claim:
     """A run leased `until` then. `can_wait`: another attempt may call the provider again later."""
 
-    tenant_id: UUID
-    run_id: UUID
-    compaction_id: UUID
+    run: Run
     until: datetime
-    attempt: int
     deadline: datetime
     can_wait: bool
     enqueue: EnqueueRun | None
+
+    def lease(self) -> RunQuerySet:
+        """Return the run if the lease is still valid."""
+        rows: RunQuerySet = Run.objects.for_tenant(self.run.tenant_id)
+        return rows.with_lease(self.run.pk, self.until)
+
+    def compaction(self) -> Compaction:
+        rows = Compaction.objects.for_tenant(self.run.tenant_id).with_id(self.run.compaction_id)
+        compaction: Compaction = rows.with_sessions().get()
+        return compaction
 
 
 class _TimeIsUpError(Exception):
@@ -116,15 +107,14 @@ def run_compaction(
     can_wait: bool = True,
     enqueue: EnqueueRun | None = None,
 ) -> CompactionRunResult:
-    """Run a queued or abandoned compaction; does nothing if another worker has it.
-
-    Unless it `can_wait`, a request waits for it: a run that takes longer than `time_limit` is enqueued for a worker. A
-    worker fails a run that takes longer than its lease.
-    """
+    """Run a queued or abandoned compaction. One over `time_limit` is enqueued for a worker unless it `can_wait`."""
     clock = clock_from(now)
-    claim = _claimed(tenant_id, run_id, now, time_limit, can_wait, enqueue)
-    if claim is None:
-        return CompactionRunResult()
+    until = now + COMPACTION_LEASE
+    with tenant_scope(tenant_id):
+        rows = Run.objects.for_tenant(tenant_id).of_kind(Run.Kind.COMPACTION)
+        if not rows.claim(run_id, now=now, until=until):
+            return CompactionRunResult()
+        claim = _Claim(rows.get(pk=run_id), until, now + time_limit, can_wait, enqueue)
     note_step("claimed")
     try:
         outcome = _worked(claim, clock)
@@ -132,7 +122,7 @@ def run_compaction(
         return CompactionRunResult()
     except ProviderUnavailableError as away:
         return _postponed(claim, away, clock())
-    except DraftingError as error:
+    except plans.DraftingError as error:
         return _failed(claim, error.code, error.detail, clock())
     except PlatformError as error:
         return _failed(claim, error.code, "The result could not be stored.", clock())
@@ -153,34 +143,23 @@ def run_compaction(
 def compact_in_emergency(
     session: Session, policy: CompactionPolicy, now: datetime, *, enqueue: EnqueueRun | None = None
 ) -> list[ContextWarning]:
-    """Compact within eight seconds while a context is built; returns warnings about what did not work.
-
-    A run that a worker has, or that takes longer, is left to a worker; the caller then trims the context, as after any
-    failure.
-    """
+    """Compact within eight seconds while a context is built, else leave it to a worker; returns warnings."""
     try:
         with tenant_scope(session.tenant_id):
             run_id = _run_to_take(session, policy, now)
     except Conflict as error:
         return [_not_compacted(error.code, error.detail)]
-    outcome = run_compaction(
-        session.tenant_id,
-        run_id,
-        now=now,
-        time_limit=EMERGENCY_TIME_LIMIT,
-        can_wait=False,
-        enqueue=enqueue,
-    )
+    limit = EMERGENCY_TIME_LIMIT
+    outcome = run_compaction(session.tenant_id, run_id, now=now, time_limit=limit, can_wait=False, enqueue=enqueue)
     if outcome.state == Compaction.State.APPLIED:
-        return [
-            ContextWarning("compacted_in_emergency", "The session was nearly full and was compacted for this context.")
-        ]
+        detail = "The session was nearly full and was compacted for this context."
+        return [ContextWarning("compacted_in_emergency", detail)]
     if outcome.state == Compaction.State.PROPOSED:
         return [_not_compacted("waits_for_review", "A compaction was made and waits for review.")]
     return [_not_compacted(outcome.code or "already_running", "The session could not be compacted.")]
 
 
-def clock_from(now: datetime) -> DraftingClock:
+def clock_from(now: datetime) -> plans.DraftingClock:
     """Return a clock that starts at `now`."""
     started = time.monotonic()
     return lambda: now + timedelta(seconds=time.monotonic() - started)
@@ -192,64 +171,41 @@ def _not_compacted(code: str, detail: str) -> ContextWarning:
 
 
 def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> UUID:
-    """Return the session's run that waits for a worker, else a new one. Raises `Conflict`."""
     waiting: Run | None = Run.objects.for_tenant(session.tenant_id).of_session(session.pk).abandoned(now).first()
     if waiting is not None:
         return waiting.pk
-    plan_or_conflict(session, policy, is_forced=False)
+    plans.plan_or_conflict(session, policy, is_forced=False)
     trigger = Compaction.Trigger.EMERGENCY
-    return open_compaction(session, policy, trigger=trigger, by=Actor.system("emergency"), now=now).pk
+    return plans.open_compaction(session, policy, trigger=trigger, by=Actor.system("emergency"), now=now).pk
 
 
-def _claimed(
-    tenant_id: UUID, run_id: UUID, now: datetime, time_limit: timedelta, can_wait: bool, enqueue: EnqueueRun | None
-) -> _Claim | None:
-    until = now + COMPACTION_LEASE
-    with tenant_scope(tenant_id):
-        rows = Run.objects.for_tenant(tenant_id).of_kind(Run.Kind.COMPACTION)
-        if not rows.claim(run_id, now=now, until=until):
-            return None
-        run: Run = rows.get(pk=run_id)
-        if run.compaction_id is None:
-            return None
-        deadline = now + time_limit
-        return _Claim(tenant_id, run_id, run.compaction_id, until, run.attempts, deadline, can_wait, enqueue)
-
-
-def _worked(claim: _Claim, clock: DraftingClock) -> CompactionRunResult:
-    """Plan, draft and finish; again if messages changed meanwhile."""
-    if claim.attempt > COMPACTION_ATTEMPTS_MAX:
-        raise DraftingError("too_many_attempts", "Workers died during this run too often.")
+def _worked(claim: _Claim, clock: plans.DraftingClock) -> CompactionRunResult:
+    run = claim.run
+    if run.attempts > COMPACTION_ATTEMPTS_MAX:
+        raise plans.DraftingError("too_many_attempts", "Workers died during this run too often.")
     for _ in range(DRAFTS_MAX):
-        task = read_drafting_input(
-            claim.tenant_id,
-            claim.compaction_id,
-            attempt=claim.attempt,
-            can_wait=claim.can_wait,
-            deadline=claim.deadline,
-        )
+        task = plans.read_drafting_input(run, can_wait=claim.can_wait, deadline=claim.deadline)
         if not claim.can_wait and task.plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
             raise _TimeIsUpError
         _step(claim, "planned", clock())
         draft = draft_summary(task, clock=clock, on_step=lambda step: _step(claim, step, clock()))
-        _check_shrinks(task.plan, draft)
+        plan = task.plan.plan
+        replaced = plan.tokens_after_masking - plan.tokens_after_at_most + plan.summary_budget_tokens
+        if plan.is_summary_needed and draft.summary_tokens >= replaced:
+            raise plans.DraftingError(
+                "does_not_shrink", "The summary is not shorter than the messages that it replaces."
+            )
         try:
             return _finished(claim, task, draft, clock())
         except _ChangedError:
             continue
-    raise DraftingError("busy", "The session kept changing while it was compacted.")
-
-
-def _compaction(claim: _Claim) -> Compaction:
-    rows = Compaction.objects.for_tenant(claim.tenant_id).with_id(claim.compaction_id)
-    compaction: Compaction = rows.with_sessions().get()
-    return compaction
+    raise plans.DraftingError("busy", "The session kept changing while it was compacted.")
 
 
 def _step(claim: _Claim, step: str, now: datetime) -> None:
     """Store the step; raises if the attempt has lost its lease or exceeded its time."""
-    with tenant_scope(claim.tenant_id):
-        has_lease = Run.objects.for_tenant(claim.tenant_id).with_lease(claim.run_id, claim.until).update(step=step)
+    with tenant_scope(claim.run.tenant_id):
+        has_lease = claim.lease().update(step=step)
     note_step(step)
     if not has_lease:
         raise _LostClaimError
@@ -257,68 +213,45 @@ def _step(claim: _Claim, step: str, now: datetime) -> None:
         raise _TimeIsUpError
 
 
-def _check_shrinks(plan: SessionPlan, draft: CompactionDraft) -> None:
-    """Raise `DraftingError` unless the summary has fewer tokens than the span and the former summary."""
-    if not plan.span:
-        return
-    replaced = plan.plan.tokens_after_masking - plan.plan.tokens_after_at_most + plan.plan.summary_budget_tokens
-    if draft.summary_tokens >= replaced:
-        raise DraftingError("does_not_shrink", "The summary is not shorter than the messages that it replaces.")
-
-
-def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: datetime) -> CompactionRunResult:
-    """Write the result, if the lease is still valid and the messages are unchanged."""
-    with tenant_scope(claim.tenant_id):
-        session: Session = Session.objects.for_tenant(claim.tenant_id).with_id(_session_id(claim)).locked().get()
-        lease = Run.objects.for_tenant(claim.tenant_id).with_lease(claim.run_id, claim.until)
-        if not lease.finish("finished", now):
+def _finished(claim: _Claim, task: plans.DraftingInput, draft: CompactionDraft, now: datetime) -> CompactionRunResult:
+    tenant_id, session_id = claim.run.tenant_id, claim.run.session_id
+    with tenant_scope(tenant_id):
+        session: Session = Session.objects.for_tenant(tenant_id).with_id(session_id).locked().get()
+        if not claim.lease().finish("finished", now):
             raise _LostClaimError
-        compaction = _compaction(claim)
+        compaction = claim.compaction()
         if compaction.state != Compaction.State.PENDING:
             raise _LostClaimError
         if session.current != task.plan.current:
             raise _ChangedError
-        fill_compaction(compaction, session, task.plan, draft, now=now)
+        applying.fill_compaction(compaction, session, task.plan, draft, now=now)
         try:
-            require_unchanged_session(compaction, session)
+            applying.require_unchanged_session(compaction, session)
         except Conflict as error:
             raise _ChangedError from error
         _supersede_replaced(compaction, now)
-        require_no_proposal(compaction.tenant_id, compaction.session_id)
+        plans.require_no_proposal(tenant_id, session.pk)
         memory_ids: list[UUID] = []
-        if _needs_review(task, draft):
-            propose_compaction(compaction)
+        if task.policy.decision == REVIEW or draft.retention.share < task.policy.retention_floor:
+            applying.propose_compaction(compaction)
         else:
-            memory_ids = apply_compaction(compaction, session, by=_BY, now=now, is_decided=False)
+            memory_ids = applying.apply_compaction(compaction, session, by=_BY, now=now, is_decided=False)
         note_step("applying")
     return CompactionRunResult(compaction.state, memory_ids=tuple(memory_ids))
 
 
-def _session_id(claim: _Claim) -> UUID:
-    return Compaction.objects.for_tenant(claim.tenant_id).with_id(claim.compaction_id).session_ids()[0]
-
-
-def _needs_review(task: DraftingInput, draft: CompactionDraft) -> bool:
-    if not task.plan.span:
-        return task.policy.decision == REVIEW
-    return task.policy.decision == REVIEW or draft.retention.share < task.policy.retention_floor
-
-
 def _supersede_replaced(compaction: Compaction, now: datetime) -> None:
-    """Supersede the proposal that this one replaces. Raises `Conflict` if it was decided on meanwhile."""
-    replaced = compaction.replaces
-    if replaced is None:
+    if compaction.replaces_id is None:
         return
-    rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(replaced.pk)
+    rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(compaction.replaces_id)
     if not rows.in_state(Compaction.State.PROPOSED).superseded(now):
         raise Conflict("proposal_already_decided", "The proposal that this one replaces has been decided on.")
 
 
 def _postponed(claim: _Claim, away: ProviderUnavailableError, now: datetime) -> CompactionRunResult:
     """Return the run to the queue, to be claimed after the wait and not before."""
-    with tenant_scope(claim.tenant_id):
-        lease = Run.objects.for_tenant(claim.tenant_id).with_lease(claim.run_id, claim.until)
-        lease.postpone(now + away.wait, away.code)
+    with tenant_scope(claim.run.tenant_id):
+        claim.lease().postpone(now + away.wait, away.code)
     return CompactionRunResult(Compaction.State.PENDING, away.code, away.wait)
 
 
@@ -326,24 +259,20 @@ def _out_of_time(claim: _Claim, now: datetime) -> CompactionRunResult:
     """Enqueue a run that takes too long for a request; fail one that takes too long for a worker."""
     if claim.can_wait:
         return _failed(claim, _TIME_LIMIT, "It took longer than a worker may.", now)
-    with tenant_scope(claim.tenant_id):
-        lease = Run.objects.for_tenant(claim.tenant_id).with_lease(claim.run_id, claim.until)
-        if lease.given_back() and claim.enqueue:
-            claim.enqueue(claim.tenant_id, claim.run_id)
+    with tenant_scope(claim.run.tenant_id):
+        if claim.lease().given_back() and claim.enqueue:
+            claim.enqueue(claim.run.tenant_id, claim.run.pk)
     return CompactionRunResult(Compaction.State.PENDING, _TIME_LIMIT)
 
 
 def _failed(claim: _Claim, code: str, detail: str, now: datetime) -> CompactionRunResult:
-    """Store the failure; the session does not change."""
-    logger.warning("compaction %s failed: %s", claim.compaction_id, code)
-    with tenant_scope(claim.tenant_id):
-        lease = Run.objects.for_tenant(claim.tenant_id).with_lease(claim.run_id, claim.until)
-        if not lease.fail(code, detail, now):
+    logger.warning("compaction %s failed: %s", claim.run.compaction_id, code)
+    with tenant_scope(claim.run.tenant_id):
+        if not claim.lease().fail(code, detail, now):
             return CompactionRunResult()
-        compaction = _compaction(claim)
+        compaction = claim.compaction()
         if compaction.state == Compaction.State.PENDING:
             compaction.state = next_state(compaction.state, FAIL)
-            compaction.error_code, compaction.error_detail = code, detail
-            compaction.finished_at = now
+            compaction.error_code, compaction.error_detail, compaction.finished_at = code, detail, now
             compaction.save(update_fields=["state", "error_code", "error_detail", "finished_at"])
     return CompactionRunResult(Compaction.State.FAILED, code)

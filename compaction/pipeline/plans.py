@@ -1,36 +1,100 @@
-"""Plan a compaction of a session and read the input of its draft. Nothing is written."""
+"""Plan and open a compaction of a session, read prompt versions and the input of a draft."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from compaction.models import Compaction, Message, Session
-from compaction.pipeline.opening import prompt_version_text
+from django.db import IntegrityError, transaction
+
+from compaction.models import Compaction, CompactionPrompt, Message, Run, Session
 from compaction.pipeline.session_rows import messages_to_turns
-from compaction.services.pipeline.planning import (
-    ALL_PINNED,
-    NOTHING_OUTSIDE_WINDOW,
-    SPAN_TOO_SMALL,
-    SUMMARIES_OFF,
-    UNDER_TARGET,
-    CompactionPlan,
-    plan_compaction,
-)
-from compaction.services.pipeline.prompts import PROMPT
+from compaction.pipeline.summarisers import has_model, summary_model
+from compaction.services.pipeline import planning, states
+from compaction.services.pipeline.prompts import PROMPT, PROMPT_VERSION
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
 from context.services.profiles.compaction_policy import CompactionPolicy
-from memories.tenancy.exceptions import Conflict
+from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
+
+def open_compaction(
+    session: Session,
+    policy: CompactionPolicy,
+    *,
+    trigger: str,
+    model: str = "",
+    prompt_version: int | None = None,
+    replaces: Compaction | None = None,
+    by: Actor,
+    now: datetime,
+) -> Run:
+    """Create a pending compaction with a queued run. Raises `Conflict` while another one of the session is open."""
+    require_no_proposal(session.tenant_id, session.pk, but=replaces.pk if replaces else None)
+    shared = {"tenant_id": session.tenant_id, "session": session, "requested_by": by.stored_label, "created_at": now}
+    try:
+        with transaction.atomic():
+            compaction = Compaction.objects.create(
+                trigger=trigger,
+                policy=policy.as_record(),
+                model=(model or summary_model(session.model, policy.compaction_model)) if has_model() else "",
+                prompt_version=(prompt_version or current_prompt(session.tenant_id)[0]) if has_model() else 0,
+                replaces=replaces,
+                **shared,
+            )
+            run: Run = Run.objects.create(kind=Run.Kind.COMPACTION, compaction=compaction, **shared)
+    except IntegrityError as error:
+        raise Conflict("already_running", "This session is being compacted already.") from error
+    audit_rows("request_compaction", [compaction], by=by, now=now)
+    return run
+
+
+def require_no_proposal(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None) -> None:
+    """Raise `Conflict` `waits_for_review` while a proposal of the session waits, unless it is `but`."""
+    rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id).in_state(Compaction.State.PROPOSED)
+    if any(proposed.pk != but for proposed in rows):
+        raise Conflict("waits_for_review", "A compaction of this session waits for review; decide on it first.")
+
+
+def current_prompt(tenant_id: UUID) -> tuple[int, str]:
+    """Return version and text of the active prompt; version 1 is built in."""
+    row = CompactionPrompt.objects.for_tenant(tenant_id).current().first()
+    return (row.version, row.text) if row else (PROMPT_VERSION, PROMPT)
+
+
+def stored_prompt_versions(tenant_id: UUID) -> list[CompactionPrompt]:
+    """Return all versions, newest first; the last is version 1, which is built in and not stored."""
+    rows = CompactionPrompt.objects.for_tenant(tenant_id).newest_first()
+    return [*rows, CompactionPrompt(tenant_id=tenant_id, version=PROMPT_VERSION, text=PROMPT)]
+
+
+def prompt_version_text(tenant_id: UUID, version: int) -> str:
+    """Return the text of a version. Raises `InvalidInput` if it does not exist."""
+    if version == PROMPT_VERSION:
+        return PROMPT
+    row = CompactionPrompt.objects.for_tenant(tenant_id).numbered(version).first()
+    if row is None:
+        raise InvalidInput("unknown_version", "There is no such version of the prompt.", "prompt_version")
+    return str(row.text)
+
+
+def state_after(compaction: Compaction, action: str) -> str:
+    """Return the state that `action` leads to. Raises `Conflict` `already_decided` if the state does not allow it."""
+    try:
+        return states.next_state(compaction.state, action)
+    except states.TransitionError as error:
+        raise Conflict("already_decided", str(error)) from error
+
+
 WHY_NOTHING = {
-    UNDER_TARGET: "The session is under its target.",
-    SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
-    NOTHING_OUTSIDE_WINDOW: "All messages lie within the window that is preserved.",
-    ALL_PINNED: "All messages outside the preserved window are pinned.",
-    SPAN_TOO_SMALL: "Too little lies outside the preserved window to be worth a summary.",
+    planning.UNDER_TARGET: "The session is under its target.",
+    planning.SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
+    planning.NOTHING_OUTSIDE_WINDOW: "All messages lie within the window that is preserved.",
+    planning.ALL_PINNED: "All messages outside the preserved window are pinned.",
+    planning.SPAN_TOO_SMALL: "Too little lies outside the preserved window to be worth a summary.",
 }
 
 
@@ -38,7 +102,7 @@ WHY_NOTHING = {
 class SessionPlan:
     """A plan with its input: the turns that the context shows, and the current summary."""
 
-    plan: CompactionPlan
+    plan: planning.CompactionPlan
     turns: tuple[SessionTurn, ...]
     current: Compaction | None
     summary_tokens: int
@@ -62,22 +126,19 @@ class SessionPlan:
 
 
 def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
-    """Return what a compaction of the session would do now.
-
-    `is_forced`: plan a summary even if the session is under its target.
-    """
+    """Return what a compaction would do now. `is_forced`: plan a summary even if the session is under its target."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     turns = tuple(messages_to_turns(rows.shown().without_vectors(), model=session.model))
     summary_tokens = rows.of_compaction(session.current_id).tokens_shown() if session.current_id else 0
     make = partial(
-        plan_compaction,
+        planning.plan_compaction,
         turns,
         window=session.max_context_tokens,
         policy=policy,
         fixed_tokens=session.directive_tokens + summary_tokens,
         summary_tokens=summary_tokens,
     )
-    plan = make(is_forced=False)
+    plan = make()
     if plan.is_empty and is_forced:
         plan = make(is_forced=True)
     return SessionPlan(plan, turns, session.current, summary_tokens)
@@ -110,27 +171,25 @@ class DraftingError(Exception):
 class DraftingInput:
     """The input of a draft, read in one scope; `cited` maps ids of messages that earlier statements cite to texts."""
 
-    tenant_id: UUID
-    partition_path: str
-    session_model: str
+    session: Session
     model: str
     prompt: str
     policy: CompactionPolicy
     plan: SessionPlan
-    earlier: Sequence[CitedStatement]
-    cited: Mapping[str, str]
-    generation: int
-    attempt: int
-    can_wait: bool
     deadline: datetime | None
+    earlier: Sequence[CitedStatement] = ()
+    cited: Mapping[str, str] = field(default_factory=dict)
+    generation: int = 1
+    attempt: int = 1
+    can_wait: bool = False
 
 
-def read_drafting_input(
-    tenant_id: UUID, compaction_id: UUID, *, attempt: int, can_wait: bool, deadline: datetime | None
-) -> DraftingInput:
-    """Read the input for a pending compaction from the session as it is now. Raises `DraftingError`."""
+def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) -> DraftingInput:
+    """Read the input for the run's pending compaction from the session as it is now. Raises `DraftingError`."""
+    tenant_id = run.tenant_id
     with tenant_scope(tenant_id):
-        compaction = Compaction.objects.for_tenant(tenant_id).with_id(compaction_id).with_sessions().get()
+        rows = Compaction.objects.for_tenant(tenant_id).with_id(run.compaction_id)
+        compaction: Compaction = rows.with_sessions().get()
         session = compaction.session
         if compaction.state != Compaction.State.PENDING:
             raise DraftingError("already_decided", "This compaction was already decided on.")
@@ -141,26 +200,19 @@ def read_drafting_input(
         if plan.plan.is_empty:
             raise DraftingError("nothing_to_compact", WHY_NOTHING[plan.plan.reason])
         earlier = [CitedStatement.of(record) for record in plan.current.statements] if plan.current else []
+        ids = {UUID(source) for statement in earlier for source in statement.message_ids}
+        cited = Message.objects.for_tenant(tenant_id).with_ids(ids).said()
         version = compaction.prompt_version
         return DraftingInput(
-            tenant_id=tenant_id,
-            partition_path=session.partition_path,
-            session_model=session.model,
+            session=session,
             model=compaction.model,
             prompt=prompt_version_text(tenant_id, version) if version else PROMPT,
             policy=policy,
             plan=plan,
-            earlier=earlier,
-            cited=_cited(tenant_id, earlier),
-            generation=(plan.current.generation if plan.current else 0) + 1,
-            attempt=attempt,
-            can_wait=can_wait,
             deadline=deadline,
+            earlier=earlier,
+            cited={str(pk): f"{name} {content}" for pk, name, content in cited},
+            generation=(plan.current.generation if plan.current else 0) + 1,
+            attempt=run.attempts,
+            can_wait=can_wait,
         )
-
-
-def _cited(tenant_id: UUID, earlier: Sequence[CitedStatement]) -> dict[str, str]:
-    """Return the texts of the messages that the statements cite, by id."""
-    ids = {UUID(source) for told in earlier for source in told.message_ids}
-    rows = Message.objects.for_tenant(tenant_id).with_ids(ids).said()
-    return {str(pk): f"{name} {content}" for pk, name, content in rows}

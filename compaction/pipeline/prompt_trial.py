@@ -9,12 +9,13 @@ from uuid import UUID
 
 from compaction.models import Session
 from compaction.pipeline.drafting import CompactionDraft, draft_summary
-from compaction.pipeline.orchestrator import WAITING_SPAN_TOKENS_MAX, clock_from, note_step
+from compaction.pipeline.orchestrator import WAITING_SPAN_TOKENS_MAX, clock_from
 from compaction.pipeline.plans import DraftingError, DraftingInput, plan_or_conflict
 from compaction.pipeline.policies import session_policy
+from compaction.pipeline.session_rows import found
 from compaction.pipeline.summarisers import has_model, summary_model
 from context.receipts.results import ContextWarning
-from memories.tenancy.exceptions import Conflict, NotFound
+from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
 
 _TIME_LIMIT = timedelta(seconds=25)
@@ -33,45 +34,25 @@ class PromptTrial:
 
 def trial_sessions(tenant_id: UUID) -> list[Session]:
     """Return the open sessions with the most messages; inside a scope."""
-    return list(
-        Session.objects.for_tenant(tenant_id).open().with_titles().page("-message_count", count=SESSIONS_OFFERED_MAX)
-    )
+    rows = Session.objects.for_tenant(tenant_id).open().with_titles()
+    return list(rows.page("-message_count", count=SESSIONS_OFFERED_MAX))
 
 
 def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -> PromptTrial:
-    """Summarise the session's span with that prompt.
-
-    Raises `NotFound`, or `Conflict` if the session has nothing to compact or the draft fails.
-    """
+    """Summarise the session's span with that prompt. Raises `NotFound`, or `Conflict` if there is no draft."""
     with tenant_scope(tenant_id):
-        session = Session.objects.for_tenant(tenant_id).with_id(session_id).with_current().first()
-        if session is None:
-            raise NotFound("not_found", "There is no such session.")
+        session = found(Session.objects.for_tenant(tenant_id).with_id(session_id).with_current(), Session)
         policy = session_policy(session)
         plan = plan_or_conflict(session, policy, is_forced=True)
     if plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
         raise Conflict("session_too_long", "This session is too long to try a prompt on while you wait.")
-    task = DraftingInput(
-        tenant_id=tenant_id,
-        partition_path=session.partition_path,
-        session_model=session.model,
-        model=summary_model(session.model, policy.compaction_model),
-        prompt=text,
-        policy=policy,
-        plan=plan,
-        earlier=(),
-        cited={},
-        generation=1,
-        attempt=1,
-        can_wait=False,
-        deadline=now + _TIME_LIMIT,
-    )
+    model = summary_model(session.model, policy.compaction_model)
+    task = DraftingInput(session, model, text, policy, plan, deadline=now + _TIME_LIMIT)
     try:
-        draft = draft_summary(task, clock=clock_from(now), on_step=note_step)
+        draft = draft_summary(task, clock=clock_from(now))
     except DraftingError as error:
         raise Conflict(error.code, error.detail) from error
     if not has_model():
         notice = ContextWarning("prompt_unused", "No model is configured: rules made this summary without the prompt.")
         draft = replace(draft, notices=[notice, *draft.notices])
-    span = plan.span
-    return PromptTrial(session, draft, len(span), sum(turn.context_tokens for turn in span))
+    return PromptTrial(session, draft, len(plan.span), sum(turn.context_tokens for turn in plan.span))

@@ -7,8 +7,7 @@ from uuid import UUID
 from django.core.cache import cache
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.opening import open_compaction
-from compaction.pipeline.plans import plan_or_conflict
+from compaction.pipeline.plans import open_compaction, plan_or_conflict
 from compaction.pipeline.policies import TenantPolicies
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor
@@ -59,28 +58,27 @@ def _open_of_tenant(tenant_id: UUID, now: datetime) -> list[Opened]:
     for _ in range(BATCHES_MAX):
         batch, batch_opened = _open_batch(tenant_id, place, now)
         opened += batch_opened
-        place = batch[-1] if len(batch) == SESSIONS_BATCH else None
+        place = batch[-1].pk if len(batch) == SESSIONS_BATCH else None
         if place is None or len(opened) >= SESSIONS_BATCH:
             break
     cache.set(place_key, place, PLACE_KEPT_SECONDS)
     return opened
 
 
-def _open_batch(tenant_id: UUID, place: UUID | None, now: datetime) -> tuple[list[UUID], list[Opened]]:
+def _open_batch(tenant_id: UUID, place: UUID | None, now: datetime) -> tuple[list[Session], list[Opened]]:
     with tenant_scope(tenant_id):
-        policies = TenantPolicies(tenant_id)
-        rows = Session.objects.for_tenant(tenant_id).open().with_pressure().at_least(policies.min_sleep_threshold())
-        rows = (
-            rows.idle_since(now - policies.min_idle_time()).without_open_run().without_compaction_since_last_message()
-        )
+        policies = TenantPolicies.of_tenants([tenant_id])[tenant_id]
+        idle_since = now - timedelta(minutes=policies.minimum("idle_minutes"))
+        rows = Session.objects.for_tenant(tenant_id).open().with_pressure()
+        rows = rows.at_least(policies.minimum("sleep_threshold")).idle_since(idle_since)
         sessions = rows.behind(place, SESSIONS_BATCH)
         runs = [_open(session, policies.of(session), now) for session in sessions]
-        return [session.pk for session in sessions], [(tenant_id, run.pk) for run in runs if run is not None]
+        return sessions, [(tenant_id, run.pk) for run in runs if run is not None]
 
 
 def _open(session: Session, policy: CompactionPolicy, now: datetime) -> Run | None:
-    """Return a run for a session that its own policy compacts now, else None."""
-    is_idle = session.last_message_at is not None and session.last_message_at <= now - idle_time(policy)
+    idle_since = now - timedelta(minutes=policy.idle_minutes)
+    is_idle = session.last_message_at is not None and session.last_message_at <= idle_since
     if not (policy.has_scheduled and is_idle and session.pressure >= policy.sleep_threshold):
         return None
     try:
@@ -89,8 +87,3 @@ def _open(session: Session, policy: CompactionPolicy, now: datetime) -> Run | No
     except Conflict as error:
         logger.debug("session %s is not compacted: %s", session.pk, error.code)
         return None
-
-
-def idle_time(policy: CompactionPolicy) -> timedelta:
-    """Return how long a session is idle before it is compacted."""
-    return timedelta(minutes=policy.idle_minutes)

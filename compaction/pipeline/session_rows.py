@@ -1,62 +1,56 @@
 """Rows of sessions and messages: find, lock, count in tokens of the session's model (ADR-0052), convert to turns."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, TypeVar
 from uuid import UUID
+
+from django.db.models import Model
 
 from compaction.models import Message, Session
 from compaction.services.pipeline.masking import PLACEHOLDER
+from compaction.services.sessions.drafts import NewMessage
 from compaction.services.sessions.section_budgets import marker_tokens
 from compaction.services.sessions.tool_calls import canonical_calls
 from compaction.services.sessions.turns import SessionTurn
 from context.profiles.token_counters import budget_calculator
 from context.services.budget import message_text
 from memories.tenancy.exceptions import Conflict, NotFound
+from memories.tenancy.queries.rows import TenantRows
+
+Row = TypeVar("Row", bound=Model)
+_CLOSED = "The session is closed; POST to its /restore opens it again."
+
+
+def found(rows: TenantRows, kind: type[Row], name: str = "") -> Row:
+    """Return the first of the rows of the model `kind`. Raises `NotFound` without any."""
+    row: Row | None = rows.first()
+    if row is None:
+        raise NotFound("not_found", f"There is no such {name or kind._meta.model_name}.")
+    return row
 
 
 def find_session(*, tenant_id: UUID, session_id: UUID, reach: str, is_open: bool = True) -> Session:
-    """The session in a partition within `reach`, with its current compaction; a closed one only unless `is_open`.
-
-    Raises `NotFound`: `not_found`, or `session_closed`.
-    """
+    """Return a session within `reach` and its current compaction. Raises `NotFound`, if `is_open` also when closed."""
     rows = Session.objects.for_tenant(tenant_id).within(reach).with_id(session_id)
-    session: Session | None = rows.with_current().first()
-    if session is None:
-        raise NotFound("not_found", "There is no such session.")
+    session = found(rows.with_current(), Session)
     if is_open and session.closed_at is not None:
-        raise NotFound("session_closed", "The session is closed; POST to its /restore opens it again.")
+        raise NotFound("session_closed", _CLOSED)
     return session
 
 
 def find_message(*, tenant_id: UUID, message_id: UUID, reach: str) -> Message:
-    """An original message of a session within `reach`. Raises `NotFound`."""
+    """Return an original message of a session within `reach`. Raises `NotFound`."""
     rows = Message.objects.for_tenant(tenant_id).within(reach).with_id(message_id).originals()
-    message: Message | None = rows.without_vectors().first()
-    if message is None:
-        raise NotFound("not_found", "There is no such message.")
-    return message
+    return found(rows.without_vectors(), Message)
 
 
 def lock_session(session_id: UUID, *, is_open: bool = True) -> Session:
     """Lock the session until the transaction ends. Raises `NotFound`, or `Conflict` for a closed one."""
-    session: Session | None = Session.objects.with_id(session_id).locked().first()
-    if session is None:
-        raise NotFound("not_found", "There is no such session.")
+    session = found(Session.objects.with_id(session_id).locked(), Session)
     if is_open and session.closed_at is not None:
-        raise Conflict("session_closed", "The session is closed; POST to its /restore opens it again.")
+        raise Conflict("session_closed", _CLOSED)
     return session
-
-
-class CountableMessage(Protocol):
-    """The fields of a message that a provider reads."""
-
-    @property
-    def content(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def tool_calls(self) -> Any: ...
 
 
 def count_text_tokens(text: str, model: str) -> int:
@@ -64,13 +58,10 @@ def count_text_tokens(text: str, model: str) -> int:
     return budget_calculator().count_tokens(text, model)
 
 
-def count_message_tokens(message: CountableMessage, model: str) -> int:
+def count_message_tokens(message: Message | NewMessage, model: str) -> int:
     """Return the tokens of an original message: name, content and tool calls."""
-    said: Mapping[str, Any] = {
-        "name": message.name,
-        "content": message.content,
-        "tool_calls": canonical_calls(message.tool_calls),
-    }
+    calls = canonical_calls(message.tool_calls)
+    said = {"name": message.name, "content": message.content, "tool_calls": calls}
     return count_text_tokens(message_text(said), model)
 
 
@@ -96,7 +87,7 @@ def count_context_tokens(session: Session) -> int:
 
 
 def messages_to_turns(messages: Iterable[Message], *, model: str) -> list[SessionTurn]:
-    """The messages of a session, in their order, as turns with tokens of the session's `model`."""
+    """Return the messages of a session, in their order, as turns with tokens of the session's `model`."""
     placeholder = cache(lambda name: count_placeholder_tokens(name, model))
     return [
         _turn(message, placeholder(message.name) if message.role == Message.Role.TOOL else 0) for message in messages
@@ -122,19 +113,14 @@ def _turn(message: Message, placeholder: int) -> SessionTurn:
 
 
 def outlines_to_turns(rows: Iterable[Any]) -> list[SessionTurn]:
-    """Return turns from `outlines`, without texts and times: ten times as fast, for choosing among all of a session.
-
-    Their tokens are those shown in a context, with the marker.
-    """
-    return [_outlined(row) for row in rows]
+    """Return turns without texts and times from `outlines`, ten times as fast; their tokens include the marker."""
+    return list(map(_outlined, rows))
 
 
 def _outlined(row: Any) -> SessionTurn:
     tokens = row.shown_tokens + marker_tokens(row)
-    return SessionTurn(
-        row.id, row.role, "", tokens, row.state, row.pinned, row.tool_calls, row.tool_call_id, tokens, None,
-        row.name, row.sequence,
-    )  # fmt: skip
+    shown = (row.id, row.role, "", tokens, row.state, row.pinned)
+    return SessionTurn(*shown, row.tool_calls, row.tool_call_id, tokens, None, row.name, row.sequence)
 
 
 def read_all_turns(session: Session) -> list[SessionTurn]:

@@ -9,8 +9,8 @@ from django.db import transaction
 
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline.applying import apply_compaction, record_decision, replace_summary, undo_compaction
-from compaction.pipeline.opening import open_compaction, prompt_version_text, refuse_unless_allowed, require_no_proposal
-from compaction.pipeline.session_rows import lock_session
+from compaction.pipeline.plans import open_compaction, prompt_version_text, require_no_proposal, state_after
+from compaction.pipeline.session_rows import found, lock_session
 from compaction.pipeline.summarisers import has_model
 from compaction.review.editing import (
     append_missing_clauses,
@@ -18,29 +18,25 @@ from compaction.review.editing import (
     remove_last_statements,
     revise_summary,
 )
+from compaction.review.queries import is_latest_applied
 from compaction.services.pipeline import states
 from compaction.services.pipeline.stored_statements import CitedStatement
-from compaction.tasks import enqueue_compaction
+from compaction.tasks import enqueue_run
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.embeddings.indexer import index_now
-from memories.tenancy.audit import Actor, record_audit
-from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.exceptions import Conflict, InvalidInput
 
 
 @transaction.atomic
 def approve_compaction(
     *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
-    """Apply a proposal.
-
-    Raises `Conflict`: `already_decided`, `stale` if its messages have changed, `edited_meanwhile` if its text is
-    not that of `edit_version`.
-    """
-    current, session = _held(compaction, states.APPROVE)
-    _refuse_edited(current, edit_version)
+    """Apply a proposal. Raises `Conflict`: `already_decided`, `stale`, `edited_meanwhile`."""
+    current, session, _ = _held(compaction, states.APPROVE, edit_version)
     record_decision(current, reason=reason, by=by, now=now)
     _index_later(current, apply_compaction(current, session, by=by, now=now, is_decided=True))
-    _audit(current, "approve_compaction", (), by, now)
+    audit_rows("approve_compaction", [current], by=by, now=now)
     return current
 
 
@@ -49,31 +45,25 @@ def reject_compaction(
     *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
     """Reject a proposal; the session does not change. Raises `Conflict` as `approve_compaction` does (not `stale`)."""
-    current, _ = _held(compaction, states.REJECT)
-    _refuse_edited(current, edit_version)
+    current, _, state = _held(compaction, states.REJECT, edit_version)
+    current.state = state
     record_decision(current, reason=reason, by=by, now=now)
-    current.state = states.next_state(current.state, states.REJECT)
     current.save()
-    _audit(current, "reject_compaction", (), by, now)
+    audit_rows("reject_compaction", [current], by=by, now=now)
     return current
 
 
 @transaction.atomic
 def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
-    """Return a rejected or superseded proposal to the queue.
-
-    A superseded one replaces the proposal of its session that waits now. Raises `Conflict`: `already_decided`, or
-    `waits_for_review` if another proposal waits and this one was rejected.
-    """
-    current, session = _held(compaction, states.REOPEN)
+    """Return a rejected or superseded proposal to the queue; a superseded one replaces the one that waits now."""
+    current, session, state = _held(compaction, states.REOPEN)
     if current.state == Compaction.State.SUPERSEDED:
         waiting = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
         waiting.in_state(Compaction.State.PROPOSED).superseded(now)
     require_no_proposal(current.tenant_id, session.pk)
-    current.state = states.next_state(current.state, states.REOPEN)
-    current.decided_by, current.decided_at, current.decision_reason = "", None, ""
+    current.state, current.decided_by, current.decided_at, current.decision_reason = state, "", None, ""
     current.save()
-    _audit(current, "reopen_compaction", (), by, now)
+    audit_rows("reopen_compaction", [current], by=by, now=now)
     return current
 
 
@@ -81,15 +71,9 @@ def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Co
 def edit_compaction_summary(
     *, compaction: Compaction, text: str, edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
-    """Replace the text of a proposal or of the current summary.
-
-    Raises `InvalidInput`, or `Conflict`: `already_decided`, `not_current`, `edited_meanwhile` if `edit_version` is
-    not the current one.
-    """
-    current, session = _held(compaction, states.EDIT)
-    _refuse_edited(current, edit_version)
-    _revise(current, session, *parse_revised_summary(current, text), by=by, now=now)
-    _audit(current, "edit_compaction", ["summary_text"], by, now)
+    """Replace the text of a proposal or of the current summary. Raises `InvalidInput`, or `Conflict`."""
+    current, session, _ = _held(compaction, states.EDIT, edit_version)
+    _revise(current, session, *parse_revised_summary(current, text), "edit_compaction", by, now)
     return current
 
 
@@ -102,14 +86,9 @@ def append_missing_facts(
     by: Actor,
     now: datetime,
 ) -> Compaction:
-    """Append clauses with missing facts to the summary: `facts` by their texts, else all.
-
-    Raises as `edit_compaction_summary` does, and `Conflict` `nothing_missing`.
-    """
-    current, session = _held(compaction, states.EDIT)
-    _refuse_edited(current, edit_version)
-    _revise(current, session, *append_missing_clauses(current, session, facts), by=by, now=now)
-    _audit(current, "append_missing_facts", ["summary_text"], by, now)
+    """Append clauses with missing facts to the summary, all unless `facts` names some. Raises `Conflict`."""
+    current, session, _ = _held(compaction, states.EDIT, edit_version)
+    _revise(current, session, *append_missing_clauses(current, session, facts), "append_missing_facts", by, now)
     return current
 
 
@@ -117,15 +96,9 @@ def append_missing_facts(
 def withdraw_appended_statements(
     *, compaction: Compaction, statements: int, edit_version: int, by: Actor, now: datetime
 ) -> Compaction:
-    """Remove the last `statements` appended statements from the summary.
-
-    Raises as `edit_compaction_summary` does, and `InvalidInput` `appended_text_changed` if the summary does not end
-    with them.
-    """
-    current, session = _held(compaction, states.EDIT)
-    _refuse_edited(current, edit_version)
-    _revise(current, session, *remove_last_statements(current, statements), by=by, now=now)
-    _audit(current, "withdraw_appended_facts", ["summary_text"], by, now)
+    """Remove the last `statements` from the summary. Raises `InvalidInput` if the summary does not end with them."""
+    current, session, _ = _held(compaction, states.EDIT, edit_version)
+    _revise(current, session, *remove_last_statements(current, statements), "withdraw_appended_facts", by, now)
     return current
 
 
@@ -139,11 +112,8 @@ def regenerate_compaction(
     by: Actor,
     now: datetime,
 ) -> Run:
-    """Regenerate a proposal with another model or prompt; it stays until the new one exists.
-
-    Raises `InvalidInput` for an unknown prompt version or if no model is configured, `Conflict` as the others do.
-    """
-    current, session = _held(compaction, states.REGENERATE)
+    """Regenerate a proposal with another model or prompt; it stays until the new one exists. Raises `InvalidInput`."""
+    current, session, _ = _held(compaction, states.REGENERATE)
     if (model or prompt_version is not None) and not has_model():
         field = "model" if model else "prompt_version"
         raise InvalidInput("no_model", "Summaries are made by rules here: LLM_BASE_URL names no model.", field)
@@ -160,43 +130,41 @@ def regenerate_compaction(
         now=now,
     )
     if is_enqueued:
-        enqueue_compaction(run.tenant_id, run.pk)
+        enqueue_run(run)
     return run
 
 
 @transaction.atomic
 def roll_back_compaction(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
     """Restore the session as it was before. Raises `Conflict` `not_latest` unless this is the latest compaction."""
-    current, session = _held(compaction, states.ROLL_BACK)
-    applied = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
-    latest = applied.last_applied_first().first()
-    if latest is None or latest.pk != current.pk:
+    current, session, _ = _held(compaction, states.ROLL_BACK)
+    if not is_latest_applied(current):
         raise Conflict("not_latest", "A later compaction builds on this one; roll that back first.")
     record_decision(current, reason=reason, by=by, now=now)
     undo_compaction(current, session, by=by, now=now)
-    _audit(current, "roll_back_compaction", (), by, now)
+    audit_rows("roll_back_compaction", [current], by=by, now=now)
     return current
 
 
-def _held(compaction: Compaction, action: str) -> tuple[Compaction, Session]:
-    """Lock session, then compaction, and return them if the state allows the action."""
+def _held(compaction: Compaction, action: str, edit_version: int | None = None) -> tuple[Compaction, Session, str]:
+    """Lock session and compaction; return them and the state after `action`. Raises `Conflict` if that is refused."""
     session = lock_session(compaction.session_id, is_open=False)
     rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(compaction.pk)
-    current: Compaction | None = rows.locked().first()
-    if current is None:
-        raise NotFound("not_found", "There is no such compaction.")
-    refuse_unless_allowed(current, action)
-    return current, session
-
-
-def _refuse_edited(compaction: Compaction, edit_version: int | None) -> None:
-    """Raise `Conflict` unless `edit_version` is the current one; None skips the check."""
-    if edit_version is not None and edit_version != compaction.edit_version:
+    current = found(rows.locked(), Compaction)
+    state = state_after(current, action)
+    if edit_version not in (None, current.edit_version):
         raise Conflict("edited_meanwhile", "Someone edited this in the meantime; read it before you save again.")
+    return current, session, state
 
 
 def _revise(
-    compaction: Compaction, session: Session, text: str, statements: list[CitedStatement], *, by: Actor, now: datetime
+    compaction: Compaction,
+    session: Session,
+    text: str,
+    statements: Sequence[CitedStatement],
+    verb: str,
+    by: Actor,
+    now: datetime,
 ) -> None:
     if not compaction.summary_text:
         raise Conflict("no_summary", "There is no summary to edit: masking was enough.")
@@ -207,20 +175,9 @@ def _revise(
     if is_applied:
         _index_later(compaction, replace_summary(compaction, session, by=by, now=now))
     compaction.save()
+    audit_rows(verb, [compaction], fields=["summary_text"], by=by, now=now)
 
 
 def _index_later(compaction: Compaction, memory_ids: Sequence[UUID]) -> None:
     if memory_ids:
         transaction.on_commit(partial(index_now, compaction.tenant_id, memory_ids))
-
-
-def _audit(compaction: Compaction, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=compaction.tenant_id,
-        by=by,
-        verb=verb,
-        target_kind="compaction",
-        target_ids=[compaction.pk],
-        fields=fields,
-        now=now,
-    )

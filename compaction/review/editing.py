@@ -19,15 +19,15 @@ DOES_NOT_SHRINK = "The summary would not be shorter than the messages that it re
 
 def parse_revised_summary(compaction: Compaction, text: str) -> tuple[str, list[CitedStatement]]:
     """Return the text to store and its statements. Raises `InvalidInput`."""
-    wording, before = validate_summary_text(text, compaction), list(map(CitedStatement.of, compaction.statements))
-    contents = {str(message.pk): message.content for message in summarised_messages(compaction)}
-    return wording, parse_statements(wording, before, contents)
+    wording = validate_summary_text(text, compaction)
+    contents = {str(message.pk): message.content for message in _summarised_messages(compaction)}
+    return wording, parse_statements(wording, _statements(compaction), contents)
 
 
 def validate_summary_text(text: str, compaction: Compaction) -> str:
     """Return the text to store for an entered text. Raises `InvalidInput`."""
     wording = text.strip().removeprefix(HEADING.strip()).strip()
-    wording = split_appended_text(wording, list(map(CitedStatement.of, compaction.statements)))
+    wording = split_appended_text(wording, _statements(compaction))
     if problem := text_problem(wording, bytes_max=SUMMARY_BYTES_MAX):
         raise InvalidInput(*problem, "text")
     if not wording:
@@ -38,40 +38,32 @@ def validate_summary_text(text: str, compaction: Compaction) -> str:
 def append_missing_clauses(
     compaction: Compaction, session: Session, chosen: Sequence[str] | None
 ) -> tuple[str, list[CitedStatement]]:
-    """Return the summary with clauses for missing facts: `chosen` by their texts, else all.
-
-    Raises `InvalidInput` for an unknown text, `Conflict` `nothing_missing` if no fact can be appended.
-    """
+    """Return the summary with clauses for missing facts, all unless some are `chosen`. Raises `PlatformError`."""
     missing = recorded_facts(compaction.retention, "missing")
-    unknown = set(chosen or ()) - {fact.text for fact in missing}
-    if unknown:
+    if set(chosen or ()) - {fact.text for fact in missing}:
         raise InvalidInput("unknown_fact", "Only facts that are missing can be appended.", "facts")
     requested = [fact for fact in missing if chosen is None or fact.text in chosen]
-    turns = messages_to_turns(summarised_messages(compaction), model=session.model)
+    turns = messages_to_turns(_summarised_messages(compaction), model=session.model)
     clauses = clauses_with_facts(requested, {str(turn.id): turn for turn in turns})
     if not clauses:
         raise Conflict("nothing_missing", "No fact is missing that could be appended.")
-    cited_statements = [CitedStatement(clause.text, (clause.message_id,)) for clause in clauses]
-    text = "\n".join([compaction.summary_text, *(one.text for one in cited_statements)])
-    return text, [*map(CitedStatement.of, compaction.statements), *cited_statements]
+    text = "\n".join([compaction.summary_text, *(clause.text for clause in clauses)])
+    added = (CitedStatement(clause.text, (clause.message_id,)) for clause in clauses)
+    return text, [*_statements(compaction), *added]
 
 
 def remove_last_statements(compaction: Compaction, count: int) -> tuple[str, list[CitedStatement]]:
     """Return the summary without its last `count` statements, one line each. Raises `InvalidInput`."""
-    cited_statements = list(map(CitedStatement.of, compaction.statements))
-    kept, last = cited_statements[: len(cited_statements) - count], cited_statements[len(cited_statements) - count :]
-    ending = "".join(f"\n{one.text}" for one in last)
-    if not 0 < count < len(cited_statements) or not compaction.summary_text.endswith(ending):
+    statements = _statements(compaction)
+    ending = "".join(f"\n{one.text}" for one in statements[-count:])
+    if not 0 < count < len(statements) or not compaction.summary_text.endswith(ending):
         raise InvalidInput("appended_text_changed", "The summary does not end with what was appended.", "statements")
-    return compaction.summary_text.removesuffix(ending), kept
+    return compaction.summary_text.removesuffix(ending), statements[:-count]
 
 
 @dataclass(frozen=True)
 class RevisionMeasures:
-    """A text's tokens, alone and with the rest of the context, and the facts that it retains.
-
-    `missing_facts` are facts that the stored text keeps and this one does not.
-    """
+    """A text's tokens, alone and in the context, the facts that it retains, and those that it newly loses."""
 
     tokens: int
     tokens_after: int
@@ -90,30 +82,29 @@ def measure_revision(compaction: Compaction, session: Session, text: str) -> Rev
     after = compaction.tokens_after + tokens - compaction.summary_token_count
     kept_before = recorded_facts(compaction.retention, "kept")
     facts = [*kept_before, *recorded_facts(compaction.retention, "missing")]
-    journal = [entry["text"] for entry in compaction.journal]
-    retention = check_retention(facts, [text, *journal])
+    retention = check_retention(facts, [text, *(entry["text"] for entry in compaction.journal)])
     missing_facts = [fact for fact in retention.missing if fact in kept_before]
     is_smaller = tokens < compaction.original_token_count and after <= compaction.tokens_before
     return RevisionMeasures(tokens, after, is_smaller, retention, missing_facts)
 
 
 def revise_summary(compaction: Compaction, session: Session, text: str, statements: Sequence[CitedStatement]) -> None:
-    """Set another text on the compaction, counted and checked again; the caller saves it.
-
-    Raises `InvalidInput` `does_not_shrink` if it is not shorter than the messages that it replaces.
-    """
-    found = measure_revision(compaction, session, text)
-    if not found.is_smaller:
+    """Set another text on the compaction, counted and checked again. Raises `InvalidInput` unless it is shorter."""
+    measures = measure_revision(compaction, session, text)
+    if not measures.is_smaller:
         raise InvalidInput("does_not_shrink", DOES_NOT_SHRINK, "text")
-    compaction.summary_text, compaction.summary_token_count = text, found.tokens
-    compaction.tokens_after = found.tokens_after
+    compaction.summary_text, compaction.summary_token_count = text, measures.tokens
+    compaction.tokens_after = measures.tokens_after
     compaction.statements = [statement.as_record() for statement in statements]
-    compaction.retention = retention_to_record(found.retention)
+    compaction.retention = retention_to_record(measures.retention)
     compaction.is_edited = True
     compaction.edit_version += 1
 
 
-def summarised_messages(compaction: Compaction) -> list[Message]:
-    """Return the messages that the summary replaces, in order."""
+def _statements(compaction: Compaction) -> list[CitedStatement]:
+    return list(map(CitedStatement.of, compaction.statements))
+
+
+def _summarised_messages(compaction: Compaction) -> list[Message]:
     members = CompactionMember.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk)
     return [member.message for member in members.with_messages() if member.act == MEMBER_COMPACTED]

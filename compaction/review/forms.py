@@ -1,4 +1,4 @@
-"""Forms of compaction review."""
+"""Forms of compaction review. `edit_version` is the version of the text that the page shows."""
 
 from django import forms
 
@@ -8,11 +8,13 @@ from compaction.review.queries import ORDERS
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX
 from memory_platform.web.forms import PlatformForm
 
+_INTEGER_MAX = 2**31 - 1
+
 
 class SummaryTextForm(PlatformForm):
-    """The text of a summary; `edit_version` is the one its editor saw."""
+    """The text of a summary."""
 
-    edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
     text = forms.CharField(strip=False)
 
     def clean_text(self) -> str:
@@ -20,37 +22,36 @@ class SummaryTextForm(PlatformForm):
         return str(self.cleaned_data["text"]).replace("\r\n", "\n")
 
 
-class ReasonForm(PlatformForm):
-    """The reason of a rejection; `edit_version` is the version that the reviewer read."""
-
-    reason = forms.CharField(max_length=REVIEW_REASON_CHARACTERS_MAX)
-    edit_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
-
-
-class OptionalReasonForm(ReasonForm):
-    """The optional reason of an approval or roll-back."""
-
-    reason = forms.CharField(required=False, max_length=REVIEW_REASON_CHARACTERS_MAX)
-
-
 class AppendFactsForm(PlatformForm):
     """The version of the text that facts are appended to."""
 
-    edit_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+    edit_version = forms.IntegerField(required=False, min_value=0, max_value=_INTEGER_MAX)
+
+
+class ReasonForm(AppendFactsForm):
+    """The reason of a rejection."""
+
+    reason = forms.CharField(max_length=REVIEW_REASON_CHARACTERS_MAX)
+
+
+class OptionalReasonForm(AppendFactsForm):
+    """The optional reason of an approval or roll-back."""
+
+    reason = forms.CharField(required=False, max_length=REVIEW_REASON_CHARACTERS_MAX)
 
 
 class WithdrawAppendedForm(PlatformForm):
     """The number of appended statements to remove, and the version of the text with them."""
 
     statements = forms.IntegerField(min_value=1, max_value=1_000)
-    edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
 
 
 class ReviewStateForm(PlatformForm):
     """The state that a page shows: state, version of the text, and whether a run was open."""
 
     state = forms.ChoiceField(choices=Compaction.State)
-    edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
     is_running = forms.BooleanField(required=False)
 
 
@@ -65,4 +66,4 @@ class RegenerateForm(PlatformForm):
     """Model and prompt of a regenerated summary; empty means as before."""
 
     model = forms.CharField(required=False, max_length=MODEL_CHARACTERS_MAX)
-    prompt_version = forms.IntegerField(label="Prompt", required=False, min_value=1, max_value=2**31 - 1)
+    prompt_version = forms.IntegerField(label="Prompt", required=False, min_value=1, max_value=_INTEGER_MAX)

@@ -3,10 +3,10 @@
 Called inside a scope.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import chain, repeat
 from typing import Any
 from uuid import UUID
 
@@ -40,12 +40,10 @@ class MarkedPiece:
 
 @dataclass(frozen=True)
 class CitedText:
-    """A statement or journal entry with its sources; `record` is its stored form."""
+    """The stored record of a statement or journal entry, with its sources and the facts in its text."""
 
-    text: str
-    label: str
-    sources: Sequence[CitedMessage]
     record: Mapping[str, Any]
+    sources: Sequence[CitedMessage]
     pieces: Sequence[MarkedPiece] = ()
 
     @property
@@ -63,10 +61,6 @@ class CitedFact:
     text: str
     found_in: str
     sources: Sequence[CitedMessage]
-
-    @property
-    def is_kept(self) -> bool:
-        return bool(self.found_in)
 
 
 @dataclass(frozen=True)
@@ -88,20 +82,17 @@ class CompactionReview:
     next_offset: int | None
     previous_offset: int | None
     statements: Sequence[CitedText]
-    facts: Sequence[CitedFact]
+    kept: Sequence[CitedFact]
+    missing: Sequence[CitedFact]
     journal: Sequence[CitedText]
     warning: str
     allowed: Sequence[str]
     run: Run | None
     replacement: Compaction | None
 
-    @cached_property
-    def kept(self) -> list[CitedFact]:
-        return [fact for fact in self.facts if fact.is_kept]
-
-    @cached_property
-    def missing(self) -> list[CitedFact]:
-        return [fact for fact in self.facts if not fact.is_kept]
+    @property
+    def facts(self) -> Sequence[CitedFact]:
+        return [*self.kept, *self.missing]
 
     @property
     def kinds(self) -> list[tuple[str, int, int]]:
@@ -117,11 +108,6 @@ class CompactionReview:
     def retention_threshold(self) -> float:
         """The lowest share of facts that the policy accepts."""
         return float(self.compaction.policy.get("retention_floor", 0.0))
-
-    @property
-    def is_latest(self) -> bool:
-        """Whether it can be rolled back."""
-        return "rollback" in self.allowed
 
 
 def memories_archived_by_roll_back(compaction: Compaction) -> int:
@@ -139,17 +125,19 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
     found = list(members[offset : offset + ORIGINALS_PAGE + 1])
     page = found[:ORIGINALS_PAGE]
     kept, missing = (recorded_facts(compaction.retention, name) for name in ("kept", "missing"))
-    cite = _Citing(compaction, [*kept, *missing], page)
+    cite = _Citing(compaction, kept, missing, page)
     of_session = Compaction.objects.for_tenant(tenant_id).of_session(compaction.session_id)
+    facts = cite.facts()
     return CompactionReview(
         compaction=compaction,
         originals=[cite.original(member) for member in page],
         offset=offset,
         next_offset=offset + ORIGINALS_PAGE if len(found) > ORIGINALS_PAGE else None,
         previous_offset=max(offset - ORIGINALS_PAGE, 0) if offset else None,
-        statements=[cite.statement(record, kept) for record in compaction.statements],
-        facts=cite.facts(kept, missing, compaction.summary_text),
-        journal=[cite.record(record) for record in compaction.journal],
+        statements=[cite.statement(record) for record in compaction.statements],
+        kept=facts[: len(kept)],
+        missing=facts[len(kept) :],
+        journal=[CitedText(record, cite.sources(record["message_ids"])) for record in compaction.journal],
         warning=generation_warning(compaction.generation),
         allowed=allowed_review_actions(compaction),
         run=Run.objects.for_tenant(tenant_id).of_session(compaction.session_id).open().first(),
@@ -158,59 +146,60 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
 
 
 class _Citing:
-    """Convert stored records for the page; reads all cited messages at once."""
-
-    def __init__(self, compaction: Compaction, facts: Sequence[RetainedFact], page: Sequence[CompactionMember]) -> None:
-        self._kept = len(compaction.retention.get("kept", []))
+    def __init__(
+        self,
+        compaction: Compaction,
+        kept: Sequence[RetainedFact],
+        missing: Sequence[RetainedFact],
+        page: Sequence[CompactionMember],
+    ) -> None:
+        self._compaction = compaction
+        self._facts = list(enumerate([*kept, *missing], start=1))
+        self._kept = len(kept)
+        self._here = {str(member.message_id) for member in page}
         cited = [record["message_ids"] for record in (*compaction.statements, *compaction.journal)]
-        ids = {UUID(str(one)) for listed in (*cited, *(fact.message_ids for fact in facts)) for one in listed}
+        ids = {UUID(str(one)) for listed in (*cited, *(fact.message_ids for _, fact in self._facts)) for one in listed}
         rows = Message.objects.for_tenant(compaction.tenant_id).with_ids(ids).outlines() if ids else []
         self._sequences = {str(row.id): row.sequence for row in rows if row.sequence is not None}
-        self._here = {str(member.message_id) for member in page}
-        self._statements: dict[str, list[int]] = {}
+        self._statements_of: dict[str, list[int]] = defaultdict(list)
         for number, record in enumerate(compaction.statements, start=1):
-            for one in record["message_ids"]:
-                self._statements.setdefault(str(one), []).append(number)
-        self._facts: dict[str, list[tuple[int, RetainedFact]]] = {}
-        for number, fact in enumerate(facts, start=1):
-            for message_id in fact.message_ids:
-                self._facts.setdefault(str(message_id), []).append((number, fact))
+            for message_id in record["message_ids"]:
+                self._statements_of[message_id].append(number)
+        self._facts_of: dict[str, list[tuple[int, RetainedFact]]] = defaultdict(list)
+        for number, fact in self._facts:
+            for message_id in map(str, fact.message_ids):
+                self._facts_of[message_id].append((number, fact))
 
     def original(self, member: CompactionMember) -> OriginalMessage:
         message_id = str(member.message_id)
-        facts_of_message = self._facts.get(message_id, [])
-        return OriginalMessage(
-            member, self._marked(member.message.content, facts_of_message), tuple(self._statements.get(message_id, ()))
-        )
+        pieces = self._marked(member.message.content, self._facts_of[message_id])
+        return OriginalMessage(member, pieces, self._statements_of[message_id])
 
-    def statement(self, record: Mapping[str, Any], kept: Sequence[RetainedFact]) -> CitedText:
-        pieces = self._marked(record["text"], list(enumerate(kept, start=1)))
-        return CitedText(record["text"], record.get("kind", ""), self._sources(record["message_ids"]), record, pieces)
+    def statement(self, record: Mapping[str, Any]) -> CitedText:
+        pieces = self._marked(record["text"], self._facts[: self._kept])
+        return CitedText(record, self.sources(record["message_ids"]), pieces)
 
-    def record(self, record: Mapping[str, Any]) -> CitedText:
-        return CitedText(record["text"], record.get("kind", ""), self._sources(record["message_ids"]), record)
-
-    def facts(self, kept: Sequence[RetainedFact], missing: Sequence[RetainedFact], summary: str) -> list[CitedFact]:
-        in_summary = fact_lookup([summary])
-        places = [*("summary" if in_summary(fact) else "journal" for fact in kept), *("" for _ in missing)]
+    def facts(self) -> list[CitedFact]:
+        in_summary = fact_lookup([self._compaction.summary_text])
+        kept_in = ["summary" if in_summary(fact) else "journal" for _, fact in self._facts[: self._kept]]
         return [
-            CitedFact(number, fact.kind, fact.text, place, self._sources(fact.message_ids))
-            for number, (fact, place) in enumerate(zip([*kept, *missing], places, strict=True), start=1)
+            CitedFact(number, fact.kind, fact.text, place, self.sources(map(str, fact.message_ids)))
+            for (number, fact), place in zip(self._facts, chain(kept_in, repeat("")), strict=False)
         ]
 
-    def _marked(self, text: str, facts_of_message: Sequence[tuple[int, RetainedFact]]) -> list[MarkedPiece]:
-        pieces = mark_facts(text, [fact for _, fact in facts_of_message])
-        numbers = [number for number, _ in facts_of_message]
-        return [
-            MarkedPiece(piece.text)
-            if piece.fact is None
-            else MarkedPiece(
-                piece.text, "kept" if numbers[piece.fact] <= self._kept else "missing", numbers[piece.fact]
-            )
-            for piece in pieces
-        ]
-
-    def _sources(self, message_ids: Iterable[object]) -> list[CitedMessage]:
-        ids = [str(one) for one in message_ids]
-        sources = [CitedMessage(self._sequences[one], one in self._here) for one in ids if one in self._sequences]
+    def sources(self, message_ids: Iterable[str]) -> list[CitedMessage]:
+        known = (one for one in message_ids if one in self._sequences)
+        sources = [CitedMessage(self._sequences[one], one in self._here) for one in known]
         return sorted(sources, key=lambda source: source.sequence)
+
+    def _marked(self, text: str, facts: Sequence[tuple[int, RetainedFact]]) -> list[MarkedPiece]:
+        pieces = mark_facts(text, [fact for _, fact in facts])
+        numbers = [0 if piece.fact is None else facts[piece.fact][0] for piece in pieces]
+        return [
+            MarkedPiece(piece.text, self._status(number), number) for piece, number in zip(pieces, numbers, strict=True)
+        ]
+
+    def _status(self, number: int) -> str:
+        if not number:
+            return ""
+        return "kept" if number <= self._kept else "missing"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from compaction.models import Compaction, Session
-from compaction.pipeline.queries.compactions import CompactionQuerySet
+from compaction.models import Compaction
+from compaction.pipeline.queries import CompactionQuerySet
 from compaction.services.pipeline import states
 from compaction.services.pipeline.retention.check import RetainedFact
 from compaction.services.pipeline.stored_statements import recorded_facts
@@ -24,11 +24,7 @@ ORDERS: Mapping[str, str] = {OLDEST: "Oldest first", FULLEST: "Fullest session f
 
 @dataclass(frozen=True)
 class ReviewQueue:
-    """Proposals in the requested order, and recent decisions, the latest first.
-
-    `pending` counts all proposals; `reversible` are the ids in `recent` that can be rolled back: the latest of their
-    sessions.
-    """
+    """Proposals in the requested order, the number pending, recent decisions, and those that can be rolled back."""
 
     proposed: Sequence[Compaction]
     pending: int
@@ -38,10 +34,7 @@ class ReviewQueue:
 
 @dataclass(frozen=True)
 class QueuePlace:
-    """The position of a compaction among the `pending` ones; `number` is None for one that does not wait.
-
-    `following` is the one to review after this: the next, after the last the first.
-    """
+    """The position of a compaction among the `pending` ones; `following` is the one to review after this."""
 
     pending: int
     number: int | None = None
@@ -51,67 +44,51 @@ class QueuePlace:
 
 
 def read_review_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
-    """Return the queue of a tenant. Five queries."""
+    """Return the queue of a tenant. Six queries."""
     state = Compaction.State
-    rows = Compaction.objects.for_tenant(tenant_id).with_sessions().without_details()
+    rows = Compaction.objects.for_tenant(tenant_id).with_titled_sessions().without_details()
     decided = rows.in_state(state.APPLIED, state.REJECTED, state.ROLLED_BACK, state.SUPERSEDED, state.FAILED)
-    proposed = list(_waiting(tenant_id, order).with_sessions().without_details()[:PROPOSED_MAX])
     recent = list(decided.last_settled_first()[:LATELY_MAX])
-    reversible = rows.of_sessions({row.session_id for row in recent}).latest_applied_ids() if recent else set()
-    add_session_titles([*proposed, *recent])
-    return ReviewQueue(proposed, _waiting(tenant_id, order).count(), recent, reversible)
-
-
-def add_session_titles(rows: Sequence[Compaction]) -> None:
-    """Set the session of each row to one with its title. One query."""
-    if not rows:
-        return
-    sessions = Session.objects.for_tenant(rows[0].tenant_id).with_ids({row.session_id for row in rows}).with_titles()
-    titled = {session.pk: session for session in sessions}
-    for row in rows:
-        row.session = titled.get(row.session_id, row.session)
+    reversible = rows.latest_applied_ids({row.session_id for row in recent}) if recent else set()
+    proposed = _waiting(rows, order)
+    return ReviewQueue(list(proposed[:PROPOSED_MAX]), proposed.count(), recent, reversible)
 
 
 def read_queue_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDEST) -> QueuePlace:
     """Return the position of a compaction in the queue. One query."""
-    ids = _waiting(tenant_id, order).ids(_PLACES_MAX)
-    if compaction_id not in ids:
-        first = ids[0] if ids else None
-        return QueuePlace(len(ids), next=first, following=first)
-    place = ids.index(compaction_id)
-    others = [*ids[place + 1 :], *ids[:place]]
+    ids = _waiting(Compaction.objects.for_tenant(tenant_id), order).ids(_PLACES_MAX)
+    place = ids.index(compaction_id) if compaction_id in ids else -1
+    after = ids[place + 1] if place + 1 < len(ids) else None
     return QueuePlace(
         pending=len(ids),
-        number=place + 1,
-        previous=ids[place - 1] if place else None,
-        next=ids[place + 1] if place + 1 < len(ids) else None,
-        following=others[0] if others else None,
+        number=place + 1 or None,
+        previous=ids[place - 1] if place > 0 else None,
+        next=after,
+        following=after or (ids[0] if place > 0 else None),
     )
 
 
-def _waiting(tenant_id: UUID, order: str) -> CompactionQuerySet:
-    rows: CompactionQuerySet = Compaction.objects.for_tenant(tenant_id).waiting()
-    return rows.fullest_first() if order == FULLEST else rows.oldest_first()
+def _waiting(rows: CompactionQuerySet, order: str) -> CompactionQuerySet:
+    return rows.waiting().fullest_first() if order == FULLEST else rows.waiting().oldest_first()
 
 
 def allowed_review_actions(compaction: Compaction) -> list[str]:
     """Return the review actions that are allowed now, in order, for a compaction read with its session."""
     actions = list(states.state_actions(compaction.state))
-    is_applied = compaction.state == Compaction.State.APPLIED
-    is_current = compaction.session.current_id == compaction.pk
-    if states.EDIT in actions and (not compaction.summary_text or (is_applied and not is_current)):
+    is_replaced = compaction.state == Compaction.State.APPLIED and compaction.session.current_id != compaction.pk
+    if states.EDIT in actions and (is_replaced or not compaction.summary_text):
         actions.remove(states.EDIT)
-    if states.ROLL_BACK in actions and not _is_latest(compaction):
+    if states.ROLL_BACK in actions and not is_latest_applied(compaction):
         actions.remove(states.ROLL_BACK)
-    if states.EDIT in actions and (compaction.retention or {}).get("missing"):
+    if states.EDIT in actions and compaction.retention.get("missing"):
         actions.insert(actions.index(states.EDIT) + 1, states.APPEND_MISSING)
     return actions
 
 
-def _is_latest(compaction: Compaction) -> bool:
+def is_latest_applied(compaction: Compaction) -> bool:
+    """Return whether it is the last compaction that was applied to its session. One query."""
     rows = Compaction.objects.for_tenant(compaction.tenant_id).of_session(compaction.session_id)
-    latest = rows.last_applied_first().first()
-    return latest is not None and latest.pk == compaction.pk
+    return [compaction.pk] == rows.last_applied_first().ids(1)
 
 
 #: Audit verbs in words, to follow the actor's name.
@@ -139,11 +116,10 @@ class ReviewChange:
 def last_review_change(compaction: Compaction, *, reader_id: str) -> ReviewChange | None:
     """Return the last decision or edit, None without any. One query; two for a superseded compaction."""
     if compaction.state == Compaction.State.SUPERSEDED:
-        rows = Compaction.objects.for_tenant(compaction.tenant_id).replacing(compaction.pk)
-        made = rows.first()
-        if made is not None:
-            who = made.requested_by or "Someone"
-            return ReviewChange(who, "regenerated it", made.finished_at or made.created_at)
+        later = Compaction.objects.for_tenant(compaction.tenant_id).replacing(compaction.pk).first()
+        if later is not None:
+            at = later.finished_at or later.created_at
+            return ReviewChange(later.requested_by or "Someone", "regenerated it", at)
     entries = AuditEntry.objects.for_tenant(compaction.tenant_id).of_kind("compaction").about(compaction.pk)
     entry: AuditEntry | None = entries.of_verbs(_DONE).newest_first().first()
     if entry is None:
@@ -172,17 +148,14 @@ class ProposalComparison:
 
 
 def compare_proposals(compaction: Compaction) -> ProposalComparison | None:
-    """Compare with the proposal that it replaces, else with the one that replaces it; None without either.
-
-    At most two queries.
-    """
+    """Compare with the proposal that it replaces, else with the one that replaces it; None without either."""
     rows = Compaction.objects.for_tenant(compaction.tenant_id)
-    earlier: Compaction | None
-    later: Compaction | None
+    earlier: Compaction | None = compaction
+    later: Compaction | None = compaction
     if compaction.replaces_id is not None:
-        earlier, later = rows.with_id(compaction.replaces_id).first(), compaction
+        earlier = rows.with_id(compaction.replaces_id).first()
     else:
-        earlier, later = compaction, rows.replacing(compaction.pk).first()
+        later = rows.replacing(compaction.pk).first()
     if earlier is None or later is None or later.state == Compaction.State.PENDING:
         return None
     pieces = diff_words(earlier.summary_text, later.summary_text)

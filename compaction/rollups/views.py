@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from compaction.pipeline.views.background import roll_up_list_context
+from compaction.pipeline.views import roll_up_list_context
 from compaction.rollups import partition_tree
 from memories.models import PartitionSummary, TenantMemo
 from memories.partitions.actions import save_summary

@@ -1,11 +1,10 @@
 """Filter forms of the session list and of one session."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 
-from compaction.sessions.browsing import SessionFilter
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
 
@@ -22,10 +21,14 @@ class SessionFilterForm(PlatformForm):
     state = forms.ChoiceField(required=False, choices=STATES)
     least = forms.IntegerField(label="Least pressure", required=False, min_value=0, max_value=1000)
 
-    def wanted(self) -> SessionFilter:
-        """The valid fields."""
+    def filters(self) -> dict[str, Any]:
+        """Return the valid fields as arguments of `filtered_sessions`."""
         fields = self.cleaned_data
-        return SessionFilter(fields["partition"], fields["state"], (fields["least"] or 0) / 100)
+        return {
+            "partition": fields["partition"],
+            "state": fields["state"],
+            "min_pressure": (fields["least"] or 0) / 100,
+        }
 
 
 class TimelineForm(PlatformForm):

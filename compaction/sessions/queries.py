@@ -1,13 +1,27 @@
 """Sessions and messages."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.postgres.search import SearchQuery
 from django.db import connection
-from django.db.models import Count, Exists, F, FloatField, Func, JSONField, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    FloatField,
+    Func,
+    JSONField,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+)
 from django.db.models.functions import Cast, Coalesce, Left
 
 from memories.tenancy.queries.conditions import path_condition, segment_paths
@@ -40,9 +54,6 @@ class ToolCallIds(Func):
 
 
 class SessionQuerySet(TenantRows):
-    def with_id(self, session_id: UUID) -> Self:
-        return self.filter(pk=session_id)
-
     def within(self, path: str, *, exact: bool = False) -> Self:
         """Sessions of the partition `path` and, unless `exact`, those below it."""
         return self.filter(path_condition("partition_path", path, exact=exact))
@@ -54,20 +65,17 @@ class SessionQuerySet(TenantRows):
         return self.filter(partition__segments__contains=segment_paths(segments))
 
     def with_titles(self) -> Self:
-        """Adds `first_said`, how the user's first message begins, for `Session.title`: one look-up a row shown."""
+        """Add `first_said`, the beginning of the user's first message, for `Session.title`: one look-up per row."""
         messages = self.model._meta.get_field("messages").related_model.objects
         said = messages.filter(session=OuterRef("pk"), role="user", sequence__isnull=False).order_by("sequence")
         begun = said.annotate(begin=Left("content", TITLE_READ_CHARACTERS)).values("begin")[:1]
         return self.annotate(first_said=Coalesce(Subquery(begun), Value("")))
 
-    def with_ids(self, session_ids: Iterable[UUID]) -> Self:
-        return self.filter(pk__in=list(session_ids))
-
     def counted_by_partition(self) -> QuerySet[Any, Any]:
         """Return rows of (partition path, sessions, open sessions)."""
-        rows = self.order_by().values_list("partition_path")
         is_open = Q(closed_at__isnull=True)
-        counted: QuerySet[Any, Any] = rows.annotate(sessions=Count("pk"), open_sessions=Count("pk", filter=is_open))
+        counts = {"sessions": Count("pk"), "open_sessions": Count("pk", filter=is_open)}
+        counted: QuerySet[Any, Any] = self.order_by().values_list("partition_path").annotate(**counts)
         return counted
 
     def open(self) -> Self:
@@ -80,32 +88,20 @@ class SessionQuerySet(TenantRows):
         return self.select_related("current")
 
     def with_pressure(self) -> Self:
-        """Each with `fullness`, its pressure as the database reckons it, to filter and to sort by."""
+        """Add `fullness`, the pressure that the database computes, to filter and to sort by."""
         return self.annotate(fullness=Cast(F("context_tokens"), FloatField()) / F("max_context_tokens"))
 
     def at_least(self, pressure: float) -> Self:
-        """Those whose pressure is `pressure` or more; after `with_pressure`."""
+        """Sessions of at least this pressure; after `with_pressure`."""
         return self.filter(fullness__gte=pressure)
 
     def idle_since(self, moment: datetime) -> Self:
-        """Nothing was appended after `moment`."""
-        return self.filter(last_message_at__lte=moment)
-
-    def without_open_run(self) -> Self:
-        return self.exclude(runs__state__in=["queued", "running"])
-
-    def without_compaction_since_last_message(self) -> Self:
-        """Without a compaction since the last message, which people may have undone, and without a proposal."""
-        newer = self.model._meta.get_field("compactions").related_model.objects.filter(
-            session_id=OuterRef("pk"), created_at__gte=OuterRef("last_message_at")
-        )
-        waiting = self.model._meta.get_field("compactions").related_model.objects.filter(
-            session_id=OuterRef("pk"), state="proposed"
-        )
-        return self.exclude(Exists(newer)).exclude(Exists(waiting))
-
-    def tenant_ids(self) -> list[UUID]:
-        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
+        """Sessions without a message after `moment`, a later compaction, a proposal, or an open run."""
+        compactions = self.model._meta.get_field("compactions").related_model.objects
+        of_session = compactions.filter(session_id=OuterRef("pk"))
+        newer, waiting = of_session.filter(created_at__gte=OuterRef("last_message_at")), of_session.waiting()
+        rows = self.filter(last_message_at__lte=moment).exclude(runs__state__in=["queued", "running"])
+        return rows.exclude(Exists(newer)).exclude(Exists(waiting))
 
     def behind(self, session_id: UUID | None, count: int) -> list[Any]:
         """The next `count` in the order of their ids."""
@@ -120,10 +116,33 @@ class SessionQuerySet(TenantRows):
         return self.select_for_update(no_key=True, of=("self",))
 
 
-class MessageQuerySet(TenantRows):
+class SessionRows(TenantRows):
+    """Rows that belong to a session."""
+
     def of_session(self, session_id: UUID) -> Self:
         return self.filter(session_id=session_id)
 
+    def within(self, path: str) -> Self:
+        """Rows of sessions in `path` and below it."""
+        return self.filter(path_condition("session__partition_path", path, exact=False))
+
+    def in_state(self, *states: str) -> Self:
+        return self.filter(state__in=states)
+
+    def newest_first(self) -> Self:
+        return self.order_by("-created_at", "id")
+
+    def with_titled_sessions(self) -> Self:
+        """Rows with their sessions and titles. One query more."""
+        sessions = self.model._meta.get_field("session").related_model.objects.with_titles()
+        return self.prefetch_related(Prefetch("session", sessions))
+
+    def locked(self) -> Self:
+        """Locked until the transaction ends: the second of two writers sees the first."""
+        return self.select_for_update(no_key=True, of=("self",))
+
+
+class MessageQuerySet(SessionRows):
     def originals(self) -> Self:
         """Appended messages in order, without summaries."""
         return self.filter(sequence__isnull=False).order_by("sequence")
@@ -131,19 +150,6 @@ class MessageQuerySet(TenantRows):
     def shown(self) -> Self:
         """Originals that a context shows, as they are or masked."""
         return self.originals().exclude(state="compacted")
-
-    def with_id(self, message_id: UUID) -> Self:
-        return self.filter(pk=message_id)
-
-    def with_ids(self, message_ids: Iterable[UUID]) -> Self:
-        return self.filter(pk__in=list(message_ids))
-
-    def with_sources(self, source_ids: Collection[str]) -> Self:
-        return self.filter(source_id__in=list(source_ids))
-
-    def within(self, path: str) -> Self:
-        """Messages of sessions in `path` and below it."""
-        return self.filter(path_condition("session__partition_path", path, exact=False))
 
     def from_sequence(self, sequence: int) -> Self:
         return self.filter(sequence__gte=sequence)
@@ -156,9 +162,6 @@ class MessageQuerySet(TenantRows):
         """Messages with every word of `text`, however inflected."""
         return self.filter(search_vector=SearchQuery(text, config=DEFAULT_TEXT_SEARCH_CONFIG, search_type="websearch"))
 
-    def in_state(self, *states: str) -> Self:
-        return self.filter(state__in=states)
-
     def of_role(self, *roles: str) -> Self:
         return self.filter(role__in=roles)
 
@@ -168,30 +171,30 @@ class MessageQuerySet(TenantRows):
 
     def from_sources(self, source_ids: Collection[str]) -> dict[str, Any]:
         """The messages by the callers' own ids."""
-        return {row.source_id: row for row in self.with_sources(source_ids).without_vectors()}
+        return {row.source_id: row for row in self.filter(source_id__in=list(source_ids)).without_vectors()}
 
     def called_ids(self, call_ids: Collection[str]) -> set[str]:
-        """Those of `call_ids` under which an assistant message makes a call."""
-        rows = self.filter(role="assistant").annotate(own_call_ids=ToolCallIds("tool_calls"))
-        rows = rows.filter(own_call_ids__has_any_keys=list(call_ids)).order_by()
+        """The ids among `call_ids` that an assistant message gives to a call."""
+        rows = self.filter(role="assistant").annotate(own_call_ids=ToolCallIds("tool_calls")).order_by()
+        rows = rows.filter(own_call_ids__has_any_keys=list(call_ids))
         return {call_id for ids in rows.values_list("own_call_ids", flat=True) for call_id in ids} & set(call_ids)
 
     def answered_ids(self, call_ids: Collection[str]) -> set[str]:
-        """Those of `call_ids` that a result answers."""
+        """The ids among `call_ids` that a result answers."""
         rows = self.filter(role="tool", tool_call_id__in=list(call_ids)).order_by()
         return set(rows.values_list("tool_call_id", flat=True))
 
     def without_vectors(self) -> Self:
-        """Without the column that only searches read."""
+        """Rows without the column that only searches read."""
         return self.defer("search_vector")
 
     def outlines(self) -> Any:
         """Return rows without texts as named tuples of `OUTLINE_COLUMNS`."""
         return self.values_list(*OUTLINE_COLUMNS, named=True)
 
-    def strip(self) -> list[tuple[int, str, str, int, bool]]:
-        """(sequence, role, state, tokens, whether pinned) of each original, in order."""
-        return list(self.originals().values_list("sequence", "role", "state", "tokens", "pinned"))
+    def strip(self) -> list[tuple[int, str, str, int]]:
+        """(sequence, role, state, tokens) of each original, in order."""
+        return list(self.originals().values_list("sequence", "role", "state", "tokens"))
 
     def set_tokens(self, counts: Mapping[UUID, tuple[int, int]]) -> None:
         """Write `tokens` and `shown_tokens` by id, all in one statement."""
@@ -206,7 +209,7 @@ class MessageQuerySet(TenantRows):
             )
 
     def last_said(self) -> Any:
-        """The newest of the originals, None where there is none."""
+        """The newest original, None without any."""
         return self.filter(sequence__isnull=False).without_vectors().order_by("-sequence").first()
 
     def contents(self) -> dict[UUID, str]:
@@ -218,7 +221,7 @@ class MessageQuerySet(TenantRows):
         return list(self.order_by().values_list("pk", "name", "content"))
 
     def all_calls(self) -> list[list[dict[str, Any]]]:
-        """The tool calls of those that make any."""
+        """The tool calls of the messages that make any."""
         return list(self.exclude(tool_calls=[]).order_by().values_list("tool_calls", flat=True))
 
     def tokens_shown(self) -> int:

@@ -1,15 +1,17 @@
-"""The page of one session: messages in order, compacted ones collapsed. Called inside a scope."""
+"""The list of sessions, and the page of one: its messages, compacted ones collapsed. Called inside a scope."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run, Session
+from compaction.pipeline.backlog import sessions_over_warning
 from compaction.pipeline.plans import plan_session
 from compaction.pipeline.policies import session_policy
 from compaction.services.pipeline.generations import generation_warning
 from compaction.sessions.charts import Minimap, Outline, Span, minimap
+from compaction.sessions.queries import SessionQuerySet
 from context.services.profiles.compaction_policy import CompactionPolicy
 
 _PAGE_SIZE = 100
@@ -34,10 +36,7 @@ class MessageStretch:
 
 @dataclass(frozen=True)
 class Timeline:
-    """A session's page. `before` is the sequence after its newest message; `older` and `newer` lead to its neighbours.
-
-    `summary` replaces the compacted messages; `reversible_compaction` may be rolled back, `proposed` waits for review.
-    """
+    """A page of a session. `before` is the sequence after its last message; `older`, `newer` are the neighbours'."""
 
     session: Session
     policy: CompactionPolicy
@@ -64,38 +63,42 @@ class Timeline:
 
 
 def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
-    """The page that ends before a sequence, the newest one by default. Twelve queries at most."""
-    count = session.message_count
+    """Return the page that ends before a sequence, by default the newest. Twelve queries at most."""
+    tenant_id, count = session.tenant_id, session.message_count
     end = min(max(before, 1), count) if before is not None else count
-    rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    policy = session_policy(session)
-    window_from = _window_from(session, policy)
     start = max(end - _PAGE_SIZE, 0)
+    rows = Message.objects.for_tenant(tenant_id).of_session(session.pk)
+    policy = session_policy(session)
+    planned = plan_session(session, policy, is_forced=False)
+    first_preserved = planned.turns[planned.plan.first_preserved_index :][:1]
+    window_from = first_preserved[0].sequence if first_preserved else None
     messages = list(rows.originals().between(start, end - 1).without_vectors()) if end else []
-    compactions = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    compacted = [message.pk for message in messages if message.state == Message.State.COMPACTED]
+    members = CompactionMember.objects.for_tenant(tenant_id).compacted_by_applied(compacted)
+    compaction_of = {member.message_id: member.compaction for member in members}
+    compactions = Compaction.objects.for_tenant(tenant_id).of_session(session.pk)
+    spans = CompactionMember.objects.for_tenant(tenant_id).spans_of(session.pk)
     return Timeline(
         session=session,
         policy=policy,
         summary=rows.of_compaction(session.current_id).without_vectors().first() if session.current_id else None,
         warning=generation_warning(session.current.generation) if session.current else "",
-        stretches=_stretches(messages, _compactions_of(session.tenant_id, messages), window_from),
+        stretches=_stretches(messages, compaction_of, window_from),
         before=end,
-        older=start if start else None,
+        older=start or None,
         newer=min(end + _PAGE_SIZE, count) if end < count else None,
         window_from=window_from,
         compactions=list(compactions.newest_first().without_texts()[:COMPACTIONS_MAX]),
-        minimap=_minimap(session, window_from, (start, end - 1) if end - start < count else None),
+        minimap=minimap(
+            [Outline(*row) for row in rows.strip()],
+            [Span(*row) for row in spans],
+            window_from=window_from,
+            shown=(start, end - 1) if end - start < count else None,
+        ),
         reversible_compaction=compactions.last_applied_first().first(),
         proposed=proposed_compaction(session),
-        run=Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().first(),
+        run=Run.objects.for_tenant(tenant_id).of_session(session.pk).open().first(),
     )
-
-
-def _minimap(session: Session, window_from: int | None, shown: tuple[int, int] | None) -> Minimap:
-    rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    spans = CompactionMember.objects.for_tenant(session.tenant_id).spans_of(session.pk)
-    outlines = [Outline(*row) for row in rows.strip()]
-    return minimap(outlines, [Span(*row) for row in spans], window_from=window_from, shown=shown)
 
 
 def proposed_compaction(session: Session) -> Compaction | None:
@@ -106,7 +109,7 @@ def proposed_compaction(session: Session) -> Compaction | None:
 
 
 def page_containing(session: Session, sequence: int) -> int:
-    """The `before` of a page that shows a message with its neighbours."""
+    """Return the `before` of a page that shows a message with its neighbours."""
     return min(sequence + _PAGE_SIZE // 2, session.message_count)
 
 
@@ -114,22 +117,6 @@ def search_session_messages(session: Session, text: str) -> list[Message]:
     """Return messages that contain every word of `text`, in any state, in order."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).originals()
     return list(rows.containing_text(text).without_vectors()[:FOUND_MAX])
-
-
-def _window_from(session: Session, policy: CompactionPolicy) -> int | None:
-    """The sequence at which the preserve window begins; None where nothing is preserved."""
-    planned = plan_session(session, policy, is_forced=False)
-    first = planned.plan.first_preserved_index
-    return planned.turns[first].sequence if first < len(planned.turns) else None
-
-
-def _compactions_of(tenant_id: UUID, messages: Iterable[Message]) -> dict[UUID, Compaction]:
-    """Return the applied compaction of each compacted message, by message id."""
-    ids = [message.pk for message in messages if message.state == Message.State.COMPACTED]
-    if not ids:
-        return {}
-    members = CompactionMember.objects.for_tenant(tenant_id).of_messages(ids).compacted_by_applied()
-    return {member.message_id: member.compaction for member in members}
 
 
 def _stretches(
@@ -146,3 +133,12 @@ def _stretches(
         compaction = compactions.get(group[0].pk)
         stretches.append(MessageStretch(group, is_collapsed, compaction, group[0].sequence == window_from))
     return stretches
+
+
+def filtered_sessions(tenant_id: UUID, *, partition: str, state: str, min_pressure: float) -> SessionQuerySet:
+    """Return the matching sessions with their `fullness`, unordered. `state` is that of `SessionFilterForm`."""
+    rows: SessionQuerySet = Session.objects.for_tenant(tenant_id).within(partition).with_pressure()
+    rows = rows.at_least(min_pressure).with_current().with_titles()
+    if state == "over":
+        return rows.with_ids(session.pk for session in sessions_over_warning([tenant_id])[0].get(tenant_id, []))
+    return {"": rows.open, "closed": rows.closed}.get(state, rows.all)()

@@ -1,17 +1,75 @@
-"""Choose, render and count the messages of a context, and trim them to its budget."""
+"""The result of a session's context, and its messages: chosen, rendered, counted and trimmed to the budget."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+from compaction.models import Session
 from compaction.services.pipeline.masking import PLACEHOLDER
 from compaction.services.sessions.section_budgets import marker_tokens, order_by_tool_units
 from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, render_transcript
 from compaction.services.sessions.trimming import trim_to_newest_turns
 from compaction.services.sessions.turns import MASKED, SessionTurn
-from compaction.sessions.results import MASKED_VERSION, MESSAGE_BLOCK_KIND, ORIGINAL_VERSION
 from context.profiles.token_counters import budget_calculator
-from context.receipts.results import Anchor, Block
+from context.receipts.results import Anchor, AssembledContext, Block, ContextBudget, ContextWarning
+from context.services.profiles.compaction_policy import CompactionPolicy
+
+#: Kinds of blocks besides those of memories; their anchors have the same type.
+SESSION_SUMMARY = "session_summary"
+MESSAGE_BLOCK_KIND = "message"
+#: Version of a message's anchor: original or placeholder.
+ORIGINAL_VERSION, MASKED_VERSION = 1, 2
+
+
+#: Compacts a session at once while its context is built, within its own time limit; called with no scope open.
+#: A failure is a warning; the context is then trimmed.
+EmergencyCompaction = Callable[[Session, CompactionPolicy, datetime], Sequence[ContextWarning]]
+
+
+@dataclass(frozen=True)
+class SessionContext:
+    """A session's context, as messages and as text; `memories` is None if the budget is too small for any."""
+
+    session: Session
+    messages: Sequence[ChatMessage]
+    text: str
+    blocks: Sequence[Block]
+    budget: ContextBudget
+    warnings: Sequence[ContextWarning]
+    memories: AssembledContext | None
+    budget_profile: Mapping[str, Any]
+    timings: Mapping[str, float]
+
+    @property
+    def pressure(self) -> float:
+        """How full the session is."""
+        return self.session.pressure
+
+    def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
+        """Return the answer of `POST sessions/{id}/context`; `explain` adds how the memories were chosen."""
+        receipt_id = self.memories.id if self.memories else None
+        answer: dict[str, Any] = {
+            "session_id": str(self.session.pk),
+            "context_id": str(receipt_id) if receipt_id else None,
+            "messages": [message.as_answer() for message in self.messages],
+            "text": self.text,
+            "blocks": [block.as_answer() for block in self.blocks],
+            "omitted": [omission.as_answer() for omission in self.memories.omitted] if self.memories else [],
+            "budget": self.budget.as_answer(),
+            "budget_profile": dict(self.budget_profile),
+            "pressure": self.pressure,
+            "context_tokens": self.session.context_tokens,
+            "generation": self.session.current.generation if self.session.current else 0,
+            "warnings": [notice.as_answer() for notice in self.warnings],
+            "timings": dict(self.timings),
+        }
+        if explain:
+            whole = self.memories.as_answer(explain=True)["explain"] if self.memories else None
+            answer["explain"] = whole or {"candidates": [], "plan": {}, "optimality": None}
+        return answer
+
 
 #: Gives the texts of messages by their ids.
 ReadContents = Callable[[Iterable[UUID]], dict[UUID, str]]
@@ -58,11 +116,7 @@ def trim_turns_to_budget(
     model: str,
     read: ReadContents,
 ) -> TrimmedSessionContext:
-    """`head`, then the newest turns that fit in `token_budget`; neither text nor messages exceed `max_tokens`.
-
-    Stored counts and allowances mostly keep this to one pass of the tokenizer. Where the text takes more than they say,
-    turns give way first, then the parts of the head.
-    """
+    """Return `head` and the newest turns that fit; where the exact count is over `max_tokens`, turns give way first."""
     calculator = budget_calculator()
     remaining, contents = list(head), dict[UUID, str]()
     while True:

@@ -7,11 +7,10 @@ from uuid import UUID
 from django.utils import timezone
 
 from compaction.models import Compaction, Message, Session
-from compaction.pipeline.actions.compactions import request_compaction
+from compaction.pipeline.actions import request_compaction
 from compaction.pipeline.orchestrator import run_compaction
 from compaction.services.sessions.drafts import NewMessage
-from compaction.sessions.actions.messages import append_messages
-from compaction.sessions.actions.sessions import create_session
+from compaction.sessions.actions import append_messages, create_session
 from context.profiles.actions.budget_profiles import save_budget_profile
 from context.profiles.budget_profiles import current_budget_profile
 from memories.models import Tenant

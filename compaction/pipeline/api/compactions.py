@@ -1,4 +1,4 @@
-"""Endpoints of compactions."""
+"""Endpoints of compactions and of events, which are their jobs."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -6,68 +6,55 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compaction.models import Compaction, Run
 from compaction.pipeline import orchestrator
-from compaction.pipeline.actions.compactions import request_compaction
+from compaction.pipeline.actions import request_compaction, retry_compaction_run
 from compaction.pipeline.plans import plan_session
 from compaction.pipeline.policies import session_policy
-from compaction.pipeline.queries.compactions import CompactionQuerySet
-from compaction.pipeline.serializers.compactions import (
-    CompactionListInput,
-    CompactionOutput,
-    CompactionPageOutput,
-    CompactionRowOutput,
-    CompactSessionInput,
-    DryRunOutput,
-    FinishedCompactionOutput,
-    ReviewInput,
-    StartedRunOutput,
-)
-from compaction.pipeline.session_rows import find_session
-from compaction.review.actions import (
-    append_missing_facts,
-    approve_compaction,
-    edit_compaction_summary,
-    regenerate_compaction,
-    reject_compaction,
-    reopen_compaction,
-    roll_back_compaction,
-)
+from compaction.pipeline.queries import CompactionQuerySet
+from compaction.pipeline.serializers import compactions as schemas
+from compaction.pipeline.session_rows import found
+from compaction.review import actions
 from compaction.review.queries import allowed_review_actions
 from compaction.services.pipeline.states import APPEND_MISSING, APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
+from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.tasks import enqueue_compaction
-from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.pages import page_of
 from memory_platform.rest.serializers import EmptyInput
 
-_document = partial(extend_schema, tags=["compaction"])
-_APPROVAL = OpenApiExample("Approve", {"action": "approve", "reason": "All there."}, request_only=True)
-_EDITING = OpenApiExample(
-    "Edit", {"action": "edit", "text": "Alex moved to Lisbon on 3 May 2026.", "edit_version": 0}, request_only=True
+_document = partial(operation, tag="compaction")
+_EXAMPLES: dict[str, dict[str, Any]] = {
+    "Approve": {"action": "approve", "reason": "All there."},
+    "Edit": {"action": "edit", "text": "Alex moved to Lisbon on 3 May 2026.", "edit_version": 0},
+    "Append what is missing": {"action": "append_missing"},
+    "Roll back": {"action": "rollback", "reason": "The dates are wrong."},
+}
+_COMPACT_ANSWER = PolymorphicProxySerializer(
+    component_name="CompactAnswer",
+    serializers=[schemas.DryRunOutput, schemas.FinishedCompactionOutput],
+    resource_type_field_name=None,
 )
-_MISSING = OpenApiExample("Append what is missing", {"action": "append_missing"}, request_only=True)
-_ROLL_BACK = OpenApiExample("Roll back", {"action": "rollback", "reason": "The dates are wrong."}, request_only=True)
-
 _ACTIONS: dict[str, Callable[..., Compaction]] = {
-    APPROVE: approve_compaction,
-    REJECT: reject_compaction,
-    EDIT: edit_compaction_summary,
-    APPEND_MISSING: append_missing_facts,
-    ROLL_BACK: roll_back_compaction,
-    REOPEN: reopen_compaction,
+    APPROVE: actions.approve_compaction,
+    REJECT: actions.reject_compaction,
+    EDIT: actions.edit_compaction_summary,
+    APPEND_MISSING: actions.append_missing_facts,
+    ROLL_BACK: actions.roll_back_compaction,
+    REOPEN: actions.reopen_compaction,
 }
 
 
-class CompactionEndpointBase(Endpoint):
-    """Shared by the endpoints of compactions: rows within reach, answers and pages."""
+class CompactionEndpointBase(SessionEndpointBase):
+    """The base of the endpoints of compactions: rows within reach, answers and pages."""
 
     def rows(self) -> CompactionQuerySet:
         """Return the compactions of sessions within the key's reach."""
@@ -76,79 +63,54 @@ class CompactionEndpointBase(Endpoint):
 
     def compaction(self, compaction_id: UUID) -> Compaction:
         """Return one compaction; inside a scope. Raises `NotFound`."""
-        found: Compaction | None = self.rows().with_id(compaction_id).first()
-        if found is None:
-            raise NotFound("not_found", "There is no such compaction.")
-        return found
+        return found(self.rows().with_id(compaction_id), Compaction)
 
-    def answer(self, compaction_id: UUID) -> dict[str, Any]:
+    def detail(self, compaction_id: UUID) -> dict[str, Any]:
         """Return the answer for a compaction with the review actions that are allowed now."""
         with tenant_scope(self.tenant_id):
             row = self.compaction(compaction_id)
-            runs = Run.objects.for_tenant(self.tenant_id).of_compaction(row.pk).newest_first()
-            run = runs.first()
+            run = Run.objects.for_tenant(self.tenant_id).of_compaction(row.pk).newest_first().first()
             context = {"event_id": run.pk if run else None, "allowed_actions": allowed_review_actions(row)}
-            return CompactionOutput(row, context=context).data
+            return schemas.CompactionOutput(row, context=context).data
 
     def started(self, run: Run) -> Response:
-        """The answer for a run that a worker does."""
-        return Response(StartedRunOutput(run).data, status=status.HTTP_202_ACCEPTED)
+        """Return the answer for a run that a worker does."""
+        return Response(schemas.StartedRunOutput(run).data, status=status.HTTP_202_ACCEPTED)
 
     def page(self, rows: CompactionQuerySet, values: dict[str, Any]) -> Response:
         """Return a page of compactions, newest first."""
         rows = rows.in_state(values["state"]) if "state" in values else rows
-        answer = CompactionRowOutput().to_representation
+        answer = schemas.CompactionRowOutput().to_representation
         return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
 
 
 class SessionCompactEndpoint(CompactionEndpointBase):
     """Compact a session."""
 
-    scopes = {"POST": "write"}
-
     @_document(
-        operation_id="sessions_compact",
-        request=CompactSessionInput,
+        "sessions_compact",
+        {200: _COMPACT_ANSWER, 202: schemas.StartedRunOutput},
+        *(404, 409, 413),
+        request=schemas.CompactSessionInput,
         examples=[
             OpenApiExample("What would be done", {"dry_run": True}, request_only=True),
             OpenApiExample("Do it now", {"wait": True}, request_only=True),
         ],
         parameters=[IDEMPOTENCY_KEY],
-        responses=response_schemas(
-            {
-                200: PolymorphicProxySerializer(
-                    component_name="CompactAnswer",
-                    serializers=[DryRunOutput, FinishedCompactionOutput],
-                    resource_type_field_name=None,
-                ),
-                202: StartedRunOutput,
-            },
-            404,
-            409,
-            413,
-        ),
     )
     @idempotent
     def post(self, request: Request, session_id: UUID) -> Response:
         """Compact the session, in a worker or while you wait, or report what would be done."""
-        values = self.body(CompactSessionInput)
-        if values["dry_run"]:
-            return self._dry_run(session_id)
+        values = self.body(schemas.CompactSessionInput)
         with tenant_scope(self.tenant_id):
-            session = find_session(tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix)
+            session = self.session(session_id)
+            if values["dry_run"]:
+                plan = plan_session(session, session_policy(session), is_forced=True)
+                return Response(schemas.DryRunOutput(plan, context={"pressure": session.pressure}).data)
             run = request_compaction(session=session, is_enqueued=not values["wait"], by=self.actor, now=self.now)
-        if not values["wait"]:
-            return self.started(run)
-        return self._run_and_respond(run)
-
-    def _dry_run(self, session_id: UUID) -> Response:
-        with tenant_scope(self.tenant_id):
-            session = find_session(tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix)
-            plan = plan_session(session, session_policy(session), is_forced=True)
-            return Response(DryRunOutput(plan, context={"pressure": session.pressure}).data)
+        return self._run_and_respond(run) if values["wait"] else self.started(run)
 
     def _run_and_respond(self, run: Run) -> Response:
-        """Run the compaction now; a 202 if another worker has it or the model has to be retried later."""
         orchestrator.run_compaction(
             self.tenant_id,
             run.pk,
@@ -157,27 +119,26 @@ class SessionCompactEndpoint(CompactionEndpointBase):
             can_wait=False,
             enqueue=enqueue_compaction,
         )
-        answer = self.answer(UUID(str(run.compaction_id)))
+        answer = self.detail(UUID(str(run.compaction_id)))
         if answer["state"] == Compaction.State.PENDING:
             return self.started(run)
-        return Response({**StartedRunOutput(run).data, "state": answer["state"], "compaction": answer})
+        return Response({**schemas.StartedRunOutput(run).data, "state": answer["state"], "compaction": answer})
 
 
 class SessionCompactionListEndpoint(CompactionEndpointBase):
     """The compactions of a session."""
 
     @_document(
-        operation_id="sessions_compactions_list",
-        parameters=[CompactionListInput],
-        responses=response_schemas({200: CompactionPageOutput}, 404),
+        "sessions_compactions_list",
+        {200: page_of(schemas.CompactionRowOutput)},
+        404,
+        parameters=[schemas.CompactionListInput],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """All compactions of the session in any state, newest first."""
-        values = self.query(CompactionListInput)
+        values = self.query(schemas.CompactionListInput)
         with tenant_scope(self.tenant_id):
-            session = find_session(
-                tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix, is_open=False
-            )
+            session = self.session(session_id, is_open=False)
         return self.page(self.rows().of_session(session.pk), values)
 
 
@@ -185,23 +146,21 @@ class CompactionListEndpoint(CompactionEndpointBase):
     """All compactions within reach."""
 
     @_document(
-        operation_id="compactions_list",
-        parameters=[CompactionListInput],
-        responses=response_schemas({200: CompactionPageOutput}),
+        "compactions_list", {200: page_of(schemas.CompactionRowOutput)}, parameters=[schemas.CompactionListInput]
     )
     def get(self, request: Request) -> Response:
         """Compactions of all sessions within reach, newest first; `state=proposed` are those that wait for review."""
-        return self.page(self.rows(), self.query(CompactionListInput))
+        return self.page(self.rows(), self.query(schemas.CompactionListInput))
 
 
 class CompactionEndpoint(CompactionEndpointBase):
     """One compaction."""
 
-    @_document(operation_id="compactions_read", responses=response_schemas({200: CompactionOutput}, 404))
+    @_document("compactions_read", {200: schemas.CompactionOutput}, 404)
     def get(self, request: Request, compaction_id: UUID) -> Response:
         """The summary with the messages behind each statement, the journal, and what is kept and missing."""
         self.query(EmptyInput)
-        return Response(self.answer(compaction_id))
+        return Response(self.detail(compaction_id))
 
 
 class CompactionReviewEndpoint(CompactionEndpointBase):
@@ -210,21 +169,59 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
     scopes = {"POST": "admin"}
 
     @_document(
-        operation_id="compactions_review",
-        request=ReviewInput,
-        examples=[_APPROVAL, _EDITING, _MISSING, _ROLL_BACK],
+        "compactions_review",
+        {200: schemas.CompactionOutput, 202: schemas.StartedRunOutput},
+        *(404, 409, 413),
+        request=schemas.ReviewInput,
+        examples=[OpenApiExample(name, body, request_only=True) for name, body in _EXAMPLES.items()],
         parameters=[IDEMPOTENCY_KEY],
-        responses=response_schemas({200: CompactionOutput, 202: StartedRunOutput}, 404, 409, 413),
     )
     @idempotent
     def post(self, request: Request, compaction_id: UUID) -> Response:
         """Approve, reject, edit, append missing facts, regenerate, or roll back. A second decision is a 409."""
-        values = self.body(ReviewInput)
+        values = self.body(schemas.ReviewInput)
         action = values.pop("action")
         with tenant_scope(self.tenant_id):
             compaction = self.compaction(compaction_id)
             if action == REGENERATE:
-                run = regenerate_compaction(compaction=compaction, by=self.actor, now=self.now, **values)
-                return self.started(run)
+                return self.started(
+                    actions.regenerate_compaction(compaction=compaction, by=self.actor, now=self.now, **values)
+                )
             _ACTIONS[action](compaction=compaction, by=self.actor, now=self.now, **values)
-        return Response(self.answer(compaction_id))
+        return Response(self.detail(compaction_id))
+
+
+class EventEndpointBase(Endpoint):
+    """The base of the endpoints of events."""
+
+    scopes = {"POST": "write"}
+
+    def run(self, event_id: UUID) -> Run:
+        """Return a run within the key's reach; inside a scope. Raises `NotFound`."""
+        rows = Run.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_targets()
+        return found(rows.with_id(event_id), Run, "event")
+
+
+class EventEndpoint(EventEndpointBase):
+    """One event."""
+
+    @_document("events_read", {200: schemas.EventOutput}, 404)
+    def get(self, request: Request, event_id: UUID) -> Response:
+        """The progress of a job, and why it failed if it did."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            return Response(schemas.EventOutput(self.run(event_id)).data)
+
+
+class EventRetryEndpoint(EventEndpointBase):
+    """Retry an event."""
+
+    @_document("events_retry", {202: schemas.EventOutput}, *(404, 409), request=None, parameters=[IDEMPOTENCY_KEY])
+    @idempotent
+    def post(self, request: Request, event_id: UUID) -> Response:
+        """Retry a failed job."""
+        self.body(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            retry_compaction_run(run=self.run(event_id), by=self.actor, now=self.now)
+            answer = schemas.EventOutput(self.run(event_id)).data
+        return Response(answer, status=status.HTTP_202_ACCEPTED)

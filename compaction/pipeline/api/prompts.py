@@ -4,29 +4,21 @@ from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from compaction.pipeline.actions.prompts import roll_back_prompt, save_prompt
-from compaction.pipeline.opening import stored_prompt_versions
+from compaction.pipeline.actions import roll_back_prompt, save_prompt
+from compaction.pipeline.plans import stored_prompt_versions
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import try_prompt
-from compaction.pipeline.serializers.prompts import (
-    PromptInput,
-    PromptOutput,
-    PromptRollBackInput,
-    PromptsOutput,
-    PromptTrialInput,
-    PromptTrialOutput,
-    SimulationInput,
-    SimulationOutput,
-)
-from compaction.pipeline.session_rows import find_session, read_all_turns
+from compaction.pipeline.serializers import prompts as schemas
+from compaction.pipeline.session_rows import read_all_turns
 from compaction.services.simulation.simulator import simulate_session
+from compaction.sessions.api.sessions import SessionEndpointBase
 from context.services.profiles.compaction_policy import problems_of_policy
 from memories.services.store.drafts import FieldProblem
-from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
@@ -34,7 +26,9 @@ from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
-_document = partial(extend_schema, tags=["compaction"])
+_document = partial(operation, tag="compaction")
+_example = partial(OpenApiExample, request_only=True)
+_SESSION_ID = "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11"
 _TEXT = "Keep names, dates, decisions and open tasks. Write at most {budget_tokens} tokens."
 
 
@@ -43,28 +37,29 @@ class PromptEndpoint(Endpoint):
 
     scopes = {"PUT": "admin"}
 
-    @_document(operation_id="prompts_read", responses=response_schemas({200: PromptsOutput}))
+    @_document("prompts_read", {200: schemas.PromptsOutput})
     def get(self, request: Request) -> Response:
         """The active prompt and all its versions, newest first; version 1 is built in."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             versions = stored_prompt_versions(self.tenant_id)
         current = next((row for row in versions if row.pk and row.recorded_to is None), versions[-1])
-        return Response(PromptsOutput({"current": current, "versions": versions}).data)
+        return Response(schemas.PromptsOutput({"current": current, "versions": versions}).data)
 
     @_document(
-        operation_id="prompts_save",
-        request=PromptInput,
-        examples=[OpenApiExample("A shorter prompt", {"text": _TEXT, "edited_from": 1}, request_only=True)],
-        responses=response_schemas({200: PromptOutput}, 409, 413),
+        "prompts_save",
+        {200: schemas.PromptOutput},
+        *(409, 413),
+        request=schemas.PromptInput,
+        examples=[_example("A shorter prompt", {"text": _TEXT, "edited_from": 1})],
     )
     def put(self, request: Request) -> Response:
         """Activate a text as the next version."""
         require_whole_tenant(self.key)
-        values = self.body(PromptInput)
+        values = self.body(schemas.PromptInput)
         with tenant_scope(self.tenant_id):
             prompt = save_prompt(tenant_id=self.tenant_id, by=self.actor, now=self.now, **values)
-        return Response(PromptOutput(prompt).data)
+        return Response(schemas.PromptOutput(prompt).data)
 
 
 class PromptRollBackEndpoint(Endpoint):
@@ -73,69 +68,61 @@ class PromptRollBackEndpoint(Endpoint):
     scopes = {"POST": "admin"}
 
     @_document(
-        operation_id="prompts_roll_back",
-        request=PromptRollBackInput,
-        examples=[OpenApiExample("The built-in prompt", {"version": 1}, request_only=True)],
+        "prompts_roll_back",
+        {200: schemas.PromptOutput},
+        *(409, 413),
+        request=schemas.PromptRollBackInput,
+        examples=[_example("The built-in prompt", {"version": 1})],
         parameters=[IDEMPOTENCY_KEY],
-        responses=response_schemas({200: PromptOutput}, 409, 413),
     )
     @idempotent
     def post(self, request: Request) -> Response:
         """Activate the text of an older version again, as a new version."""
         require_whole_tenant(self.key)
-        version = self.body(PromptRollBackInput)["version"]
+        version = self.body(schemas.PromptRollBackInput)["version"]
         with tenant_scope(self.tenant_id):
             prompt = roll_back_prompt(tenant_id=self.tenant_id, version=version, by=self.actor, now=self.now)
-        return Response(PromptOutput(prompt).data)
+        return Response(schemas.PromptOutput(prompt).data)
 
 
-class PromptTrialEndpoint(Endpoint):
+class PromptTrialEndpoint(SessionEndpointBase):
     """Try a prompt before it is saved."""
 
     scopes = {"POST": "admin"}
 
     @_document(
-        operation_id="prompts_trial",
-        request=PromptTrialInput,
-        examples=[
-            OpenApiExample(
-                "On a recorded session",
-                {"session_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11", "text": _TEXT},
-                request_only=True,
-            )
-        ],
-        responses=response_schemas({200: PromptTrialOutput}, 404, 409, 413),
+        "prompts_trial",
+        {200: schemas.PromptTrialOutput},
+        *(404, 409, 413),
+        request=schemas.PromptTrialInput,
+        examples=[_example("On a recorded session", {"session_id": _SESSION_ID, "text": _TEXT})],
     )
     def post(self, request: Request) -> Response:
         """Summarise a recorded session with a prompt; nothing is stored."""
-        values = self.body(PromptTrialInput)
+        values = self.body(schemas.PromptTrialInput)
         with tenant_scope(self.tenant_id):
-            find_session(tenant_id=self.tenant_id, session_id=values["session_id"], reach=self.key.partition_prefix)
-        trial = try_prompt(tenant_id=self.tenant_id, session_id=values["session_id"], text=values["text"], now=self.now)
-        return Response(PromptTrialOutput(trial).data)
+            self.session(values["session_id"])
+        return Response(schemas.PromptTrialOutput(try_prompt(tenant_id=self.tenant_id, now=self.now, **values)).data)
 
 
-class SessionSimulateEndpoint(Endpoint):
+class SessionSimulateEndpoint(SessionEndpointBase):
     """Simulate another policy."""
 
+    scopes = {}
+
     @_document(
-        operation_id="sessions_simulate",
-        request=SimulationInput,
-        examples=[
-            OpenApiExample(
-                "Later, and keeping more", {"sleep_threshold": 0.8, "preserve_messages": 40}, request_only=True
-            )
-        ],
-        responses=response_schemas({200: SimulationOutput}, 404, 413),
+        "sessions_simulate",
+        {200: schemas.SimulationOutput},
+        *(404, 413),
+        request=schemas.SimulationInput,
+        examples=[_example("Later, and keeping more", {"sleep_threshold": 0.8, "preserve_messages": 40})],
     )
     def post(self, request: Request, session_id: UUID) -> Response:
         """Simulate the session under other numbers; nothing is written. Omitted fields are those of its policy."""
-        values = self.body(SimulationInput)
+        values = self.body(schemas.SimulationInput)
         price, window = values.pop("price_per_million"), values.pop("max_context_tokens", None)
         with tenant_scope(self.tenant_id):
-            session = find_session(
-                tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix, is_open=False
-            )
+            session = self.session(session_id, is_open=False)
             policy = replace(session_policy(session), **values)
             turns = read_all_turns(session)
         problems = problems_of_policy(policy.as_record())
@@ -146,4 +133,4 @@ class SessionSimulateEndpoint(Endpoint):
             turns, policy, window, directive_tokens=session.directive_tokens, price_per_million=price
         )
         answer = {**vars(simulation), "policy": policy.as_record(), "max_context_tokens": window}
-        return Response(SimulationOutput(answer).data)
+        return Response(schemas.SimulationOutput(answer).data)

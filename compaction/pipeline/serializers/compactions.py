@@ -11,8 +11,9 @@ from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.pipeline.plans import SessionPlan
 from compaction.services.pipeline.states import APPEND_MISSING, APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
+from context.assembly.serializers.shapes import WarningOutput
 from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
-from memory_platform.rest.pages import PageInput, PageOutput
+from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN)
@@ -70,7 +71,7 @@ class ReviewInput(StrictSerializer):
         errors = {
             name: [serializers.ErrorDetail(f"The action {action} takes no {name}.", code="unexpected")]
             for name in attrs
-            if name not in FIELDS_OF[action] | {"action"}
+            if name not in {"action", *FIELDS_OF[action]}
         }
         if action == EDIT and "text" not in attrs:
             errors["text"] = [serializers.ErrorDetail("This field is required.", code="required")]
@@ -83,7 +84,7 @@ class BlankAsNullField(serializers.CharField):
     """A text of an answer; null instead of an empty one."""
 
     def to_representation(self, value: Any) -> Any:
-        """The text or None."""
+        """Return the text or None."""
         return super().to_representation(value) or None
 
 
@@ -94,7 +95,7 @@ class SpanOutput(serializers.Serializer[Any]):
     last_sequence = serializers.IntegerField()
 
     def to_representation(self, instance: Compaction) -> Any:
-        """The span of a compaction; None without a summary."""
+        """Return the span of a compaction; None without a summary."""
         return None if instance.first_sequence is None else super().to_representation(instance)
 
 
@@ -117,7 +118,7 @@ class DryRunOutput(serializers.Serializer[Any]):
     reason = serializers.CharField(allow_null=True, help_text="Why no summary would be made.")
 
     def to_representation(self, instance: SessionPlan) -> dict[str, Any]:
-        """The answer for a plan; the context has the session's `pressure`."""
+        """Return the answer for a plan; the context has the session's `pressure`."""
         span = [turn.sequence for turn in instance.span if turn.sequence is not None]
         return {
             "span": {"first_sequence": span[0], "last_sequence": span[-1], "messages": len(span)} if span else None,
@@ -145,15 +146,8 @@ class FailureOutput(serializers.Serializer[Any]):
     detail = serializers.CharField(source="error_detail")
 
     def to_representation(self, instance: Compaction | Run) -> Any:
-        """Code and detail; None without a failure."""
+        """Return code and detail; None without a failure."""
         return super().to_representation(instance) if instance.error_code else None
-
-
-class CompactionWarningOutput(serializers.Serializer[Any]):
-    """Something that readers of a summary should know."""
-
-    code = serializers.CharField()
-    detail = serializers.CharField()
 
 
 class RetentionOutput(serializers.Serializer[Any]):
@@ -164,7 +158,7 @@ class RetentionOutput(serializers.Serializer[Any]):
     share = serializers.FloatField(allow_null=True)
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
-        """The counts of a stored retention record, which is empty without a summary."""
+        """Return the counts of a stored retention record, which is empty without a summary."""
         counts = {name: len(instance.get(name, [])) for name in ("kept", "missing")}
         return {**counts, "share": instance.get("share")}
 
@@ -190,7 +184,7 @@ class CompactionRowOutput(serializers.Serializer[Any]):
     compacted_count = serializers.IntegerField()
     masked_count = serializers.IntegerField()
     retention = RetentionOutput()
-    warnings = CompactionWarningOutput(many=True)
+    warnings = WarningOutput(many=True)
     is_edited = serializers.BooleanField()
     edit_version = serializers.IntegerField()
     error = FailureOutput(allow_null=True, source="*")
@@ -228,22 +222,11 @@ class JournalEntryOutput(serializers.Serializer[Any]):
     is_for_retention = serializers.BooleanField(help_text="Added because the summary lost its facts.")
 
 
-class RetainedFactsOutput(serializers.ListSerializer[Any]):
-    """The facts of a compaction that its retention record lists under the field's name."""
-
-    def to_representation(self, data: Any) -> list[Any]:
-        """The facts, kept or missing; none without a summary."""
-        return super().to_representation(data.retention.get(self.field_name, []))
-
-
 class RetainedFactOutput(serializers.Serializer[Any]):
     """A fact of the messages, by its class."""
 
     text = serializers.CharField()
     message_ids = serializers.ListField(child=serializers.UUIDField())
-
-    class Meta:
-        list_serializer_class = RetainedFactsOutput
 
     def get_fields(self) -> dict[str, Any]:
         """Add the field `class`, whose name is a Python keyword."""
@@ -257,8 +240,8 @@ class CompactionOutput(CompactionRowOutput):
     summary = BlankAsNullField(allow_null=True, source="summary_text", help_text="Null where masking was enough.")
     statements = SummaryStatementOutput(many=True)
     journal = JournalEntryOutput(many=True)
-    kept = RetainedFactOutput(many=True, source="*")
-    missing = RetainedFactOutput(many=True, source="*")
+    kept = RetainedFactOutput(many=True, source="retention.kept", default=(), read_only=True)
+    missing = RetainedFactOutput(many=True, source="retention.missing", default=(), read_only=True)
     policy = serializers.DictField()
     allowed_actions = serializers.SerializerMethodField()
 
@@ -278,12 +261,6 @@ class FinishedCompactionOutput(StartedRunOutput):
 
     state = serializers.ChoiceField(choices=Compaction.State.values)
     compaction = CompactionOutput()
-
-
-class CompactionPageOutput(PageOutput):
-    """A page of compactions, newest first."""
-
-    results = CompactionRowOutput(many=True)
 
 
 class EventOutput(serializers.Serializer[Any]):

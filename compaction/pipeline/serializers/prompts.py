@@ -6,20 +6,11 @@ from rest_framework import serializers
 
 from compaction.models.compactions import PROMPT_CHARACTERS_MAX
 from compaction.models.sessions import WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
-from compaction.pipeline.serializers.compactions import (
-    BlankAsNullField,
-    CompactionWarningOutput,
-    RetentionOutput,
-    SummaryStatementOutput,
-)
+from compaction.pipeline.serializers.compactions import BlankAsNullField, RetentionOutput, SummaryStatementOutput
+from context.assembly.serializers.shapes import WarningOutput
 from context.profiles.serializers.fields import input_field
 from context.services.profiles.compaction_policy import POLICY_FIELDS
-from memory_platform.rest.fields import (
-    StrictIntegerField,
-    StrictNumberField,
-    StrictTextField,
-    StrictUuidField,
-)
+from memory_platform.rest.fields import StrictIntegerField, StrictNumberField, StrictTextField, StrictUuidField
 from memory_platform.rest.serializers import StrictSerializer
 
 _PRICE_MAX = 10_000.0
@@ -105,7 +96,7 @@ class PromptTrialOutput(serializers.Serializer[Any]):
     retention = RetentionOutput(source="draft.retention_record")
     summariser = serializers.CharField(source="draft.summariser")
     is_fallback = serializers.BooleanField(source="draft.is_fallback")
-    warnings = CompactionWarningOutput(many=True, source="draft.notices")
+    warnings = WarningOutput(many=True, source="draft.notices")
 
 
 class SimulatedPointOutput(serializers.Serializer[Any]):

@@ -7,22 +7,21 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django import forms
 from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 
 from compaction.models import Compaction, CompactionPrompt
 from compaction.pipeline.summarisers import has_model
-from compaction.review.forms import ReasonForm, RegenerateForm, ReviewPlaceForm, SummaryTextForm
+from compaction.review.forms import AppendFactsForm, ReasonForm, RegenerateForm, ReviewPlaceForm, SummaryTextForm
 from compaction.review.page import read_review
-from compaction.review.queries import ReviewChange, add_session_titles, last_review_change, read_queue_place
+from compaction.review.queries import ReviewChange, last_review_change, read_queue_place
 from compaction.services.pipeline.prompts import PROMPT_VERSION
 from memories.tenancy.access import operator_actor
 from memories.tenancy.exceptions import Conflict, NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import FlashLink, HtmxRequest, add_flash, render_page, wants_fragment
+from memory_platform.web.pages import FlashLink, HtmxRequest, add_flash, render_page
 
 PROMPTS_OFFERED_MAX = 50
 
@@ -41,14 +40,13 @@ class RefusedForms:
     """Invalid forms to render again."""
 
     text: SummaryTextForm | None = None
-    reason: ReasonForm | None = None
+    reason: AppendFactsForm | None = None
     again: RegenerateForm | None = None
     refusal: Refusal | None = None
 
     @property
     def status(self) -> int:
-        sent = (self.text, self.reason, self.again)
-        is_refused = self.refusal is not None or any(form is not None and form.errors for form in sent)
+        is_refused = self.refusal or any(form and form.errors for form in (self.text, self.reason, self.again))
         return HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
 
 
@@ -77,22 +75,17 @@ class ReviewAddress:
 
     def of(self, compaction_id: UUID | None, **changes: object) -> str:
         """Return the URL of another review, or of the queue."""
-        names: list[object] = [self.tenant_id]
-        name = "reviews" if compaction_id is None else "compaction"
-        if compaction_id is not None:
-            names.append(compaction_id)
-        return reverse(name, args=names) + self.query(**changes)
+        name, ids = ("reviews", []) if compaction_id is None else ("compaction", [compaction_id])
+        return reverse(name, args=[self.tenant_id, *ids]) + self.query(**changes)
 
 
 Verb = Callable[..., Compaction]
 
 
 def get_compaction_or_404(request: HtmxRequest, compaction_id: UUID) -> Compaction:
-    """Return the row with its session; inside a scope. Raises `Http404`."""
-    rows = Compaction.objects.for_tenant(request.tenant.id).with_id(compaction_id)
-    row: Compaction | None = rows.with_sessions().first()
-    if row is None:
-        raise Http404
+    """Return the row with its titled session; inside a scope. Raises `Http404`."""
+    rows = Compaction.objects.for_tenant(request.tenant.id).with_titled_sessions()
+    row: Compaction = get_object_or_404(rows, pk=compaction_id)
     return row
 
 
@@ -106,14 +99,17 @@ def perform_decision(request: HtmxRequest, compaction_id: UUID, verb: Verb) -> C
         raise Http404 from error
 
 
-def describe_refusal(request: HtmxRequest, compaction_id: UUID, error: PlatformError, *, typed: str = "") -> Refusal:
-    """Return the refusal to show; for a conflict with the change that caused it."""
+def render_refusal(
+    request: HtmxRequest, compaction_id: UUID, error: PlatformError, *, typed: str = "", **forms: Any
+) -> HttpResponse:
+    """Render the review with the refusal; for a conflict with the change that caused it. `forms` are `RefusedForms`."""
     change = None
     if isinstance(error, Conflict):
         with tenant_scope(request.tenant.id):
             row = get_compaction_or_404(request, compaction_id)
             change = last_review_change(row, reader_id=str(request.operator.user.pk))
-    return Refusal(error.detail, change, typed)
+    refusal = Refusal(error.detail, change, typed)
+    return render_review(request, compaction_id, RefusedForms(refusal=refusal, **forms))
 
 
 def decide_and_respond(
@@ -124,7 +120,7 @@ def decide_and_respond(
     *,
     undo: str = "",
     link: FlashLink | None = None,
-    reason: ReasonForm | None = None,
+    reason: AppendFactsForm | None = None,
     should_continue: bool = False,
 ) -> HttpResponseBase:
     """Decide and redirect: to the same review, or with `should_continue` to the next one, which offers undo."""
@@ -134,14 +130,12 @@ def decide_and_respond(
     try:
         perform_decision(request, compaction_id, verb)
     except PlatformError as error:
-        typed = str(reason.cleaned_data.get("reason", "")) if reason else ""
-        refusal = describe_refusal(request, compaction_id, error, typed=typed)
-        return render_review(request, compaction_id, RefusedForms(reason=reason, refusal=refusal))
+        typed = reason.cleaned_data.get("reason", "") if reason else ""
+        return render_refusal(request, compaction_id, error, typed=typed, reason=reason)
     undo_url = reverse(undo, args=[request.tenant.id, compaction_id]) if undo else ""
     add_flash(request, said, undo_url=undo_url, link=link)
-    if not should_continue:
-        return redirect(address.of(compaction_id))
-    return redirect(address.of(place.following, last=compaction_id))
+    next_address = address.of(place.following, last=compaction_id) if should_continue else address.of(compaction_id)
+    return redirect(next_address)
 
 
 def render_review(request: HtmxRequest, compaction_id: UUID, filled: RefusedForms | None = None) -> HttpResponse:
@@ -152,12 +146,11 @@ def render_review(request: HtmxRequest, compaction_id: UUID, filled: RefusedForm
     with tenant_scope(tenant_id):
         row = get_compaction_or_404(request, compaction_id)
         review = read_review(row, offset=address.offset)
-        versions = [
-            each.version for each in CompactionPrompt.objects.for_tenant(tenant_id).newest_first()[:PROMPTS_OFFERED_MAX]
-        ]
+        prompts = list(CompactionPrompt.objects.for_tenant(tenant_id).newest_first()[:PROMPTS_OFFERED_MAX])
         place = read_queue_place(tenant_id, compaction_id, order=address.order)
         last = _last_decided(address)
-        add_session_titles([row])
+    # With a line break after the text, text added at the end starts a new sentence.
+    text = {"text": f"{row.summary_text}\n", "edit_version": row.edit_version}
     page: dict[str, Any] = {
         "section": "reviews",
         "compaction": row,
@@ -171,23 +164,15 @@ def render_review(request: HtmxRequest, compaction_id: UUID, filled: RefusedForm
         "later_query": address.query(last=address.last, **{"from": review.next_offset or 0}),
         "queue_address": address.of(None),
         "last": last,
-        "form": filled.text or _text_form(row),
+        "form": filled.text or SummaryTextForm(initial=text, label_suffix=""),
         "reason": filled.reason or ReasonForm(label_suffix=""),
         "again": filled.again or RegenerateForm(label_suffix=""),
         "refusal": filled.refusal,
         "has_model": has_model(),
-        "prompt_versions": [*versions, PROMPT_VERSION],
+        "prompt_versions": [*(prompt.version for prompt in prompts), PROMPT_VERSION],
         "has_keys": request.COOKIES.get("keys") != "off",
     }
-    template = (
-        "compaction/review/compaction.html#body" if wants_fragment(request) else "compaction/review/compaction.html"
-    )
-    return render_page(request, template, page, status=filled.status)
-
-
-def _text_form(row: Compaction) -> forms.Form:
-    """Return the form with a line break after the text, so that text added at the end starts a new sentence."""
-    return SummaryTextForm(initial={"text": f"{row.summary_text}\n", "edit_version": row.edit_version}, label_suffix="")
+    return render_page(request, "compaction/review/compaction.html", page, fragment="body", status=filled.status)
 
 
 def _last_decided(address: ReviewAddress) -> Compaction | None:
@@ -196,5 +181,5 @@ def _last_decided(address: ReviewAddress) -> Compaction | None:
         return None
     rows = Compaction.objects.for_tenant(address.tenant_id).with_id(address.last)
     state = Compaction.State
-    found: Compaction | None = rows.in_state(state.APPLIED, state.REJECTED).with_sessions().first()
-    return found
+    last: Compaction | None = rows.in_state(state.APPLIED, state.REJECTED).with_sessions().first()
+    return last

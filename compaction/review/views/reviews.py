@@ -1,49 +1,50 @@
-"""Review compactions: the queue, decisions and comparison."""
+"""Review compactions: the queue, decisions, comparison, and the text of a summary."""
 
 from functools import partial
 from http import HTTPStatus
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from compaction.models import Run
-from compaction.review.actions import (
-    approve_compaction,
-    regenerate_compaction,
-    reject_compaction,
-    reopen_compaction,
-    roll_back_compaction,
+from compaction.models import Compaction, Run
+from compaction.review import actions
+from compaction.review.editing import DOES_NOT_SHRINK, measure_revision, validate_summary_text
+from compaction.review.forms import (
+    AppendFactsForm,
+    OptionalReasonForm,
+    ReasonForm,
+    RegenerateForm,
+    ReviewStateForm,
+    SummaryTextForm,
+    WithdrawAppendedForm,
 )
-from compaction.review.forms import OptionalReasonForm, ReasonForm, RegenerateForm, ReviewStateForm
 from compaction.review.page import memories_archived_by_roll_back, read_review
 from compaction.review.presence import Reviewer, note_presence
-from compaction.review.queries import (
-    ORDERS,
-    add_session_titles,
-    compare_proposals,
-    last_review_change,
-    read_review_queue,
-)
+from compaction.review.queries import ORDERS, compare_proposals, last_review_change, read_review_queue
 from compaction.review.views.page import (
+    Refusal,
     RefusedForms,
     ReviewAddress,
     decide_and_respond,
-    describe_refusal,
     get_compaction_or_404,
+    perform_decision,
+    render_refusal,
     render_review,
 )
-from memories.tenancy.access import operator_actor, tenant_required
-from memories.tenancy.exceptions import PlatformError
+from memories.services.store.text_diff import diff_words
+from memories.tenancy.access import operator_actor, tenant_page
+from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.numerals import counted
 from memory_platform.web.pages import (
     FlashLink,
     HtmxRequest,
     add_flash,
-    operator_required,
+    flash_error,
     render_page,
     wants_fragment,
     watch_job,
@@ -51,9 +52,7 @@ from memory_platform.web.pages import (
 from memory_platform.web.templatetags.figures import pluralized
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def review_queue(request: HtmxRequest) -> HttpResponseBase:
     """Proposals that wait for a decision, and recent decisions."""
     address = ReviewAddress(request)
@@ -68,136 +67,103 @@ def review_queue(request: HtmxRequest) -> HttpResponseBase:
         "last": address.last,
         "has_keys": request.COOKIES.get("keys") != "off",
     }
-    return render_page(
-        request,
-        "compaction/review/reviews.html#body" if wants_fragment(request) else "compaction/review/reviews.html",
-        page,
-    )
+    return render_page(request, "compaction/review/reviews.html", page, fragment="body")
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Approve a proposal and go to the next one."""
     form = OptionalReasonForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
     said = "Approved. The summary is in the session's context."
-    verb = partial(approve_compaction, **form.cleaned_data)
-    undo = FlashLink(
-        reverse("compaction-roll-back", args=[request.tenant.id, compaction_id]), "Undo …", needs_confirmation=True
-    )
+    verb = partial(actions.approve_compaction, **form.cleaned_data)
+    roll_back = reverse("compaction-roll-back", args=[request.tenant.id, compaction_id])
+    undo = FlashLink(roll_back, "Undo …", needs_confirmation=True)
     return decide_and_respond(request, compaction_id, verb, said, link=undo, reason=form, should_continue=True)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Reject a proposal with a reason and go to the next one."""
     form = ReasonForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
-    said = "Rejected. The session does not change."
-    verb = partial(reject_compaction, **form.cleaned_data)
-    return decide_and_respond(
-        request, compaction_id, verb, said, undo="compaction-reopen", reason=form, should_continue=True
-    )
+    said, undo = "Rejected. The session does not change.", "compaction-reopen"
+    verb = partial(actions.reject_compaction, **form.cleaned_data)
+    return decide_and_respond(request, compaction_id, verb, said, undo=undo, reason=form, should_continue=True)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def compaction_reopen(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Return a rejected or superseded proposal to the queue."""
-    return decide_and_respond(request, compaction_id, reopen_compaction, "Reopened.")
+    return decide_and_respond(request, compaction_id, actions.reopen_compaction, "Reopened.")
 
 
-@operator_required("operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("operator", to_change="operator")
 def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Ask for confirmation; a POST rolls the compaction back."""
-    if request.method == "POST":
-        form = OptionalReasonForm(request.POST, label_suffix="")
-        if not form.is_valid():
-            return render_review(request, compaction_id, RefusedForms(reason=form))
-        with tenant_scope(request.tenant.id):
-            row = get_compaction_or_404(request, compaction_id)
-            made = memories_archived_by_roll_back(row)
-        said = "Rolled back. The session is in its earlier state."
-        if made:
-            said += f" {pluralized(made, 'memory,memories')} from it {'is' if made == 1 else 'are'} archived."
-        said += " It does not return to the queue."
-        session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "View session")
-        verb = partial(roll_back_compaction, reason=form.cleaned_data["reason"])
-        return decide_and_respond(request, compaction_id, verb, said, link=session, reason=form)
+    form = OptionalReasonForm(request.POST, label_suffix="")
+    if request.method == "POST" and not form.is_valid():
+        return render_review(request, compaction_id, RefusedForms(reason=form))
     with tenant_scope(request.tenant.id):
-        review = read_review(get_compaction_or_404(request, compaction_id))
-        made = memories_archived_by_roll_back(review.compaction)
-    page = {"section": "reviews", "compaction": review.compaction, "review": review, "made": made}
-    return render_page(request, "compaction/review/compaction_roll_back.html", page)
+        row = get_compaction_or_404(request, compaction_id)
+        made = memories_archived_by_roll_back(row)
+        if request.method != "POST":
+            page = {"section": "reviews", "compaction": row, "review": read_review(row), "made": made}
+            return render_page(request, "compaction/review/compaction_roll_back.html", page)
+    said = "Rolled back. The session is in its earlier state."
+    if made:
+        said += f" {pluralized(made, 'memory,memories')} from it {'is' if made == 1 else 'are'} archived."
+    said += " It does not return to the queue."
+    session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "View session")
+    verb = partial(actions.roll_back_compaction, reason=form.cleaned_data["reason"])
+    return decide_and_respond(request, compaction_id, verb, said, link=session, reason=form)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Regenerate a proposal, by another model or prompt if given."""
     form = RegenerateForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(again=form))
-    fields = form.cleaned_data
+    by, now = operator_actor(request.operator), timezone.now()
     try:
         with tenant_scope(request.tenant.id):
-            run = regenerate_compaction(
-                compaction=get_compaction_or_404(request, compaction_id),
-                model=fields["model"],
-                prompt_version=fields["prompt_version"],
-                by=operator_actor(request.operator),
-                now=timezone.now(),
-            )
+            row = get_compaction_or_404(request, compaction_id)
+            run = actions.regenerate_compaction(compaction=row, **form.cleaned_data, by=by, now=now)
     except PlatformError as error:
-        if error.field in form.fields:
-            form.add_error(error.field, error.detail)
-            return render_review(request, compaction_id, RefusedForms(again=form))
-        return render_review(
-            request, compaction_id, RefusedForms(refusal=describe_refusal(request, compaction_id, error))
-        )
+        if error.field not in form.fields:
+            return render_refusal(request, compaction_id, error)
+        form.add_error(error.field, error.detail)
+        return render_review(request, compaction_id, RefusedForms(again=form))
     add_flash(request, "Regeneration started. The current proposal stays until it is done.")
     watch_job(request, run.kind, run.pk)
     return redirect(ReviewAddress(request).of(compaction_id))
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def compaction_compare(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Compare a regenerated proposal with the one before it."""
     with tenant_scope(request.tenant.id):
         row = get_compaction_or_404(request, compaction_id)
         comparison = compare_proposals(row)
-        add_session_titles([row])
     if comparison is None:
         return redirect("compaction", request.tenant.id, compaction_id)
     page = {"section": "reviews", "compaction": row, "session": row.session, "comparison": comparison}
     return render_page(request, "compaction/review/compaction_compare.html", page)
 
 
-@operator_required("viewer")
-@tenant_required
-@require_POST
+@tenant_page(to_change="viewer")
 def compaction_presence(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Record the reader and return the other readers and what changed since the page was rendered."""
     form = ReviewStateForm(request.POST)
+    template, user = "compaction/review/_review_presence.html", request.operator.user
     with tenant_scope(request.tenant.id):
         row = get_compaction_or_404(request, compaction_id)
         if not form.is_valid():
-            return render_page(
-                request, "compaction/review/_review_presence.html", {}, status=HTTPStatus.UNPROCESSABLE_ENTITY
-            )
-        seen, user = form.cleaned_data, request.operator.user
+            return render_page(request, template, {}, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        seen = form.cleaned_data
         is_changed = (row.state, row.edit_version) != (seen["state"], seen["edit_version"])
         change = last_review_change(row, reader_id=str(user.pk)) if is_changed else None
         runs = Run.objects.for_tenant(request.tenant.id).of_session(row.session_id).open()
@@ -212,7 +178,107 @@ def compaction_presence(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
         "is_changed": is_changed,
         "change": change,
         "is_over": is_over,
-        "seen": seen,
         "address": ReviewAddress(request).of(compaction_id),
     }
-    return render_page(request, "compaction/review/_review_presence.html", page)
+    return render_page(request, template, page)
+
+
+@tenant_page("viewer", to_change="operator")
+def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """One compaction with its originals and facts; a POST saves another text."""
+    if request.method != "POST":
+        return render_review(request, compaction_id)
+    form = SummaryTextForm(request.POST, label_suffix="")
+    if not form.is_valid():
+        return render_review(request, compaction_id, RefusedForms(text=form))
+    try:
+        row = perform_decision(request, compaction_id, partial(actions.edit_compaction_summary, **form.cleaned_data))
+    except PlatformError as error:
+        return _refused_text(request, compaction_id, form, error)
+    add_flash(request, _describe_summary(row))
+    return _respond_with_review(request, compaction_id)
+
+
+def _refused_text(
+    request: HtmxRequest, compaction_id: UUID, form: SummaryTextForm, error: PlatformError
+) -> HttpResponseBase:
+    """Render a fault of the text; after another person's edit, the entered text ready to replace theirs."""
+    if error.field in form.fields:
+        form.add_error(error.field, error.detail)
+        return render_review(request, compaction_id, RefusedForms(text=form))
+    typed = form.cleaned_data["text"]
+    with tenant_scope(request.tenant.id):
+        row = get_compaction_or_404(request, compaction_id)
+    again = SummaryTextForm(initial={"text": typed, "edit_version": row.edit_version}, label_suffix="")
+    return render_refusal(request, compaction_id, error, typed=typed, text=again)
+
+
+@tenant_page(to_change="operator")
+def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """The tokens and facts of a text while it is entered, as saving would give them. Stores nothing."""
+    form = SummaryTextForm(request.POST, label_suffix="")
+    page: dict[str, object] = {"form": form}
+    with tenant_scope(request.tenant.id):
+        row = get_compaction_or_404(request, compaction_id)
+        if form.is_valid():
+            try:
+                wording = validate_summary_text(form.cleaned_data["text"], row)
+            except InvalidInput as error:
+                form.add_error("text", error.detail)
+            else:
+                trial = measure_revision(row, row.session, wording)
+                page |= {"compaction": row, "trial": trial, "changes": diff_words(row.summary_text, wording)}
+                if not trial.is_smaller:
+                    form.add_error("text", DOES_NOT_SHRINK)
+    return render_page(request, "compaction/review/_review_trial.html", page, form=form)
+
+
+@tenant_page(to_change="operator")
+def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """Append one or all missing facts to the summary."""
+    form = AppendFactsForm(request.POST)
+    if not form.is_valid():
+        refusal = Refusal("The page is out of date. Reload it.")
+        return render_review(request, compaction_id, RefusedForms(refusal=refusal))
+    with tenant_scope(request.tenant.id):
+        before = len(get_compaction_or_404(request, compaction_id).statements)
+    verb = partial(actions.append_missing_facts, facts=request.POST.getlist("fact") or None, **form.cleaned_data)
+    try:
+        row = perform_decision(request, compaction_id, verb)
+    except PlatformError as error:
+        return render_refusal(request, compaction_id, error)
+    added = {"statements": len(row.statements) - before, "edit_version": row.edit_version}
+    undo = reverse("compaction-withdraw", args=[request.tenant.id, compaction_id])
+    add_flash(request, _describe_summary(row, "Appended"), undo_url=f"{undo}?{urlencode(added)}")
+    return _respond_with_review(request, compaction_id)
+
+
+@tenant_page(to_change="operator")
+def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """Undo an append: remove the last statements, if the text is unchanged."""
+    with tenant_scope(request.tenant.id):
+        get_compaction_or_404(request, compaction_id)
+    form = WithdrawAppendedForm(request.GET)
+    if not form.is_valid():
+        flash_error(request, "Cannot undo: the address does not name the appended statements.")
+        return _respond_with_review(request, compaction_id)
+    try:
+        row = perform_decision(
+            request, compaction_id, partial(actions.withdraw_appended_statements, **form.cleaned_data)
+        )
+    except PlatformError as error:
+        return render_refusal(request, compaction_id, error)
+    add_flash(request, _describe_summary(row, "Removed"))
+    return _respond_with_review(request, compaction_id)
+
+
+def _respond_with_review(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    if wants_fragment(request):
+        return render_review(request, compaction_id)
+    return redirect(ReviewAddress(request).of(compaction_id))
+
+
+def _describe_summary(row: Compaction, done: str = "Saved") -> str:
+    kept, missing = (len(row.retention.get(name, [])) for name in ("kept", "missing"))
+    tokens, facts = counted(row.summary_token_count, "token", "tokens"), counted(kept + missing, "fact", "facts")
+    return f"{done}: {tokens}, {kept} of {facts} kept."

@@ -1,11 +1,10 @@
 """Endpoints of messages: append, list and search, pin, expand."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -14,58 +13,39 @@ from rest_framework.response import Response
 from compaction.models import Message
 from compaction.pipeline.session_rows import find_message
 from compaction.services.sessions.drafts import NewMessage
-from compaction.sessions.actions.messages import append_messages, expand_message, pin_message
+from compaction.sessions.actions import append_messages, expand_message, pin_message
 from compaction.sessions.api.sessions import SessionEndpointBase
-from compaction.sessions.serializers.messages import (
-    MessageAppendInput,
-    MessageAppendInputSchema,
-    MessageAppendOutput,
-    MessageChanges,
-    MessageInput,
-    MessageListInput,
-    MessageOutput,
-    MessagePageOutput,
-)
+from compaction.sessions.serializers import messages as schemas
 from memories.services.store.drafts import FieldProblem
-from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.permissions import WRITE
 from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.pages import page_of
 from memory_platform.rest.serializers import EmptyInput, flat_errors
 
-_document = partial(extend_schema, tags=["sessions"])
-_TURNS = OpenApiExample(
-    "A question, a tool call and its result",
-    {
-        "messages": [
-            {"role": "user", "content": "What is on for tomorrow?", "source_id": "turn-1"},
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [
-                    {
-                        "id": "call_1",
-                        "type": "function",
-                        "function": {"name": "calendar", "arguments": '{"day": "2026-05-09"}'},
-                    }
-                ],
-            },
-            {"role": "tool", "tool_call_id": "call_1", "name": "calendar", "content": "10:00 dentist"},
-        ]
-    },
-    request_only=True,
-)
+_FUNCTION = {"name": "calendar", "arguments": '{"day": "2026-05-09"}'}
+_CALLS = [{"id": "call_1", "type": "function", "function": _FUNCTION}]
+_TURNS = [
+    {"role": "user", "content": "What is on for tomorrow?", "source_id": "turn-1"},
+    {"role": "assistant", "content": None, "tool_calls": _CALLS},
+    {"role": "tool", "tool_call_id": "call_1", "name": "calendar", "content": "10:00 dentist"},
+]
 
 
 class MessageListEndpoint(SessionEndpointBase):
     """Append to a session; list and search its messages."""
 
-    @_document(
-        operation_id="messages_append",
-        request=MessageAppendInputSchema,
-        examples=[_TURNS],
+    @operation(
+        "messages_append",
+        {201: schemas.MessageAppendOutput, 200: schemas.MessageAppendOutput},
+        *(404, 409, 413),
+        tag="sessions",
+        request=schemas.MessageAppendInput,
+        examples=[OpenApiExample("A question, a tool call and its result", {"messages": _TURNS}, request_only=True)],
         parameters=[IDEMPOTENCY_KEY],
-        responses=response_schemas({201: MessageAppendOutput, 200: MessageAppendOutput}, 404, 409, 413),
     )
     @idempotent
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -73,25 +53,27 @@ class MessageListEndpoint(SessionEndpointBase):
 
         A message whose `source_id` is already in the session is returned as it is stored.
         """
-        rows = self._new_messages(self.body(MessageAppendInput)["messages"])
+        rows = self._new_messages(self.body(schemas.MessageAppendInput)["messages"])
         with tenant_scope(self.tenant_id):
             session = self.session(session_id)
             appended = append_messages(session_id=session.pk, rows=rows, by=self.actor, now=self.now)
             session = self.session(session_id)
-        serialize = MessageOutput().to_representation
+        serialize = schemas.MessageOutput().to_representation
         results = [{**serialize(row.message), "status": "created" if row.is_new else "existing"} for row in appended]
         code = status.HTTP_201_CREATED if any(row.is_new for row in appended) else status.HTTP_200_OK
         pressure = {name: getattr(session, name) for name in ("message_count", "context_tokens", "pressure")}
         return Response({"results": results, **pressure}, status=code)
 
-    @_document(
-        operation_id="messages_list",
-        parameters=[MessageListInput],
-        responses=response_schemas({200: MessagePageOutput}, 404),
+    @operation(
+        "messages_list",
+        {200: page_of(schemas.MessageOutput)},
+        404,
+        tag="sessions",
+        parameters=[schemas.MessageListInput],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """The originals in their order with their state; `q` searches their text. A closed session is readable too."""
-        values = self.query(MessageListInput)
+        values = self.query(schemas.MessageListInput)
         with tenant_scope(self.tenant_id):
             session = self.session(session_id, is_open=False)
         rows = Message.objects.for_tenant(self.tenant_id).of_session(session.pk).originals().without_vectors()
@@ -99,14 +81,12 @@ class MessageListEndpoint(SessionEndpointBase):
         rows = rows.in_state(values["state"]) if "state" in values else rows
         rows = rows.of_role(values["role"]) if "role" in values else rows
         rows = rows.from_sequence(values["after"] + 1) if "after" in values else rows
-        return self.listing(
-            rows, values, ordering="sequence", kinds=(int, UUID), answer=MessageOutput().to_representation
-        )
+        answer = schemas.MessageOutput().to_representation
+        return self.listing(rows, values, ordering="sequence", kinds=(int, UUID), answer=answer)
 
     def _new_messages(self, rows: Sequence[Any]) -> list[NewMessage]:
-        """Check every row by itself and name its faults by its index."""
         # One serializer checks all rows: making it costs more than using it.
-        checker = MessageInput(context={"now": self.now, "key": self.key})
+        checker = schemas.MessageInput(context={"now": self.now, "key": self.key})
         checked: list[NewMessage] = []
         problems: list[FieldProblem] = []
         for index, row in enumerate(rows):
@@ -117,54 +97,60 @@ class MessageListEndpoint(SessionEndpointBase):
                     name = f"messages[{index}].{fault['field']}".rstrip(".")
                     problems.append(FieldProblem(name, fault["code"], fault["detail"]))
             else:
-                absent = {name: "" for name in ("content", "name", "tool_call_id") if values[name] is None}
-                calls = values["tool_calls"]
-                checked.append(NewMessage(**{**values, **absent, "tool_calls": [] if calls is None else calls}))
+                nullable = {"content": "", "name": "", "tool_call_id": "", "tool_calls": ()}
+                absent = {name: empty for name, empty in nullable.items() if values[name] is None}
+                checked.append(NewMessage(**{**values, **absent}))
         if problems:
             raise invalid(problems)
         return checked
 
 
-class MessageEndpointBase(SessionEndpointBase):
-    """Shared by the endpoints of one message."""
+class MessageEndpointBase(Endpoint):
+    """The base of the endpoints of one message."""
+
+    scopes = WRITE
 
     def message(self, message_id: UUID) -> Message:
-        """The message within the key's reach."""
+        """Return the message within the key's reach."""
         return find_message(tenant_id=self.tenant_id, message_id=message_id, reach=self.key.partition_prefix)
 
 
 class MessageEndpoint(MessageEndpointBase):
     """One message."""
 
-    @_document(operation_id="messages_read", responses=response_schemas({200: MessageOutput}, 404))
+    @operation("messages_read", {200: schemas.MessageOutput}, 404, tag="sessions")
     def get(self, request: Request, message_id: UUID) -> Response:
         """The original, also of a masked or compacted message."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(MessageOutput(self.message(message_id)).data)
+            return Response(schemas.MessageOutput(self.message(message_id)).data)
 
-    @_document(
-        operation_id="messages_change",
-        request=MessageChanges,
+    @operation(
+        "messages_change",
+        {200: schemas.MessageOutput},
+        *(404, 409, 413),
+        tag="sessions",
+        request=schemas.MessageChanges,
         examples=[OpenApiExample("Pin", {"pinned": True}, request_only=True)],
-        responses=response_schemas({200: MessageOutput}, 404, 409, 413),
     )
     def patch(self, request: Request, message_id: UUID) -> Response:
         """Pin the message, so that it is never compacted and comes first in contexts, or unpin it."""
-        pinned = self.body(MessageChanges)["pinned"]
+        pinned = self.body(schemas.MessageChanges)["pinned"]
         with tenant_scope(self.tenant_id):
             message = pin_message(message=self.message(message_id), pinned=pinned, by=self.actor, now=self.now)
-        return Response(MessageOutput(message).data)
+        return Response(schemas.MessageOutput(message).data)
 
 
 class MessageExpandEndpoint(MessageEndpointBase):
     """The original of a masked message."""
 
-    @_document(
-        operation_id="messages_expand",
+    @operation(
+        "messages_expand",
+        {200: schemas.MessageOutput},
+        *(404, 409),
+        tag="sessions",
         request=None,
         parameters=[IDEMPOTENCY_KEY],
-        responses=response_schemas({200: MessageOutput}, 404, 409),
     )
     @idempotent
     def post(self, request: Request, message_id: UUID) -> Response:
@@ -172,4 +158,4 @@ class MessageExpandEndpoint(MessageEndpointBase):
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             message = expand_message(message=self.message(message_id), by=self.actor, now=self.now)
-        return Response(MessageOutput(message).data)
+        return Response(schemas.MessageOutput(message).data)

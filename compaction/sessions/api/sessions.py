@@ -1,81 +1,74 @@
-"""Endpoints of sessions."""
+"""Endpoints of sessions and of their contexts."""
 
 from functools import partial
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compaction.models import Session
+from compaction.pipeline.orchestrator import compact_in_emergency
 from compaction.pipeline.session_rows import find_session
-from compaction.sessions.actions.sessions import close_session, create_session, restore_session, update_session
-from compaction.sessions.serializers.sessions import (
-    CLOSED_SESSION_STATE,
-    OPEN,
-    SESSION_LIST_ORDERINGS,
-    SessionChanges,
-    SessionInput,
-    SessionListInput,
-    SessionOutput,
-    SessionPageOutput,
-)
-from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
+from compaction.sessions.actions import close_session, create_session, restore_session, update_session
+from compaction.sessions.context import build_session_context
+from compaction.sessions.serializers import sessions as schemas
+from compaction.tasks import enqueue_compaction
+from context.receipts.results import ContextRequest
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
+from memories.tenancy.api.permissions import WRITE, readable_partition, require_scope, writable_partition
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition, requested_segments
-from memory_platform.rest.pages import CursorPosition, build_page, position_to_row
+from memory_platform.rest.pages import page_of
 from memory_platform.rest.serializers import EmptyInput
 
-_document = partial(extend_schema, tags=["sessions"])
-_NEW_SESSION = OpenApiExample(
-    "A support agent's session",
-    {
-        "model": "gpt-4o",
-        "max_context_tokens": 32000,
-        "directive": "You help Alex plan meetings.",
-        "user_id": "alex",
-        "metadata": {"channel": "chat"},
-    },
-    request_only=True,
-)
+_example = partial(OpenApiExample, request_only=True)
+_NEW_SESSION = {
+    "model": "gpt-4o",
+    "max_context_tokens": 32000,
+    "directive": "You help Alex plan meetings.",
+    "user_id": "alex",
+    "metadata": {"channel": "chat"},
+}
+_SMALL = {"max_tokens": 2000, "query": "When does Alex like to meet?", "preview": True}
 
 
 class SessionEndpointBase(Endpoint):
-    """Shared by the endpoints of one session."""
+    """The base of the endpoints of sessions."""
 
     scopes = WRITE
 
     def session(self, session_id: UUID, *, is_open: bool = True) -> Session:
-        """The session within the key's reach; a closed one only unless `is_open`."""
+        """Return the session within the key's reach; a closed one only unless `is_open`."""
         return find_session(
             tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix, is_open=is_open
         )
 
     def answer(self, session_id: UUID, status_code: int = 200) -> Response:
-        """The session as it is now."""
+        """Return the session as it is now."""
         with tenant_scope(self.tenant_id):
-            return Response(SessionOutput(self.session(session_id)).data, status=status_code)
+            return Response(schemas.SessionOutput(self.session(session_id)).data, status=status_code)
 
 
 class SessionListEndpoint(SessionEndpointBase):
     """Open a session; list sessions."""
 
-    @_document(
-        operation_id="sessions_create",
-        request=SessionInput,
-        examples=[_NEW_SESSION],
+    @operation(
+        "sessions_create",
+        {201: schemas.SessionOutput},
+        *(409, 413),
+        request=schemas.SessionInput,
+        examples=[_example("A support agent's session", _NEW_SESSION)],
         parameters=[IDEMPOTENCY_KEY],
-        responses=response_schemas({201: SessionOutput}, 409, 413),
     )
     @idempotent
     def post(self, request: Request) -> Response:
         """Open a session without messages. Its window is the model's by default."""
-        values = self.body(SessionInput)
+        values = self.body(schemas.SessionInput)
         with tenant_scope(self.tenant_id):
             session = create_session(
                 tenant=self.key.tenant,
@@ -91,80 +84,96 @@ class SessionListEndpoint(SessionEndpointBase):
         response["Location"] = request.build_absolute_uri(f"{request.path_info}/{session.pk}")
         return response
 
-    @_document(
-        operation_id="sessions_list",
-        parameters=[SessionListInput],
-        responses=response_schemas({200: SessionPageOutput}),
-    )
+    @operation("sessions_list", {200: page_of(schemas.SessionOutput)}, parameters=[schemas.SessionListInput])
     def get(self, request: Request) -> Response:
         """Sessions that meet the query parameters: open ones by default."""
-        values = self.query(SessionListInput)
+        values = self.query(schemas.SessionListInput)
         partition = readable_partition(self.key, values["partition"])
-        ordering = values["ordering"]
-        column, kind = SESSION_LIST_ORDERINGS[ordering.removeprefix("-")]
-
-        def rows_from(place: CursorPosition | None, count: int) -> list[Session]:
-            rows = Session.objects.for_tenant(self.tenant_id).within(partition.path, exact=values["exact"])
-            rows = rows.with_segments(requested_segments(values)).with_pressure().with_current()
-            rows = rows.open() if values["state"] == OPEN else rows
-            rows = rows.closed() if values["state"] == CLOSED_SESSION_STATE else rows
-            rows = rows.at_least(values["min_pressure"]) if "min_pressure" in values else rows
-            by = ordering.replace("pressure", column)
-            return list(rows.page(by, **position_to_row(place), count=count))
-
-        with tenant_scope(self.tenant_id):
-            page = build_page(
-                request,
-                values,
-                ordering=ordering,
-                kinds=(kind, UUID),
-                rows_from=rows_from,
-                place_of=lambda session: (getattr(session, column), session.pk),
-                answer=SessionOutput().to_representation,
-            )
-        return Response(page)
+        column, kind = schemas.SESSION_LIST_ORDERINGS[values["ordering"].removeprefix("-")]
+        rows = Session.objects.for_tenant(self.tenant_id).within(partition.path, exact=values["exact"])
+        rows = rows.with_segments(requested_segments(values)).with_pressure().with_current()
+        rows = rows.open() if values["state"] == schemas.OPEN else rows
+        rows = rows.closed() if values["state"] == schemas.CLOSED_SESSION_STATE else rows
+        rows = rows.at_least(values["min_pressure"]) if "min_pressure" in values else rows
+        answer, kinds = schemas.SessionOutput().to_representation, (kind, UUID)
+        return self.listing(rows, values, ordering=values["ordering"], kinds=kinds, answer=answer, column=column)
 
 
 class SessionEndpoint(SessionEndpointBase):
     """One session."""
 
-    @_document(operation_id="sessions_read", responses=response_schemas({200: SessionOutput}, 404))
+    @operation("sessions_read", {200: schemas.SessionOutput}, 404)
     def get(self, request: Request, session_id: UUID) -> Response:
         """The session as it is now, with its pressure."""
         self.query(EmptyInput)
         return self.answer(session_id)
 
-    @_document(
-        operation_id="sessions_change",
-        request=SessionChanges,
-        examples=[OpenApiExample("A smaller window", {"max_context_tokens": 16000}, request_only=True)],
-        responses=response_schemas({200: SessionOutput}, 404, 409, 413),
+    @operation(
+        "sessions_change",
+        {200: schemas.SessionOutput},
+        *(404, 409, 413),
+        request=schemas.SessionChanges,
+        examples=[_example("A smaller window", {"max_context_tokens": 16000})],
     )
     def patch(self, request: Request, session_id: UUID) -> Response:
         """Change directive, model, window or metadata; with another model every message is counted again."""
-        changes: dict[str, Any] = self.body(SessionChanges)
+        changes: dict[str, Any] = self.body(schemas.SessionChanges)
         with tenant_scope(self.tenant_id):
             update_session(session=self.session(session_id), changes=changes, by=self.actor, now=self.now)
         return self.answer(session_id)
 
-    @_document(operation_id="sessions_close", responses=response_schemas({204: None}, 404))
+    @operation("sessions_close", {204: None}, 404)
     def delete(self, request: Request, session_id: UUID) -> Response:
         """Close the session; it can be restored. Closing twice is no error."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            session = self.session(session_id, is_open=False)
-            close_session(session=session, by=self.actor, now=self.now)
+            close_session(session=self.session(session_id, is_open=False), by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class SessionRestoreEndpoint(SessionEndpointBase):
     """Restore a closed session."""
 
-    @_document(operation_id="sessions_restore", request=None, responses=response_schemas({200: SessionOutput}, 404))
+    @operation("sessions_restore", {200: schemas.SessionOutput}, 404, request=None)
     def post(self, request: Request, session_id: UUID) -> Response:
         """Open a closed session again; an open one stays as it is."""
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
-            session = self.session(session_id, is_open=False)
-            restore_session(session=session, by=self.actor, now=self.now)
+            restore_session(session=self.session(session_id, is_open=False), by=self.actor, now=self.now)
         return self.answer(session_id)
+
+
+class SessionContextEndpoint(Endpoint):
+    """The context of a session."""
+
+    @operation(
+        "sessions_context",
+        {200: schemas.SessionContextOutput},
+        *(404, 409, 413),
+        request=schemas.SessionContextInput,
+        examples=[
+            _example("What fits the session's window", {}),
+            _example("In 2,000 tokens, searching for something else than the last message", _SMALL),
+        ],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """Directive, memories for the newest message, summary and the newest messages in one exact budget.
+
+        A preview needs the scope read only.
+        """
+        values = self.body(schemas.SessionContextInput)
+        if not values["preview"]:
+            require_scope(self.key, "write")
+        given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+        context = build_session_context(
+            ContextRequest(**given),
+            session_id=session_id,
+            tenant_id=self.tenant_id,
+            reach=self.key.partition_prefix,
+            actor=self.actor,
+            now=self.now,
+            compact=partial(compact_in_emergency, enqueue=enqueue_compaction),
+        )
+        return Response(context.as_answer(explain=values["explain"]))

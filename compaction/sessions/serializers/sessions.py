@@ -1,13 +1,25 @@
-"""Inputs and outputs of the API for sessions."""
+"""Inputs and outputs of the API for sessions and their contexts."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from rest_framework import serializers
 
 from compaction.models import Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
-from compaction.services.sessions.drafts import CONTENT_BYTES_MAX
+from compaction.services.sessions.drafts import CONTENT_BYTES_MAX, ROLES
+from compaction.sessions.serializers.messages import ToolCallOutput
+from compaction.sessions.trimming import MESSAGE_BLOCK_KIND, SESSION_SUMMARY
+from context.assembly.serializers.contexts import ContextInput, ExplainOutput
+from context.assembly.serializers.shapes import (
+    AnchorOutput,
+    BlockOutput,
+    ContextBudgetOutput,
+    ExclusionOutput,
+    ProfileVersionOutput,
+    WarningOutput,
+)
+from context.receipts.results import LINKED_MEMORY, MEMORY, PARTITION_SUMMARY, TENANT_MEMO
 from memories.store.serializers.inputs import metadata_field
 from memories.tenancy.serializers.partitions import PartitionFilterInput, PartitionScopedInput, exact_field
 from memory_platform.rest.fields import (
@@ -17,7 +29,7 @@ from memory_platform.rest.fields import (
     StrictNumberField,
     StrictTextField,
 )
-from memory_platform.rest.pages import PageInput, PageOutput
+from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 OPEN, CLOSED_SESSION_STATE, _ALL = _STATES = ("open", "closed", "all")
@@ -28,7 +40,7 @@ class PressureField(StrictNumberField):
     """A pressure from a query parameter."""
 
     def to_internal_value(self, data: Any) -> float:
-        """The number."""
+        """Return the number."""
         try:
             number = float(data) if isinstance(data, str) and data.isascii() else data
         except ValueError:
@@ -93,24 +105,6 @@ class SessionListInput(PartitionFilterInput, PageInput):
     )
 
 
-class SessionStateField(serializers.ChoiceField):
-    """Whether a session is open or closed."""
-
-    def to_representation(self, value: Any) -> str:
-        """The state of the session."""
-        session: Session = value
-        return OPEN if session.closed_at is None else CLOSED_SESSION_STATE
-
-
-class GenerationField(serializers.IntegerField):
-    """How often a session's summary was condensed."""
-
-    def to_representation(self, value: Any) -> int:
-        """The generation of the current compaction; 0 without one."""
-        session: Session = value
-        return session.current.generation if session.current else 0
-
-
 class SessionOutput(serializers.Serializer[Any]):
     """A session."""
 
@@ -120,7 +114,7 @@ class SessionOutput(serializers.Serializer[Any]):
     max_context_tokens = serializers.IntegerField()
     directive = serializers.CharField(allow_blank=True)
     metadata = serializers.DictField()
-    state = SessionStateField(source="*", choices=[OPEN, CLOSED_SESSION_STATE])
+    state = serializers.SerializerMethodField()
     message_count = serializers.IntegerField()
     context_tokens = serializers.IntegerField(
         help_text="Directive, summary and every message as it is shown, in tokens of the model."
@@ -129,13 +123,91 @@ class SessionOutput(serializers.Serializer[Any]):
     compaction_id = serializers.UUIDField(
         allow_null=True, source="current_id", help_text="The one whose summary is in the context."
     )
-    generation = GenerationField(source="*", help_text="How often that summary was condensed; 0: there is none.")
+    generation = serializers.IntegerField(
+        source="current.generation",
+        default=0,
+        read_only=True,
+        help_text="How often that summary was condensed; 0: there is none.",
+    )
     created_at = serializers.DateTimeField()
     last_message_at = serializers.DateTimeField(allow_null=True)
     closed_at = serializers.DateTimeField(allow_null=True)
 
+    def get_state(self, row: Session) -> Literal["open", "closed"]:
+        """Whether the session is open or closed."""
+        return "open" if row.closed_at is None else "closed"
 
-class SessionPageOutput(PageOutput):
-    """A page of sessions."""
 
-    results = SessionOutput(many=True)
+#: Fields of a context request that a session's context has too, with their help texts where these differ.
+_FIELDS = {
+    "max_tokens": "Default: `max_context_tokens` without what the answer and inexact counting need.",
+    "query": "What memories are searched for; default: the newest message of the user.",
+    "ordering": "Of the memories; messages keep theirs.",
+    "render": "Of the memories.",
+    "preview": "Nothing is stored, counted or compacted.",
+    "profile": "",
+    "budget_profile": "",
+    "packer": "",
+    "summary_style": "",
+    "include_tenant_memo": "",
+    "include_memories_top_k": "",
+    "include_summaries_at": "",
+    "explain": "",
+}
+
+
+class SessionContextInput(StrictSerializer):
+    """A request for a session's context; null and absent mean the session's or budget profile's value."""
+
+    def get_fields(self) -> dict[str, Any]:
+        """Return the fields of a context request that apply to a session."""
+        fields = ContextInput().get_fields()
+        for name, help_text in _FIELDS.items():
+            fields[name].help_text = help_text or fields[name].help_text
+        return {name: fields[name] for name in _FIELDS}
+
+
+class ChatMessageOutput(serializers.Serializer[Any]):
+    """A message in the format of chat completions; empty fields are absent."""
+
+    role = serializers.ChoiceField(choices=ROLES)
+    content = serializers.CharField(allow_null=True, allow_blank=True)
+    name = serializers.CharField(required=False)
+    tool_calls = ToolCallOutput(many=True, required=False)
+    tool_call_id = serializers.CharField(required=False)
+
+
+class SessionAnchorOutput(AnchorOutput):
+    """The anchor of a block. Version 2 of a message is its placeholder; the version of a summary is its generation."""
+
+    type = serializers.ChoiceField(
+        choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, SESSION_SUMMARY, MESSAGE_BLOCK_KIND]
+    )
+
+
+class SessionBlockOutput(BlockOutput):
+    """An included item, without the directive."""
+
+    kind = serializers.ChoiceField(
+        choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, LINKED_MEMORY, SESSION_SUMMARY, MESSAGE_BLOCK_KIND]
+    )
+    anchor = SessionAnchorOutput()
+
+
+class SessionContextOutput(serializers.Serializer[Any]):
+    """A session's context, as messages and as one text."""
+
+    session_id = serializers.UUIDField()
+    context_id = serializers.UUIDField(allow_null=True, help_text="Receipt of the part that memories make up.")
+    messages = ChatMessageOutput(many=True)
+    text = serializers.CharField(help_text="The messages in one text; each begins with a line such as `[user]`.")
+    blocks = SessionBlockOutput(many=True)
+    omitted = ExclusionOutput(many=True, help_text="Memories that were left out.")
+    budget = ContextBudgetOutput()
+    budget_profile = ProfileVersionOutput()
+    pressure = serializers.FloatField(help_text="How full the session is; 1 is full.")
+    context_tokens = serializers.IntegerField(help_text="What all of the session takes.")
+    generation = serializers.IntegerField(help_text="How often its summary was condensed; 0: there is none.")
+    warnings = WarningOutput(many=True)
+    timings = serializers.DictField(child=serializers.FloatField(), help_text="Milliseconds by step.")
+    explain = ExplainOutput(required=False, help_text="With `explain`: how the memories were chosen.")

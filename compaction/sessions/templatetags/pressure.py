@@ -19,20 +19,20 @@ register = template.Library()
 
 @register.inclusion_tag("compaction/sessions/_pressure.html")
 def session_gauge(session: Session, policy: CompactionPolicy) -> dict[str, Any]:
-    """How full the session is, with the thresholds of its policy marked."""
+    """Show how full the session is, with the thresholds of its policy marked."""
     return {"gauge": pressure_gauge(session.context_tokens, session.max_context_tokens, policy)}
 
 
 @register.simple_tag
 @lru_cache(maxsize=500)
 def retention_bar(share: float, floor: float | None) -> SafeString:
-    """The share of the facts that a summary keeps, the floor marked. A list has one in each row, often the same."""
+    """Return the share of the facts that a summary keeps, with the threshold marked; cached for lists."""
     return render_to_string("compaction/sessions/_retention_bar.html", {"share": share, "floor": floor})
 
 
 @register.filter
 def draw_minimap(pieces: Iterable[Piece], address: str) -> SafeString:
-    """The messages of a session in its strip, hundreds at times, each a link into the page at `address`."""
+    """Return the messages of a session in its strip, each a link into the page at `address`."""
     return format_html_join(
         "",
         '<a href="{address}?at={first}#m-{first}" tabindex="-1"><title>{title}</title>'
@@ -47,17 +47,12 @@ def _drawing(piece: Piece, address: str) -> dict[str, object]:
     state = "" if piece.state == "live" else f", {piece.state}"
     y, height = {"compacted": (20, 8), "masked": (14, 14)}.get(piece.state, (4, 24))
     title = f"{said}: {piece.role}, {pluralized(piece.tokens, 'token,tokens')}{state}"
-    return vars(piece) | {"address": address, "title": title, "y": y, "height": height}
+    return piece._asdict() | {"address": address, "title": title, "y": y, "height": height}
 
 
 @register.filter
 def state_css(state: str) -> str:
-    """The colour of a state's label."""
-    return {
-        "proposed": "kind-warning",
-        "applied": "kind-good",
-        "done": "kind-good",
-        "failed": "kind-bad",
-        "running": "kind-warning",
-        "masked": "kind-warning",
-    }.get(state, "")
+    """Return the CSS class for the label of a state."""
+    if state in ("proposed", "running", "masked"):
+        return "kind-warning"
+    return {"applied": "kind-good", "done": "kind-good", "failed": "kind-bad"}.get(state, "")

@@ -10,12 +10,11 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import track
 
-from compaction.pipeline.opening import open_compaction
 from compaction.pipeline.orchestrator import run_compaction
+from compaction.pipeline.plans import open_compaction
 from compaction.pipeline.policies import session_policy
 from compaction.services.sessions.drafts import NewMessage
-from compaction.sessions.actions.messages import append_messages
-from compaction.sessions.actions.sessions import create_session
+from compaction.sessions.actions import append_messages, create_session
 from context.assembly.orchestrator import assemble_context
 from context.evaluation.actions.evaluations import request_evaluation
 from context.evaluation.actions.golden_questions import collect_golden_question

@@ -17,8 +17,8 @@ from rest_framework.test import APIClient
 
 from compaction.models import Message, Run
 from compaction.pipeline import orchestrator
-from compaction.pipeline.actions.compactions import retry_compaction_run
-from compaction.sessions.actions.messages import pin_message
+from compaction.pipeline.actions import retry_compaction_run
+from compaction.sessions.actions import pin_message
 from memories.models import Tenant
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope

@@ -11,8 +11,8 @@ from rest_framework.test import APIClient
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline import drafting, orchestrator
 from compaction.services.sessions.turns import SessionTurn
-from compaction.sessions import conversations
-from compaction.sessions.conversations import read_session_conversation
+from compaction.sessions import context as session_context
+from compaction.sessions.context import read_session_conversation
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.compaction_helpers import (
@@ -42,7 +42,7 @@ def admin(admin_key: str) -> APIClient:
 def handed_over(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     """The runs that a worker was asked to do."""
     sent: list[UUID] = []
-    for endpoint in ("compaction.pipeline.api.compactions", "compaction.sessions.api.contexts"):
+    for endpoint in ("compaction.pipeline.api.compactions", "compaction.sessions.api.sessions"):
         monkeypatch.setattr(f"{endpoint}.enqueue_compaction", lambda _tenant_id, run_id: sent.append(run_id))
     return sent
 
@@ -183,14 +183,14 @@ def test_context_read_while_the_session_is_compacted_shows_before_or_after(
     admin: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = queued(admin, tenant)
-    outlined, left = conversations.outlines_to_turns, [run.pk]
+    outlined, left = session_context.outlines_to_turns, [run.pk]
 
     def in_between(rows: Any) -> list[SessionTurn]:
         if left:
             orchestrator.run_compaction(tenant.pk, left.pop(), now=timezone.now())
         return outlined(rows)
 
-    monkeypatch.setattr(conversations, "outlines_to_turns", in_between)
+    monkeypatch.setattr(session_context, "outlines_to_turns", in_between)
     assert run.session_id
     read = read_session_conversation(
         tenant_id=tenant.pk, session_id=run.session_id, reach="", budget_profile="", api_key_id=None

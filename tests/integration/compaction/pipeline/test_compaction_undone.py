@@ -12,10 +12,10 @@ from rest_framework.test import APIClient
 
 from compaction.models import Compaction, Message, Session
 from compaction.pipeline import orchestrator
-from compaction.pipeline.actions.compactions import request_compaction
+from compaction.pipeline.actions import request_compaction
 from compaction.pipeline.session_rows import count_context_tokens
 from compaction.review.actions import edit_compaction_summary, roll_back_compaction
-from compaction.sessions.actions.messages import expand_message, pin_message
+from compaction.sessions.actions import expand_message, pin_message
 from memories.models import Tenant
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope

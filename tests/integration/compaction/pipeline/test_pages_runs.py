@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from compaction.models import CompactionPrompt, Run
-from compaction.pipeline.actions.compactions import request_compaction
+from compaction.pipeline.actions import request_compaction
 from compaction.rollups.rollups import run_roll_up
 from compaction.services.pipeline.prompts import PROMPT
 from memories.models import Tenant
@@ -96,19 +96,6 @@ def test_runs_go_on_page_by_page_without_more_queries(
     monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
         client.get(page("jobs", tenant))
-
-
-@pytest.mark.parametrize(
-    ("former", "now"),
-    [
-        ("", "?kind=runs"),
-        ("?state=failed", "?kind=runs&state=failed"),
-        ("?kind=roll_up&state=running", "?kind=roll_up&state=unfinished"),
-        ("?kind=nonsense&state=nonsense", "?kind=runs"),
-    ],
-)
-def test_former_address_of_runs_leads_to_the_jobs(former: str, now: str, client: Client, tenant: Tenant) -> None:
-    assert client.get(page("runs", tenant) + former)["Location"] == page("jobs", tenant) + now
 
 
 def test_viewer_sees_runs_and_retries_none(tenant: Tenant) -> None:

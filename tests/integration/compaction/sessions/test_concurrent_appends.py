@@ -8,8 +8,7 @@ from django.utils import timezone
 
 from compaction.pipeline.session_rows import count_context_tokens
 from compaction.services.sessions.drafts import NewMessage
-from compaction.sessions.actions.messages import AppendResult, append_messages
-from compaction.sessions.actions.sessions import create_session
+from compaction.sessions.actions import AppendResult, append_messages, create_session
 from memories.models import Tenant
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from compaction.models import Message
-from compaction.sessions.actions.sessions import close_session
+from compaction.sessions.actions import close_session
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import HTMX, TESTER, client_of, page, text_of
@@ -88,8 +88,8 @@ def test_strip_of_a_session_bands_each_generation(client: Client, tenant: Tenant
     session = make_long_session(tenant)
     compaction = compacted(session)
     strip = client.get(page("session", tenant, session.pk)).context["timeline"].minimap
-    assert [(band.span.compaction_id, band.span.generation) for band in strip.bands] == [(compaction.pk, 1)]
-    assert strip.bands[0].span.first == 0
+    assert [(band.compaction_id, band.generation) for band in strip.bands] == [(compaction.pk, 1)]
+    assert strip.bands[0].first == 0
     assert strip.tokens == sum(row.tokens for row in messages_of(session))
 
 

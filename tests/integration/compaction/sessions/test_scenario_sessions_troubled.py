@@ -213,6 +213,6 @@ def test_what_was_asked_for_before_and_while_redis_is_away_is_done_afterwards(
 
 def test_workers_are_killed_at_every_named_step() -> None:
     sources = [(ROOT / "compaction" / "pipeline" / name).read_text() for name in ("orchestrator.py", "drafting.py")]
-    call = re.compile(r'(?:note_step\(|on_step\(|_step\(claim, )"(\w+)"')
+    call = re.compile(r'_step\((?:claim, )?"(\w+)"')
     named = {name for source in sources for name in call.findall(source)}
     assert named == {*STEPS, AFTER}

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from compaction.models import Message, Session
 from compaction.services.sessions.drafts import NewMessage
 from compaction.services.sessions.transcript import ChatMessage, render_transcript
-from compaction.sessions.actions.messages import append_messages, pin_message
-from compaction.sessions.actions.sessions import create_session
+from compaction.sessions.actions import append_messages, create_session, pin_message
 from compaction.sessions.context import build_session_context
-from compaction.sessions.results import SessionContext, SessionContextRequest
+from compaction.sessions.trimming import SessionContext
 from context.profiles.token_counters import budget_calculator
-from context.receipts.results import ContextWarning
+from context.receipts.results import ContextRequest, ContextWarning
 from context.services.budget import message_text
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.models import Tenant
@@ -82,8 +81,8 @@ def left_alone(session: Session, policy: CompactionPolicy, now: Any) -> list[Con
 
 def build(tenant: Tenant, session: Session, **wishes: Any) -> SessionContext:
     compact = wishes.pop("compact", left_alone)
-    request = SessionContextRequest(session_id=session.pk, **wishes)
-    return build_session_context(request, tenant_id=tenant.pk, reach="", actor=TESTER, now=FACTORY_NOW, compact=compact)
+    who: dict[str, Any] = {"tenant_id": tenant.pk, "reach": "", "actor": TESTER, "now": FACTORY_NOW}
+    return build_session_context(ContextRequest(**wishes), session_id=session.pk, compact=compact, **who)
 
 
 def check(context: SessionContext, model: str) -> None:

@@ -47,11 +47,6 @@ def test_threshold_that_is_switched_off_is_not_marked() -> None:
     assert pressure_gauge(800, 1000, policy).level == "calm"
 
 
-def test_gauge_of_no_window_is_nonsense() -> None:
-    with pytest.raises(ValueError, match="window"):
-        pressure_gauge(1, 0, POLICY)
-
-
 @given(st.integers(0, 10**7), st.integers(1, 10**7))
 def test_everything_lies_within_the_bar(tokens: int, window: int) -> None:
     gauge = pressure_gauge(tokens, window, POLICY)

@@ -1,0 +1,204 @@
+"""QuerySets of compactions, their members and prompts, of runs and of provider breakers."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
+from typing import Self
+from uuid import UUID
+
+from django.db.models import Exists, F, FloatField, Max, Min, OuterRef, Q, Sum
+from django.db.models.functions import Cast, Coalesce
+
+from compaction.sessions.queries import SessionRows
+from memories.tenancy.queries.conditions import path_condition
+from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
+
+#: When a compaction was decided on; without a decision, when it finished or failed.
+SETTLED_AT = Coalesce("decided_at", "finished_at", "created_at")
+#: Fields that a list does not show.
+_LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
+
+
+class CompactionQuerySet(SessionRows):
+    def replacing(self, compaction_id: UUID) -> Self:
+        """Regenerated compactions that replace this one, the latest first."""
+        return self.filter(replaces_id=compaction_id).order_by("-created_at")
+
+    def referenced_memories(self, memory_ids: Iterable[str], *, but: UUID) -> set[str]:
+        """Ids among `memory_ids` that the journal of any applied compaction but one cites."""
+        wanted = set(memory_ids)
+        cites = reduce(or_, (Q(journal__contains=[{"memory_id": memory_id}]) for memory_id in sorted(wanted)), Q())
+        journals = (
+            self.exclude(pk=but).filter(cites, state="applied").values_list("journal", flat=True) if wanted else []
+        )
+        return {entry["memory_id"] for journal in journals for entry in journal} & wanted
+
+    def last_settled_first(self) -> Self:
+        """The latest decision first, in the order of `Compaction.settled_at`."""
+        return self.order_by(SETTLED_AT.desc(), "id")
+
+    def oldest_first(self) -> Self:
+        return self.order_by("created_at", "id")
+
+    def fullest_first(self) -> Self:
+        """Ordered by the pressure of their sessions, highest first, then oldest first."""
+        pressure = Cast(F("session__context_tokens"), FloatField()) / F("session__max_context_tokens")
+        return self.order_by(pressure.desc(), "created_at", "id")
+
+    def superseded(self, now: datetime) -> int:
+        """Mark as superseded; returns the number of rows."""
+        return self.update(state="superseded", decided_at=now)
+
+    def ids(self, count: int) -> list[UUID]:
+        """The first `count`."""
+        return list(self.values_list("pk", flat=True)[:count])
+
+    def last_applied_first(self) -> Self:
+        """Applied ones, the one that may be rolled back first."""
+        return self.filter(state="applied").order_by("-compacted_at", "-created_at")
+
+    def latest_applied_ids(self, session_ids: Iterable[UUID]) -> set[UUID]:
+        """Ids of the latest applied compaction of each of these sessions, which may be rolled back."""
+        rows = self.filter(session_id__in=list(session_ids), state="applied").order_by(
+            "session_id", "-compacted_at", "-created_at"
+        )
+        return set(rows.distinct("session_id").values_list("pk", flat=True))
+
+    def waiting(self) -> Self:
+        """Proposals that wait for a decision."""
+        return self.filter(state="proposed")
+
+    def savings_by_bin(self, *, since: datetime, step: timedelta) -> dict[datetime, int]:
+        """Tokens that applied compactions saved, by time bin of their application."""
+        rows = self.filter(state="applied").binned("compacted_at", since=since, step=step)
+        saved = rows.annotate(saved=Sum(F("tokens_before") - F("tokens_after")))
+        return {row["bin"]: row["saved"] for row in saved}
+
+    def with_sessions(self) -> Self:
+        return self.select_related("session")
+
+    def without_details(self) -> Self:
+        """Rows for a list, without statements and journal."""
+        return self.defer("statements", "journal")
+
+    def without_texts(self) -> Self:
+        """Rows without their large fields."""
+        return self.defer(*_LARGE_FIELDS)
+
+
+class CompactionMemberQuerySet(TenantRows):
+    def of_compaction(self, compaction_id: UUID) -> Self:
+        return self.filter(compaction_id=compaction_id)
+
+    def with_messages(self) -> Self:
+        return self.select_related("message").order_by("message__sequence")
+
+    def compacted_by_applied(self, message_ids: Iterable[UUID]) -> Self:
+        """Members whose message an applied compaction summarised, with that compaction's small fields."""
+        rows = self.filter(message_id__in=list(message_ids), act="compacted", compaction__state="applied")
+        return rows.select_related("compaction").defer(*(f"compaction__{name}" for name in _LARGE_FIELDS))
+
+    def spans_of(self, session_id: UUID) -> list[tuple[UUID, int, int, int]]:
+        """(compaction, generation, first and last sequence) of each applied compaction of the session."""
+        rows = self.filter(compaction__session_id=session_id, act="compacted", compaction__state="applied").order_by()
+        spans = rows.values_list("compaction_id", "compaction__generation")
+        return list(spans.annotate(first=Min("message__sequence"), last=Max("message__sequence")).order_by("first"))
+
+
+class CompactionPromptQuerySet(VersionedByRecordedTime):
+    def newest_first(self) -> Self:
+        return self.order_by("-version")
+
+    def numbered(self, version: int) -> Self:
+        return self.filter(version=version)
+
+
+_OPEN_STATES = ("queued", "running")
+
+
+class RunQuerySet(SessionRows):
+    def open(self) -> Self:
+        return self.filter(state__in=_OPEN_STATES)
+
+    def still_failed(self) -> Self:
+        """Failed runs without a later success for the same session, or partition and style."""
+        later = self.model._meta.default_manager.filter(
+            tenant_id=OuterRef("tenant_id"), created_at__gt=OuterRef("created_at"), state="done"
+        )
+        of_session = later.filter(session_id=OuterRef("session_id"))
+        of_partition = later.filter(partition_id=OuterRef("partition_id"), style=OuterRef("style"))
+        return self.filter(~Exists(of_session), ~Exists(of_partition), state="failed")
+
+    def of_kind(self, kind: str) -> Self:
+        return self.filter(kind=kind)
+
+    def of_compaction(self, compaction_id: UUID) -> Self:
+        return self.filter(compaction_id=compaction_id)
+
+    def within(self, path: str) -> Self:
+        """Runs of sessions or partitions in `path` and below it."""
+        if not path:
+            return self
+        of_session = path_condition("session__partition_path", path, exact=False)
+        of_partition = path_condition("partition__path", path, exact=False)
+        return self.filter(of_session | of_partition)
+
+    def abandoned(self, now: datetime) -> Self:
+        """Open runs without a valid lease: never claimed, or claimed by a dead worker."""
+        return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)).order_by("created_at")
+
+    def claim(self, run_id: UUID, *, now: datetime, until: datetime) -> int:
+        """Claim an open run without a lease by one conditional UPDATE; returns 1 on success, else 0."""
+        claimed = {"state": "running", "claimed_until": until, "started_at": now, "error_code": "", "error_detail": ""}
+        return self.abandoned(now).order_by().filter(pk=run_id).update(**claimed, attempts=F("attempts") + 1)
+
+    def finish(self, step: str, now: datetime) -> int:
+        """Mark as done."""
+        return self.update(state="done", step=step, claimed_until=None, finished_at=now)
+
+    def fail(self, code: str, detail: str, now: datetime) -> int:
+        """Mark as failed, with a reason that contains no memory text."""
+        error = {"error_code": code, "error_detail": detail[:300]}
+        return self.update(state="failed", **error, claimed_until=None, finished_at=now)
+
+    def of_partition(self, path: str) -> Self:
+        """Runs of the partition itself, not of those below it."""
+        return self.filter(partition__path=path)
+
+    def older_than(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
+    def with_lease(self, run_id: UUID, until: datetime) -> Self:
+        """The run, if the lease `until` then is still its own."""
+        return self.filter(pk=run_id, state="running", claimed_until=until)
+
+    def postpone(self, until: datetime, code: str) -> int:
+        """Return a leased run to the queue; it cannot be claimed before `until`."""
+        return self.update(state="queued", claimed_until=until, error_code=code)
+
+    def given_back(self) -> int:
+        """Return a leased run to the queue without counting the attempt."""
+        return self.update(state="queued", claimed_until=None, attempts=F("attempts") - 1)
+
+    def with_targets(self) -> Self:
+        return self.select_related("session", "partition", "compaction")
+
+    def with_titled_targets(self) -> Self:
+        """With partition and titled session, for lists. One query more."""
+        return self.select_related("partition").with_titled_sessions()
+
+
+class ProviderBreakerQuerySet(TenantRows):
+    def of_provider(self, provider: str) -> Self:
+        return self.filter(provider=provider)
+
+    def open_at(self, now: datetime) -> Self:
+        """Breakers whose provider is off at `now`."""
+        return self.filter(open_until__gt=now)
+
+    def failing(self) -> Self:
+        return self.filter(Q(failures__gt=0) | Q(open_until__isnull=False))
+
+    def locked(self) -> Self:
+        return self.select_for_update()

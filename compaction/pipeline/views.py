@@ -1,0 +1,242 @@
+"""Jobs and prompt: compact or simulate a session, retry a run, roll up a partition, edit the prompt of summaries."""
+
+from http import HTTPStatus
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+
+from compaction.models import Run
+from compaction.pipeline.actions import request_compaction, retry_compaction_run, roll_back_prompt, save_prompt
+from compaction.pipeline.forms import PromptForm
+from compaction.pipeline.plans import WHY_NOTHING, current_prompt, plan_session, stored_prompt_versions
+from compaction.pipeline.policies import session_policy
+from compaction.pipeline.prompt_trial import PromptTrial, trial_sessions, try_prompt
+from compaction.pipeline.session_rows import read_all_turns
+from compaction.pipeline.summarisers import has_model
+from compaction.rollups.actions import request_roll_up
+from compaction.services.simulation.simulator import simulate_session
+from compaction.sessions.charts import before_after, simulation_chart
+from compaction.sessions.timeline import proposed_compaction
+from compaction.sessions.views import get_session_or_404
+from compaction.simulation.forms import SimulationForm, simulation_form_values
+from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy
+from memories.models import Partition, PartitionSummary
+from memories.partitions.forms import PartitionForm
+from memories.services.store.text_diff import diff_words
+from memories.tenancy.access import operator_actor, tenant_page
+from memories.tenancy.exceptions import InvalidInput, PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, wants_fragment, watch_job
+
+ROLL_UPS_SHOWN_MAX = 5
+
+
+@tenant_page(to_change="operator")
+def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
+    """Retry a failed run."""
+    try:
+        with tenant_scope(request.tenant.id):
+            row = Run.objects.for_tenant(request.tenant.id).with_id(run_id).first()
+            if row is None:
+                raise Http404
+            run = retry_compaction_run(run=row, by=operator_actor(request.operator), now=timezone.now())
+    except PlatformError as error:
+        flash_error(request, error.detail)
+    else:
+        _flash_run(request, run, "Job queued again.")
+    return redirect("jobs", request.tenant.id)
+
+
+@tenant_page("viewer", to_change="operator")
+def partition_roll_ups(request: HtmxRequest) -> HttpResponseBase:
+    """The latest roll-ups of a partition; a POST regenerates its summary of one style."""
+    place = PartitionForm(request.POST if request.method == "POST" else request.GET)
+    if not place.is_valid():
+        raise Http404
+    path = place.cleaned_data["partition"]
+    with tenant_scope(request.tenant.id):
+        partition = Partition.objects.for_tenant(request.tenant.id).at([path]).first()
+        if partition is None:
+            raise Http404
+        if request.method == "POST":
+            _request_roll_up(request, partition)
+        page = roll_up_list_context(request.tenant.id, path)
+    if wants_fragment(request):
+        return render_page(request, "compaction/pipeline/_roll_ups.html", {"path": path, **page})
+    query = urlencode({"partition": path})
+    return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}#roll-ups")
+
+
+def roll_up_list_context(tenant_id: UUID, path: str) -> dict[str, Any]:
+    """Return the template context of a partition's roll-ups; inside a scope."""
+    rows = list(Run.objects.for_tenant(tenant_id).of_partition(path).newest_first()[:ROLL_UPS_SHOWN_MAX])
+    return {
+        "roll_ups": rows,
+        "is_unfinished": any(row.state in (Run.State.QUEUED, Run.State.RUNNING) for row in rows),
+        "styles": PartitionSummary.Style.values,
+    }
+
+
+def _request_roll_up(request: HtmxRequest, partition: Partition) -> None:
+    style, by, now = request.POST.get("style", ""), operator_actor(request.operator), timezone.now()
+    try:
+        with tenant_scope(request.tenant.id):
+            run = request_roll_up(partition=partition, style=style, by=by, now=now)
+    except PlatformError as error:
+        flash_error(request, error.detail)
+    else:
+        _flash_run(request, run, f"Regenerating the {style} summary.")
+
+
+def _flash_run(request: HtmxRequest, run: Run, text: str) -> None:
+    add_flash(request, text)
+    watch_job(request, run.kind, run.pk)
+
+
+@tenant_page("viewer", to_change="operator")
+def session_compact(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
+    """The dry run of a compaction; a POST requests it."""
+    if request.method != "POST":
+        return _dry_run(request, session_id)
+    try:
+        with tenant_scope(request.tenant.id):
+            session = get_session_or_404(request, session_id)
+            run = request_compaction(session=session, by=operator_actor(request.operator), now=timezone.now())
+    except PlatformError as error:
+        flash_error(request, error.detail)
+        return _dry_run(request, session_id, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    _flash_run(request, run, "Compaction started. You will be notified when it is done.")
+    return redirect("session", request.tenant.id, session_id)
+
+
+def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus.OK) -> HttpResponse:
+    with tenant_scope(request.tenant.id):
+        session = get_session_or_404(request, session_id)
+        policy = session_policy(session)
+        planned = plan_session(session, policy, is_forced=True)
+        proposed = proposed_compaction(session)
+    page: dict[str, Any] = {
+        "section": "sessions",
+        "session": session,
+        "policy": policy,
+        "plan": planned.plan,
+        "planned": planned,
+        "proposed": proposed,
+        "bars": before_after(
+            planned.plan,
+            planned.turns,
+            window=session.max_context_tokens,
+            directive_tokens=session.directive_tokens,
+            summary_tokens=planned.summary_tokens,
+        ),
+        "reason": WHY_NOTHING.get(planned.plan.reason, ""),
+    }
+    return render_page(request, "compaction/pipeline/session_compact.html", page, status=status)
+
+
+@tenant_page("viewer")
+def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
+    """Simulate the session under other numbers, given in the URL; nothing is written."""
+    with tenant_scope(request.tenant.id):
+        session = get_session_or_404(request, session_id)
+        policy = session_policy(session)
+        turns = read_all_turns(session)
+    own = simulation_form_values(policy, session.max_context_tokens)
+    form = SimulationForm(own | request.GET.dict(), label_suffix="")
+    page: dict[str, Any] = {"section": "sessions", "session": session, "form": form, "turns": len(turns)}
+    if form.is_valid():
+        numbers = form.numbers()
+        for problem in problems_of_policy(numbers):
+            form.add_error(problem.field, problem.detail)
+    if not form.errors:
+        tried, window = CompactionPolicy.of(policy.as_record() | numbers), form.cleaned_data["window"]
+        price, directive = form.cleaned_data["price"], session.directive_tokens
+        done = simulate_session(turns, tried, window, directive_tokens=directive, price_per_million=price)
+        page |= {"simulation": done, "chart": simulation_chart(done, tried, window), "window": window}
+    template = "compaction/simulation/session_simulate.html"
+    return render_page(request, template, page, fragment="fragment", form=form)
+
+
+_VERSIONS_MAX = 30
+
+
+@tenant_page("admin", to_change="admin")
+def prompt_page(request: HtmxRequest) -> HttpResponseBase:
+    """The active prompt and its versions; a POST saves or tries another text."""
+    if request.method != "POST":
+        return _page(request, None)
+    form = PromptForm(request.POST, label_suffix="")
+    if not form.is_valid():
+        return _page(request, form)
+    fields = form.cleaned_data
+    if "try" in request.POST:
+        return _try_and_respond(request, form)
+    try:
+        with tenant_scope(request.tenant.id):
+            saved = save_prompt(
+                tenant_id=request.tenant.id,
+                text=fields["text"],
+                edited_from=fields["edited_from"],
+                by=operator_actor(request.operator),
+                now=timezone.now(),
+            )
+    except PlatformError as error:
+        form.add_error("text" if error.field == "text" else None, error.detail)
+        return _page(request, form)
+    add_flash(request, f"Version {saved.version} is active.")
+    return redirect("prompts", request.tenant.id)
+
+
+def _try_and_respond(request: HtmxRequest, form: PromptForm) -> HttpResponse:
+    session_id, text = form.cleaned_data["session"], form.cleaned_data["text"]
+    trial = None
+    if session_id is None:
+        form.add_error("session", "Select a session for the test.")
+    else:
+        try:
+            trial = try_prompt(tenant_id=request.tenant.id, session_id=session_id, text=text, now=timezone.now())
+        except PlatformError as error:
+            form.add_error("session", error.detail)
+    return _page(request, form, trial)
+
+
+@tenant_page(to_change="admin")
+def prompt_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
+    """Activate the text of an older version again."""
+    try:
+        with tenant_scope(request.tenant.id):
+            by, now = operator_actor(request.operator), timezone.now()
+            saved = roll_back_prompt(tenant_id=request.tenant.id, version=version, by=by, now=now)
+    except InvalidInput as error:
+        raise Http404 from error
+    except PlatformError as error:
+        flash_error(request, error.detail)
+    else:
+        add_flash(request, f"Rolled back to version {version}, saved as version {saved.version}.")
+    return redirect("prompts", request.tenant.id)
+
+
+def _page(request: HtmxRequest, form: PromptForm | None, trial: PromptTrial | None = None) -> HttpResponse:
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        version, text = current_prompt(tenant_id)
+        *own, built_in = stored_prompt_versions(tenant_id)
+        sessions = trial_sessions(tenant_id)
+    newest = islice(zip(own, [*own, built_in][1:], strict=True), _VERSIONS_MAX)
+    form = form or PromptForm(initial={"text": text, "edited_from": version}, label_suffix="")
+    page: dict[str, Any] = {
+        "section": "prompts",
+        "version": version,
+        "versions": [*((row, diff_words(before.text, row.text)) for row, before in newest), (built_in, ())],
+        "sessions": sessions,
+        "has_model": has_model(),
+        "form": form,
+        "trial": trial,
+    }
+    return render_page(request, "compaction/pipeline/prompts.html", page, fragment="body", form=form)

@@ -26,8 +26,7 @@ class EmbeddingModel(models.Model):
     dimension = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=8, choices=State)
     is_chosen = models.BooleanField(
-        default=False,
-        help_text="Somebody asked for it; else it is the model that settings named at the first vector.",
+        default=False, help_text="Somebody asked for it; else it is the model that settings named at the first vector."
     )
     switches_when_filled = models.BooleanField(default=False)
     needed = models.PositiveIntegerField(default=0, help_text="Vectors that were missing when filling began.")
@@ -81,7 +80,7 @@ class MissingVector(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["model", "memory", "version", "tenant"], name="missing_vector_is_unique"),
+            models.UniqueConstraint(fields=["model", "memory", "version", "tenant"], name="missing_vector_is_unique")
         ]
         indexes = [
             models.Index(fields=["model", "id"], condition=Q(is_refused=False), name="missing_vector_waiting"),

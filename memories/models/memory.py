@@ -203,9 +203,7 @@ class Memory(MemoryText):
                 condition=Q(archived_at__isnull=True, expires_at__isnull=False),
             ),
             models.Index(
-                fields=["tenant", "-created_at", "id"],
-                name="memory_archived",
-                condition=Q(archived_at__isnull=False),
+                fields=["tenant", "-created_at", "id"], name="memory_archived", condition=Q(archived_at__isnull=False)
             ),
             models.Index(
                 fields=["recorded_from"], condition=~Q(embedding_state="ready"), name="memory_waiting_for_embedding"

@@ -155,7 +155,7 @@ class RetrievalTick(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=Q(recalled_hashes__len=F("memory_ids__len")), name="retrieval_tick_has_pairs"
-            ),
+            )
         ]
         indexes = [models.Index(fields=["tenant", "id"], name="retrieval_tick_of_tenant")]
 
@@ -202,7 +202,7 @@ class IdempotencyRecord(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["api_key", "idempotency_key", "tenant"], name="idempotency_key_is_unique"),
+            models.UniqueConstraint(fields=["api_key", "idempotency_key", "tenant"], name="idempotency_key_is_unique")
         ]
         indexes = [models.Index(fields=["created_at"], name="idempotency_record_by_age")]
 

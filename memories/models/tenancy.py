@@ -31,9 +31,7 @@ class Tenant(models.Model):
 
     class Meta:
         ordering = ["name"]
-        constraints = [
-            models.CheckConstraint(condition=Q(name__regex=r"^\S(.*\S)?$"), name="tenant_name_is_trimmed"),
-        ]
+        constraints = [models.CheckConstraint(condition=Q(name__regex=r"^\S(.*\S)?$"), name="tenant_name_is_trimmed")]
 
     def __str__(self) -> str:
         return self.name
@@ -93,7 +91,7 @@ class ApiKey(AbstractAPIKey):
             models.CheckConstraint(
                 condition=Q(scopes__contained_by=["read", "write", "admin"]) & Q(scopes__len__gte=1),
                 name="api_key_scopes_are_known",
-            ),
+            )
         ]
 
     def __str__(self) -> str:

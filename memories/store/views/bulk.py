@@ -32,13 +32,7 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 
 #: Participles of actions for messages.
-_SAID = {
-    "archive": "archived",
-    "restore": "restored",
-    "pin": "pinned",
-    "unpin": "unpinned",
-    "kind": "given a new kind",
-}
+_SAID = {"archive": "archived", "restore": "restored", "pin": "pinned", "unpin": "unpinned", "kind": "given a new kind"}
 
 
 @operator_required("viewer", to_change="operator")

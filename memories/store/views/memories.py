@@ -21,13 +21,7 @@ from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.link_graph import LinkedNeighbour, link_graph
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    flash_error,
-    operator_required,
-    render_page,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 
 # The fields that undoing an edit restores.
 RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")

@@ -5,21 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import unicodedata
-from collections.abc import Iterator
+from decimal import Decimal
 
 MAX_CONTENT_BYTES = 32 * 1024
 MAX_METADATA_BYTES = 8 * 1024
 MAX_METADATA_DEPTH = 32
+INTEGER_64_BIT = 2**63
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class ContentError(ValueError):
-    """Text or metadata that cannot be stored: a stable `code` for programs, a `detail` for people."""
+class CodedError(ValueError):
+    """A value that breaks a rule: a stable `code` for programs, a `detail` for people."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
+
+
+class ContentError(CodedError):
+    """Text or metadata that cannot be stored."""
 
 
 def normalise_content(text: str) -> str:
@@ -49,17 +56,13 @@ def content_hash(text: str) -> str:
 def check_metadata(value: object) -> None:
     """Raise `ContentError` unless `value` is a JSON object that can be stored.
 
-    Codes: `not_an_object`, `not_json` (other types, NaN, infinity), `null_character`, `lone_surrogate`,
-    `too_deep` (over 32 levels), `too_long` (over 8 KiB of compact JSON in UTF-8).
+    Codes: `not_an_object`, `not_json` (other types, NaN, infinity), `number_out_of_range`, `null_character`,
+    `lone_surrogate`, `too_deep` (over 32 levels), `too_long` (over 8 KiB of compact JSON in UTF-8).
     """
     if not isinstance(value, dict):
         raise ContentError("not_an_object", "Metadata must be a JSON object.")
-    for leaf in _leaves(value):
-        _check_leaf(leaf)
-    try:
-        size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8"))
-    except ValueError as error:
-        raise ContentError("not_json", "Metadata holds a value that JSON cannot carry.") from error
+    _check_leaves(value)
+    size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8"))
     if size > MAX_METADATA_BYTES:
         raise ContentError("too_long", f"Metadata has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are stored.")
 
@@ -75,46 +78,45 @@ def is_same_json(one: object, other: object) -> bool:
     return one == other
 
 
+def is_storable_text(value: object) -> bool:
+    """Whether `value` is text without NUL and halves of surrogate pairs."""
+    return isinstance(value, str) and "\x00" not in value and not _SURROGATE.search(value)
+
+
 def _check_text(text: object) -> None:
     if not isinstance(text, str):
         raise ContentError("not_text", "A string is needed.")
     if "\x00" in text:
-        raise ContentError("null_character", "The text holds a NUL character.")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ContentError("lone_surrogate", "The text holds half of a surrogate pair.") from error
+        raise ContentError("null_character", "The text contains a NUL character.")
+    if _SURROGATE.search(text):
+        raise ContentError("lone_surrogate", "The text contains half of a surrogate pair.")
 
 
-def _leaves(value: object) -> Iterator[object]:
-    """Yield every key and scalar of `value` without recursion, so that depth cannot overflow the stack."""
-    waiting: list[tuple[object, int]] = [(value, 1)]
-    while waiting:
-        current, depth = waiting.pop()
+def _check_leaves(value: object) -> None:
+    """Check every key and scalar of `value` without recursion, so that depth cannot overflow the stack."""
+    unchecked: list[tuple[object, int]] = [(value, 1)]
+    while unchecked:
+        current, depth = unchecked.pop()
+        if isinstance(current, (dict, list)) and depth > MAX_METADATA_DEPTH:
+            raise ContentError("too_deep", f"Metadata is nested more than {MAX_METADATA_DEPTH} levels deep.")
+        if isinstance(current, dict):
+            for key in current:
+                _check_text(key)
         if isinstance(current, (dict, list)):
-            if depth > MAX_METADATA_DEPTH:
-                raise ContentError("too_deep", f"Metadata is nested more than {MAX_METADATA_DEPTH} levels deep.")
-            if isinstance(current, dict):
-                yield from (_Key(key) for key in current)
-            parts = current.values() if isinstance(current, dict) else current
-            waiting.extend((part, depth + 1) for part in parts)
-        else:
-            yield current
+            unchecked += [(part, depth + 1) for part in (current.values() if isinstance(current, dict) else current)]
+        elif isinstance(current, str):
+            _check_text(current)
+        elif isinstance(current, float) and not math.isfinite(current):
+            raise ContentError("not_json", "Metadata contains a number that is not finite.")
+        elif isinstance(current, int) and not (-INTEGER_64_BIT <= current < INTEGER_64_BIT or _is_double(current)):
+            raise ContentError("number_out_of_range", "Metadata contains an integer beyond 64 bits.")
+        elif current is not None and not isinstance(current, (bool, int, float)):
+            raise ContentError("not_json", f"Metadata contains a {type(current).__name__}, which is not JSON.")
 
 
-class _Key:
-    """Marks a leaf as a key of an object, which must be text."""
-
-    def __init__(self, key: object) -> None:
-        self.key = key
-
-
-def _check_leaf(leaf: object) -> None:
-    if isinstance(leaf, _Key):
-        _check_text(leaf.key)
-    elif isinstance(leaf, str):
-        _check_text(leaf)
-    elif isinstance(leaf, float) and not math.isfinite(leaf):
-        raise ContentError("not_json", "Metadata holds a number that is not finite.")
-    elif leaf is not None and not isinstance(leaf, (bool, int, float)):
-        raise ContentError("not_json", f"Metadata holds a {type(leaf).__name__}, which is not JSON.")
+def _is_double(number: int) -> bool:
+    """Whether a double represents the number exactly; the database writes 1e22 as an integer."""
+    try:
+        return Decimal(repr(float(number))) == number
+    except OverflowError:
+        return False

@@ -32,6 +32,7 @@ from memories.partitions.actions.memo import set_tenant_memo
 from memories.partitions.actions.snapshots import create_snapshot
 from memories.partitions.actions.summaries import save_summary
 from memories.services.store.demo import read_demo
+from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.store.actions.edit import archive_memory, update_memory
@@ -93,7 +94,7 @@ class DemoLoader:
                 create_snapshot(tenant=self.tenant, **row, **who)
 
     def _store(self, ref: str, at: datetime, counters: Mapping[str, Any] | None = None, **row: Any) -> None:
-        memory = store_memory(tenant=self.tenant, created_at=at, **row, by=self.by, now=at).memory
+        memory = store_memory(tenant=self.tenant, row=NewMemory(created_at=at, **row), by=self.by, now=at).memory
         if memory is None:
             raise CommandError(f"The demo memory {ref} was not stored.")
         self.memories[ref] = memory

@@ -1,7 +1,7 @@
 """Bulk actions of operators; `undo_hygiene` undoes them (ADR-0089)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.models import HygieneAct, Memory
+from memories.models import HygieneAct
 from memories.services.store.bulk import (
     ACT_MEMORIES_MAX,
     ACTS,
@@ -18,7 +18,6 @@ from memories.services.store.bulk import (
     BULK_MERGE,
     RESTORE,
     SKIPPED_DUPLICATE,
-    BulkAction,
     describe_skipped,
 )
 from memories.services.store.drafts import is_kind_name
@@ -70,25 +69,18 @@ def apply_bulk_action(
         left += Counter({SKIPPED_DUPLICATE: len(twins)})
     if not rows:
         raise Conflict("nothing_left", f"Nothing was changed: {describe_skipped(left)}.")
-    done = _perform(tenant_id, chosen, rows, kind, by, now)
+    is_archiving = act == BULK_ARCHIVE
+    value: Any = now if is_archiving else chosen.value
+    if act == BULK_CHANGE_KIND:
+        value = kind
+    changed = undo_values(rows, chosen.field, after=value, versions=0 if is_archiving else 1)
+    if is_archiving:
+        archive_rows(rows, now)
+    elif act == RESTORE:
+        restore_rows(rows, by=by, now=now)
+    else:
+        change_rows(rows, chosen.field, value, now)
+    archived_ids = [row.pk for row in rows] if is_archiving else []
+    done = HygieneAct.objects.create(tenant_id=tenant_id, act=act, at=now, archived_ids=archived_ids, changed=changed)
     audit_rows(_VERBS[act], rows, fields=[chosen.field], by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
-
-
-def _perform(
-    tenant_id: UUID, act: BulkAction, rows: Sequence[Memory], kind: str, by: Actor, now: datetime
-) -> HygieneAct:
-    done = HygieneAct(tenant_id=tenant_id, act=act.name, at=now)
-    if act.name == BULK_ARCHIVE:
-        done.archived_ids = [row.pk for row in rows]
-        done.changed = undo_values(rows, act.field, after=now)
-        archive_rows(rows, now)
-    else:
-        value: Any = kind if act.name == BULK_CHANGE_KIND else act.value
-        done.changed = undo_values(rows, act.field, after=value, versions=1)
-        if act.name == RESTORE:
-            restore_rows(rows, by=by, now=now)
-        else:
-            change_rows(rows, act.field, value, now)
-    done.save(force_insert=True)
-    return done

@@ -98,7 +98,7 @@ class MemoryListEndpoint(MemoryEndpointBase):
         with tenant_scope(self.tenant_id):
             result = store_memory(
                 tenant=self.key.tenant,
-                **vars(row),
+                row=row,
                 refuses_recalled_text=self.key.refuses_recalled_text,
                 reach=self.key.partition_prefix,
                 by=self.actor,

@@ -19,6 +19,7 @@ from memories.embeddings.providers import EmbeddingError
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
 from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import IdempotencyRecord, Memory, MemoryEmbedding, RecalledText, Tenant
+from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memory
 from memories.store.maintenance import delete_expired_records
@@ -143,7 +144,7 @@ def test_write_with_a_remote_provider_enqueues_after_the_commit(server: Embeddin
     tenant = make_tenant()
     queued()
     with tenant_scope(tenant.pk):
-        memory = store_memory(tenant=tenant, content="Alex prefers tea.", by=TESTER, now=FACTORY_NOW).memory
+        memory = store_memory(tenant=tenant, row=NewMemory("Alex prefers tea."), by=TESTER, now=FACTORY_NOW).memory
         assert memory is not None
         assert queued() == []
     assert queued() == [("memories.tasks.embed_memory", [str(tenant.pk), str(memory.pk)])]

@@ -176,7 +176,7 @@ class Writer(threading.Thread):
     def _write(self, number: int) -> None:
         text = f"Writer {self.name} saw pallet {number} arrive at gate {number % 9}."
         with tenant_scope(self.tenant.pk):
-            memory = store_memory(tenant=self.tenant, content=text, by=TESTER, now=timezone.now()).memory
+            memory = store_memory(tenant=self.tenant, row=NewMemory(text), by=TESTER, now=timezone.now()).memory
         assert memory is not None
         index_now(self.tenant.pk, [memory.pk])
         if number % 3 == 0:

@@ -144,7 +144,7 @@ def test_bad_row_is_named_and_the_good_ones_are_kept(tenant: Tenant) -> None:
 
 def test_single_bad_memory_raises_and_writes_nothing(tenant: Tenant) -> None:
     with pytest.raises(InvalidInput) as caught, tenant_scope(tenant.pk):
-        store_memory(tenant=tenant, content="a\x00b", kind="Not A Word", by=TESTER, now=FACTORY_NOW)
+        store_memory(tenant=tenant, row=NewMemory("a\x00b", kind="Not A Word"), by=TESTER, now=FACTORY_NOW)
     assert {(problem.field, problem.code) for problem in caught.value.problems} == {
         ("content", "null_character"),
         ("kind", "bad_kind"),
@@ -154,7 +154,7 @@ def test_single_bad_memory_raises_and_writes_nothing(tenant: Tenant) -> None:
 
 def test_links_are_stored_with_the_memory(tenant: Tenant) -> None:
     target = make_memory(tenant)
-    source = make_memory(tenant, links=[NewLink(target.pk, "supports")])
+    source = make_memory(tenant, links=(NewLink(target.pk, "supports"),))
     with tenant_scope(tenant.pk):
         edges = MemoryLink.objects.for_tenant(tenant.pk).current().from_memory(source.pk)
         assert [(edge.target_id, edge.kind) for edge in edges] == [(target.pk, "supports")]

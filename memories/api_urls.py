@@ -1,4 +1,4 @@
-"""Addresses of this room under /api/v1/."""
+"""URLs of the endpoints under /api/v1/."""
 
 from django.urls import path
 
@@ -13,7 +13,7 @@ from memories.store.api.memories import (
     MemoryRestoreEndpoint,
 )
 from memories.tenancy.api.keys import ApiKeyEndpoint, ApiKeyListEndpoint
-from memory_platform.rest import converters  # noqa: F401 - makes its types known
+from memory_platform.rest import converters  # noqa: F401 - registers the path converters
 
 urlpatterns = [
     path("memories", MemoryListEndpoint.as_view(), name="api-memories"),

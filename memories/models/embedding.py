@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from memories.embeddings.queries.models import EmbeddingModelQuerySet, MissingVectorQuerySet
 from memories.models.memory import Memory
-from memories.models.tenancy import Tenant
+from memories.models.tenancy import Tenant, one_of
 
 
 class EmbeddingModel(models.Model):
@@ -52,10 +52,7 @@ class EmbeddingModel(models.Model):
             models.UniqueConstraint(
                 fields=["tenant"], condition=Q(state="filling"), name="embedding_model_one_is_filled"
             ),
-            models.CheckConstraint(
-                condition=Q(state__in=["filling", "standby", "active", "retiring", "retired"]),
-                name="embedding_model_state_is_known",
-            ),
+            one_of("state", ["filling", "standby", "active", "retiring", "retired"], "embedding_model_state_is_known"),
             models.CheckConstraint(condition=Q(dimension__gte=1), name="embedding_model_has_a_dimension"),
         ]
 

@@ -14,7 +14,10 @@ from memories.hygiene.queries import (
     UncomparedMemoryQuerySet,
 )
 from memories.models.memory import Memory
-from memories.models.tenancy import Tenant
+from memories.models.tenancy import Tenant, one_of
+
+#: Findings that nobody dismissed.
+_OPEN = Q(dismissed_at__isnull=True)
 
 
 class UncomparedMemory(models.Model):
@@ -59,22 +62,13 @@ class MemoryPair(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["older", "newer", "tenant"], name="memory_pair_is_unique"),
             models.CheckConstraint(condition=~Q(older=F("newer")), name="memory_pair_joins_two_memories"),
-            models.CheckConstraint(
-                condition=Q(kind__in=["near_duplicate", "contradiction", "recall_loop"]),
-                name="memory_pair_kind_is_known",
-            ),
+            one_of("kind", ["near_duplicate", "contradiction", "recall_loop"], "memory_pair_kind_is_known"),
         ]
         indexes = [
             models.Index(
-                fields=["tenant", "kind", "-similarity", "id"],
-                name="memory_pair_most_alike",
-                condition=Q(dismissed_at__isnull=True),
+                fields=["tenant", "kind", "-similarity", "id"], name="memory_pair_most_alike", condition=_OPEN
             ),
-            models.Index(
-                fields=["tenant", "kind", "-found_at", "id"],
-                name="memory_pair_newest",
-                condition=Q(dismissed_at__isnull=True),
-            ),
+            models.Index(fields=["tenant", "kind", "-found_at", "id"], name="memory_pair_newest", condition=_OPEN),
         ]
 
     def __str__(self) -> str:
@@ -102,22 +96,11 @@ class MemoryFinding(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["memory", "kind", "tenant"], name="memory_finding_is_unique"),
-            models.CheckConstraint(
-                condition=Q(kind__in=["never_retrieved", "unhelpful", "expires_soon"]),
-                name="memory_finding_kind_is_known",
-            ),
+            one_of("kind", ["never_retrieved", "unhelpful", "expires_soon"], "memory_finding_kind_is_known"),
         ]
         indexes = [
-            models.Index(
-                fields=["tenant", "kind", "-weight", "id"],
-                name="memory_finding_heaviest",
-                condition=Q(dismissed_at__isnull=True),
-            ),
-            models.Index(
-                fields=["tenant", "kind", "at", "-id"],
-                name="memory_finding_earliest",
-                condition=Q(dismissed_at__isnull=True),
-            ),
+            models.Index(fields=["tenant", "kind", "-weight", "id"], name="memory_finding_heaviest", condition=_OPEN),
+            models.Index(fields=["tenant", "kind", "at", "-id"], name="memory_finding_earliest", condition=_OPEN),
         ]
 
     def __str__(self) -> str:

@@ -8,11 +8,11 @@ from django.contrib.postgres.search import SearchVectorField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Func, Q
-from django.db.models.lookups import Exact, LessThanOrEqual
+from django.db.models.lookups import Exact
 from pgvector.django import HalfVectorField
 
 from memories.embeddings.queries.vectors import MemoryEmbeddingQuerySet
-from memories.models.tenancy import Tenant
+from memories.models.tenancy import Tenant, bounded_bytes
 from memories.partitions.queries.partitions import PartitionQuerySet
 from memories.partitions.queries.records import MemoryLinkQuerySet
 from memories.services.partitions.paths import MAX_DEPTH
@@ -97,11 +97,14 @@ def _search_vector() -> models.GeneratedField:
     return models.GeneratedField(expression=made, output_field=SearchVectorField(), db_persist=True)
 
 
+def _is_share(field: str, name: str) -> models.CheckConstraint:
+    return models.CheckConstraint(condition=Q(**{f"{field}__gte": 0, f"{field}__lte": 1}), name=name)
+
+
 def _is_derived_from_its_text() -> Exact:
     """The search columns are those of this text: a write that forgets them is refused."""
-    mark = Func(
-        Func(F("content"), function="md5"), MARK_DIGITS, function="left", output_field=models.CharField(max_length=32)
-    )
+    digest = Func(F("content"), function="md5")
+    mark = Func(digest, MARK_DIGITS, function="left", output_field=models.CharField(max_length=32))
     return Exact(F("search_of"), mark)
 
 
@@ -136,30 +139,15 @@ class Memory(MemoryText):
             ),
             models.CheckConstraint(condition=Q(kind__regex=KIND_PATTERN), name="memory_kind_is_a_word"),
             models.CheckConstraint(condition=Q(content__regex=r"\S"), name="memory_content_is_not_blank"),
-            models.CheckConstraint(
-                condition=LessThanOrEqual(
-                    Func(F("content"), function="octet_length", output_field=models.IntegerField()), MAX_CONTENT_BYTES
-                ),
-                name="memory_content_is_bounded",
-            ),
-            models.CheckConstraint(
-                condition=Q(confidence__gte=0, confidence__lte=1), name="memory_confidence_is_a_share"
-            ),
-            models.CheckConstraint(
-                condition=Q(usefulness_score__gte=0, usefulness_score__lte=1), name="memory_usefulness_is_a_share"
-            ),
-            models.CheckConstraint(
-                condition=LessThanOrEqual(
-                    Func(
-                        F("metadata"),
-                        function="octet_length",
-                        template="octet_length((%(expressions)s)::text)",
-                        output_field=models.IntegerField(),
-                    ),
-                    # jsonb prints with spaces that the caller's text need not have had
-                    2 * MAX_METADATA_BYTES,
-                ),
-                name="memory_metadata_is_bounded",
+            bounded_bytes("content", MAX_CONTENT_BYTES, "memory_content_is_bounded"),
+            _is_share("confidence", "memory_confidence_is_a_share"),
+            _is_share("usefulness_score", "memory_usefulness_is_a_share"),
+            # jsonb prints with spaces that the caller's text need not have had
+            bounded_bytes(
+                "metadata",
+                2 * MAX_METADATA_BYTES,
+                "memory_metadata_is_bounded",
+                template="octet_length((%(expressions)s)::text)",
             ),
             models.CheckConstraint(
                 condition=Exact(

@@ -1,4 +1,4 @@
-"""Rows that stand beside memories: the memo, what was recalled, what was answered, who did what."""
+"""Rows beside memories: memo, summaries, snapshots, retrievals, recalled texts, stored answers, audit log, counts."""
 
 import uuid
 
@@ -6,11 +6,11 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import F, Func, Q
-from django.db.models.lookups import LessThanOrEqual
+from django.db.models import F, Q
 
 from memories.models.memory import Memory, Partition
-from memories.models.tenancy import ApiKey, Tenant
+from memories.models.tenancy import ApiKey, Tenant, bounded_bytes, one_of
+from memories.partitions.queries.counts import PartitionCountChangeQuerySet, PartitionCountQuerySet
 from memories.partitions.queries.records import PartitionSummaryQuerySet, SnapshotQuerySet, TenantMemoQuerySet
 from memories.services.store.content import MAX_CONTENT_BYTES
 from memories.store.queries.recalled import RecalledTextQuerySet
@@ -18,16 +18,29 @@ from memories.store.queries.ticks import RetrievalTickQuerySet
 from memories.tenancy.queries.records import AuditEntryQuerySet, IdempotencyRecordQuerySet
 
 
-class TenantMemo(models.Model):
-    """One short text per tenant that may lead every context; versions by recorded interval."""
+class RecordedText(models.Model):
+    """A version of a text with its token counts; the next version ends it at `recorded_to`."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memos")
     version = models.PositiveIntegerField()
-    content = models.TextField(blank=True)
     tokens_o200k_base = models.PositiveIntegerField()
     tokens_cl100k_base = models.PositiveIntegerField()
     recorded_from = models.DateTimeField()
     recorded_to = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def token_counts(self) -> dict[str, int]:
+        """Tokens of `content` by encoding."""
+        return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
+
+
+class TenantMemo(RecordedText):
+    """One short text per tenant that may lead every context; versions by recorded interval."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memos")
+    content = models.TextField(blank=True)
 
     objects = TenantMemoQuerySet.as_manager()
 
@@ -43,13 +56,8 @@ class TenantMemo(models.Model):
     def __str__(self) -> str:
         return f"memo version {self.version} of tenant {self.tenant_id}"
 
-    @property
-    def token_counts(self) -> dict[str, int]:
-        """Tokens of `content` by encoding."""
-        return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
 
-
-class PartitionSummary(models.Model):
+class PartitionSummary(RecordedText):
     """One version of the roll-up text of a partition in one style; `summary_id` is stable through its versions."""
 
     class Style(models.TextChoices):
@@ -65,13 +73,8 @@ class PartitionSummary(models.Model):
     partition = models.ForeignKey(Partition, on_delete=models.CASCADE, related_name="summaries")
     summary_id = models.UUIDField(default=uuid.uuid4, editable=False)
     style = models.CharField(max_length=8, choices=Style, default=Style.COMPACT)
-    version = models.PositiveIntegerField()
     content = models.TextField()
-    tokens_o200k_base = models.PositiveIntegerField()
-    tokens_cl100k_base = models.PositiveIntegerField()
     origin = models.CharField(max_length=8, choices=Origin)
-    recorded_from = models.DateTimeField()
-    recorded_to = models.DateTimeField(null=True, blank=True)
 
     objects = PartitionSummaryQuerySet.as_manager()
 
@@ -87,17 +90,10 @@ class PartitionSummary(models.Model):
                 condition=Q(recorded_to__isnull=True),
                 name="summary_has_one_current_version",
             ),
-            models.CheckConstraint(condition=Q(style__in=["compact", "detailed"]), name="summary_style_is_known"),
-            models.CheckConstraint(
-                condition=Q(origin__in=["operator", "agent", "rollup"]), name="summary_origin_is_known"
-            ),
+            one_of("style", ["compact", "detailed"], "summary_style_is_known"),
+            one_of("origin", ["operator", "agent", "rollup"], "summary_origin_is_known"),
             models.CheckConstraint(condition=Q(content__regex=r"\S"), name="summary_content_is_not_blank"),
-            models.CheckConstraint(
-                condition=LessThanOrEqual(
-                    Func(F("content"), function="octet_length", output_field=models.IntegerField()), MAX_CONTENT_BYTES
-                ),
-                name="summary_content_is_bounded",
-            ),
+            bounded_bytes("content", MAX_CONTENT_BYTES, "summary_content_is_bounded"),
             models.CheckConstraint(
                 condition=Q(recorded_to__isnull=True) | Q(recorded_to__gte=F("recorded_from")),
                 name="summary_recorded_interval",
@@ -106,11 +102,6 @@ class PartitionSummary(models.Model):
 
     def __str__(self) -> str:
         return f"{self.style} summary {self.summary_id} version {self.version}"
-
-    @property
-    def token_counts(self) -> dict[str, int]:
-        """Tokens of `content` by encoding."""
-        return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
 
 
 class Snapshot(models.Model):
@@ -242,3 +233,39 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} {self.target_kind} by {self.actor_kind}"
+
+
+class PartitionCount(models.Model):
+    """Unarchived memories of one partition, and of it with all below; the waiting changes are to be added.
+
+    A row goes when nothing is left to count, so that of an erased tenant too: hence no constraint on the tenant.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    path = models.TextField(blank=True, db_collation="C")
+    own_rows = models.IntegerField(default=0)
+    subtree_rows = models.IntegerField(default=0)
+
+    objects = PartitionCountQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "path"], name="partition_count_is_one_row")]
+
+    def __str__(self) -> str:
+        return f"{self.subtree_rows} in {self.path or '(root)'}"
+
+
+class PartitionCountChange(models.Model):
+    """By how much one statement changed the rows of one partition. Inserted by triggers, never changed."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    path = models.TextField(blank=True, db_collation="C")
+    rows = models.IntegerField()
+
+    objects = PartitionCountChangeQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant", "path"], include=["rows"], name="partition_count_change_at")]
+
+    def __str__(self) -> str:
+        return f"{self.rows:+} in {self.path or '(root)'}"

@@ -1,17 +1,30 @@
-"""Who owns rows and who may reach them."""
+"""Tenants, members and API keys, and constraints that several models share."""
 
 import uuid
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Func, Q
+from django.db.models.lookups import LessThanOrEqual
 from rest_framework_api_key.models import AbstractAPIKey
 
 from memories.search.queries.lexemes import CommonLexemeQuerySet
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.tenants import ApiKeyManager, MembershipQuerySet, TenantQuerySet
+
+
+def one_of(field: str, values: Iterable[str], name: str) -> models.CheckConstraint:
+    """Return the constraint that a column contains one of these values."""
+    return models.CheckConstraint(condition=Q(**{f"{field}__in": list(values)}), name=name)
+
+
+def bounded_bytes(field: str, maximum: int, name: str, **function: Any) -> models.CheckConstraint:
+    """Return the constraint that the text of a column has at most `maximum` bytes."""
+    size = Func(F(field), function="octet_length", output_field=models.IntegerField(), **function)
+    return models.CheckConstraint(condition=LessThanOrEqual(size, maximum), name=name)
 
 
 class Tenant(models.Model):

@@ -88,21 +88,18 @@ def preview_bulk_action(tenant_id: UUID, act: BulkAction, ids: Iterable[UUID], *
         raise InvalidInput("required", "Choose at least one memory.", "id")
     chosen = Memory.objects.for_tenant(tenant_id).with_ids(wanted)
     found = {row.pk: row for row in chosen.without_texts()}
-    reasons = {pk: _reason(act, found.get(pk)) for pk in wanted}
+    reasons = {
+        pk: skip_reason(act, found.get(pk), seen_version=found[pk].version if pk in found else 0) for pk in wanted
+    }
     rows = [found[pk] for pk in wanted if not reasons[pk]]
     left = Counter(reason for reason in reasons.values() if reason)
     if not rows:
         raise Conflict("nothing_left", f"There is nothing to do: {describe_skipped(left)}.")
     if act.name == BULK_MERGE and not MERGED_MIN <= len(rows) <= MERGED_MAX:
-        raise InvalidInput(
-            "out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} live memories, not {len(rows):,}.", "id"
-        )
+        detail = f"A merge takes {MERGED_MIN} to {MERGED_MAX} live memories, not {len(rows):,}."
+        raise InvalidInput("out_of_range", detail, "id")
     shown = [row.pk for row in rows[: MERGED_MAX if act.name == BULK_MERGE else EXAMPLES_MAX]]
     texts = {row.pk: row for row in chosen.with_ids(shown)}
     since = now - timedelta(days=RECENT_DAYS)
     recent = sum(row.last_retrieved_at is not None and row.last_retrieved_at >= since for row in rows)
     return BulkActionPreview(act, rows, left, [texts[pk] for pk in shown if pk in texts], recent, is_more)
-
-
-def _reason(act: BulkAction, row: Memory | None) -> str:
-    return skip_reason(act, row, seen_version=row.version if row else 0)

@@ -155,18 +155,12 @@ def is_unhelpful(retrievals: int, positive: float, negative: float, *, has_feedb
 class Mergeable(Protocol):
     """The fields of a memory that decide a merge."""
 
-    @property
-    def id(self) -> UUID: ...
-    @property
-    def usefulness_score(self) -> float: ...
-    @property
-    def retrieval_count(self) -> int: ...
-    @property
-    def pinned(self) -> bool: ...
-    @property
-    def last_retrieved_at(self) -> datetime | None: ...
-    @property
-    def created_at(self) -> datetime: ...
+    id: UUID
+    usefulness_score: float
+    retrieval_count: int
+    pinned: bool
+    last_retrieved_at: datetime | None
+    created_at: datetime
 
 
 M = TypeVar("M", bound=Mergeable)

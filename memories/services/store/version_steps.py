@@ -26,14 +26,10 @@ _FIELDS = {
 class ComparableVersion(Protocol):
     """The compared fields of a version."""
 
-    @property
-    def version(self) -> int: ...
-    @property
-    def content(self) -> str: ...
-    @property
-    def metadata(self) -> Mapping[str, Any]: ...
-    @property
-    def recorded_from(self) -> datetime: ...
+    version: int
+    content: str
+    metadata: Mapping[str, Any]
+    recorded_from: datetime
 
 
 @dataclass(frozen=True)

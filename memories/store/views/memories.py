@@ -1,6 +1,6 @@
 """The page of one memory, its edit form, and the buttons that archive, restore and pin it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from uuid import UUID
 
@@ -25,6 +25,13 @@ from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, opera
 
 # The fields that undoing an edit restores.
 RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")
+#: By the last part of the URL: the action, its message, and the URL name of its undo.
+MEMORY_ACTIONS: Mapping[str, tuple[Callable[..., Memory], str, str]] = {
+    "archive": (archive_memory, "Archived. Contexts no longer include it.", "memory-restore"),
+    "restore": (restore_memory, "Restored. Contexts can include it again.", "memory-archive"),
+    "pin": (partial(update_memory, changes={"pinned": True}), "Pinned. It comes first in contexts.", "memory-unpin"),
+    "unpin": (partial(update_memory, changes={"pinned": False}), "Unpinned.", "memory-pin"),
+}
 
 
 @operator_required("viewer", to_change="operator")
@@ -61,39 +68,10 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @operator_required("operator")
 @tenant_required
 @require_POST
-def memory_archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Archive a memory: no agent reads it until it is restored."""
-    return _perform(
-        request, memory_id, archive_memory, "Archived. Contexts no longer include it.", undo="memory-restore"
-    )
-
-
-@operator_required("operator")
-@tenant_required
-@require_POST
-def memory_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Make an archived memory live again."""
-    return _perform(
-        request, memory_id, restore_memory, "Restored. Contexts can include it again.", undo="memory-archive"
-    )
-
-
-@operator_required("operator")
-@tenant_required
-@require_POST
-def memory_pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Pin a memory, so that it comes first in contexts, within the share of pinned ones."""
-    action = partial(update_memory, changes={"pinned": True})
-    return _perform(request, memory_id, action, "Pinned. It comes first in contexts.", undo="memory-unpin")
-
-
-@operator_required("operator")
-@tenant_required
-@require_POST
-def memory_unpin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Unpin a memory, so that its score decides again."""
-    action = partial(update_memory, changes={"pinned": False})
-    return _perform(request, memory_id, action, "Unpinned.", undo="memory-pin")
+def memory_action(request: HtmxRequest, memory_id: UUID, name: str) -> HttpResponseBase:
+    """Perform an action of `MEMORY_ACTIONS`."""
+    action, message, undo = MEMORY_ACTIONS[name]
+    return _perform(request, memory_id, action, message, reverse(undo, args=[request.tenant.id, memory_id]))
 
 
 @operator_required("operator")
@@ -108,18 +86,12 @@ def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) 
         raise Http404
     changes = {name: getattr(earlier, name) for name in RESTORED_FIELDS}
     undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, current.version])
-    message = f"Version {version} is current again."
-    return _perform(request, memory_id, partial(update_memory, changes=changes), message, undo_url=undo)
+    action = partial(update_memory, changes=changes)
+    return _perform(request, memory_id, action, f"Version {version} is current again.", undo)
 
 
 def _perform(
-    request: HtmxRequest,
-    memory_id: UUID,
-    action: Callable[..., Memory],
-    message: str,
-    *,
-    undo: str = "",
-    undo_url: str = "",
+    request: HtmxRequest, memory_id: UUID, action: Callable[..., Memory], message: str, undo_url: str
 ) -> HttpResponseBase:
     """Call an action on a memory, offer its undo, and show the page that the request came from."""
     try:
@@ -129,10 +101,9 @@ def _perform(
         flash_error(request, error.detail)
     else:
         index_now(request.tenant.id, [memory_id])
-        reverse_url = undo_url or reverse(undo, args=[request.tenant.id, memory_id])
         from_list = _list_query(request)
         listed = "" if from_list is None else f"?{urlencode({'back': from_list})}"
-        add_flash(request, message, undo_url=f"{reverse_url}{listed}")
+        add_flash(request, message, undo_url=f"{undo_url}{listed}")
     return _again(request, memory_id)
 
 

@@ -96,7 +96,7 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
             whole = VectorPlan(
                 SearchMethod.EXACT,
                 SearchPlanReason.FEW_ROWS,
-                planned.told["limit"],
+                planned.plan["limit"],
                 reads_memories=bool(scope.conditions),
             )
             times["planned"].append(taken)
@@ -106,7 +106,7 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
             times["compared"].append(watch.measure(partial(list, rows))[0])
             found = {pk for pk, _ in planned.rows} & {pk for pk, _ in exact.rows}
             recalls.append(len(found) / len(exact.rows) if exact.rows else 1.0)
-    return {"times": times, "recalls": recalls, "told": planned.told}
+    return {"times": times, "recalls": recalls, "told": planned.plan}
 
 
 def report_scope(name: str, result: Mapping[str, Any]) -> None:

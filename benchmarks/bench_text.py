@@ -82,7 +82,7 @@ def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, lis
     with tenant_scope(tenant.pk):
         start = perf_counter()
         query = build_text_query(scope, text) if drops else match_all(list(tenant_query_lexemes(tenant.pk, text)))
-        found = rank_text_query(scope, query, "tokens_o200k_base").ids
+        found = list(rank_text_query(scope, query, "tokens_o200k_base"))
         return (perf_counter() - start) * 1000, found
 
 

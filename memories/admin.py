@@ -1,9 +1,9 @@
 """Django admin. It calls the same actions as API and console and writes no row of a tenant itself."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -65,8 +65,8 @@ def _in_scope(view: Callable[..., HttpResponseBase], request: HttpRequest, *args
 class ScopedAdmin(ModelAdmin):
     """Runs every view inside the admin's scope. `allows` names the permissions other than to view that it leaves."""
 
-    allows: Collection[str] = ("change",)
-    list_select_related: Sequence[str] = ("tenant",)
+    allows: ClassVar[Collection[str]] = ("change",)
+    list_select_related: ClassVar[tuple[str, ...]] = ("tenant",)
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         return _in_scope(partial(super().changelist_view, **kwargs), request, *args)

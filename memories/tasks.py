@@ -18,7 +18,6 @@ from memories.embeddings.providers import EmbeddingError
 from memories.hygiene.maintenance import compare_new_memories_of_tenants, find_unused_and_expiring_memories
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search import languages
-from memories.search.maintenance import count_common_lexemes_of_tenants, drop_former_languages_of_tenants
 from memories.store.maintenance import delete_expired_records, fold_retrievals_of_tenants
 
 logger = logging.getLogger(__name__)
@@ -119,13 +118,13 @@ def rederive_search_columns_task(tenant_id: str) -> int:
 @shared_task(time_limit=DERIVE_TIME_LIMIT_SECONDS)
 def sweep_languages() -> int:
     """Finish interrupted changes of language."""
-    return drop_former_languages_of_tenants(now=timezone.now())
+    return languages.drop_former_languages_of_tenants(now=timezone.now())
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def count_common_lexemes_task() -> int:
     """Count the words that are in many memories of a tenant."""
-    return count_common_lexemes_of_tenants()
+    return languages.count_common_lexemes_of_tenants()
 
 
 def enqueue_language_change(tenant_id: UUID) -> None:

@@ -17,12 +17,13 @@ from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import Embedder, EmbeddingError
 from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.search.retrievers import (
+    Ranking,
     RetrievalTrace,
-    RetrieverRanking,
     rank_by_text,
     rank_by_vector,
     rank_newest,
     rank_pinned,
+    ranks_of,
 )
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
 from memories.services.search.fusion import MAX_CANDIDATES, gate_by_tokens, gate_cost, reciprocal_rank_fusion
@@ -76,19 +77,13 @@ class CandidateGate:
         """The column of the stored counts."""
         return f"tokens_{self.encoding}"
 
-    def choose_found(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
-        """Return the candidates among the query's results, given in fused order."""
-        if self.pool_size:
-            return list(ids[: min(self.pool_size, MAX_CANDIDATES)])
-        return self.choose(ids, tokens_by_id)
-
     def choose(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
         """Return the first of `ids` that the limit or the budget admits."""
         if self.limit is not None:
             return list(ids[: self.limit])
-        marker, budget = self.marker_tokens, self.tokens
-        costs = {key: gate_cost(tokens + marker, budget=budget) for key, tokens in tokens_by_id.items()}
-        return gate_by_tokens(ids, costs, budget=self.tokens, overfetch_ratio=self.overfetch_ratio)
+        budget = self.tokens
+        costs = {key: gate_cost(tokens + self.marker_tokens, budget=budget) for key, tokens in tokens_by_id.items()}
+        return gate_by_tokens(ids, costs, budget=budget, overfetch_ratio=self.overfetch_ratio)
 
 
 @dataclass(frozen=True)
@@ -158,24 +153,31 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         detail = "The embedder is unavailable; only words were searched."
         warnings.append(RetrievalWarning("embedder_unavailable", detail))
     with tenant_scope(scope.tenant_id):
-        by_vector, by_text, lexemes = RetrieverRanking(), RetrieverRanking(), query.lexemes
+        by_vector: Ranking = {}
+        by_text: Ranking = {}
+        lexemes = query.lexemes
         if query.vector is not None and mode is not RetrievalMode.LEXICAL:
             by_vector = rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
         if query.vector is None or mode is not RetrievalMode.VECTOR:
             by_text, lexemes = rank_by_text(scope, request.query, gate.column, trace)
-        fused = dict(reciprocal_rank_fusion(by_vector.ids, by_text.ids))
-        pinned = rank_pinned(scope, gate.column, trace) if request.with_pinned else RetrieverRanking()
-        ranks = CandidateRanks(by_vector.ranks, by_text.ranks, fused)
-        tokens_by_id = pinned.tokens_by_id | by_vector.tokens_by_id | by_text.tokens_by_id
-        best = gate.choose_found([*fused], tokens_by_id)
-        chosen = list(dict.fromkeys([*gate.choose(pinned.ids, tokens_by_id), *best]))
+        fused = dict(reciprocal_rank_fusion(list(by_vector), list(by_text)))
+        pinned = rank_pinned(scope, gate.column, trace) if request.with_pinned else {}
+        ranks = CandidateRanks(ranks_of(by_vector), ranks_of(by_text), fused)
+        tokens_by_id = pinned | by_vector | by_text
+        in_pool = list(fused)[: min(gate.pool_size, MAX_CANDIDATES)]
+        best = in_pool if gate.pool_size else gate.choose(list(fused), tokens_by_id)
+        chosen = list(dict.fromkeys([*gate.choose(list(pinned), tokens_by_id), *best]))
         query = CandidateQuery(query.vector, query.model, lexemes)
         with trace.step("read", rows=len(chosen)):
             found = read_candidates(scope, chosen, query, ranks)
         if request.neighbour_reach > 0:
             found += _neighbours(request, found, best, query, ranks, trace)
-        vectors = _vectors(scope.tenant_id, found, query.model, trace) if request.with_vectors and query.model else {}
-    if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector.tokens_by_id:
+        vectors: Mapping[UUID, EmbeddingVectors] = {}
+        if request.with_vectors and query.model:
+            with trace.step("vectors") as entry:
+                vectors = read_vectors(scope.tenant_id, {row.id: row.version for row in found}, query.model)
+                entry["rows"] = len(vectors)
+    if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector:
         detail = f"No memory here has a vector of the model {query.model}."
         warnings.append(RetrievalWarning("no_embeddings", detail))
     trace.values |= {"fused_rows": len(fused), "gated_rows": len(chosen)}
@@ -214,21 +216,12 @@ def _neighbours(
     return neighbours
 
 
-def _vectors(
-    tenant_id: UUID, found: Sequence[Candidate], model: str, trace: RetrievalTrace
-) -> Mapping[UUID, EmbeddingVectors]:
-    with trace.step("vectors") as entry:
-        vectors = read_vectors(tenant_id, {row.id: row.version for row in found}, model)
-        entry["rows"] = len(vectors)
-    return vectors
-
-
 def _retrieve_newest(scope: SearchScope, gate: CandidateGate) -> Retrieval:
     """Return the pinned memories, then the newest."""
     trace = RetrievalTrace("newest")
     with trace.step("read") as entry, tenant_scope(scope.tenant_id):
         ranking = rank_newest(scope, gate.column)
-        chosen = gate.choose(ranking.ids, ranking.tokens_by_id)
+        chosen = gate.choose(list(ranking), ranking)
         found = read_candidates(scope, chosen, CandidateQuery(), CandidateRanks())
         entry["rows"] = len(found)
     trace.values["gated_rows"] = len(chosen)

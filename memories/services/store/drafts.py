@@ -112,7 +112,8 @@ def _value_problem(name: str, value: Any, now: datetime) -> tuple[str, str] | No
     if value is None and name in _OPTIONAL:
         return None
     type_, code, detail = _TYPES.get(name, (object, "", ""))
-    if not isinstance(value, type_) or (isinstance(value, bool) and name in {"confidence", "position"}):
+    is_typed = isinstance(value, type_) and not (name in {"confidence", "position"} and type(value) is bool)
+    if not is_typed:
         return code, detail
     match name:
         case "content" | "metadata":

@@ -19,7 +19,7 @@ from memories.services.hygiene.rules import (
     texts_hash,
     was_recently_recalled,
 )
-from memories.services.store.recalled_text import RECALLED_TEXT_KEPT, recalled_hash
+from memories.services.store.content import RECALLED_TEXT_KEPT, recalled_hash
 from memories.tenancy.scopes import tenant_scope
 
 #: Memories compared at once with their partition, and rows of the partition read at once.

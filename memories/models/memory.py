@@ -18,9 +18,8 @@ from memories.partitions.queries.records import MemoryLinkQuerySet
 from memories.services.partitions.paths import MAX_DEPTH
 from memories.services.search.lexemes import MARK_DIGITS
 from memories.services.store.content import MAX_CONTENT_BYTES, MAX_METADATA_BYTES
-from memories.store.queries.memories import MemoryQuerySet
+from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
 from memories.store.queries.texts import SEARCH_COLUMNS
-from memories.store.queries.versions import MemoryVersionQuerySet
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 
 #: What sums over partitions and comparisons of moments read of a memory: none changes with its retrievals.

@@ -13,8 +13,7 @@ from memories.models.tenancy import ApiKey, Tenant, bounded_bytes, one_of
 from memories.partitions.queries.counts import PartitionCountChangeQuerySet, PartitionCountQuerySet
 from memories.partitions.queries.records import PartitionSummaryQuerySet, SnapshotQuerySet, TenantMemoQuerySet
 from memories.services.store.content import MAX_CONTENT_BYTES
-from memories.store.queries.recalled import RecalledTextQuerySet
-from memories.store.queries.ticks import RetrievalTickQuerySet
+from memories.store.queries.ticks import RecalledTextQuerySet, RetrievalTickQuerySet
 from memories.tenancy.queries.records import AuditEntryQuerySet, IdempotencyRecordQuerySet
 
 

@@ -18,7 +18,7 @@ from memories.partitions.queries.changes import (
 )
 from memories.services.store.moments import PointInTime
 from memories.services.store.text_diff import DiffPiece, diff_words
-from memories.store.queries.versions import MemoryVersionQuerySet
+from memories.store.queries.memories import MemoryVersionQuerySet
 from memories.store.readings import CandidateRows, SearchScope
 
 _PAGE_SIZE = 50

@@ -11,8 +11,17 @@ from memories.models import MemoryEmbedding, PartitionCount
 from memories.search.queries.lexemes import tenant_query_lexemes
 from memories.search.queries.nearest import MAX_INDEX_DIMENSION, force_index_scan, index_name, nearest_memories
 from memories.services.search.fusion import MAX_CANDIDATES
-from memories.services.search.plan import ScopeSize, SearchMethod, SearchPlanReason, VectorPlan, plan_vector_search
-from memories.services.search.text_query import MATCHED_ROWS_MAX, TextQuery, match_all, match_rarest
+from memories.services.search.plan import (
+    MATCHED_ROWS_MAX,
+    ScopeSize,
+    SearchMethod,
+    SearchPlanReason,
+    TextQuery,
+    VectorPlan,
+    match_all,
+    match_rarest,
+    plan_vector_search,
+)
 from memories.store.readings import CandidateRows, SearchScope
 
 

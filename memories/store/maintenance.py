@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from memories.models import IdempotencyRecord, RecalledText, RetrievalTick, Tenant
-from memories.services.store.recalled_text import RECALLED_TEXT_KEPT
+from memories.services.store.content import RECALLED_TEXT_KEPT
 from memories.store import recall
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 

@@ -16,9 +16,8 @@ from memories.services.search.filters import FilterCondition
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
-from memories.store.queries.memories import MemoryQuerySet
-from memories.store.queries.neighbours import PositionSpan
-from memories.store.queries.versions import MemoryVersionQuerySet
+from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
+from memories.store.queries.texts import PositionSpan
 
 #: Edges that are followed from one memory; an agent may draw any number of them.
 MAX_LINKS_FOLLOWED = 200

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memories.models import Memory, RecalledText, RetrievalTick
-from memories.services.store.recalled_text import RECALLED_TEXT_KEPT, recalled_hash
+from memories.services.store.content import RECALLED_TEXT_KEPT, recalled_hash
 from memories.tenancy.queries.insertions import Insertion
 from memories.tenancy.scopes import tenant_scope
 

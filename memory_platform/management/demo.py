@@ -34,8 +34,7 @@ from memories.partitions.actions.summaries import save_summary
 from memories.services.store.demo import read_demo
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
-from memories.store.actions.counters import MemoryCounters, import_counters
-from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.actions.edit import MemoryCounters, archive_memory, import_counters, update_memory
 from memories.store.actions.store import store_memory
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope

@@ -11,7 +11,7 @@ from django.db import connection, models
 from django.db.models import F, Func, Value
 
 from memories.services.search.lexemes import query_terms, search_terms
-from memories.services.search.text_query import significant_lexemes
+from memories.services.search.plan import significant_lexemes
 from memories.tenancy.queries.rows import TenantRows
 
 #: Rows that a tenant's word counts are taken from; ids are random, so the first are a fair sample.

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import unicodedata
+from datetime import timedelta
 from decimal import Decimal
 
 MAX_CONTENT_BYTES = 32 * 1024
@@ -120,3 +121,22 @@ def _is_double(number: int) -> bool:
         return Decimal(repr(float(number))) == number
     except OverflowError:
         return False
+
+
+#: How long a rendered text counts as recalled (SPEC section 6).
+RECALLED_TEXT_KEPT = timedelta(days=30)
+
+
+def recalled_hash(text: str) -> str:
+    """Return the hex SHA-256 of the text with case, white space and compatibility forms folded, without final stops.
+
+    Raises `ValueError` on lone surrogates.
+    """
+    # ASCII, the most frequent case, has no compatibility forms
+    folded = text.lower() if text.isascii() else _folded(text)
+    plain = " ".join(folded.split()).rstrip(".").rstrip()
+    return hashlib.sha256(plain.encode("utf-8")).hexdigest()
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

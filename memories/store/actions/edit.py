@@ -1,8 +1,10 @@
 """Edit, archive and restore a memory: an edit or a restore adds a version, archiving ends the current one."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
@@ -11,7 +13,7 @@ from memories.services.store.content import is_same_json, normalise_content
 from memories.services.store.drafts import memory_change_problems
 from memories.store.bulk_rows import archive_rows, duplicate_conflict, open_next_versions, restore_rows
 from memories.store.live_rows import archive_expired, ensure_partitions, text_columns, unarchived_rows_by_key
-from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.audit import Actor, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invalid
 
 
@@ -92,3 +94,32 @@ def _changed_values(current: Memory, changes: Mapping[str, Any]) -> tuple[list[s
         values |= text_columns(values["content"])
         values |= {"embedding_state": Memory.EmbeddingState.PENDING, "embedding_error": ""}
     return fields, values
+
+
+@dataclass(frozen=True)
+class MemoryCounters:
+    """Usefulness, number of retrievals and last retrieval of a memory."""
+
+    usefulness_score: float
+    retrieval_count: int
+    last_retrieved_at: datetime | None
+
+
+@transaction.atomic
+def import_counters(*, tenant_id: UUID, counters: Mapping[UUID, MemoryCounters], by: Actor, now: datetime) -> int:
+    """Set the counters of memories by id, without a new version; return how many memories there were."""
+    rows = list(Memory.objects.for_tenant(tenant_id).with_ids(counters).locked())
+    for row in rows:
+        for name, value in vars(counters[row.pk]).items():
+            setattr(row, name, value)
+    Memory.objects.bulk_update(rows, ["usefulness_score", "retrieval_count", "last_retrieved_at"])
+    record_audit(
+        tenant_id=tenant_id,
+        by=by,
+        verb="adopt_counters",
+        target_kind="memory",
+        target_ids=[row.pk for row in rows],
+        fields=["usefulness_score", "retrieval_count"],
+        now=now,
+    )
+    return len(rows)

@@ -9,9 +9,8 @@ from django.db import models, transaction
 
 from memories import tasks
 from memories.models import Memory, MemoryLink, Partition, Tenant
-from memories.services.store.content import content_hash, normalise_content
+from memories.services.store.content import content_hash, normalise_content, recalled_hash
 from memories.services.store.drafts import FieldProblem, NewMemory, new_memory_problems
-from memories.services.store.recalled_text import recalled_hash
 from memories.store.live_rows import LiveKey, archive_expired, ensure_partitions, text_columns, unarchived_rows_by_key
 from memories.store.recall import recently_recalled_memories
 from memories.tenancy.audit import Actor, audit_rows

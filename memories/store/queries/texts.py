@@ -5,22 +5,45 @@ from dataclasses import replace
 from datetime import datetime
 from functools import reduce
 from operator import or_
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 from uuid import UUID
 
 from django.contrib.postgres.search import SearchRank
 from django.db import models
 from django.db.models import F, Value
+from django.db.models.expressions import RawSQL
 from pgvector.django import CosineDistance
 
 from memories.search.queries.lexemes import AnyLexeme, MatchedLexemes
 from memories.search.queries.nearest import Vector, indexed_distance
 from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
-from memories.services.search.text_query import TextQuery
+from memories.services.search.plan import TextQuery
 from memories.services.tokens import ENCODINGS
-from memories.store.queries.neighbours import PositionSpan, ids_in_spans
 from memories.tenancy.queries.conditions import filter_condition, path_condition
 from memories.tenancy.queries.rows import TenantRows
+
+
+class PositionSpan(NamedTuple):
+    """Positions `first` to `last`, both included, of a session in a partition."""
+
+    partition_path: str
+    session: str
+    first: int
+    last: int
+
+
+def ids_in_spans(model: type[models.Model], tenant_id: UUID, spans: Sequence[PositionSpan]) -> RawSQL:
+    """Return the primary keys of rows in any of the spans."""
+    paths, sessions, firsts, lasts = (list(values) for values in zip(*spans, strict=True))
+    table = model._meta.db_table
+    statement = (
+        f"SELECT near.id FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[])"  # noqa: S608 - a table's own name
+        f' AS span ("path", "session", "first", "last") JOIN {table} near ON near.tenant_id = %s'
+        " AND near.session = span.session AND near.position BETWEEN span.first AND span.last"
+        " AND near.partition_path = span.path"
+    )
+    return RawSQL(statement, [paths, sessions, firsts, lasts, tenant_id])  # noqa: S611 - values are parameters
+
 
 #: What a candidate is made of: columns of its text, and of its head, which holds what is counted.
 CANDIDATE_COLUMNS = (

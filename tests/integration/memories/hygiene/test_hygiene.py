@@ -21,8 +21,7 @@ from memories.models import AuditEntry, Memory, MemoryFinding, MemoryLink, Memor
 from memories.partitions.actions.links import link_memories
 from memories.services.hygiene.rules import LOOP_WINDOW, NEVER_RETRIEVED_AFTER, UNHELPFUL_RETRIEVALS_MIN
 from memories.services.store.drafts import NewMemory
-from memories.store.actions.counters import MemoryCounters, import_counters
-from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.actions.edit import MemoryCounters, archive_memory, import_counters, restore_memory, update_memory
 from memories.store.actions.store import store_memory
 from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound

@@ -15,7 +15,6 @@ from memories.models import AuditEntry, CommonLexeme, Memory, MemoryVersion, Ten
 from memories.search import languages, retrievers
 from memories.search.actions import set_tenant_language
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes
-from memories.services.search import text_query
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import update_memory
@@ -178,9 +177,9 @@ def test_admin_list_searches_tenants_in_their_own_languages(tenant: Tenant) -> N
 @pytest.fixture
 def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     """60 memories with the word `project`, 30 of these with `budget`, one with `zebra`; 10 rows are too many."""
-    for module in (text_query, retrievers):
+    for module in (plan, retrievers):
         monkeypatch.setattr(module, "MATCHED_ROWS_MAX", 10)
-    monkeypatch.setattr(text_query, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(plan, "NEWEST_ROWS", 5)
     monkeypatch.setattr("memories.search.queries.lexemes.COMMON_ROWS_MIN", 8)
     rows = [
         NewMemory(

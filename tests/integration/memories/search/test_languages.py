@@ -15,6 +15,7 @@ from memories.models import AuditEntry, CommonLexeme, Memory, MemoryVersion, Ten
 from memories.search import languages, retrievers
 from memories.search.actions import set_tenant_language
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes
+from memories.services.search import plan
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import update_memory

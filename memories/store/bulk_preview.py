@@ -18,7 +18,6 @@ from memories.services.store.bulk import (
     describe_skipped,
     skip_reason,
 )
-from memories.store.queries.memories import MemoryQuerySet
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 #: Memories whose text a preview shows.
@@ -70,11 +69,6 @@ class BulkActionPreview:
     def merged(self) -> tuple[float, int, bool]:
         """Usefulness, retrievals and pin after a merge."""
         return combine_memories(self.rows)[:3]
-
-
-def selectable_memories(rows: MemoryQuerySet) -> MemoryQuerySet:
-    """Return the newest rows, up to one more than a bulk action may have."""
-    return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1)
 
 
 def preview_bulk_action(tenant_id: UUID, act: BulkAction, ids: Iterable[UUID], *, now: datetime) -> BulkActionPreview:

@@ -29,11 +29,10 @@ CandidateRows = MemoryQuerySet | MemoryVersionQuerySet
 class Candidate(Mapping[str, Any]):
     """A memory and how the search found it: one object from retrieval to rendering.
 
-    It is also the mapping of its own fields, which is what scorers and packers read, so a score refers to this object.
-    `similarity` is the cosine to the query (-1..1), None where the memory or the query has no vector. Ranks count from
-    1 and are None where that retriever did not find it; `fused_score` is None without a query. `holds` are the lexemes
-    of the query that the text contains. At a past time all fields are of that time, except the counters (usefulness,
-    retrievals), which are current.
+    It is also the mapping of its own fields, which scorers and packers read. `similarity` is the cosine to the query
+    (-1..1), None without a vector. Ranks count from 1 and are None where that retriever did not find it; `fused_score`
+    is None without a query. `holds` are the lexemes of the query that the text contains. At a past time all fields are
+    of that time, except the counters (usefulness, retrievals), which are current.
     """
 
     id: UUID
@@ -96,9 +95,8 @@ class SearchScope:
 
     def superseded(self) -> CandidateRows | None:
         """Return the rows of a past time that are not current any more; None in the present, which has none."""
-        if not self.moment.reads_history:
-            return None
-        return self._narrowed(MemoryVersion.objects.for_tenant(self.tenant_id))
+        is_past = self.moment.reads_history
+        return self._narrowed(MemoryVersion.objects.for_tenant(self.tenant_id)) if is_past else None
 
     def _narrowed(self, rows: CandidateRows) -> CandidateRows:
         here = rows.at(self.moment).within(self.path, exact=self.is_exact)
@@ -137,11 +135,16 @@ def read_candidates(
 def read_neighbours(
     scope: SearchScope, around: Iterable[Candidate], reach: int, query: CandidateQuery, ranks: CandidateRanks
 ) -> list[Candidate]:
-    """Return the memories of the same partition and session within `reach` positions of a given one.
+    """Return the memories within `reach` positions of given ones in the same partition and session.
 
-    The given ones may be included. Ordered by place, at most `MAX_CANDIDATES`; one query for each table.
+    The given ones may be included. Ordered by position, at most `MAX_CANDIDATES`; one query for each table.
     """
-    spans = _spans(around, reach)
+    places = [(row.partition_path, row.session, row.position) for row in around if row.session]
+    spans = sorted(
+        PositionSpan(path, session, max(position - reach, 0), position + reach)
+        for path, session, position in set(places)
+        if position is not None
+    )
     if not spans:
         return []
     sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
@@ -192,19 +195,8 @@ def read_partition_summaries(
 def read_summary(scope: SearchScope, summary_id: UUID) -> PartitionSummary | None:
     """Return the version of a summary that was current at the scope's time, with its partition; None without one."""
     rows = PartitionSummary.objects.for_tenant(scope.tenant_id).at(scope.moment).within(scope.path)
-    found: PartitionSummary | None = rows.of_summary(summary_id).first()
-    return found
-
-
-def _spans(around: Iterable[Candidate], reach: int) -> list[PositionSpan]:
-    """Return the positions around the given memories; one without session or position has no neighbours."""
-    placed = [(row.partition_path, row.session, row.position) for row in around if row.session]
-    spans = {
-        PositionSpan(path, session, max(position - reach, 0), position + reach)
-        for path, session, position in placed
-        if position is not None
-    }
-    return sorted(spans)
+    summary: PartitionSummary | None = rows.of_summary(summary_id).first()
+    return summary
 
 
 def _candidates(rows: CandidateRows, query: CandidateQuery, ranks: CandidateRanks) -> Iterator[Candidate]:

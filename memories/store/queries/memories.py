@@ -116,20 +116,22 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def _counted(self, counted: MemoryCountKind, kind: Any = None) -> models.QuerySet[Any]:
         """Return rows of (tenant, count kind, memory kind, memories, tokens of o200k_base)."""
         named = self.order_by().annotate(counted=Value(counted.value), of_kind=kind or Value(""))
-        groups: models.QuerySet[Any] = named.values_list("tenant_id", "counted", "of_kind")
+        groups = named.values_list("tenant_id", "counted", "of_kind")
         tokens = models.Sum("tokens_o200k_base") if kind else Value(0)
-        return groups.annotate(memories=models.Count("*"), tokens=tokens)
+        counts: models.QuerySet[Any] = groups.annotate(memories=models.Count("*"), tokens=tokens)
+        return counts
 
     def tallied_by_partition(self) -> models.QuerySet[Any]:
         """Return rows of (partition path, memories, tokens of o200k_base, pinned, last created, last change)."""
-        rows: models.QuerySet[Any] = self.order_by().values_list("partition_path")
-        return rows.annotate(
+        rows = self.order_by().values_list("partition_path")
+        tallies: models.QuerySet[Any] = rows.annotate(
             memories=models.Count("pk"),
             tokens=models.Sum("tokens_o200k_base"),
             pinned=models.Count("pk", filter=Q(pinned=True)),
             last_at=models.Max("created_at"),
             changed_at=models.Max("recorded_from"),
         )
+        return tallies
 
     def pending_embedding(self) -> Self:
         return self.filter(embedding_state="pending")

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from memories.embeddings.indexer import index_now
 from memories.hygiene.actions import merge_seen_memories, undo_hygiene
 from memories.models import Memory
-from memories.search.browsing import MemoryFilter, filtered_memories, search_memory_list
-from memories.services.store.bulk import ACTS, BULK_MERGE, BulkAction, describe_skipped
+from memories.search.browsing import MemoryFilter, search_memory_list
+from memories.services.store.bulk import ACT_MEMORIES_MAX, ACTS, BULK_MERGE, BulkAction, describe_skipped
 from memories.store.actions.bulk import BulkActionResult, apply_bulk_action
-from memories.store.bulk_preview import preview_bulk_action, selectable_memories
+from memories.store.bulk_preview import preview_bulk_action
 from memories.store.forms import (
     COMMON_KINDS,
     QUERY_MAX_CHARACTERS,
@@ -117,8 +117,8 @@ def _chosen(request: HtmxRequest, fields: dict[str, Any]) -> Iterable[UUID]:
     if fields["scope"] == BulkSelectionForm.PAGE or form.cleaned_data["q"]:
         return listed_memory_ids(memory_list_contents(listed, form.cleaned_data))
     with tenant_scope(request.tenant.id):
-        rows = filtered_memories(request.tenant.id, memory_filter(form.cleaned_data), timezone.now())
-        return selectable_memories(rows).ids()
+        rows = memory_filter(form.cleaned_data).rows(request.tenant.id, timezone.now())
+        return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1).ids()
 
 
 def _preview(request: HtmxRequest, act: BulkAction, ids: Iterable[UUID], form: BulkActionForm) -> HttpResponseBase:

@@ -42,15 +42,11 @@ if admin.site.is_registered(APIKey):
 
 
 def _by_now(request: HttpRequest) -> dict[str, Any]:
-    """Return actor and time of the person's action."""
     return {"by": Actor.operator(request.user.pk, request.user.get_username()), "now": timezone.now()}
 
 
 def _in_scope(view: Callable[..., HttpResponseBase], request: HttpRequest, *args: Any) -> HttpResponseBase:
-    """Run a view with access to all tenants' rows until its page is rendered, because templates read lazily.
-
-    An action that raises `PlatformError` rolls everything back; the person sees its reason.
-    """
+    """Run and render a view with access to all tenants; a `PlatformError` rolls back and is shown."""
     try:
         with admin_write_scope():
             response = view(request, *args)

@@ -135,10 +135,7 @@ def enqueue_language_change(tenant_id: UUID) -> None:
 
 
 def enqueue_embedding(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
-    """Send the memories to the worker after the commit; with a local provider the entry point embeds them.
-
-    An unavailable broker does not fail the write; the sweep finds the memories.
-    """
+    """Send the memories to the worker after the commit; with a local provider the entry point embeds them."""
     if is_local_for(tenant_id):
         return
     ids = [str(memory_id) for memory_id in memory_ids]

@@ -1,4 +1,4 @@
-"""Which models a tenant's memories have vectors of, and which of these vectors are still to be made (ADR-0082)."""
+"""Embedding models of tenants, and vectors that are still missing (ADR-0082)."""
 
 import uuid
 
@@ -11,7 +11,7 @@ from memories.models.tenancy import Tenant, one_of
 
 
 class EmbeddingModel(models.Model):
-    """One model of one tenant: exactly one is searched with, others are filled beside it or kept up to date."""
+    """One model of one tenant: exactly one is active, others are filled or kept up to date beside it."""
 
     class State(models.TextChoices):
         FILLING = "filling"
@@ -61,10 +61,7 @@ class EmbeddingModel(models.Model):
 
 
 class MissingVector(models.Model):
-    """A version of a memory that has no vector of a model that is filled or kept up to date beside the active one.
-
-    It goes when the vector is there. A refused one stays, with the reason, until somebody has it tried again.
-    """
+    """A version without a vector of a filled or maintained model; a refused one stays, with the reason."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="missing")

@@ -1,4 +1,4 @@
-"""What may be wrong with memories, as found in the background, and what was done about it (ADR-0083)."""
+"""Findings about memories, and bulk and hygiene actions (ADR-0083)."""
 
 import uuid
 
@@ -21,7 +21,7 @@ _OPEN = Q(dismissed_at__isnull=True)
 
 
 class UncomparedMemory(models.Model):
-    """A version of a memory that has a vector and was not compared with its partition yet. Gone once it was."""
+    """An embedded version of a memory that is not yet compared with its partition."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
@@ -40,7 +40,7 @@ class UncomparedMemory(models.Model):
 
 
 class MemoryPair(models.Model):
-    """Two memories that say nearly the same. A pair stands in one list; a dismissed one stays, so that it is known."""
+    """Two memories that state nearly the same, in one list; a dismissed pair stays."""
 
     class Kind(models.TextChoices):
         NEAR_DUPLICATE = "near_duplicate"
@@ -76,7 +76,7 @@ class MemoryPair(models.Model):
 
 
 class MemoryFinding(models.Model):
-    """A memory that stands in a list; a dismissed one stays, so that it is known."""
+    """A memory in a hygiene list; a dismissed one stays."""
 
     class Kind(models.TextChoices):
         NEVER_RETRIEVED = "never_retrieved"
@@ -108,7 +108,7 @@ class MemoryFinding(models.Model):
 
 
 class HygieneAct(models.Model):
-    """What an operator did to several memories at once, with what its undoing needs. Ids and values, never text."""
+    """An action of an operator on several memories, with what its undo needs: ids and values, never text."""
 
     class Act(models.TextChoices):
         MERGE = "merge"

@@ -1,4 +1,4 @@
-"""Memories, where they stand, what they said before, and their vectors."""
+"""Partitions, memories with versions, vectors and links."""
 
 import uuid
 
@@ -51,7 +51,7 @@ class Partition(models.Model):
 
 
 class MemoryText(models.Model):
-    """The columns that make up one version of a memory; shared by the current row and the superseded ones."""
+    """The columns of one version of a memory, shared by current and superseded rows."""
 
     kind = models.CharField(max_length=32, default="fact")
     content = models.TextField()
@@ -91,7 +91,6 @@ VERSION_COLUMNS = tuple(field.name for field in MemoryText._meta.local_fields if
 
 
 def _search_vector() -> models.GeneratedField:
-    """The text vector of a row, made by a function of the database (migration 0001)."""
     made = Func("search_config", "content", "search_words", "search_lexemes", function="memories_search_vector")
     return models.GeneratedField(expression=made, output_field=SearchVectorField(), db_persist=True)
 
@@ -101,14 +100,14 @@ def _is_share(field: str, name: str) -> models.CheckConstraint:
 
 
 def _is_derived_from_its_text() -> Exact:
-    """The search columns are those of this text: a write that forgets them is refused."""
+    """Refuse search columns of another text."""
     digest = Func(F("content"), function="md5")
     mark = Func(digest, MARK_DIGITS, function="left", output_field=models.CharField(max_length=32))
     return Exact(F("search_of"), mark)
 
 
 class Memory(MemoryText):
-    """One piece of text an agent keeps: the current version, and the head that is stable through all of them."""
+    """One piece of text: the current version, and what is stable through all versions."""
 
     class EmbeddingState(models.TextChoices):
         PENDING = "pending"
@@ -203,7 +202,7 @@ class Memory(MemoryText):
 
 
 class MemoryVersion(MemoryText):
-    """A superseded version: what a memory said, from when to when it held, from when to when we held it current."""
+    """A superseded version with its valid and recorded intervals."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="versions")
@@ -234,7 +233,7 @@ class MemoryVersion(MemoryText):
 
 
 class MemoryEmbedding(models.Model):
-    """The vector of one version of a memory under one model, unit length. Models live side by side."""
+    """The vector (unit length) of one version of a memory under one model."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="embeddings")

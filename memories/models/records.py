@@ -36,7 +36,7 @@ class RecordedText(models.Model):
 
 
 class TenantMemo(RecordedText):
-    """One short text per tenant that may lead every context; versions by recorded interval."""
+    """One short text per tenant that can lead every context; versions by recorded interval."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memos")
     content = models.TextField(blank=True)
@@ -128,11 +128,7 @@ class Snapshot(models.Model):
 
 
 class RetrievalTick(models.Model):
-    """What one context packed: memories that count as retrieved, and the hash of each one's text as it was rendered.
-
-    Inserted with the receipt and folded into the memories right after (ADR-0066): rows that many contexts pack are then
-    written once for all of them, and no context waits for another. An empty hash stands for no text.
-    """
+    """What one context packed: memory ids and the hash of each rendered text, "" for none; folded later (ADR-0066)."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory_ids = ArrayField(models.UUIDField())
@@ -178,7 +174,7 @@ class RecalledText(models.Model):
 
 
 class IdempotencyRecord(models.Model):
-    """The answer that a POST with an `Idempotency-Key` got, to be given again for the same request."""
+    """The answer to a POST with an `Idempotency-Key`, repeated for the same request."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="+")
@@ -235,10 +231,7 @@ class AuditEntry(models.Model):
 
 
 class PartitionCount(models.Model):
-    """Unarchived memories of one partition, and of it with all below; the waiting changes are to be added.
-
-    A row goes when nothing is left to count, so that of an erased tenant too: hence no constraint on the tenant.
-    """
+    """Unarchived memories of one partition and its subtree, without unfolded changes; empty rows are deleted."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False)
     path = models.TextField(blank=True, db_collation="C")
@@ -255,7 +248,7 @@ class PartitionCount(models.Model):
 
 
 class PartitionCountChange(models.Model):
-    """By how much one statement changed the rows of one partition. Inserted by triggers, never changed."""
+    """By how much one statement changed the rows of one partition; inserted by triggers."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False)
     path = models.TextField(blank=True, db_collation="C")

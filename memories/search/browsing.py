@@ -90,10 +90,7 @@ class MemoryDetail:
 
 
 def search_memory_list(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: datetime) -> MemorySearchResult:
-    """Return the best results by meaning and words; archived, expired and failed memories by words only.
-
-    Call with no scope open.
-    """
+    """Return the best results by meaning and words, outside `live` by words only. Call with no scope open."""
     if wanted.state:
         return _found_by_words(tenant_id, text, wanted, now)
     filters = {name: value for name, value in (("kind", wanted.kind), ("pinned", wanted.pinned)) if value}

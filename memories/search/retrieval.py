@@ -1,8 +1,4 @@
-"""Search: embed the query, rank by vector and by text, fuse, limit by tokens, read the rows.
-
-Two retrievers each return an ordered list of ids: cosine over the scope, and `ts_rank` over an OR of the query's
-lexemes. Their reciprocal ranks are fused, and the best are read until their tokens reach the budget (ADR-0059).
-"""
+"""Search: embed the query, rank by vector and by text, fuse, limit by tokens, read the rows (ADR-0059)."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -54,11 +50,9 @@ class RetrievalMode(StrEnum):
 
 @dataclass(frozen=True)
 class CandidateGate:
-    """How many of the ranked memories become candidates: a number, or as many as the token budget admits.
+    """The candidates: `limit`, or as many as fit `overfetch_ratio` x `tokens` with `marker_tokens` each.
 
-    The memories' tokens in `encoding`, each with `marker_tokens`, may reach `overfetch_ratio` x `tokens`. With a
-    `limit`, that number decides; with a `pool_size`, it alone decides how many of the query's results are candidates.
-    Raises `ValueError` for an encoding without stored counts.
+    `pool_size` alone decides how many of the query's results are candidates. Raises `ValueError` for unknown encodings.
     """
 
     tokens: float = 0
@@ -88,12 +82,10 @@ class CandidateGate:
 
 @dataclass(frozen=True)
 class RetrievalRequest:
-    """What to search for, where, and how many candidates to return.
+    """What to search for, where, and how many candidates to return; the pinned and newest memories without a query.
 
-    Without a query the pinned and the newest memories are returned. `with_pinned` puts the pinned memories of the
-    scope, limited separately, before the query's results. With `neighbour_reach`, memories of the same partition and
-    session within that many positions of the better half follow. `with_vectors` also reads the candidates' vectors.
-    `embedder` returns the embedder of the tenant's active model if the caller has already read that model.
+    `with_pinned` puts the pinned memories, limited separately, before the results. With `neighbour_reach`, memories
+    that many positions around the better half follow. `embedder` returns the active model's embedder if known.
     """
 
     scope: SearchScope
@@ -116,10 +108,7 @@ class RetrievalWarning:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """The candidates in fused order, the plan that found them (steps, rows, milliseconds), and warnings.
-
-    `query` is what they were compared with; `vectors` are those of the candidates, if requested.
-    """
+    """The candidates in fused order, their plan, warnings, the compared query, and vectors if requested."""
 
     candidates: list[Candidate]
     plan: dict[str, Any]
@@ -137,10 +126,9 @@ def search_conditions(filters: Mapping[str, Any]) -> list[FilterCondition]:
 
 
 def retrieve(request: RetrievalRequest) -> Retrieval:
-    """Return the memories that the query finds in the scope, best first.
+    """Return the memories that the query finds in the scope, best first. Call with no scope open.
 
-    Call with no scope open: the query is embedded first, then one tenant scope reads in a fixed number of queries. If
-    the embedder fails, only words are searched, with a warning. At a past time, the versions of that time are searched.
+    If the embedder fails, only words are searched, with a warning. At a past time, versions of that time are searched.
     """
     if request.query is None or not request.query.strip():
         return _retrieve_newest(request.scope, request.gate)
@@ -185,7 +173,6 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
 
 
 def _embed_query(request: RetrievalRequest, text: str, trace: RetrievalTrace) -> CandidateQuery:
-    """Return the query's vector and its model; neither if the provider fails."""
     with trace.step("embed") as entry:
         try:
             embedder = (request.embedder or partial(embedder_of, request.scope.tenant_id))()
@@ -205,7 +192,7 @@ def _neighbours(
     ranks: CandidateRanks,
     trace: RetrievalTrace,
 ) -> list[Candidate]:
-    """Return the memories next to the better half of the query's results that are not among the results."""
+    """Return the memories next to the better half of the query's results."""
     with trace.step("beside", reach=request.neighbour_reach) as entry:
         better = set(best[: ceil(len(best) / 2)])
         around = [row for row in found if row.id.int in better]
@@ -217,7 +204,6 @@ def _neighbours(
 
 
 def _retrieve_newest(scope: SearchScope, gate: CandidateGate) -> Retrieval:
-    """Return the pinned memories, then the newest."""
     trace = RetrievalTrace("newest")
     with trace.step("read") as entry, tenant_scope(scope.tenant_id):
         ranking = rank_newest(scope, gate.column)

@@ -54,10 +54,7 @@ def ranks_of(ranking: Ranking) -> dict[int, int]:
 def rank_by_vector(
     scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, wanted: int, plan: RetrievalTrace
 ) -> Ranking:
-    """Return the nearest memories, as many as a fused order needs for its first `wanted`.
-
-    `tokens` names the column of the counts, here and below.
-    """
+    """Return the nearest memories, enough for `wanted` in fused order; `tokens` names the column of counts."""
     with plan.step("vector") as entry:
         if scope.moment.reads_history:
             entry |= {"search": SearchMethod.EXACT, "reason": SearchPlanReason.HISTORY}

@@ -72,10 +72,7 @@ class BulkActionPreview:
 
 
 def preview_bulk_action(tenant_id: UUID, act: BulkAction, ids: Iterable[UUID], *, now: datetime) -> BulkActionPreview:
-    """Return the effect of `act` on these memories; inside a scope. Two queries.
-
-    Raises `Conflict` `nothing_left` if it would skip all of them, `InvalidInput` for too few or many.
-    """
+    """Return the effect of `act` on these memories. Raises `Conflict` `nothing_left` or `InvalidInput`."""
     wanted = list(dict.fromkeys(ids))
     is_more, wanted = len(wanted) > ACT_MEMORIES_MAX, wanted[:ACT_MEMORIES_MAX]
     if not wanted:

@@ -1,7 +1,4 @@
-"""Steps of actions on several locked memories, in a constant number of queries (ADR-0089).
-
-A step updates the given rows too. The action writes the audit row.
-"""
+"""Steps of actions on locked memories, in a constant number of queries (ADR-0089); actions write the audit row."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -88,10 +85,7 @@ def unrestorable_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> se
 
 
 def open_next_versions(rows: Sequence[Memory], now: datetime, values: Mapping[str, Any]) -> None:
-    """End the current version of each row and open a live one with `values`. Raises `Conflict` `duplicate`.
-
-    A row with the same text keeps its vectors.
-    """
+    """End the current version of each row and open a live one with `values`. Raises `Conflict` `duplicate`."""
     if not rows:
         return
     tenant_id, ids, has_new_text = rows[0].tenant_id, [row.pk for row in rows], "content" in values

@@ -17,10 +17,7 @@ LiveKey = tuple[int, str, str]
 
 
 def ensure_partitions(tenant_id: UUID, wanted: Iterable[PartitionPath]) -> dict[str, Partition]:
-    """Return the partitions by path; create absent ones with their ancestors.
-
-    At most three queries, in the order of paths, so that two writers cannot deadlock.
-    """
+    """Return the partitions by path; create absent ones with ancestors, in the order of paths to avoid deadlocks."""
     partitions = {partition.path: partition for partition in wanted}
     rows = Partition.objects.for_tenant(tenant_id).at(partitions)
     found = {row.path: row for row in rows}

@@ -1,7 +1,4 @@
-"""Memories at a point in time, from two tables: current rows, and superseded rows for the past (ADR-0094).
-
-Call everything here inside a scope of the tenant.
-"""
+"""Memories at a point in time: current rows, and superseded rows for the past (ADR-0094). Call inside a scope."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,10 +67,7 @@ class Candidate(Mapping[str, Any]):
 
 @dataclass(frozen=True)
 class SearchScope:
-    """Where and when to search: everything that narrows the rows before they are ranked.
-
-    `path` is a subtree unless `is_exact`; `segments` match at any depth.
-    """
+    """Where and when to search: `path` is a subtree unless `is_exact`; `segments` match at any depth."""
 
     tenant_id: UUID
     path: str
@@ -135,10 +129,7 @@ def read_candidates(
 def read_neighbours(
     scope: SearchScope, around: Iterable[Candidate], reach: int, query: CandidateQuery, ranks: CandidateRanks
 ) -> list[Candidate]:
-    """Return the memories within `reach` positions of given ones in the same partition and session.
-
-    The given ones may be included. Ordered by position, at most `MAX_CANDIDATES`; one query for each table.
-    """
+    """Return the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`, by position."""
     places = [(row.partition_path, row.session, row.position) for row in around if row.session]
     spans = sorted(
         PositionSpan(path, session, max(position - reach, 0), position + reach)
@@ -162,10 +153,7 @@ def read_vectors(tenant_id: UUID, versions: Mapping[UUID, int], model: str) -> d
 
 
 def read_memories(scope: SearchScope, ids: Iterable[UUID], query: CandidateQuery | None = None) -> list[Candidate]:
-    """Return the memories of `ids` that are in scope, in that order, each once.
-
-    With a query that has a vector, they carry their similarity to it.
-    """
+    """Return the memories of `ids` in scope, in that order, each once, with their similarity to `query`."""
     keys = dict.fromkeys(pk.int for pk in ids)
     return read_candidates(scope, keys, query or CandidateQuery(), CandidateRanks())
 
@@ -179,10 +167,7 @@ def read_linked_memories(scope: SearchScope, memory_id: UUID, query: CandidateQu
 def read_partition_summaries(
     scope: SearchScope, path: str, *, levels: Collection[int], style: str
 ) -> list[PartitionSummary]:
-    """Return the summaries of `path` and its ancestors at the given levels within the scope, from the root down.
-
-    Level 0 is the first segment; the tenant's root has none.
-    """
+    """Return the summaries of `path` and its ancestors at these levels in scope; level 0 is the first segment."""
     segments = parse_partition(path).segments
     lineage = [PartitionPath(segments[: level + 1]).path for level in range(len(segments)) if level in levels]
     paths = [partition for partition in lineage if is_within(partition, scope.path)]

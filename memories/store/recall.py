@@ -1,7 +1,4 @@
-"""Retrievals, recalled texts and usefulness of memories.
-
-A context inserts one row; the worker folds it into the memories seconds later (ADR-0066).
-"""
+"""Retrievals, recalled texts and usefulness of memories; contexts insert ticks, the worker folds them (ADR-0066)."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -29,11 +26,7 @@ def record_retrieval_tick(
     now: datetime,
     beside: Insertion | None = None,
 ) -> None:
-    """Record that a context packed the memories `ids` and rendered `texts` (by memory), in one statement.
-
-    Each memory counts as retrieved once; its rendered text is not stored again for 30 days. The row `beside`, the
-    receipt, is inserted by the same statement, also without memories.
-    """
+    """Record that a context packed `ids` and rendered `texts` (by memory), in one statement with the row `beside`."""
     hashes = dict.fromkeys(ids, "") | {memory_id: recalled_hash(text) for memory_id, text in texts.items()}
     if hashes:
         RetrievalTick.objects.insertion(tenant_id, hashes, now).beside(beside).run()
@@ -63,10 +56,7 @@ def recently_recalled_memories(*, tenant_id: UUID, hashes: Iterable[str], now: d
 
 @transaction.atomic
 def update_usefulness_scores(*, scores: Mapping[UUID, float]) -> int:
-    """Set the usefulness of memories by id, without a new version; return how many. Two queries.
-
-    Raises `ValueError` for a score outside 0..1.
-    """
+    """Set the usefulness (0..1) of memories by id, without a new version; return how many."""
     if not all(0 <= score <= 1 for score in scores.values()):
         raise ValueError("usefulness is a share between 0 and 1")
     rows = list(Memory.objects.with_ids(scores).without_search_columns().locked())

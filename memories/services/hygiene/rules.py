@@ -99,10 +99,7 @@ LISTS: Mapping[str, HygieneList] = {
 
 
 def nearest_pairs(own: PairVectors, others: PairVectors) -> list[tuple[int, int, float]]:
-    """Return (row of `own`, row of `others`, cosine) of near rows; both are unit vectors of one dimension.
-
-    At most `NEIGHBOURS_MAX` + 1 for each row of `own`, because a row may find itself.
-    """
+    """Return (row of `own`, row of `others`, cosine) of near unit vectors, at most `NEIGHBOURS_MAX` + 1 per row."""
     if not len(own) or not len(others):
         return []
     cosines = np.minimum(own @ others.T, np.float32(1.0))
@@ -143,10 +140,7 @@ def texts_hash(older_hash: str, older_place: str, newer_hash: str, newer_place: 
 
 
 def is_unhelpful(retrievals: int, positive: float, negative: float, *, has_feedback: bool) -> bool:
-    """Whether a memory is retrieved often and has no positive votes, or more negative ones.
-
-    Missing votes do not count in a tenant without any feedback (`has_feedback` false).
-    """
+    """Whether a memory is retrieved often and has more negative votes, or none although the tenant votes."""
     if retrievals < UNHELPFUL_RETRIEVALS_MIN:
         return False
     return negative > positive or (has_feedback and positive == 0)
@@ -167,10 +161,7 @@ M = TypeVar("M", bound=Mergeable)
 
 
 def choose_kept_memory(memories: Sequence[M], *, prefers_newer: bool = False) -> M:
-    """Return the memory to keep: pinned, then most retrieved, most useful, newest.
-
-    With `prefers_newer`, for contradictions, the newest.
-    """
+    """Return the memory to keep: pinned, most retrieved, most useful, newest; the newest first if `prefers_newer`."""
 
     def rank(memory: M) -> tuple[Any, ...]:
         standing = (memory.pinned, memory.retrieval_count, memory.usefulness_score)

@@ -58,11 +58,7 @@ class _Word(NamedTuple):  # a page makes thousands of them
 
 
 def has_value_difference(one: str, other: str) -> bool:
-    """Whether two texts are equal except for numbers or dates, and so may contradict each other.
-
-    Each has a value that the other lacks; the other words are the same in any order. A number in a name ("Room 12",
-    "ERR_4012") is no value.
-    """
+    """Whether two texts differ only in numbers or dates; numbers in names ("Room 12", "ERR_4012") do not count."""
     left, right = list(_words(one)), list(_words(other))
     subject = _subject(left)
     if len(subject) < SHARED_WORDS_MIN or subject != _subject(right):

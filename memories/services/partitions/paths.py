@@ -51,10 +51,7 @@ class PartitionPath:
 
 
 def parse_partition(path: str) -> PartitionPath:
-    """Return the partition of `path`, with its percent-encoding made canonical.
-
-    Raises `PartitionError` with code `bad_segment`, `bad_key`, `bad_value`, `bad_encoding`, `too_deep` or `too_long`.
-    """
+    """Return the partition of `path` with canonical percent-encoding. Raises `PartitionError`."""
     if not isinstance(path, str):
         raise PartitionError("bad_segment", "A partition is a text such as user=alex/topic=meetings.")
     if not path:
@@ -67,10 +64,7 @@ def parse_partition(path: str) -> PartitionPath:
 def partition_from_ids(
     user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
 ) -> PartitionPath:
-    """Return the partition with the segments `user`, `agent`, `run` of the given shorthand ids.
-
-    Raises `PartitionError` with code `bad_value` or `too_long`.
-    """
+    """Return the partition of the shorthand ids. Raises `PartitionError`."""
     given = (("user", user_id), ("agent", agent_id), ("run", run_id))
     return _checked(tuple((key, _check_value(value)) for key, value in given if value is not None))
 
@@ -81,11 +75,7 @@ def is_within(path: str, prefix: str) -> bool:
 
 
 def subtree_bounds(path: str) -> tuple[str, str]:
-    """Bounds of the partitions strictly below the canonical `path`: `low <= candidate < high` in C collation.
-
-    The partition itself is outside the range, because `user=al-2` sorts between `user=al` and `user=al/topic=x`. The
-    root's range contains every path including its own.
-    """
+    """Return bounds of the paths below `path` in C collation: `low <= path < high`; the root's include its own."""
     return (f"{path}/", f"{path}0") if path else ("", "{")
 
 
@@ -129,6 +119,5 @@ def _checked(segments: tuple[tuple[str, str], ...]) -> PartitionPath:
 
 
 def _encode(value: str) -> str:
-    """Percent-encode reserved and control characters."""
     is_plain = {char: char not in _RESERVED and unicodedata.category(char) != "Cc" for char in set(value)}
     return "".join(char if is_plain[char] else "".join(f"%{byte:02X}" for byte in char.encode()) for char in value)

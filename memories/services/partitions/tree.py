@@ -19,9 +19,9 @@ class PartitionBranch:
 
 @dataclass(frozen=True)
 class PartitionNode(Generic[NodeFacts]):
-    """A partition with its facts and the listed partitions below it, ordered by path.
+    """A partition with its facts and listed children by path; `below` counts all descendants, listed or not.
 
-    `rest_after` is the last of them if more follow. `below` counts all partitions below it, listed or not.
+    `rest_after` is the last child if more follow.
     """
 
     path: str
@@ -57,10 +57,7 @@ def build_partition_nodes(
     top: str,
     open_paths: Collection[str] | None,
 ) -> list[PartitionNode[NodeFacts]]:
-    """Return the nodes directly below `top` with their listed descendants.
-
-    `open_paths` None opens every node. `below` is the number of all descendants by path.
-    """
+    """Return the nodes below `top` with their listed descendants; `open_paths` None opens every node."""
     by_parent: dict[str, list[PartitionBranch]] = {}
     for branch in branches:
         by_parent.setdefault(parent_path(branch.path), []).append(branch)

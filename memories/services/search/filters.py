@@ -50,10 +50,7 @@ class FilterError(CodedError):
 
 
 def parse_filters(filters: Mapping[str, Any]) -> list[FilterCondition]:
-    """Return the conditions of `filters`, all of which a row must meet.
-
-    Raises `FilterError` with code `unknown_field`, `unknown_operator`, `wrong_type` or `too_many`.
-    """
+    """Return the conditions of `filters`, all of which a row must meet. Raises `FilterError`."""
     if not isinstance(filters, Mapping):
         raise FilterError("filters", "wrong_type", "Filters are an object of fields and values.")
     return [condition for field, wanted in filters.items() for condition in _conditions(field, wanted)]

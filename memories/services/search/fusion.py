@@ -42,10 +42,7 @@ def gate_by_tokens(
     overfetch_ratio: float,
     minimum: int = MIN_CANDIDATES,
 ) -> list[RankedId]:
-    """Return the first ids until their tokens reach `overfetch_ratio` x `budget`, the id that reaches it included.
-
-    At least `minimum`, at most `MAX_CANDIDATES`.
-    """
+    """Return the first ids until their tokens reach `overfetch_ratio` x `budget`, `minimum` to `MAX_CANDIDATES` ids."""
     chosen: list[RankedId] = []
     tokens = 0
     for key in ids_in_order[:MAX_CANDIDATES]:

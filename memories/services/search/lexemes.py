@@ -1,8 +1,6 @@
-"""What a text is found by beyond the words of its language: folded forms, n-grams and identifiers (ADR-0076).
+"""Lexemes that Postgres' dictionaries miss: folded forms, n-grams and identifiers (ADR-0076).
 
-Postgres cuts a text into the words of one language. It knows no words in scripts that put no spaces between them,
-keeps accents, and breaks identifiers up. What it misses is made here, for stored texts and for queries by the same
-rules. A change of these rules needs a migration that derives every row anew.
+A change of these rules needs a migration that derives every row again.
 """
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ _PART = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True)
 class SearchTerms:
-    """Words for the language's own dictionary, separated by spaces, and lexemes to be taken as they are."""
+    """Words for the language's dictionary, separated by spaces, and ready lexemes."""
 
     words: str
     lexemes: tuple[str, ...]
@@ -80,7 +78,7 @@ def query_terms(text: str) -> SearchTerms:
 
 
 def search_columns(content: str) -> dict[str, object]:
-    """The columns of a row that are derived from its text; `search_of` names the text they were made of."""
+    """Return the columns derived from a text; `search_of` names the text."""
     terms = search_terms(content)
     mark = hashlib.md5(content.encode(), usedforsecurity=False).hexdigest()[:MARK_DIGITS]
     return {"search_words": terms.words, "search_lexemes": list(terms.lexemes), "search_of": mark}
@@ -88,10 +86,7 @@ def search_columns(content: str) -> dict[str, object]:
 
 @lru_cache(maxsize=16_384)
 def fold_word(word: str) -> str:
-    """`word` without case, accents and other marks that may be left out: `Ångström` is `angstrom`, `Straße` `strasse`.
-
-    Marks that are vowels or change the sound of a letter (Indic scripts, Japanese) stay.
-    """
+    """Return `word` without case and accents: `Ångström` is `angstrom`. Indic and Japanese marks stay."""
     bare = _without_marks(_without_marks(word).casefold())
     return unicodedata.normalize("NFC", bare.translate(PLAIN_LETTERS))
 

@@ -1,4 +1,4 @@
-"""How a search by vector goes about it: reading every vector in scope, or along the HNSW index (ADR-0077)."""
+"""Plan a search: exact or along the HNSW index (ADR-0077), and by which words (ADR-0076)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SearchMethod(StrEnum):
 
 
 class SearchPlanReason(StrEnum):
-    """Why the way was chosen."""
+    """Why the method was chosen."""
 
     #: Superseded versions stand in no index.
     HISTORY = "history"
@@ -57,10 +57,7 @@ class SearchPlanReason(StrEnum):
 
 @dataclass(frozen=True)
 class ScopeSize:
-    """What is known before searching: rows in the partition, in the index (None: there is none), and how they are met.
-
-    `is_filtered`: only the memory, not the vector alone, tells whether a row is in scope.
-    """
+    """Rows in the partition and in the index (None: no index); `is_filtered` if only memories show the scope."""
 
     rows: int
     index_rows: int | None
@@ -69,9 +66,9 @@ class ScopeSize:
 
 @dataclass(frozen=True)
 class VectorPlan:
-    """The way, why, and how many rows to find; for HNSW how wide to look and after how many vectors to give up.
+    """Method, reason and number of rows; for HNSW the width of the search and the vectors after which it stops.
 
-    `reads_memories`: with the vectors instead of after them, which filters need and tiny scopes are faster by.
+    `reads_memories`: with the vectors instead of after them, for filters and tiny scopes.
     """
 
     search: SearchMethod
@@ -93,28 +90,19 @@ class VectorPlan:
 
 
 def rows_to_retrieve(*, tokens: float, limit: int | None, pool_size: int) -> int:
-    """How many memories go on from a search: a pool, a plain number, or what so many tokens may hold."""
+    """Return how many memories a search returns: the pool, the limit, or an estimate from the tokens."""
     if pool_size:
         return min(pool_size, MAX_CANDIDATES)
     return min(ceil(tokens / TOKENS_PER_MEMORY) if limit is None else limit, MAX_CANDIDATES)
 
 
 def retriever_depth(wanted: int) -> int:
-    """How deep an arm must be ranked for the first `wanted` of the fused order.
-
-    What stands in no arm down to this depth has a fused score below 2 / (k + depth), which is that of rank `wanted` in
-    one arm alone.
-    """
+    """Return the depth below which no row, found by both retrievers, can reach the fused rank `wanted`."""
     return max(MIN_DEPTH, min(2 * wanted + RECIPROCAL_RANK_K, MAX_CANDIDATES))
 
 
 def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
-    """The cheaper of the two ways to the nearest rows.
-
-    An index holds the rows of every tenant, so that a small part of it is found by passing over all the others: what
-    it costs grows with the share that is not in scope. A filter that few rows pass is found out by a scan that ends
-    with too little; reading the scope is cheap then, for only rows that pass are compared.
-    """
+    """Return the cheaper plan. The index contains all tenants: its cost grows with the share out of scope."""
     if scope.rows <= ALWAYS_EXACT_ROWS:
         is_tiny = scope.rows <= BY_MEMORY_ROWS
         return VectorPlan(
@@ -148,11 +136,7 @@ NEWEST_ROWS = 2_000
 
 @dataclass(frozen=True)
 class TextQuery:
-    """What a query asks for in words.
-
-    `lexemes` rank the rows; a row is found when it holds one of `matched`, with `newest` only if it is among so many
-    of the newest in scope.
-    """
+    """`lexemes` rank the rows that contain one of `matched`; with `newest`, only among so many newest rows in scope."""
 
     lexemes: Sequence[str]
     matched: Sequence[str]
@@ -165,22 +149,19 @@ class TextQuery:
 
 
 def significant_lexemes(lexemes: Iterable[str]) -> list[str]:
-    """Without the words that the language drops, as long as others remain."""
+    """Return the lexemes without stop words, unless nothing else remains."""
     asked = list(lexemes)
     telling = [lexeme for lexeme in asked if not lexeme.startswith(STOP_WORD_MARK)]
     return telling or asked
 
 
 def match_all(lexemes: Sequence[str]) -> TextQuery:
-    """Every row that holds any of them is found."""
+    """Match every row that contains any of the lexemes."""
     return TextQuery(lexemes, lexemes)
 
 
 def match_rarest(lexemes: Sequence[str], common_rows: Mapping[str, int]) -> TextQuery:
-    """Match by the rarest lexemes whose rows together stay under `MATCHED_ROWS_MAX`; else by all in the newest rows.
-
-    `common_rows` estimates how many rows of the tenant hold a lexeme; one that is not in it is rare and costs nothing.
-    """
+    """Match by the rarest lexemes with at most `MATCHED_ROWS_MAX` rows together, else by all in the newest rows."""
     rows = 0
     matched: list[str] = []
     for lexeme in sorted(lexemes, key=lambda lexeme: (common_rows.get(lexeme, 0), lexeme)):

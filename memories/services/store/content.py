@@ -36,10 +36,7 @@ def normalise_content(text: str) -> str:
 
 
 def check_content(text: str) -> None:
-    """Raise `ContentError` when the trimmed text cannot be stored.
-
-    Codes: `not_text`, `blank`, `null_character`, `lone_surrogate`, `too_long` (over 32 KiB of UTF-8).
-    """
+    """Raise `ContentError` unless the trimmed text can be stored."""
     _check_text(text)
     trimmed = normalise_content(text)
     if not trimmed:
@@ -55,11 +52,7 @@ def content_hash(text: str) -> str:
 
 
 def check_metadata(value: object) -> None:
-    """Raise `ContentError` unless `value` is a JSON object that can be stored.
-
-    Codes: `not_an_object`, `not_json` (other types, NaN, infinity), `number_out_of_range`, `null_character`,
-    `lone_surrogate`, `too_deep` (over 32 levels), `too_long` (over 8 KiB of compact JSON in UTF-8).
-    """
+    """Raise `ContentError` unless `value` is a JSON object that can be stored."""
     if not isinstance(value, dict):
         raise ContentError("not_an_object", "Metadata must be a JSON object.")
     _check_leaves(value)
@@ -128,10 +121,7 @@ RECALLED_TEXT_KEPT = timedelta(days=30)
 
 
 def recalled_hash(text: str) -> str:
-    """Return the hex SHA-256 of the text with case, white space and compatibility forms folded, without final stops.
-
-    Raises `ValueError` on lone surrogates.
-    """
+    """Return the hex SHA-256 of the text without case, white space, compatibility forms and final stops."""
     # ASCII, the most frequent case, has no compatibility forms
     folded = text.lower() if text.isascii() else _folded(text)
     plain = " ".join(folded.split()).rstrip(".").rstrip()

@@ -45,10 +45,7 @@ def demo_questions_for_tenant(tenant_name: str) -> tuple[tuple[str, str], ...]:
 
 
 def expand_dates(text: str, now: datetime) -> str:
-    """Replace every `{{style days_ago}}` in `text`; negative days are in the future.
-
-    A weekend day moves away from today, to the Friday before or the Monday after.
-    """
+    """Replace every `{{style days_ago}}`; a weekend day becomes the Friday before, a future one the Monday after."""
 
     def written_out(match: re.Match[str]) -> str:
         day = _working_day(now.date() - timedelta(days=int(match["days_ago"])), today=now.date())

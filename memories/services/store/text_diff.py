@@ -32,10 +32,7 @@ class DiffPiece:
 
 
 def diff_words(before: str, after: str) -> list[DiffPiece]:
-    """Return the pieces that turn `before` into `after`; adjacent pieces differ in kind.
-
-    Sentences are compared first, then the words of changed sentences.
-    """
+    """Return the pieces that turn `before` into `after`: by sentences, then by words of changed ones."""
     pieces: list[DiffPiece] = []
     for kind, old, new in _runs(_SENTENCE.findall(before), _SENTENCE.findall(after)):
         for piece in [DiffPiece("same", old)] if kind == "same" else _changed_words(old, new):

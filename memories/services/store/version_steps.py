@@ -60,10 +60,7 @@ class VersionStep:
 def version_steps(
     current: ComparableVersion, earlier: Sequence[ComparableVersion], authors: Mapping[datetime, str]
 ) -> list[VersionStep]:
-    """Return one step per version, newest first; `earlier` are the versions before `current`, newest first.
-
-    The oldest one is left out unless it is version 1, because its predecessor is unknown.
-    """
+    """Return one step per version, newest first, except for an oldest one without known predecessor."""
     rows = [current, *earlier]
     steps = []
     for row, before in zip(rows, [*earlier, None], strict=True):

@@ -46,10 +46,7 @@ def displayed_target_id(target_id: str) -> str:
 
 
 def audit_target_page(verb: str, target_kind: str, target_id: str, *, is_first: bool = True) -> AuditTargetPage | None:
-    """Return the page about one id of an audit row; None without a page or for a deleted row.
-
-    In a profile's row the first id is the profile.
-    """
+    """Return the page about one id of an audit row, None without one; a profile's page only for the first id."""
     if target_kind in _LISTS:
         return AuditTargetPage(_LISTS[target_kind])
     if target_kind in _ADMIN_LISTS:

@@ -48,10 +48,9 @@ class BulkActionResult:
 def apply_bulk_action(
     *, tenant_id: UUID, act: str, seen: Mapping[UUID, int], kind: str = "", by: Actor, now: datetime
 ) -> BulkActionResult:
-    """Perform an action of `ACTS` on the memories that still have the version in `seen`.
+    """Perform an action of `ACTS` on the memories in the version of `seen`, in a constant number of queries.
 
-    One transaction, a constant number of queries, one audit row. Raises `InvalidInput`, or `Conflict` `nothing_left` if
-    every memory is skipped.
+    Raises `InvalidInput`, or `Conflict` `nothing_left` if every memory is skipped.
     """
     chosen = ACTS.get(act)
     if chosen is None or act == BULK_MERGE:

@@ -21,10 +21,9 @@ from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invali
 def update_memory(
     *, memory: Memory, changes: Mapping[str, Any], if_version: int | None = None, by: Actor, now: datetime
 ) -> Memory:
-    """Apply `changes` as a new version, if they change anything.
+    """Apply changes of `CHANGEABLE_MEMORY_FIELDS` as a new version, if they change anything.
 
-    `changes` has fields of `CHANGEABLE_MEMORY_FIELDS` (`partition` is a `PartitionPath`). Raises `InvalidInput`,
-    `Conflict` (`archived`, or `duplicate` if a live memory has the new text) or `StaleVersion`.
+    Raises `InvalidInput`, `Conflict` (`archived`, or `duplicate` of a live memory) or `StaleVersion`.
     """
     current = _locked(memory, if_version)
     if current.archived_at is not None:
@@ -57,10 +56,7 @@ def archive_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
 
 @transaction.atomic
 def restore_memory(*, memory: Memory, if_version: int | None = None, by: Actor, now: datetime) -> Memory:
-    """Make an archived memory live again as a new version; a live one stays as it is.
-
-    Raises `Conflict` `duplicate` if a live memory has the same text.
-    """
+    """Make an archived memory live again as a new version. Raises `Conflict` `duplicate`."""
     current = _locked(memory, if_version)
     if current.archived_at is None:
         return current

@@ -65,10 +65,10 @@ def store_memories(
     by: Actor,
     now: datetime,
 ) -> list[StoreResult]:
-    """Store the rows in a constant number of queries; return their results in order.
+    """Store the rows in a constant number of queries; return their results in order, also of invalid rows.
 
-    An invalid row does not prevent others. With `refuses_recalled_text`, a recently rendered text returns the memory it
-    came from. Links and recalled memories must be within the partition prefix `reach`.
+    With `refuses_recalled_text`, a recently rendered text returns the memory it came from. Links and recalled memories
+    must be within the partition prefix `reach`.
     """
     results = _invalid_rows(tenant.pk, rows, reach, now)
     valid = {index: row for index, row in enumerate(rows) if index not in results}
@@ -99,7 +99,7 @@ def _invalid_rows(tenant_id: UUID, rows: Sequence[NewMemory], reach: str, now: d
 
 
 def _recalled_rows(tenant_id: UUID, rows: Mapping[int, NewMemory], reach: str, now: datetime) -> dict[int, StoreResult]:
-    """Return the results of rows whose text was rendered in the last 30 days: the live memory it came from."""
+    """Return the results of rows whose text was rendered in the last 30 days."""
     hashes = {index: recalled_hash(row.content) for index, row in rows.items()}
     memory_ids = recently_recalled_memories(tenant_id=tenant_id, hashes=hashes.values(), now=now)
     if not memory_ids:
@@ -148,8 +148,7 @@ def _insert_absent(
 ) -> tuple[dict[LiveKey, Memory], set[LiveKey]]:
     """Return the live memory of every key, and the keys that this call inserted.
 
-    With a concurrent writer of the same key, the INSERT waits for its commit and does nothing; its row is read then. If
-    that row was archived in between, the next attempt inserts.
+    The INSERT waits for a concurrent writer of the same key, then its row is read, or inserted again if archived since.
     """
     holders = unarchived_rows_by_key(tenant_id, firsts)
     archived = set(archive_expired(list(holders.values()), by=by, now=now))

@@ -1,4 +1,4 @@
-"""What the OpenAPI descriptions of all endpoints share: headers, problems and the decorator of a method."""
+"""OpenAPI parts of all endpoints: headers, problems and the decorator of a method."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -58,9 +58,6 @@ def response_schemas(good: Mapping[int, Any], *problems: int) -> dict[Any, Any]:
 def operation(
     operation_id: str, good: Mapping[int, Any], *problems: int, tag: str = "", **schema: Any
 ) -> Callable[[Method], Method]:
-    """Return the decorator that documents a method; the tag is the first word of `operation_id` unless given.
-
-    `good` and `problems` are those of `response_schemas`, `schema` the other arguments of `extend_schema`.
-    """
+    """Return the decorator that documents a method; `good` and `problems` are those of `response_schemas`."""
     tags = [tag or operation_id.partition("_")[0]]
     return extend_schema(operation_id=operation_id, tags=tags, responses=response_schemas(good, *problems), **schema)

@@ -83,10 +83,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return list(rows.order_by("-count", "embedding_error")[:highest])
 
     def tally_by_tenant(self, tenant_ids: Collection[UUID], now: datetime) -> dict[UUID, MemoryTally]:
-        """Return the tally of each tenant; inside a scope that reads them. One query.
-
-        Each state is counted along its own index (ADR-0092).
-        """
+        """Return the tally of each tenant; each state is counted along its own index (ADR-0092). One query."""
         rows = self.of_tenants(tenant_ids)
         live = rows.live(now)
         waiting = live.not_ready()  # the condition of their index
@@ -183,10 +180,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])
 
     def with_answer_parts(self) -> Self:
-        """Add `own_embeddings` (of the current version, without vectors) and `current_links`: two queries for all.
-
-        Also `uncounted_retrievals` and `uncounted_retrieved_at` of contexts that are not folded yet.
-        """
+        """Add `own_embeddings`, `current_links`, and `uncounted_retrievals` (`_at`) of unfolded contexts."""
         embeddings = self.model._meta.get_field("embeddings").related_model.objects
         links = self.model._meta.get_field("links_out").related_model.objects
         ticks = self.model._meta.apps.get_model("memories", "RetrievalTick").objects

@@ -70,10 +70,7 @@ class RetrievalTickQuerySet(TenantRows):
         return Insertion(_INSERT, [tenant_id, array_text(hashes), array_text(hashes.values()), at])
 
     def fold(self, tenant_id: UUID, limit: int) -> int:
-        """Count the oldest ticks of a tenant, store their hashes and delete them; return how many.
-
-        In a transaction of its own. Returns 0 while another worker folds.
-        """
+        """Count the oldest ticks of a tenant and delete them, in a transaction; 0 while another worker folds."""
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_TURNS, [str(tenant_id), FOLD_LOCK_TIMEOUT])
             (is_ours, _) = cursor.fetchone()

@@ -10,7 +10,7 @@ from django.contrib.postgres.search import SearchQuery, SearchQueryField
 from django.db import connection, models
 from django.db.models import F, Func, Value
 
-from memories.services.search.lexemes import query_terms, search_terms
+from memories.services.search.lexemes import search_terms
 from memories.services.search.plan import significant_lexemes
 from memories.tenancy.queries.rows import TenantRows
 
@@ -112,7 +112,7 @@ def word_lexemes(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
 
 
 def _terms(text: str) -> list[Any]:
-    terms = query_terms(text)
+    terms = search_terms(text, is_query=True)
     return [text, terms.words, list(terms.lexemes)]
 
 

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from memories.embeddings.queries.models import EmbeddingModelQuerySet, MissingVectorQuerySet
 from memories.models.memory import Memory
-from memories.models.tenancy import Tenant, one_of
+from memories.models.tenancy import Tenant, check, one_of
 
 
 class EmbeddingModel(models.Model):
@@ -53,7 +53,7 @@ class EmbeddingModel(models.Model):
                 fields=["tenant"], condition=Q(state="filling"), name="embedding_model_one_is_filled"
             ),
             one_of("state", ["filling", "standby", "active", "retiring", "retired"], "embedding_model_state_is_known"),
-            models.CheckConstraint(condition=Q(dimension__gte=1), name="embedding_model_has_a_dimension"),
+            check(Q(dimension__gte=1), "embedding_model_has_a_dimension"),
         ]
 
     def __str__(self) -> str:

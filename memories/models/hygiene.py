@@ -14,7 +14,7 @@ from memories.hygiene.queries import (
     UncomparedMemoryQuerySet,
 )
 from memories.models.memory import Memory
-from memories.models.tenancy import Tenant, one_of
+from memories.models.tenancy import Tenant, check, one_of
 
 #: Findings that nobody dismissed.
 _OPEN = Q(dismissed_at__isnull=True)
@@ -61,7 +61,7 @@ class MemoryPair(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["older", "newer", "tenant"], name="memory_pair_is_unique"),
-            models.CheckConstraint(condition=~Q(older=F("newer")), name="memory_pair_joins_two_memories"),
+            check(~Q(older=F("newer")), "memory_pair_joins_two_memories"),
             one_of("kind", ["near_duplicate", "contradiction", "recall_loop"], "memory_pair_kind_is_known"),
         ]
         indexes = [

@@ -12,7 +12,7 @@ from django.db.models.lookups import Exact
 from pgvector.django import HalfVectorField
 
 from memories.embeddings.queries.vectors import MemoryEmbeddingQuerySet
-from memories.models.tenancy import Tenant, bounded_bytes
+from memories.models.tenancy import Tenant, bounded_bytes, check
 from memories.partitions.queries.partitions import PartitionQuerySet
 from memories.partitions.queries.records import MemoryLinkQuerySet
 from memories.services.partitions.paths import MAX_DEPTH
@@ -41,8 +41,8 @@ class Partition(models.Model):
         ordering = ["path"]
         constraints = [
             models.UniqueConstraint(fields=["tenant", "path"], name="partition_path_is_unique"),
-            models.CheckConstraint(condition=Q(depth__lte=MAX_DEPTH), name="partition_depth_is_bounded"),
-            models.CheckConstraint(condition=Q(segments__len=F("depth")), name="partition_depth_counts_segments"),
+            check(Q(depth__lte=MAX_DEPTH), "partition_depth_is_bounded"),
+            check(Q(segments__len=F("depth")), "partition_depth_counts_segments"),
         ]
         indexes = [GinIndex(fields=["segments"], name="partition_segments")]
 
@@ -96,7 +96,7 @@ def _search_vector() -> models.GeneratedField:
 
 
 def _is_share(field: str, name: str) -> models.CheckConstraint:
-    return models.CheckConstraint(condition=Q(**{f"{field}__gte": 0, f"{field}__lte": 1}), name=name)
+    return check(Q(**{f"{field}__gte": 0, f"{field}__lte": 1}), name)
 
 
 def _is_derived_from_its_text() -> Exact:
@@ -135,8 +135,8 @@ class Memory(MemoryText):
                 condition=Q(archived_at__isnull=True),
                 name="memory_is_unique_among_live",
             ),
-            models.CheckConstraint(condition=Q(kind__regex=KIND_PATTERN), name="memory_kind_is_a_word"),
-            models.CheckConstraint(condition=Q(content__regex=r"\S"), name="memory_content_is_not_blank"),
+            check(Q(kind__regex=KIND_PATTERN), "memory_kind_is_a_word"),
+            check(Q(content__regex=r"\S"), "memory_content_is_not_blank"),
             bounded_bytes("content", MAX_CONTENT_BYTES, "memory_content_is_bounded"),
             _is_share("confidence", "memory_confidence_is_a_share"),
             _is_share("usefulness_score", "memory_usefulness_is_a_share"),
@@ -147,18 +147,13 @@ class Memory(MemoryText):
                 "memory_metadata_is_bounded",
                 template="octet_length((%(expressions)s)::text)",
             ),
-            models.CheckConstraint(
-                condition=Exact(
-                    Func(F("metadata"), function="jsonb_typeof", output_field=models.TextField()), "object"
-                ),
-                name="memory_metadata_is_an_object",
+            check(
+                Exact(Func(F("metadata"), function="jsonb_typeof", output_field=models.TextField()), "object"),
+                "memory_metadata_is_an_object",
             ),
-            models.CheckConstraint(condition=Q(version__gte=1), name="memory_version_starts_at_one"),
-            models.CheckConstraint(condition=_is_derived_from_its_text(), name="memory_search_is_of_its_text"),
-            models.CheckConstraint(
-                condition=Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")),
-                name="memory_expires_after_creation",
-            ),
+            check(Q(version__gte=1), "memory_version_starts_at_one"),
+            check(_is_derived_from_its_text(), "memory_search_is_of_its_text"),
+            check(Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")), "memory_expires_after_creation"),
         ]
         indexes = [
             # With what is counted and summed, so that figures of a whole tenant read no text.
@@ -216,11 +211,9 @@ class MemoryVersion(MemoryText):
         ordering = ["memory", "version"]
         constraints = [
             models.UniqueConstraint(fields=["memory", "version", "tenant"], name="memory_version_is_unique"),
-            models.CheckConstraint(condition=Q(valid_to__gte=F("valid_from")), name="memory_version_valid_interval"),
-            models.CheckConstraint(
-                condition=Q(recorded_to__gte=F("recorded_from")), name="memory_version_recorded_interval"
-            ),
-            models.CheckConstraint(condition=_is_derived_from_its_text(), name="version_search_is_of_its_text"),
+            check(Q(valid_to__gte=F("valid_from")), "memory_version_valid_interval"),
+            check(Q(recorded_to__gte=F("recorded_from")), "memory_version_recorded_interval"),
+            check(_is_derived_from_its_text(), "version_search_is_of_its_text"),
         ]
         indexes = [
             models.Index(fields=["tenant", "partition_path", "recorded_to"], name="memory_version_in_partition"),
@@ -250,11 +243,9 @@ class MemoryEmbedding(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["memory", "version", "model", "tenant"], name="embedding_is_unique"),
-            models.CheckConstraint(
-                condition=Exact(
-                    Func(F("vector"), function="vector_dims", output_field=models.IntegerField()), F("dimension")
-                ),
-                name="embedding_has_its_dimension",
+            check(
+                Exact(Func(F("vector"), function="vector_dims", output_field=models.IntegerField()), F("dimension")),
+                "embedding_has_its_dimension",
             ),
         ]
         indexes = [
@@ -289,8 +280,8 @@ class MemoryLink(models.Model):
                 condition=Q(recorded_to__isnull=True),
                 name="link_is_unique_among_live",
             ),
-            models.CheckConstraint(condition=~Q(source=F("target")), name="link_joins_two_memories"),
-            models.CheckConstraint(condition=Q(kind__regex=KIND_PATTERN), name="link_kind_is_a_word"),
+            check(~Q(source=F("target")), "link_joins_two_memories"),
+            check(Q(kind__regex=KIND_PATTERN), "link_kind_is_a_word"),
         ]
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from memories.models.memory import Memory, Partition
-from memories.models.tenancy import ApiKey, Tenant, bounded_bytes, one_of
+from memories.models.tenancy import ApiKey, Tenant, bounded_bytes, check, one_of
 from memories.partitions.queries.counts import PartitionCountChangeQuerySet, PartitionCountQuerySet
 from memories.partitions.queries.records import PartitionSummaryQuerySet, SnapshotQuerySet, TenantMemoQuerySet
 from memories.services.store.content import MAX_CONTENT_BYTES
@@ -91,12 +91,9 @@ class PartitionSummary(RecordedText):
             ),
             one_of("style", ["compact", "detailed"], "summary_style_is_known"),
             one_of("origin", ["operator", "agent", "rollup"], "summary_origin_is_known"),
-            models.CheckConstraint(condition=Q(content__regex=r"\S"), name="summary_content_is_not_blank"),
+            check(Q(content__regex=r"\S"), "summary_content_is_not_blank"),
             bounded_bytes("content", MAX_CONTENT_BYTES, "summary_content_is_bounded"),
-            models.CheckConstraint(
-                condition=Q(recorded_to__isnull=True) | Q(recorded_to__gte=F("recorded_from")),
-                name="summary_recorded_interval",
-            ),
+            check(Q(recorded_to__isnull=True) | Q(recorded_to__gte=F("recorded_from")), "summary_recorded_interval"),
         ]
 
     def __str__(self) -> str:
@@ -119,8 +116,8 @@ class Snapshot(models.Model):
         ordering = ["-recorded_at", "name"]
         constraints = [
             models.UniqueConstraint(fields=["tenant", "name"], name="snapshot_name_is_unique"),
-            models.CheckConstraint(condition=Q(name__regex=r"^\S(.*\S)?$"), name="snapshot_name_is_trimmed"),
-            models.CheckConstraint(condition=Q(recorded_at__lte=F("created_at")), name="snapshot_is_of_the_past"),
+            check(Q(name__regex=r"^\S(.*\S)?$"), "snapshot_name_is_trimmed"),
+            check(Q(recorded_at__lte=F("created_at")), "snapshot_is_of_the_past"),
         ]
 
     def __str__(self) -> str:
@@ -138,11 +135,7 @@ class RetrievalTick(models.Model):
     objects = RetrievalTickQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(recalled_hashes__len=F("memory_ids__len")), name="retrieval_tick_has_pairs"
-            )
-        ]
+        constraints = [check(Q(recalled_hashes__len=F("memory_ids__len")), "retrieval_tick_has_pairs")]
         indexes = [models.Index(fields=["tenant", "id"], name="retrieval_tick_of_tenant")]
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Func, Q
+from django.db.models import F, Func, Lookup, Q
 from django.db.models.lookups import LessThanOrEqual
 from rest_framework_api_key.models import AbstractAPIKey
 
@@ -16,15 +16,19 @@ from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.tenants import ApiKeyManager, MembershipQuerySet, TenantQuerySet
 
 
+def check(condition: "Q | Lookup[Any]", name: str) -> models.CheckConstraint:
+    return models.CheckConstraint(condition=condition, name=name)
+
+
 def one_of(field: str, values: Iterable[str], name: str) -> models.CheckConstraint:
     """Return the constraint that a column contains one of these values."""
-    return models.CheckConstraint(condition=Q(**{f"{field}__in": list(values)}), name=name)
+    return check(Q(**{f"{field}__in": list(values)}), name)
 
 
 def bounded_bytes(field: str, maximum: int, name: str, **function: Any) -> models.CheckConstraint:
     """Return the constraint that the text of a column has at most `maximum` bytes."""
     size = Func(F(field), function="octet_length", output_field=models.IntegerField(), **function)
-    return models.CheckConstraint(condition=LessThanOrEqual(size, maximum), name=name)
+    return check(LessThanOrEqual(size, maximum), name)
 
 
 class Tenant(models.Model):
@@ -44,7 +48,7 @@ class Tenant(models.Model):
 
     class Meta:
         ordering = ["name"]
-        constraints = [models.CheckConstraint(condition=Q(name__regex=r"^\S(.*\S)?$"), name="tenant_name_is_trimmed")]
+        constraints = [check(Q(name__regex=r"^\S(.*\S)?$"), "tenant_name_is_trimmed")]
 
     def __str__(self) -> str:
         return self.name
@@ -101,9 +105,8 @@ class ApiKey(AbstractAPIKey):
     class Meta(AbstractAPIKey.Meta):
         verbose_name = "API key"
         constraints = [
-            models.CheckConstraint(
-                condition=Q(scopes__contained_by=["read", "write", "admin"]) & Q(scopes__len__gte=1),
-                name="api_key_scopes_are_known",
+            check(
+                Q(scopes__contained_by=["read", "write", "admin"]) & Q(scopes__len__gte=1), "api_key_scopes_are_known"
             )
         ]
 

@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.embeddings.indexer import index_now
-from memories.models import Memory, MemoryLink, MemoryVersion
+from memories.models import Memory, MemoryVersion
 from memories.search.browsing import read_memory_detail
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.forms import MemoryEditForm, memory_form_initial
@@ -127,23 +127,23 @@ def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:
     return memory
 
 
-def _neighbour(link: MemoryLink, memory_id: UUID) -> LinkedNeighbour:
-    is_out = link.source_id == memory_id
-    other = link.target if is_out else link.source
-    return LinkedNeighbour(other.pk, other.content, other.archived_at is not None, link.kind, is_out)
-
-
 def _memory_page(request: HtmxRequest, memory_id: UUID, form: MemoryEditForm | None = None) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         detail = read_memory_detail(request.tenant.id, memory_id)
     if detail is None:
         raise Http404
+    memory = detail.memory
+    neighbours = [
+        LinkedNeighbour(other.pk, other.content, other.archived_at is not None, link.kind, other is link.target)
+        for link in detail.links
+        for other in [link.target if link.source_id == memory_id else link.source]
+    ]
     page = {
         "section": "memories",
         "dossier": detail,
-        "memory": detail.memory,
-        "graph": link_graph(detail.memory.content, [_neighbour(link, memory_id) for link in detail.links]),
-        "form": form or MemoryEditForm(initial=memory_form_initial(detail.memory), label_suffix=""),
-        "is_expired": detail.memory.expires_at is not None and detail.memory.expires_at <= timezone.now(),
+        "memory": memory,
+        "graph": link_graph(memory.content, neighbours),
+        "form": form or MemoryEditForm(initial=memory_form_initial(memory), label_suffix=""),
+        "is_expired": memory.expires_at is not None and memory.expires_at <= timezone.now(),
     }
     return render_page(request, "memories/store/memory.html", page, fragment="body", form=form)

@@ -1,6 +1,6 @@
 """Django admin. It calls the same actions as API and console and writes no row of a tenant itself."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -45,17 +45,22 @@ def _by_now(request: HttpRequest) -> dict[str, Any]:
     return {"by": Actor.operator(request.user.pk, request.user.get_username()), "now": timezone.now()}
 
 
-def _in_scope(view: Callable[..., HttpResponseBase], request: HttpRequest, *args: Any) -> HttpResponseBase:
-    """Run and render a view with access to all tenants; a `PlatformError` rolls back and is shown."""
-    try:
-        with admin_write_scope():
-            response = view(request, *args)
-            if hasattr(response, "render"):
-                response.render()
-            return response
-    except PlatformError as error:
-        messages.error(request, str(error))
-        return HttpResponseRedirect(request.get_full_path())
+def _in_scope(name: str) -> Any:
+    """Return an admin view that runs and renders with access to all tenants; a `PlatformError` becomes a message."""
+    plain_view = getattr(admin.ModelAdmin, name)
+
+    def view(self: ModelAdmin, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            with admin_write_scope():
+                response: HttpResponseBase = plain_view(self, request, *args, **kwargs)
+                if hasattr(response, "render"):
+                    response.render()
+                return response
+        except PlatformError as error:
+            messages.error(request, str(error))
+            return HttpResponseRedirect(request.get_full_path())
+
+    return view
 
 
 class ScopedAdmin(ModelAdmin):
@@ -64,17 +69,10 @@ class ScopedAdmin(ModelAdmin):
     allows: ClassVar[Collection[str]] = ("change",)
     list_select_related: ClassVar[tuple[str, ...]] = ("tenant",)
 
-    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return _in_scope(partial(super().changelist_view, **kwargs), request, *args)
-
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return _in_scope(partial(super().changeform_view, **kwargs), request, *args)
-
-    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return _in_scope(partial(super().delete_view, **kwargs), request, *args)
-
-    def history_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return _in_scope(partial(super().history_view, **kwargs), request, *args)
+    changelist_view = _in_scope("changelist_view")
+    changeform_view = _in_scope("changeform_view")
+    delete_view = _in_scope("delete_view")
+    history_view = _in_scope("history_view")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return "add" in self.allows and super().has_add_permission(request)

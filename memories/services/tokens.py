@@ -41,11 +41,6 @@ class TokenTableError(RuntimeError):
     """A tokenizer table is missing or differs from the one the project ships."""
 
 
-def configure_tables() -> None:
-    """Point tiktoken at the shipped tables. Call before anything else in the process uses tiktoken."""
-    os.environ["TIKTOKEN_CACHE_DIR"] = str(TABLES_FOLDER)
-
-
 def check_table(encoding: str, folder: Path = TABLES_FOLDER) -> None:
     """Raise `TokenTableError` unless the table of `encoding` in `folder` is present and byte-exact."""
     if encoding not in TABLES:
@@ -62,7 +57,7 @@ def check_table(encoding: str, folder: Path = TABLES_FOLDER) -> None:
 def load_encoding(encoding: str) -> tiktoken.Encoding:
     """Return the tiktoken encoding (0.3 s once). Raises `ValueError` or `TokenTableError`."""
     check_table(encoding)
-    configure_tables()
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(TABLES_FOLDER)
     return tiktoken.get_encoding(encoding)
 
 

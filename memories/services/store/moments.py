@@ -45,7 +45,3 @@ class PointInTime:
     def reads_history(self) -> bool:
         """Whether superseded versions are read too; the present needs current rows only."""
         return self.kind is not TimeAxis.NOW
-
-    def is_past(self, now: datetime) -> bool:
-        """Whether it is a past time on the valid or recorded axis."""
-        return self.reads_history and self.at < now

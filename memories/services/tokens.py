@@ -3,8 +3,6 @@
 tiktoken would fetch a missing table and delete a changed one, so each table is checked before tiktoken reads it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The hygiene lists with their thresholds, and the rules of merging (ADR-0083)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Word differences of two texts, and whether they differ in numbers or dates only (ADR-0083)."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Partition paths: ordered `key=value` segments, e.g. `user=alex/topic=meetings`; the root is the empty path."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -42,7 +40,7 @@ class PartitionPath:
         """The number of segments; 0 for the root."""
         return len(self.segments)
 
-    def ancestors(self) -> tuple[PartitionPath, ...]:
+    def ancestors(self) -> tuple["PartitionPath", ...]:
         """Return the partitions above this one, the root first."""
         return tuple(PartitionPath(self.segments[:length]) for length in range(self.depth))
 

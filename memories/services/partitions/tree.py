@@ -1,7 +1,5 @@
 """Build a tree of nodes from partition paths."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -29,7 +27,7 @@ class PartitionNode(Generic[NodeFacts]):
     depth: int
     below: int
     facts: NodeFacts
-    children: Sequence[PartitionNode[NodeFacts]]
+    children: "Sequence[PartitionNode[NodeFacts]]"
     is_open: bool
     rest_after: str = ""
 

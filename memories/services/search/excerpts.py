@@ -1,7 +1,5 @@
 """Words that a search matched in a text, and the excerpt that shows them."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Parse the `filters` of a search: `{field: value}` or `{field: {gte, lte, in}}`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Fuse rankings, and limit candidates by tokens instead of by a fixed number."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 

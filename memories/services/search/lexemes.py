@@ -3,8 +3,6 @@
 A change of these rules needs a migration that derives every row again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

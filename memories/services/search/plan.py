@@ -1,7 +1,5 @@
 """Plan a search: exact or along the HNSW index (ADR-0077), and by which words (ADR-0076)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Bulk actions, and the reasons for which they skip memories (ADR-0089)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Limits of text (1 character to 32 KiB after trimming) and metadata (8 KiB)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Read the demo files in `demo_data` (see its README.md) and resolve their relative dates."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """New memories and changes before they are stored: fields and validation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

@@ -1,7 +1,5 @@
 """Read a conversation of the LoCoMo data set: only the speakers' turns, not the generated summaries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

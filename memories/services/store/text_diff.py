@@ -1,7 +1,5 @@
 """Word differences between two texts, readable for people (ADR-0089)."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The changes of each version of a memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

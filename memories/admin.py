@@ -108,11 +108,6 @@ class MemoryAdminForm(ModelForm):
         if "expected_version" in self.fields:
             self.fields["expected_version"].initial = self.instance.version
 
-    def clean_metadata(self) -> Any:
-        """An empty field is an empty object."""
-        value = self.cleaned_data["metadata"]
-        return {} if value is None else value
-
     def clean(self) -> dict[str, Any]:
         """Show the problems that the action would raise at their fields."""
         before = {name: self.initial[name] for name in ("created_at", "expires_at")}

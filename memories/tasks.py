@@ -19,7 +19,7 @@ from memories.embeddings.providers import EmbeddingError
 from memories.hygiene.maintenance import compare_new_memories_of_tenants, find_unused_and_expiring_memories
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search import languages
-from memories.store.maintenance import delete_expired_records, fold_retrievals_of_tenants
+from memories.store.recall import delete_expired_records, fold_retrievals_of_tenants
 
 logger = logging.getLogger(__name__)
 

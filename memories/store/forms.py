@@ -44,7 +44,7 @@ class MetadataField(forms.JSONField):
             found = super().to_python(value)
         except (ValueError, RecursionError) as error:
             raise ValidationError(self.error_messages["invalid"], code="invalid") from error
-        return checked(check_metadata, found) if found else found
+        return {} if found is None else checked(check_metadata, found)
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         """Return the input as typed, because its parsed and rewritten form may differ."""
@@ -96,9 +96,6 @@ class MemoryEditForm(PlatformForm):
 
     def clean_content(self) -> Any:
         return checked(check_content, normalise_content(with_unix_line_ends(self.cleaned_data["content"])))
-
-    def clean_metadata(self) -> Any:
-        return self.cleaned_data["metadata"] or {}
 
     def changes_to(self, memory: Memory) -> dict[str, Any]:
         """Return the valid fields that differ from `memory`, ignoring what a browser cannot preserve."""

@@ -22,7 +22,7 @@ from memories.models import IdempotencyRecord, Memory, MemoryEmbedding, Recalled
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memory
-from memories.store.maintenance import delete_expired_records
+from memories.store.recall import delete_expired_records
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.celery import app
 from tests.factories import FACTORY_NOW, TESTER, make_key, make_memory, make_tenant, reread_memory

@@ -12,15 +12,7 @@ from uuid import UUID
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import Embedder, EmbeddingError
 from memories.embeddings.providers.protocol import EmbeddingVectors
-from memories.search.retrievers import (
-    Ranking,
-    RetrievalTrace,
-    rank_by_text,
-    rank_by_vector,
-    rank_newest,
-    rank_pinned,
-    ranks_of,
-)
+from memories.search import retrievers
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
 from memories.services.search.fusion import MAX_CANDIDATES, gate_by_tokens, gate_cost, reciprocal_rank_fusion
 from memories.services.search.plan import rows_to_retrieve
@@ -134,23 +126,23 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         return _retrieve_newest(request.scope, request.gate)
     scope, gate, mode = request.scope, request.gate, RetrievalMode(request.mode)
     wanted = rows_to_retrieve(tokens=gate.tokens * gate.overfetch_ratio, limit=gate.limit, pool_size=gate.pool_size)
-    trace = RetrievalTrace(mode.value)
+    trace = retrievers.RetrievalTrace(mode.value)
     warnings: list[RetrievalWarning] = []
     query = _embed_query(request, request.query, trace)
     if query.vector is None:
         detail = "The embedder is unavailable; only words were searched."
         warnings.append(RetrievalWarning("embedder_unavailable", detail))
     with tenant_scope(scope.tenant_id):
-        by_vector: Ranking = {}
-        by_text: Ranking = {}
+        by_vector: retrievers.Ranking = {}
+        by_text: retrievers.Ranking = {}
         lexemes = query.lexemes
         if query.vector is not None and mode is not RetrievalMode.LEXICAL:
-            by_vector = rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
+            by_vector = retrievers.rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
         if query.vector is None or mode is not RetrievalMode.VECTOR:
-            by_text, lexemes = rank_by_text(scope, request.query, gate.column, trace)
+            by_text, lexemes = retrievers.rank_by_text(scope, request.query, gate.column, trace)
         fused = dict(reciprocal_rank_fusion(list(by_vector), list(by_text)))
-        pinned = rank_pinned(scope, gate.column, trace) if request.with_pinned else {}
-        ranks = CandidateRanks(ranks_of(by_vector), ranks_of(by_text), fused)
+        pinned = retrievers.rank_pinned(scope, gate.column, trace) if request.with_pinned else {}
+        ranks = CandidateRanks(retrievers.ranks_of(by_vector), retrievers.ranks_of(by_text), fused)
         tokens_by_id = pinned | by_vector | by_text
         in_pool = list(fused)[: min(gate.pool_size, MAX_CANDIDATES)]
         best = in_pool if gate.pool_size else gate.choose(list(fused), tokens_by_id)
@@ -172,7 +164,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
     return Retrieval(found, trace.values, warnings, query, vectors)
 
 
-def _embed_query(request: RetrievalRequest, text: str, trace: RetrievalTrace) -> CandidateQuery:
+def _embed_query(request: RetrievalRequest, text: str, trace: retrievers.RetrievalTrace) -> CandidateQuery:
     with trace.step("embed") as entry:
         try:
             embedder = (request.embedder or partial(embedder_of, request.scope.tenant_id))()
@@ -190,7 +182,7 @@ def _neighbours(
     best: Sequence[int],
     query: CandidateQuery,
     ranks: CandidateRanks,
-    trace: RetrievalTrace,
+    trace: retrievers.RetrievalTrace,
 ) -> list[Candidate]:
     """Return the memories next to the better half of the query's results."""
     with trace.step("beside", reach=request.neighbour_reach) as entry:
@@ -204,9 +196,9 @@ def _neighbours(
 
 
 def _retrieve_newest(scope: SearchScope, gate: CandidateGate) -> Retrieval:
-    trace = RetrievalTrace("newest")
+    trace = retrievers.RetrievalTrace("newest")
     with trace.step("read") as entry, tenant_scope(scope.tenant_id):
-        ranking = rank_newest(scope, gate.column)
+        ranking = retrievers.rank_newest(scope, gate.column)
         chosen = gate.choose(list(ranking), ranking)
         found = read_candidates(scope, chosen, CandidateQuery(), CandidateRanks())
         entry["rows"] = len(found)

@@ -8,16 +8,7 @@ from uuid import UUID
 
 from memories.models import Memory
 from memories.services.hygiene.rules import choose_kept_memory, combine_memories
-from memories.services.store.bulk import (
-    ACT_MEMORIES_MAX,
-    BULK_MERGE,
-    MERGED_MAX,
-    MERGED_MIN,
-    SKIP_REASONS,
-    BulkAction,
-    describe_skipped,
-    skip_reason,
-)
+from memories.services.store import bulk
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 #: Memories whose text a preview shows.
@@ -30,7 +21,7 @@ RECENT_DAYS = 30
 class BulkActionPreview:
     """The effect of an action on the selected memories: on `rows`, without texts; `examples` have them."""
 
-    act: BulkAction
+    act: bulk.BulkAction
     rows: Sequence[Memory]
     left: Mapping[str, int]
     examples: Sequence[Memory]
@@ -53,7 +44,7 @@ class BulkActionPreview:
     @property
     def reasons(self) -> list[tuple[int, str]]:
         """The number of skipped memories by described reason."""
-        return [(count, SKIP_REASONS[reason]) for reason, count in self.left.items()]
+        return [(count, bulk.SKIP_REASONS[reason]) for reason, count in self.left.items()]
 
     @property
     def chosen(self) -> str:
@@ -71,25 +62,27 @@ class BulkActionPreview:
         return combine_memories(self.rows)[:3]
 
 
-def preview_bulk_action(tenant_id: UUID, act: BulkAction, ids: Iterable[UUID], *, now: datetime) -> BulkActionPreview:
+def preview_bulk_action(
+    tenant_id: UUID, act: bulk.BulkAction, ids: Iterable[UUID], *, now: datetime
+) -> BulkActionPreview:
     """Return the effect of `act` on these memories. Raises `Conflict` `nothing_left` or `InvalidInput`."""
     wanted = list(dict.fromkeys(ids))
-    is_more, wanted = len(wanted) > ACT_MEMORIES_MAX, wanted[:ACT_MEMORIES_MAX]
+    is_more, wanted = len(wanted) > bulk.ACT_MEMORIES_MAX, wanted[: bulk.ACT_MEMORIES_MAX]
     if not wanted:
         raise InvalidInput("required", "Choose at least one memory.", "id")
     chosen = Memory.objects.for_tenant(tenant_id).with_ids(wanted)
     found = {row.pk: row for row in chosen.without_texts()}
     reasons = {
-        pk: skip_reason(act, found.get(pk), seen_version=found[pk].version if pk in found else 0) for pk in wanted
+        pk: bulk.skip_reason(act, found.get(pk), seen_version=found[pk].version if pk in found else 0) for pk in wanted
     }
     rows = [found[pk] for pk in wanted if not reasons[pk]]
     left = Counter(reason for reason in reasons.values() if reason)
     if not rows:
-        raise Conflict("nothing_left", f"There is nothing to do: {describe_skipped(left)}.")
-    if act.name == BULK_MERGE and not MERGED_MIN <= len(rows) <= MERGED_MAX:
-        detail = f"A merge takes {MERGED_MIN} to {MERGED_MAX} live memories, not {len(rows):,}."
+        raise Conflict("nothing_left", f"There is nothing to do: {bulk.describe_skipped(left)}.")
+    if act.name == bulk.BULK_MERGE and not bulk.MERGED_MIN <= len(rows) <= bulk.MERGED_MAX:
+        detail = f"A merge takes {bulk.MERGED_MIN} to {bulk.MERGED_MAX} live memories, not {len(rows):,}."
         raise InvalidInput("out_of_range", detail, "id")
-    shown = [row.pk for row in rows[: MERGED_MAX if act.name == BULK_MERGE else EXAMPLES_MAX]]
+    shown = [row.pk for row in rows[: bulk.MERGED_MAX if act.name == bulk.BULK_MERGE else EXAMPLES_MAX]]
     texts = {row.pk: row for row in chosen.with_ids(shown)}
     since = now - timedelta(days=RECENT_DAYS)
     recent = sum(row.last_retrieved_at is not None and row.last_retrieved_at >= since for row in rows)

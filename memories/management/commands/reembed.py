@@ -8,14 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from memories.embeddings import reembedding
-from memories.embeddings.actions.reembedding import (
-    ModelSwitchResult,
-    retire_embedding_model,
-    retry_refused_vectors,
-    roll_back_embedding_model,
-    start_reembedding,
-    switch_embedding_model,
-)
+from memories.embeddings.actions import reembedding as actions
 from memories.embeddings.providers import EmbeddingError
 from memories.embeddings.status import ModelStatus, model_statuses
 from memories.management.command import PlatformCommand, get_tenant_or_fail
@@ -120,23 +113,23 @@ class Command(PlatformCommand):
         beside = EmbeddingModel.objects.for_tenant(tenant.pk).beside()
         match verb:
             case "start":
-                row = start_reembedding(model=model, switches_when_filled=not options["keep_active"], **who)
+                row = actions.start_reembedding(model=model, switches_when_filled=not options["keep_active"], **who)
                 return [f"{counted(row.needed, 'vector', 'vectors')} of {row.name} to compute."]
             case "status":
                 return [_line(status) for status in model_statuses(tenant.pk, now)]
             case "switch":
-                return [_describe_switch(switch_embedding_model(model=model, confirm_missing=may_miss, **who))]
+                return [_describe_switch(actions.switch_embedding_model(model=model, confirm_missing=may_miss, **who))]
             case "roll_back":
-                return [_describe_switch(roll_back_embedding_model(confirm_missing=may_miss, **who))]
+                return [_describe_switch(actions.roll_back_embedding_model(confirm_missing=may_miss, **who))]
             case "retry":
                 names = [model] if model else [row.name for row in beside]
-                count = sum(retry_refused_vectors(model=name, **who) for name in names)
+                count = sum(actions.retry_refused_vectors(model=name, **who) for name in names)
                 return [f"{counted(count, 'text is', 'texts are')} tried again."]
         state, _, nothing = _RETIRED[verb]
         names = [model] if model else [row.name for row in beside if row.state == state]
         if not names:
             raise Conflict("nothing_to_retire", nothing)
-        rows = [retire_embedding_model(model=name, **who) for name in names]
+        rows = [actions.retire_embedding_model(model=name, **who) for name in names]
         return [f"The vectors of {row.name} are being removed." for row in rows]
 
     def _work(self, tenant: Tenant) -> bool:
@@ -205,7 +198,7 @@ def _line(status: ModelStatus) -> str:
     return f"{model.name} ({model.dimension} numbers) is {model.state}: {'; '.join(parts)}"
 
 
-def _describe_switch(switched: ModelSwitchResult) -> str:
+def _describe_switch(switched: actions.ModelSwitchResult) -> str:
     if switched.is_done:
         return f"Searches use {switched.model.name} now."
     left = counted(switched.waiting, "vector is", "vectors are")

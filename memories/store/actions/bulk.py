@@ -10,16 +10,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memories.models import HygieneAct
-from memories.services.store.bulk import (
-    ACT_MEMORIES_MAX,
-    ACTS,
-    BULK_ARCHIVE,
-    BULK_CHANGE_KIND,
-    BULK_MERGE,
-    RESTORE,
-    SKIPPED_DUPLICATE,
-    describe_skipped,
-)
+from memories.services.store import bulk
 from memories.services.store.drafts import is_kind_name
 from memories.store.bulk_rows import (
     archive_rows,
@@ -32,7 +23,7 @@ from memories.store.bulk_rows import (
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-_VERBS = {name: f"{name}_memories" for name in ACTS} | {BULK_CHANGE_KIND: "change_memories"}
+_VERBS = {name: f"{name}_memories" for name in bulk.ACTS} | {bulk.BULK_CHANGE_KIND: "change_memories"}
 
 
 @dataclass(frozen=True)
@@ -52,30 +43,30 @@ def apply_bulk_action(
 
     Raises `InvalidInput`, or `Conflict` `nothing_left` if every memory is skipped.
     """
-    chosen = ACTS.get(act)
-    if chosen is None or act == BULK_MERGE:
+    chosen = bulk.ACTS.get(act)
+    if chosen is None or act == bulk.BULK_MERGE:
         raise InvalidInput("unknown_choice", "There is no such action.", "act")
-    if not 1 <= len(seen) <= ACT_MEMORIES_MAX:
-        raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
-    if act == BULK_CHANGE_KIND and not kind:
+    if not 1 <= len(seen) <= bulk.ACT_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"One act is about 1 to {bulk.ACT_MEMORIES_MAX:,} memories.", "id")
+    if act == bulk.BULK_CHANGE_KIND and not kind:
         raise InvalidInput("required", "Say which kind.", "kind")
-    if act == BULK_CHANGE_KIND and not is_kind_name(kind):
+    if act == bulk.BULK_CHANGE_KIND and not is_kind_name(kind):
         raise InvalidInput("bad_kind", "A kind is a lower-case word of at most 32 characters.", "kind")
     rows, left = lock_seen_rows(tenant_id, chosen, seen, kind)
-    if act == RESTORE:
+    if act == bulk.RESTORE:
         twins = unrestorable_rows(rows, by=by, now=now)
         rows = [row for row in rows if row.pk not in twins]
-        left += Counter({SKIPPED_DUPLICATE: len(twins)})
+        left += Counter({bulk.SKIPPED_DUPLICATE: len(twins)})
     if not rows:
-        raise Conflict("nothing_left", f"Nothing was changed: {describe_skipped(left)}.")
-    is_archiving = act == BULK_ARCHIVE
+        raise Conflict("nothing_left", f"Nothing was changed: {bulk.describe_skipped(left)}.")
+    is_archiving = act == bulk.BULK_ARCHIVE
     value: Any = now if is_archiving else chosen.value
-    if act == BULK_CHANGE_KIND:
+    if act == bulk.BULK_CHANGE_KIND:
         value = kind
     changed = undo_values(rows, chosen.field, after=value, versions=0 if is_archiving else 1)
     if is_archiving:
         archive_rows(rows, now)
-    elif act == RESTORE:
+    elif act == bulk.RESTORE:
         restore_rows(rows, by=by, now=now)
     else:
         change_rows(rows, chosen.field, value, now)

@@ -25,14 +25,7 @@ from memories.store.forms import (
     MemoryFilterForm,
     MergeSearchForm,
 )
-from memories.store.views.memory_list import (
-    list_again,
-    list_request,
-    list_return_query,
-    listed_memory_ids,
-    memory_filter,
-    memory_list_contents,
-)
+from memories.store.views import memory_list
 from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
@@ -54,7 +47,7 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
     form = BulkSelectionForm(request.GET)
     if not form.is_valid():
         flash_error(request, "Choose an action and select memories.")
-        return list_again(request, request.GET.get("back", ""))
+        return memory_list.list_again(request, request.GET.get("back", ""))
     fields = form.cleaned_data
     bulk_form = BulkActionForm(initial={"back": fields["back"]}, label_suffix="")
     return _preview(request, ACTS[fields["act"]], _chosen(request, fields), bulk_form)
@@ -66,7 +59,7 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
 def memory_bulk_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
     """Undo an action, except for memories changed since, and show the list that it came from."""
     undo_bulk_action(request, act_id)
-    return list_again(request, request.GET.get("back", ""))
+    return memory_list.list_again(request, request.GET.get("back", ""))
 
 
 @operator_required("operator")
@@ -110,25 +103,25 @@ def _chosen(request: HtmxRequest, fields: dict[str, Any]) -> Iterable[UUID]:
     """Return the ids of the selected memories: chosen ones, those of the page, or all that match."""
     if fields["scope"] not in (BulkSelectionForm.PAGE, BulkSelectionForm.MATCHING):
         return list(fields["id"])
-    listed = list_request(request, fields["back"])
+    listed = memory_list.list_request(request, fields["back"])
     form = MemoryFilterForm(listed.GET)
     if not form.is_valid():
         return []
     if fields["scope"] == BulkSelectionForm.PAGE or form.cleaned_data["q"]:
-        return listed_memory_ids(memory_list_contents(listed, form.cleaned_data))
+        return memory_list.listed_memory_ids(memory_list.memory_list_contents(listed, form.cleaned_data))
     with tenant_scope(request.tenant.id):
-        rows = memory_filter(form.cleaned_data).rows(request.tenant.id, timezone.now())
+        rows = memory_list.memory_filter(form.cleaned_data).rows(request.tenant.id, timezone.now())
         return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1).ids()
 
 
 def _preview(request: HtmxRequest, act: BulkAction, ids: Iterable[UUID], form: BulkActionForm) -> HttpResponseBase:
-    back = list_return_query(form["back"].value() or "")
+    back = memory_list.list_return_query(form["back"].value() or "")
     try:
         with tenant_scope(request.tenant.id):
             effect = preview_bulk_action(request.tenant.id, act, ids, now=timezone.now())
     except PlatformError as error:
         flash_error(request, error.detail)
-        return list_again(request, back)
+        return memory_list.list_again(request, back)
     page = {"section": "memories", "act": act, "effect": effect, "form": form, "back": back, "kinds": COMMON_KINDS}
     return render_page(request, "memories/store/memories_bulk.html", page, form=form)
 
@@ -138,10 +131,10 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
     is_valid = form.is_valid()
     fields = form.cleaned_data
     act, seen = ACTS.get(fields.get("act", "")), fields.get("chosen")
-    back = list_return_query(request.POST.get("back", ""))
+    back = memory_list.list_return_query(request.POST.get("back", ""))
     if act is None or not seen:
         flash_error(request, "Choose an action and select memories.")
-        return list_again(request, back)
+        return memory_list.list_again(request, back)
     if not is_valid:
         return _preview(request, act, seen, form)
     by, now, tenant_id = operator_actor(request.operator), timezone.now(), request.tenant.id
@@ -154,11 +147,11 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
                 done = apply_bulk_action(tenant_id=tenant_id, act=act.name, seen=seen, kind=kind, by=by, now=now)
     except PlatformError as error:
         flash_error(request, error.detail)
-        return list_again(request, back)
+        return memory_list.list_again(request, back)
     index_now(request.tenant.id, seen)
     undo = reverse("memories-undo", args=[request.tenant.id, done.act.pk])
     add_flash(request, _said(act, done), undo_url=f"{undo}?{urlencode({'back': back})}" if back else undo)
-    return list_again(request, back)
+    return memory_list.list_again(request, back)
 
 
 def _said(act: BulkAction, done: BulkActionResult) -> str:

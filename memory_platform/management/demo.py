@@ -35,7 +35,7 @@ from memories.services.store.demo import read_demo
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import MemoryCounters, archive_memory, import_counters, update_memory
-from memories.store.actions.store import store_memory
+from memories.store.actions.store import store_memories
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 
@@ -93,7 +93,8 @@ class DemoLoader:
                 create_snapshot(tenant=self.tenant, **row, **who)
 
     def _store(self, ref: str, at: datetime, counters: Mapping[str, Any] | None = None, **row: Any) -> None:
-        memory = store_memory(tenant=self.tenant, row=NewMemory(created_at=at, **row), by=self.by, now=at).memory
+        new = NewMemory(created_at=at, **row)
+        memory = store_memories(tenant=self.tenant, rows=[new], by=self.by, now=at)[0].memory
         if memory is None:
             raise CommandError(f"The demo memory {ref} was not stored.")
         self.memories[ref] = memory

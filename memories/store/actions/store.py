@@ -14,7 +14,7 @@ from memories.services.store.drafts import FieldProblem, NewMemory, new_memory_p
 from memories.store.live_rows import LiveKey, archive_expired, ensure_partitions, text_columns, unarchived_rows_by_key
 from memories.store.recall import recently_recalled_memories
 from memories.tenancy.audit import Actor, audit_rows
-from memories.tenancy.exceptions import Conflict, invalid
+from memories.tenancy.exceptions import Conflict
 
 #: Attempts to insert while concurrent writers insert and archive the same text.
 INSERT_ATTEMPTS = 3
@@ -34,25 +34,6 @@ class StoreResult:
     status: str
     reason: str = ""
     problems: tuple[FieldProblem, ...] = ()
-
-
-@transaction.atomic
-def store_memory(
-    *,
-    tenant: Tenant,
-    row: NewMemory,
-    refuses_recalled_text: bool = False,
-    reach: str = "",
-    by: Actor,
-    now: datetime,
-) -> StoreResult:
-    """Store one memory, or return the live one with this text. Raises `InvalidInput` and writes nothing then."""
-    (result,) = store_memories(
-        tenant=tenant, rows=[row], refuses_recalled_text=refuses_recalled_text, reach=reach, by=by, now=now
-    )
-    if result.problems:
-        raise invalid(result.problems)
-    return result
 
 
 @transaction.atomic

@@ -1,10 +1,10 @@
 """Endpoints of memories."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiExample
@@ -17,7 +17,7 @@ from memories.embeddings.indexer import index_now
 from memories.models import ApiKey, Memory, MemoryVersion
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
-from memories.store.actions.store import StoreResult, StoreStatus, store_memories, store_memory
+from memories.store.actions.store import StoreResult, StoreStatus, store_memories
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.store.serializers.answers import (
     MemoryBulkOutput,
@@ -39,16 +39,11 @@ from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
-from memories.tenancy.exceptions import Forbidden, NotFound
+from memories.tenancy.exceptions import Forbidden, NotFound, invalid
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
 from memory_platform.rest.pages import CursorPosition, PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput, flat_errors
-
-
-def _created_ids(results: Iterable[StoreResult]) -> list[UUID]:
-    return [row.memory.pk for row in results if row.memory is not None and row.status == StoreStatus.CREATED]
-
 
 _NEW_MEMORY = OpenApiExample(
     "A preference",
@@ -83,6 +78,21 @@ class MemoryEndpointBase(Endpoint):
             raise NotFound("archived", "The memory is archived; POST to its /restore brings it back.")
         return memory
 
+    def _store(self, rows: Sequence[NewMemory]) -> list[StoreResult]:
+        """Store the rows and embed the new ones."""
+        with tenant_scope(self.tenant_id):
+            results = store_memories(
+                tenant=self.key.tenant,
+                rows=rows,
+                refuses_recalled_text=self.key.refuses_recalled_text,
+                reach=self.key.partition_prefix,
+                by=self.actor,
+                now=self.now,
+            )
+        new = [row.memory.pk for row in results if row.memory is not None and row.status == StoreStatus.CREATED]
+        index_now(self.tenant_id, new)
+        return results
+
     def _act(self, action: Callable[..., Memory], memory_id: UUID, *, is_live: bool = False) -> None:
         """Call an action on the memory, if `If-Match` allows its version; embed a new text."""
         with tenant_scope(self.tenant_id):
@@ -114,22 +124,14 @@ class MemoryListEndpoint(MemoryEndpointBase):
         """Store a memory, or return the live one that already has this text."""
         values = self.body(MemoryInput)
         row = build_new_memory(values, writable_partition(self.key, requested_partition(values)))
-        with tenant_scope(self.tenant_id):
-            result = store_memory(
-                tenant=self.key.tenant,
-                row=row,
-                refuses_recalled_text=self.key.refuses_recalled_text,
-                reach=self.key.partition_prefix,
-                by=self.actor,
-                now=self.now,
-            )
-        memory_id = cast(Memory, result.memory).pk
-        new_ids = _created_ids([result])
-        index_now(self.tenant_id, new_ids)
-        code = status.HTTP_201_CREATED if new_ids else status.HTTP_200_OK
-        response = self._answer(memory_id, code, status=result.status, reason=result.reason)
-        if new_ids:
-            response["Location"] = request.build_absolute_uri(f"{request.path_info}/{memory_id}")
+        (result,) = self._store([row])
+        if result.memory is None:
+            raise invalid(result.problems)
+        is_new = result.status == StoreStatus.CREATED
+        code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
+        response = self._answer(result.memory.pk, code, status=result.status, reason=result.reason)
+        if is_new:
+            response["Location"] = request.build_absolute_uri(f"{request.path_info}/{result.memory.pk}")
         return response
 
     @operation("memories_list", {200: page_of(MemoryOutput)}, parameters=[MemoryListInput])
@@ -199,16 +201,7 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
     def post(self, request: Request) -> Response:
         """Store the valid rows and report the faults of the others."""
         rows = BulkRows(self.body(MemoryBulkInput)["memories"], key=self.key, now=self.now)
-        with tenant_scope(self.tenant_id):
-            results = store_memories(
-                tenant=self.key.tenant,
-                rows=list(rows.valid.values()),
-                refuses_recalled_text=self.key.refuses_recalled_text,
-                reach=self.key.partition_prefix,
-                by=self.actor,
-                now=self.now,
-            )
-        index_now(self.tenant_id, _created_ids(results))
+        results = self._store(list(rows.valid.values()))
         return Response(MemoryBulkOutput({"results": rows.results(results)}).data)
 
 

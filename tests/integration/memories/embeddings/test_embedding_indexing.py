@@ -21,7 +21,7 @@ from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import IdempotencyRecord, Memory, MemoryEmbedding, RecalledText, Tenant
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.actions.store import store_memory
+from memories.store.actions.store import store_memories
 from memories.store.recall import delete_expired_records
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.celery import app
@@ -144,7 +144,8 @@ def test_write_with_a_remote_provider_enqueues_after_the_commit(server: Embeddin
     tenant = make_tenant()
     queued()
     with tenant_scope(tenant.pk):
-        memory = store_memory(tenant=tenant, row=NewMemory("Alex prefers tea."), by=TESTER, now=FACTORY_NOW).memory
+        rows = [NewMemory("Alex prefers tea.")]
+        memory = store_memories(tenant=tenant, rows=rows, by=TESTER, now=FACTORY_NOW)[0].memory
         assert memory is not None
         assert queued() == []
     assert queued() == [("memories.tasks.embed_memory", [str(tenant.pk), str(memory.pk)])]

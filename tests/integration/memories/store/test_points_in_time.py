@@ -16,7 +16,7 @@ from memories.partitions.actions.memo import set_tenant_memo
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
-from memories.store.actions.store import store_memory
+from memories.store.actions.store import store_memories
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant
 
@@ -188,7 +188,7 @@ def begin(tenant: Tenant, hour: int, ago: int, lasts: int | None) -> Story:
     expires_at = None if lasts is None else max(now, created_at) + timedelta(hours=lasts)
     text = f"story {next(_texts)}"
     row = NewMemory(text, created_at=created_at, expires_at=expires_at)
-    result = store_memory(tenant=tenant, row=row, by=TESTER, now=now)
+    (result,) = store_memories(tenant=tenant, rows=[row], by=TESTER, now=now)
     assert result.memory is not None
     return Story(result.memory, [Span(1, min(created_at, now), now, expires_at)])
 

@@ -41,12 +41,7 @@ _EMBEDDING: dict[str, Any] = {
     "retry_jitter": True,
     "time_limit": EMBED_TIME_LIMIT_SECONDS,
 }
-_RETRIED: dict[str, Any] = {
-    "autoretry_for": (OperationalError,),
-    "retry_backoff": True,
-    "retry_jitter": True,
-    "max_retries": 3,
-}
+_RETRIED: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff": True, "retry_jitter": True}
 
 
 @shared_task(**_EMBEDDING, retry_backoff_max=RETRY_BACKOFF_MAX_SECONDS, max_retries=6)
@@ -72,7 +67,7 @@ def work_on_embedding_model(tenant_id: str, model_id: str) -> None:
         enqueue_model_work(UUID(tenant_id), UUID(model_id))
 
 
-@shared_task(**_RETRIED)
+@shared_task(**_RETRIED, max_retries=3)
 def sweep_embedding_models() -> int:
     """Enqueue models left unfinished by a killed worker or a failing provider; return how many."""
     left = embedding_models_with_work()
@@ -93,7 +88,7 @@ def compare_new_memories_task() -> int:
     return compare_new_memories_of_tenants(now=timezone.now())
 
 
-@shared_task(**_RETRIED)
+@shared_task(**_RETRIED, max_retries=3)
 def find_hygiene_problems_task() -> None:
     """Find memories that were never retrieved or expire soon."""
     find_unused_and_expiring_memories(now=timezone.now())
@@ -105,7 +100,7 @@ def fold_partition_counts_task() -> int:
     return fold_partition_counts()
 
 
-@shared_task(**_RETRIED)
+@shared_task(**_RETRIED, max_retries=3)
 def delete_expired_records_task() -> int:
     """Delete expired answers of idempotent requests and hashes of recalled texts."""
     return delete_expired_records(now=timezone.now())
@@ -123,7 +118,7 @@ def sweep_languages() -> int:
     return languages.drop_former_languages_of_tenants(now=timezone.now())
 
 
-@shared_task(**_RETRIED)
+@shared_task(**_RETRIED, max_retries=3)
 def count_common_lexemes_task() -> int:
     """Count the words that are in many memories of a tenant."""
     return languages.count_common_lexemes_of_tenants()

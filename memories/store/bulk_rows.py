@@ -1,8 +1,7 @@
 """Steps of actions on locked memories, in a constant number of queries (ADR-0089); actions write the audit row."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -25,19 +24,6 @@ LIVE_CONSTRAINT = "memory_is_unique_among_live"
 def duplicate_conflict() -> Conflict:
     """Return the error for a text that a live memory already has."""
     return Conflict("duplicate", "Another live memory of this partition has the same text.", "content")
-
-
-@contextmanager
-def translate_duplicate_errors() -> Iterator[None]:
-    """Turn a violation of the live-duplicate constraint by a concurrent writer into `Conflict`."""
-    try:
-        with transaction.atomic():
-            yield
-    except IntegrityError as error:
-        diagnostics = getattr(error.__cause__, "diag", None)
-        if getattr(diagnostics, "constraint_name", "") != LIVE_CONSTRAINT:
-            raise
-        raise duplicate_conflict() from error
 
 
 def lock_seen_rows(
@@ -101,8 +87,13 @@ def open_next_versions(rows: Sequence[Memory], now: datetime, values: Mapping[st
         for name, value in changed.items():
             setattr(row, name, value)
     MemoryVersion.objects.bulk_create(ended)
-    with translate_duplicate_errors():
-        Memory.objects.filter(pk__in=ids).open_next_versions(now, **values)
+    try:
+        with transaction.atomic():
+            Memory.objects.filter(pk__in=ids).open_next_versions(now, **values)
+    except IntegrityError as error:
+        if getattr(getattr(error.__cause__, "diag", None), "constraint_name", "") != LIVE_CONSTRAINT:
+            raise
+        raise duplicate_conflict() from error
     if not has_new_text:
         carry_vectors(tenant_id, ids)
     pending = [row.pk for row in rows if row.embedding_state != Memory.EmbeddingState.READY]

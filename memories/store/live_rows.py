@@ -10,7 +10,7 @@ from memories.services.partitions.paths import PartitionPath
 from memories.services.search.lexemes import search_columns
 from memories.services.store.content import content_hash
 from memories.services.tokens import token_counts
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 
 #: The unique key of live rows of a tenant: partition id, content hash, source id.
 LiveKey = tuple[int, str, str]
@@ -55,16 +55,9 @@ def archive_expired(rows: Sequence[Memory], *, by: Actor, now: datetime) -> list
     expired = [row.pk for row in rows if row.expires_at is not None and row.expires_at <= now]
     if not expired:
         return []
-    still_there = Memory.objects.for_tenant(rows[0].tenant_id).expired(now).filter(pk__in=expired)
+    still_there = Memory.objects.for_tenant(rows[0].tenant_id).expired(now).with_ids(expired)
     locked = list(still_there.locked().values_list("pk", flat=True))
     Memory.objects.filter(pk__in=locked).update(archived_at=now)
-    record_audit(
-        tenant_id=rows[0].tenant_id,
-        by=by,
-        verb="archive_expired",
-        target_kind="memory",
-        target_ids=locked,
-        fields=["archived_at"],
-        now=now,
-    )
+    if gone := [row for row in rows if row.pk in locked]:
+        audit_rows("archive_expired", gone, fields=["archived_at"], by=by, now=now)
     return locked

@@ -12,14 +12,7 @@ from django.db import transaction
 from memories.models import HygieneAct
 from memories.services.store import bulk
 from memories.services.store.drafts import is_kind_name
-from memories.store.bulk_rows import (
-    archive_rows,
-    change_rows,
-    lock_seen_rows,
-    restore_rows,
-    undo_values,
-    unrestorable_rows,
-)
+from memories.store.bulk_rows import archive_rows, lock_seen_rows, open_next_versions, undo_values, unrestorable_rows
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
@@ -66,10 +59,8 @@ def apply_bulk_action(
     changed = undo_values(rows, chosen.field, after=value, versions=0 if is_archiving else 1)
     if is_archiving:
         archive_rows(rows, now)
-    elif act == bulk.RESTORE:
-        restore_rows(rows, by=by, now=now)
     else:
-        change_rows(rows, chosen.field, value, now)
+        open_next_versions(rows, now, {} if act == bulk.RESTORE else {chosen.field: value})
     archived_ids = [row.pk for row in rows] if is_archiving else []
     done = HygieneAct.objects.create(tenant_id=tenant_id, act=act, at=now, archived_ids=archived_ids, changed=changed)
     audit_rows(_VERBS[act], rows, fields=[chosen.field], by=by, now=now)

@@ -13,7 +13,7 @@ from memories.services.store.content import is_same_json, normalise_content
 from memories.services.store.drafts import memory_change_problems
 from memories.store.bulk_rows import archive_rows, duplicate_conflict, open_next_versions, restore_rows
 from memories.store.live_rows import archive_expired, ensure_partitions, text_columns, unarchived_rows_by_key
-from memories.tenancy.audit import Actor, audit_rows, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invalid
 
 
@@ -109,13 +109,6 @@ def import_counters(*, tenant_id: UUID, counters: Mapping[UUID, MemoryCounters],
         for name, value in vars(counters[row.pk]).items():
             setattr(row, name, value)
     Memory.objects.bulk_update(rows, ["usefulness_score", "retrieval_count", "last_retrieved_at"])
-    record_audit(
-        tenant_id=tenant_id,
-        by=by,
-        verb="adopt_counters",
-        target_kind="memory",
-        target_ids=[row.pk for row in rows],
-        fields=["usefulness_score", "retrieval_count"],
-        now=now,
-    )
+    if rows:
+        audit_rows("adopt_counters", rows, fields=["usefulness_score", "retrieval_count"], by=by, now=now)
     return len(rows)

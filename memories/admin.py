@@ -117,7 +117,6 @@ class MemoryAdminForm(ModelForm):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The changed fields."""
         own = set(self.changed_data) & set(self.cleaned_data) - {"expected_version"}
         return {name: self.cleaned_data[name] for name in own}
 

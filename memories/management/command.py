@@ -29,7 +29,6 @@ class PlatformCommand(BaseCommand):
 
     @property
     def actor(self) -> Actor:
-        """The actor of audit rows: the command."""
         return Actor.system(f"manage.py {self.__class__.__module__.rpartition('.')[2]}")
 
 

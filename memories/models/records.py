@@ -31,7 +31,6 @@ class RecordedText(models.Model):
 
     @property
     def token_counts(self) -> dict[str, int]:
-        """Tokens of `content` by encoding."""
         return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
 
 

@@ -60,7 +60,6 @@ class CandidateGate:
 
     @property
     def column(self) -> str:
-        """The column of the stored counts."""
         return f"tokens_{self.encoding}"
 
     def choose(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:

@@ -38,12 +38,10 @@ class BulkActionPreview:
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """Their current kinds, the most frequent first."""
         return Counter(row.kind for row in self.rows).most_common()
 
     @property
     def reasons(self) -> list[tuple[int, str]]:
-        """The number of skipped memories by described reason."""
         return [(count, bulk.SKIP_REASONS[reason]) for reason, count in self.left.items()]
 
     @property
@@ -53,12 +51,10 @@ class BulkActionPreview:
 
     @property
     def suggested(self) -> Memory:
-        """The memory that a merge keeps by default."""
         return choose_kept_memory(self.rows)
 
     @property
     def merged(self) -> tuple[float, int, bool]:
-        """Usefulness, retrievals and pin after a merge."""
         return combine_memories(self.rows)[:3]
 
 

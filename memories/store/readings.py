@@ -78,7 +78,6 @@ class SearchScope:
 
     @property
     def is_whole_tenant(self) -> bool:
-        """Whether nothing narrows the tenant's rows of today."""
         return not (self.path or self.is_exact or self.segments or self.conditions or self.moment.reads_history)
 
     def sources(self) -> list[CandidateRows]:

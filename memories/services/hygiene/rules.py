@@ -1,6 +1,7 @@
 """The hygiene lists with their thresholds, and the rules of merging (ADR-0083)."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -112,9 +113,9 @@ def nearest_pairs(own: PairVectors, others: PairVectors) -> list[tuple[int, int,
 
 def limit_pairs_per_memory(found: Iterable[tuple[PairKey, PairKey, float]]) -> list[tuple[PairKey, PairKey, float]]:
     """Return the `NEIGHBOURS_MAX` nearest (one, other, cosine) of each `one`; ties in input order."""
-    by_one: dict[PairKey, list[tuple[PairKey, PairKey, float]]] = {}
+    by_one = defaultdict[PairKey, list[tuple[PairKey, PairKey, float]]](list)
     for row in found:
-        by_one.setdefault(row[0], []).append(row)
+        by_one[row[0]].append(row)
     return [row for rows in by_one.values() for row in sorted(rows, key=lambda row: -row[2])[:NEIGHBOURS_MAX]]
 
 

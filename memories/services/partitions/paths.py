@@ -37,7 +37,6 @@ class PartitionPath:
 
     @property
     def depth(self) -> int:
-        """The number of segments; 0 for the root."""
         return len(self.segments)
 
     def ancestors(self) -> tuple["PartitionPath", ...]:

@@ -1,7 +1,9 @@
 """Build a tree of nodes from partition paths."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 NodeFacts = TypeVar("NodeFacts")
@@ -56,27 +58,24 @@ def build_partition_nodes(
     open_paths: Collection[str] | None,
 ) -> list[PartitionNode[NodeFacts]]:
     """Return the nodes below `top` with their listed descendants; `open_paths` None opens every node."""
-    by_parent: dict[str, list[PartitionBranch]] = {}
-    for branch in branches:
-        by_parent.setdefault(parent_path(branch.path), []).append(branch)
+    by_parent = defaultdict[str, list[PartitionBranch]](list)
+    for branch in sorted(branches, key=attrgetter("path")):
+        by_parent[parent_path(branch.path)].append(branch)
 
-    def nodes(path: str) -> list[PartitionNode[NodeFacts]]:
-        return [node(branch) for branch in sorted(by_parent.get(path, []), key=lambda branch: branch.path)]
-
-    def node(branch: PartitionBranch) -> PartitionNode[NodeFacts]:
-        listed = by_parent.get(branch.path, [])
+    def node(path: str) -> PartitionNode[NodeFacts]:
+        listed = by_parent[path]
         return PartitionNode(
-            path=branch.path,
-            name=branch.path.rpartition("/")[2],
-            depth=path_depth(branch.path),
-            below=below[branch.path],
-            facts=facts[branch.path],
-            children=nodes(branch.path),
-            is_open=bool(listed) and (open_paths is None or branch.path in open_paths),
+            path=path,
+            name=path.rpartition("/")[2],
+            depth=path_depth(path),
+            below=below[path],
+            facts=facts[path],
+            children=[node(branch.path) for branch in listed],
+            is_open=bool(listed) and (open_paths is None or path in open_paths),
             rest_after=truncated_siblings(listed),
         )
 
-    return nodes(top)
+    return [node(branch.path) for branch in by_parent[top]]
 
 
 def truncated_siblings(siblings: Iterable[PartitionBranch]) -> str:

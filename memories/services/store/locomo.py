@@ -42,7 +42,6 @@ class LocomoTurn:
         return f"session_{self.session_number}"
 
     def as_memory(self, stem: str) -> NewMemory:
-        """Return this turn of the conversation in file `stem` as a memory."""
         return NewMemory(
             content=self.content,
             partition=PartitionPath((("conversation", stem),)),

@@ -79,7 +79,6 @@ class MemoryEndpointBase(Endpoint):
         return memory
 
     def _store(self, rows: Sequence[NewMemory]) -> list[StoreResult]:
-        """Store the rows and embed the new ones."""
         with tenant_scope(self.tenant_id):
             results = store_memories(
                 tenant=self.key.tenant,

@@ -71,7 +71,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return self.annotate(own_embedding=own).annotate(similarity=similarity)
 
     def retrieved_at_least(self, times: int) -> dict[UUID, int]:
-        """Return the retrievals of memories with at least so many."""
         return dict(self.filter(retrieval_count__gte=times).order_by().values_list("pk", "retrieval_count"))
 
     def with_failed_embedding(self) -> Self:
@@ -141,7 +140,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return self.exclude(embedding_state="ready")
 
     def of_other_tenants(self, tenant_ids: Iterable[UUID]) -> Self:
-        """Of all tenants but these."""
         return self.exclude(tenant_id__in=list(tenant_ids))
 
     def waiting_for_embedding(self, before: datetime) -> Self:
@@ -150,7 +148,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return rows.order_by("recorded_from", "id")
 
     def with_embedding(self, model: str) -> Self:
-        """Rows whose current version has a vector of `model`."""
         return self.filter(self._has_embedding(model))
 
     def without_embedding(self, model: str) -> Self:
@@ -172,11 +169,9 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return self.filter(partition_id=partition_id)
 
     def most_telling(self, count: int) -> Self:
-        """Pinned ones, then the newest."""
         return self.order_by("-pinned", "-created_at", "id")[:count]
 
     def newest_texts(self, count: int) -> list[str]:
-        """Return the texts of the newest memories."""
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])
 
     def with_answer_parts(self) -> Self:
@@ -220,7 +215,6 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
         return self.filter(version_condition(moment)) if moment.reads_history else self.none()
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
-        """In partitions that contain every given `key=value` segment at any depth."""
         return self.filter(segments_condition(self.model, segments))
 
     def with_similarity_to(self, vector: Vector, model: str) -> Self:
@@ -231,7 +225,6 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
         return self.annotate(similarity=Subquery(similarity, output_field=FloatField()))
 
     def with_heads(self) -> Self:
-        """With their memories in the same query."""
         derived = ("search_vector", *SEARCH_COLUMNS)
         return self.select_related("memory").defer(*derived, *(f"memory__{name}" for name in derived))
 
@@ -246,5 +239,4 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
         return self.filter(memory_id=memory_id).order_by("-version")
 
     def numbered(self, version: int) -> Any:
-        """The row of one version, or None."""
         return self.filter(version=version).first()

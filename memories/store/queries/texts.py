@@ -72,7 +72,6 @@ class MemoryTextQuerySet(TenantRows):
         return self.filter(path_condition("partition_path", path, exact=exact))
 
     def without_texts(self) -> Self:
-        """Do not read the large columns."""
         return self.defer("content", "metadata", "search_vector", *SEARCH_COLUMNS)
 
     def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
@@ -81,11 +80,9 @@ class MemoryTextQuerySet(TenantRows):
         return list(rows.order_by().values_list(self.identity, "version", "content"))
 
     def contents(self) -> list[tuple[UUID, str]]:
-        """Return (memory id, content) of each."""
         return list(self.order_by().values_list(self.identity, "content"))
 
     def within_any(self, paths: Iterable[str]) -> Self:
-        """In any of the partitions or below them."""
         wanted = set(paths)
         if "" in wanted:
             return self  # an empty Q would vanish in the OR with the others

@@ -101,7 +101,6 @@ class BulkRowsField(StrictField):
     """The rows of a bulk request, validated one by one later, so that an invalid row does not stop the others."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
-        """Return the rows unchanged."""
         if not isinstance(data, list):
             self.refuse("not_a_list", "A list of memories is needed.")
         if not 1 <= len(data) <= BULK_ROWS_MAX:

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from memories.embeddings.queries.models import EmbeddingModelQuerySet, MissingVectorQuerySet
 from memories.models.memory import Memory
-from memories.models.tenancy import Tenant, check, one_of
+from memories.models.tenancy import Tenant, check, one_of, unique
 
 
 class EmbeddingModel(models.Model):
@@ -45,13 +45,9 @@ class EmbeddingModel(models.Model):
     class Meta:
         ordering = ["started_at", "name"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "name"], name="embedding_model_is_one_row"),
-            models.UniqueConstraint(
-                fields=["tenant"], condition=Q(state="active"), name="embedding_model_one_is_active"
-            ),
-            models.UniqueConstraint(
-                fields=["tenant"], condition=Q(state="filling"), name="embedding_model_one_is_filled"
-            ),
+            unique("embedding_model_is_one_row", "tenant", "name"),
+            unique("embedding_model_one_is_active", "tenant", condition=Q(state="active")),
+            unique("embedding_model_one_is_filled", "tenant", condition=Q(state="filling")),
             one_of("state", ["filling", "standby", "active", "retiring", "retired"], "embedding_model_state_is_known"),
             check(Q(dimension__gte=1), "embedding_model_has_a_dimension"),
         ]
@@ -73,9 +69,7 @@ class MissingVector(models.Model):
     objects = MissingVectorQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["model", "memory", "version", "tenant"], name="missing_vector_is_unique")
-        ]
+        constraints = [unique("missing_vector_is_unique", "model", "memory", "version", "tenant")]
         indexes = [
             models.Index(fields=["model", "id"], condition=Q(is_refused=False), name="missing_vector_waiting"),
             models.Index(fields=["model", "id"], condition=Q(is_refused=True), name="missing_vector_refused"),

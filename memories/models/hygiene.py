@@ -14,7 +14,7 @@ from memories.hygiene.queries import (
     UncomparedMemoryQuerySet,
 )
 from memories.models.memory import Memory
-from memories.models.tenancy import Tenant, check, one_of
+from memories.models.tenancy import Tenant, check, one_of, unique
 
 #: Findings that nobody dismissed.
 _OPEN = Q(dismissed_at__isnull=True)
@@ -30,9 +30,7 @@ class UncomparedMemory(models.Model):
     objects = UncomparedMemoryQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["memory", "version", "tenant"], name="uncompared_version_is_unique")
-        ]
+        constraints = [unique("uncompared_version_is_unique", "memory", "version", "tenant")]
         indexes = [models.Index(fields=["tenant", "id"], name="uncompared_of_tenant")]
 
     def __str__(self) -> str:
@@ -60,7 +58,7 @@ class MemoryPair(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["older", "newer", "tenant"], name="memory_pair_is_unique"),
+            unique("memory_pair_is_unique", "older", "newer", "tenant"),
             check(~Q(older=F("newer")), "memory_pair_joins_two_memories"),
             one_of("kind", ["near_duplicate", "contradiction", "recall_loop"], "memory_pair_kind_is_known"),
         ]
@@ -95,7 +93,7 @@ class MemoryFinding(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["memory", "kind", "tenant"], name="memory_finding_is_unique"),
+            unique("memory_finding_is_unique", "memory", "kind", "tenant"),
             one_of("kind", ["never_retrieved", "unhelpful", "expires_soon"], "memory_finding_kind_is_known"),
         ]
         indexes = [

@@ -12,7 +12,7 @@ from django.db.models.lookups import Exact
 from pgvector.django import HalfVectorField
 
 from memories.embeddings.queries.vectors import MemoryEmbeddingQuerySet
-from memories.models.tenancy import Tenant, bounded_bytes, check
+from memories.models.tenancy import Tenant, bounded_bytes, check, unique
 from memories.partitions.queries.partitions import PartitionQuerySet
 from memories.partitions.queries.records import MemoryLinkQuerySet
 from memories.services.partitions.paths import MAX_DEPTH
@@ -40,7 +40,7 @@ class Partition(models.Model):
     class Meta:
         ordering = ["path"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "path"], name="partition_path_is_unique"),
+            unique("partition_path_is_unique", "tenant", "path"),
             check(Q(depth__lte=MAX_DEPTH), "partition_depth_is_bounded"),
             check(Q(segments__len=F("depth")), "partition_depth_counts_segments"),
         ]
@@ -130,10 +130,13 @@ class Memory(MemoryText):
     class Meta:
         verbose_name_plural = "memories"
         constraints = [
-            models.UniqueConstraint(
-                fields=["tenant", "partition", "content_hash", "source_id"],
+            unique(
+                "memory_is_unique_among_live",
+                "tenant",
+                "partition",
+                "content_hash",
+                "source_id",
                 condition=Q(archived_at__isnull=True),
-                name="memory_is_unique_among_live",
             ),
             check(Q(kind__regex=KIND_PATTERN), "memory_kind_is_a_word"),
             check(Q(content__regex=r"\S"), "memory_content_is_not_blank"),
@@ -210,7 +213,7 @@ class MemoryVersion(MemoryText):
     class Meta:
         ordering = ["memory", "version"]
         constraints = [
-            models.UniqueConstraint(fields=["memory", "version", "tenant"], name="memory_version_is_unique"),
+            unique("memory_version_is_unique", "memory", "version", "tenant"),
             check(Q(valid_to__gte=F("valid_from")), "memory_version_valid_interval"),
             check(Q(recorded_to__gte=F("recorded_from")), "memory_version_recorded_interval"),
             check(_is_derived_from_its_text(), "version_search_is_of_its_text"),
@@ -242,7 +245,7 @@ class MemoryEmbedding(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["memory", "version", "model", "tenant"], name="embedding_is_unique"),
+            unique("embedding_is_unique", "memory", "version", "model", "tenant"),
             check(
                 Exact(Func(F("vector"), function="vector_dims", output_field=models.IntegerField()), F("dimension")),
                 "embedding_has_its_dimension",
@@ -275,10 +278,8 @@ class MemoryLink(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["source", "target", "kind", "tenant"],
-                condition=Q(recorded_to__isnull=True),
-                name="link_is_unique_among_live",
+            unique(
+                "link_is_unique_among_live", "source", "target", "kind", "tenant", condition=Q(recorded_to__isnull=True)
             ),
             check(~Q(source=F("target")), "link_joins_two_memories"),
             check(Q(kind__regex=KIND_PATTERN), "link_kind_is_a_word"),

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from memories.models.memory import Memory, Partition
-from memories.models.tenancy import ApiKey, Tenant, bounded_bytes, check, one_of
+from memories.models.tenancy import ApiKey, Tenant, bounded_bytes, check, one_of, unique
 from memories.partitions.queries.counts import PartitionCountChangeQuerySet, PartitionCountQuerySet
 from memories.partitions.queries.records import PartitionSummaryQuerySet, SnapshotQuerySet, TenantMemoQuerySet
 from memories.services.store.content import MAX_CONTENT_BYTES
@@ -45,10 +45,8 @@ class TenantMemo(RecordedText):
     class Meta:
         ordering = ["-version"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "version"], name="memo_version_is_unique"),
-            models.UniqueConstraint(
-                fields=["tenant"], condition=Q(recorded_to__isnull=True), name="memo_has_one_current_version"
-            ),
+            unique("memo_version_is_unique", "tenant", "version"),
+            unique("memo_has_one_current_version", "tenant", condition=Q(recorded_to__isnull=True)),
         ]
 
     def __str__(self) -> str:
@@ -79,14 +77,10 @@ class PartitionSummary(RecordedText):
     class Meta:
         ordering = ["partition", "style", "-version"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "summary_id", "version"], name="summary_version_is_unique"),
-            models.UniqueConstraint(
-                fields=["partition", "style", "version", "tenant"], name="summary_of_style_is_one_row"
-            ),
-            models.UniqueConstraint(
-                fields=["partition", "style", "tenant"],
-                condition=Q(recorded_to__isnull=True),
-                name="summary_has_one_current_version",
+            unique("summary_version_is_unique", "tenant", "summary_id", "version"),
+            unique("summary_of_style_is_one_row", "partition", "style", "version", "tenant"),
+            unique(
+                "summary_has_one_current_version", "partition", "style", "tenant", condition=Q(recorded_to__isnull=True)
             ),
             one_of("style", ["compact", "detailed"], "summary_style_is_known"),
             one_of("origin", ["operator", "agent", "rollup"], "summary_origin_is_known"),
@@ -114,7 +108,7 @@ class Snapshot(models.Model):
     class Meta:
         ordering = ["-recorded_at", "name"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "name"], name="snapshot_name_is_unique"),
+            unique("snapshot_name_is_unique", "tenant", "name"),
             check(Q(name__regex=r"^\S(.*\S)?$"), "snapshot_name_is_trimmed"),
             check(Q(recorded_at__lte=F("created_at")), "snapshot_is_of_the_past"),
         ]
@@ -153,9 +147,7 @@ class RecalledText(models.Model):
     objects = RecalledTextQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["memory", "recalled_hash", "tenant"], name="recalled_text_is_unique")
-        ]
+        constraints = [unique("recalled_text_is_unique", "memory", "recalled_hash", "tenant")]
         indexes = [
             models.Index(fields=["tenant", "recalled_hash"], name="recalled_text_by_hash"),
             models.Index(fields=["recalled_at"], name="recalled_text_by_age"),
@@ -179,9 +171,7 @@ class IdempotencyRecord(models.Model):
     objects = IdempotencyRecordQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["api_key", "idempotency_key", "tenant"], name="idempotency_key_is_unique")
-        ]
+        constraints = [unique("idempotency_key_is_unique", "api_key", "idempotency_key", "tenant")]
         indexes = [models.Index(fields=["created_at"], name="idempotency_record_by_age")]
 
     def __str__(self) -> str:
@@ -233,7 +223,7 @@ class PartitionCount(models.Model):
     objects = PartitionCountQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["tenant", "path"], name="partition_count_is_one_row")]
+        constraints = [unique("partition_count_is_one_row", "tenant", "path")]
 
     def __str__(self) -> str:
         return f"{self.subtree_rows} in {self.path or '(root)'}"

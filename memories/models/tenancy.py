@@ -20,6 +20,10 @@ def check(condition: "Q | Lookup[Any]", name: str) -> models.CheckConstraint:
     return models.CheckConstraint(condition=condition, name=name)
 
 
+def unique(name: str, *fields: str, condition: Q | None = None) -> models.UniqueConstraint:
+    return models.UniqueConstraint(fields=fields, condition=condition, name=name)
+
+
 def one_of(field: str, values: Iterable[str], name: str) -> models.CheckConstraint:
     """Return the constraint that a column contains one of these values."""
     return check(Q(**{f"{field}__in": list(values)}), name)
@@ -64,7 +68,7 @@ class CommonLexeme(models.Model):
     objects = CommonLexemeQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["tenant", "lexeme"], name="common_lexeme_is_unique")]
+        constraints = [unique("common_lexeme_is_unique", "tenant", "lexeme")]
 
     def __str__(self) -> str:
         return f"a lexeme of tenant {self.tenant_id} in {self.rows} rows"
@@ -79,7 +83,7 @@ class Membership(models.Model):
     objects = MembershipQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["user", "tenant"], name="membership_is_unique")]
+        constraints = [unique("membership_is_unique", "user", "tenant")]
 
     def __str__(self) -> str:
         return f"user {self.user_id} in tenant {self.tenant_id}"

@@ -1,4 +1,4 @@
-"""Rows and constraints of what is stored."""
+"""Models of what is stored."""
 
 from memories.models.embedding import EmbeddingModel, MissingVector
 from memories.models.hygiene import HygieneAct, MemoryFinding, MemoryPair, UncomparedMemory

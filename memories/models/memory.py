@@ -22,7 +22,7 @@ from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySe
 from memories.store.queries.texts import SEARCH_COLUMNS
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 
-#: What sums over partitions and comparisons of moments read of a memory: none changes with its retrievals.
+#: The columns that sums and comparisons read; retrievals change none of them.
 COUNTED_COLUMNS = ("id", "version", "pinned", "tokens_o200k_base", "archived_at", "expires_at", "recorded_from")
 KIND_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
 
@@ -70,7 +70,7 @@ class MemoryText(models.Model):
     version = models.PositiveIntegerField(default=1, editable=False)
     valid_from = models.DateTimeField(editable=False)
     recorded_from = models.DateTimeField(editable=False)
-    #: The database's own doing: the language its tenant had when the row was written, or derived anew.
+    #: Set by the database: the language of the tenant when the row was written or derived again.
     search_config = models.CharField(max_length=63, default=DEFAULT_TEXT_SEARCH_CONFIG, editable=False)
     #: `search_columns` of the text; the constraints below refuse those of another one.
     search_words = models.TextField(blank=True, editable=False)
@@ -159,7 +159,7 @@ class Memory(MemoryText):
             check(Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")), "memory_expires_after_creation"),
         ]
         indexes = [
-            # With what is counted and summed, so that figures of a whole tenant read no text.
+            # Includes the columns of sums, so that figures of a whole tenant read no text.
             models.Index(
                 fields=["tenant", "partition_path", "-created_at"], include=COUNTED_COLUMNS, name="memory_in_partition"
             ),
@@ -173,7 +173,7 @@ class Memory(MemoryText):
                 name="memory_pinned",
                 condition=Q(pinned=True, archived_at__isnull=True),
             ),
-            # Each state is counted along the index of it (ADR-0092): the many by kind, the few beside them.
+            # Each state is counted along its own index (ADR-0092).
             models.Index(
                 fields=["tenant", "kind"],
                 include=["tokens_o200k_base"],

@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-#: Characters of a text that a list shows, and how many of them stand before the first word that matched.
+#: Characters of an excerpt, and of them before the first matched word.
 EXCERPT_CHARACTERS, LEAD_CHARACTERS = 220, 60
-#: Letters that a word shares with each of its lexemes, folded: a stem ends elsewhere, but begins alike.
+#: Letters that a word shares with each of its lexemes, folded: a stem ends elsewhere but begins alike.
 SHARED_LETTERS = 2
 
 _WORD = re.compile(r"[^\W_]+(?:[._:/@'’-]+[^\W_]+|_+[^\W_]+)*")

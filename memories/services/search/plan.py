@@ -8,29 +8,31 @@ from math import ceil
 from memories.services.search.fusion import MAX_CANDIDATES, RECIPROCAL_RANK_K
 from memories.services.search.lexemes import STOP_WORD_MARK
 
-#: Scopes up to this many rows are read whole and ranked deep, whatever an index might save.
+#: Scopes up to this many rows are read whole and ranked deep.
 ALWAYS_EXACT_ROWS = 5_000
-#: Up to this many rows it is cheaper to compare memory by memory than to find the vectors first.
+#: Up to this many rows, comparing memory by memory is cheaper than finding the vectors first.
 BY_MEMORY_ROWS = 2_500
-#: What following the index to one more vector costs, in vectors read one after the other: 10 us against 0.45, and a
-#: third more for what a scan costs by itself.
+#: Cost of one vector of the index, in vectors read one after the other: 10 us against 0.45, and a third for the scan.
 VISIT_COST_ROWS = 30
-#: What a row costs whose memory must be read too before it is known to be in scope, in vectors read alone.
+#: Cost of a row whose memory must be read to know whether it is in scope, in vectors read alone.
 FILTERED_ROW_COST = 3
-#: How many times the vectors that are expected to be visited may be, until the scan ends.
+#: The scan ends after this many times the expected number of vectors.
 PATIENCE = 2
-#: How many vectors the index looks at in one go: a quarter more than are expected to be visited, or for filters, which
-#: nobody can foresee, twice as many; within these bounds.
+#: Vectors read from the index at once: this many times the expected number, more for filters; within these bounds.
 LOOK_RATIO, FILTERED_LOOK_RATIO = 1.25, 2.0
 MIN_EF_SEARCH, MAX_EF_SEARCH = 400, 1_000
-#: Vectors that an index scan may visit at most, however dear reading the scope would be.
+#: Maximum of vectors that an index scan reads.
 MAX_SCAN_TUPLES = 100_000
-#: One more in so many vectors is looked at.
+#: One vector more is read for each of so many, because memories may have expired.
 SPARE = 8
-#: An arm of a large scope is ranked this deep at least.
+#: Minimum depth of a retriever in a large scope.
 MIN_DEPTH = 200
-#: Tokens of a memory and its marker, where a budget says how many are wanted: less than most have.
+#: Tokens of a memory and its marker, fewer than most have, to estimate the number of memories of a budget.
 TOKENS_PER_MEMORY = 25
+#: Maximum of a tenant's rows that the words of one query match together, as estimated.
+MATCHED_ROWS_MAX = 5_000
+#: Rows that are read where even the rarest word of the query is in more rows: the newest in scope.
+NEWEST_ROWS = 2_000
 
 
 class SearchMethod(StrEnum):
@@ -43,7 +45,7 @@ class SearchMethod(StrEnum):
 class SearchPlanReason(StrEnum):
     """Why the method was chosen."""
 
-    #: Superseded versions stand in no index.
+    #: No index contains superseded versions.
     HISTORY = "history"
     NO_INDEX = "no_index"
     FEW_ROWS = "few_rows"
@@ -78,12 +80,12 @@ class VectorPlan:
 
     @property
     def limit_with_spare(self) -> int:
-        """Vectors to look at, for some of the nearest may belong to memories that have expired."""
+        """Vectors to read: some of the nearest may belong to expired memories."""
         return self.limit + self.limit // SPARE
 
     @property
     def enough(self) -> int:
-        """With fewer rows than this, where there may be more, the scope is searched in another way."""
+        """With fewer rows than this, the scope is searched in another way."""
         return self.limit // 2
 
 
@@ -126,12 +128,6 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
     )
 
 
-#: Rows of a tenant that the words of one query may match together, as far as they can be foretold.
-MATCHED_ROWS_MAX = 5_000
-#: Rows that are looked through where even the rarest word of the query is in more than that: the newest in scope.
-NEWEST_ROWS = 2_000
-
-
 @dataclass(frozen=True)
 class TextQuery:
     """`lexemes` rank the rows that contain one of `matched`; with `newest`, only among so many newest rows in scope."""
@@ -142,7 +138,7 @@ class TextQuery:
 
     @property
     def has_dropped(self) -> bool:
-        """Whether rows that hold one of the lexemes may be passed over."""
+        """Whether the query may miss rows that contain a lexeme."""
         return len(self.matched) < len(self.lexemes) or self.newest is not None
 
 

@@ -1,5 +1,3 @@
-"""`manage.py create_operator`."""
-
 import getpass
 import secrets
 import sys

@@ -1,5 +1,3 @@
-"""`manage.py create_tenant`."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser

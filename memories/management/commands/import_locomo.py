@@ -1,5 +1,3 @@
-"""`manage.py import_locomo`."""
-
 import json
 from pathlib import Path
 from typing import Any

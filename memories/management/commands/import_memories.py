@@ -1,5 +1,3 @@
-"""`manage.py import_memories`."""
-
 import json
 from datetime import datetime
 from pathlib import Path

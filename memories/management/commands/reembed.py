@@ -1,5 +1,3 @@
-"""`manage.py reembed`."""
-
 import sys
 import time
 from typing import Any

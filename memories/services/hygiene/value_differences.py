@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from calendar import day_abbr, day_name, month_abbr, month_name
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -12,15 +13,13 @@ SHARED_WORDS_MIN = 2
 #: Words of a text that are compared.
 WORDS_COMPARED_MAX = 400
 
-_MONTHS = "january february march april may june july august september october november december"
-_MONTHS_SHORT = "jan feb mar apr jun jul aug sep sept oct nov dec"
 _UP_TO_NINETEEN = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen"
 )
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun"
-DATE_WORDS = frozenset(f"{_MONTHS} {_MONTHS_SHORT} {_WEEKDAYS}".split())
+_DATE_NAMES = (*month_name[1:], *month_abbr[1:], *day_name, *day_abbr, "sept", "tues", "thur", "thurs")
+DATE_WORDS = frozenset(map(str.lower, _DATE_NAMES))
 #: Number words and their digits.
 NUMBER_WORDS = {
     **{word: str(number) for number, word in enumerate(_UP_TO_NINETEEN.split())},

@@ -2,6 +2,7 @@
 
 import json
 import re
+from calendar import month_name
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from functools import cache, partial
@@ -12,17 +13,13 @@ from memories.services.partitions.paths import parse_partition
 
 DEMO_FOLDER = Path(__file__).resolve().parent / "demo_data"
 
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 _PLACEHOLDER = re.compile(r"\{\{(?P<style>iso|en|short|month|de|ja) (?P<days_ago>-?\d+)\}\}")
 _PLACEHOLDER_LIKE = re.compile(r"\{\{\s*\w+ -?[\d.]+\s*\}\}")
 _STYLES: dict[str, Callable[[date], str]] = {
     "iso": lambda day: day.isoformat(),
-    "en": lambda day: f"{day.day} {_MONTHS[day.month - 1]} {day.year}",
-    "short": lambda day: f"{day.day} {_MONTHS[day.month - 1]}",
-    "month": lambda day: f"{_MONTHS[day.month - 1]} {day.year}",
+    "en": lambda day: f"{day.day} {month_name[day.month]} {day.year}",
+    "short": lambda day: f"{day.day} {month_name[day.month]}",
+    "month": lambda day: f"{month_name[day.month]} {day.year}",
     "de": lambda day: f"{day.day:02}.{day.month:02}.{day.year}",
     "ja": lambda day: f"{day.year}年{day.month}月{day.day}日",
 }

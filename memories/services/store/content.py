@@ -7,6 +7,7 @@ import re
 import unicodedata
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 MAX_CONTENT_BYTES = 32 * 1024
 MAX_METADATA_BYTES = 8 * 1024
@@ -33,8 +34,8 @@ def normalise_content(text: str) -> str:
     return text.strip()
 
 
-def check_content(text: str) -> None:
-    """Raise `ContentError` unless the trimmed text can be stored."""
+def check_content(text: str) -> str:
+    """Return the trimmed text. Raises `ContentError` unless it can be stored."""
     _check_text(text)
     trimmed = normalise_content(text)
     if not trimmed:
@@ -42,6 +43,7 @@ def check_content(text: str) -> None:
     size = len(trimmed.encode("utf-8"))
     if size > MAX_CONTENT_BYTES:
         raise ContentError("too_long", f"The text has {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are stored.")
+    return trimmed
 
 
 def content_hash(text: str) -> str:
@@ -49,14 +51,15 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(unicodedata.normalize("NFC", normalise_content(text)).encode("utf-8")).hexdigest()
 
 
-def check_metadata(value: object) -> None:
-    """Raise `ContentError` unless `value` is a JSON object that can be stored."""
+def check_metadata(value: object) -> dict[str, Any]:
+    """Return the JSON object. Raises `ContentError` unless it can be stored."""
     if not isinstance(value, dict):
         raise ContentError("not_an_object", "Metadata must be a JSON object.")
     _check_leaves(value)
     size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8"))
     if size > MAX_METADATA_BYTES:
         raise ContentError("too_long", f"Metadata has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are stored.")
+    return value
 
 
 def is_same_json(one: object, other: object) -> bool:

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from memories.models.memory import KIND_PATTERN
 from memories.services.partitions.paths import PartitionPath
-from memories.services.store.content import MAX_CONTENT_BYTES, check_content, check_metadata, normalise_content
+from memories.services.store.content import MAX_CONTENT_BYTES, check_content, check_metadata
 from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_LINKS, NewLink, NewMemory
 from memories.tenancy.serializers.partitions import SHORTHAND, PartitionFilterInput, PartitionScopedInput, exact_field
 from memory_platform.rest.fields import (
@@ -28,26 +28,18 @@ BULK_ROWS_MAX = 1000
 QUERY_CHARACTERS_MAX = 32 * 1024
 
 
-def _content(value: Any) -> str:
-    check_content(value)
-    return normalise_content(value)
-
-
-def _metadata(value: Any) -> dict[str, Any]:
-    check_metadata(value)
-    return dict(value)
-
-
 def content_field(**kwargs: Any) -> RuleCheckedField:
     """The text of a memory, trimmed."""
     shape = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT_BYTES}
-    return RuleCheckedField(rule=_content, shape=shape, help_text="1 character to 32 KiB after trimming.", **kwargs)
+    return RuleCheckedField(
+        rule=check_content, shape=shape, help_text="1 character to 32 KiB after trimming.", **kwargs
+    )
 
 
 def metadata_field(**kwargs: Any) -> RuleCheckedField:
     """A JSON object of the caller."""
     shape = {"type": "object", "additionalProperties": True}
-    return RuleCheckedField(rule=_metadata, shape=shape, help_text="JSON object of at most 8 KiB.", **kwargs)
+    return RuleCheckedField(rule=check_metadata, shape=shape, help_text="JSON object of at most 8 KiB.", **kwargs)
 
 
 def kind_field(**kwargs: Any) -> StrictTextField:

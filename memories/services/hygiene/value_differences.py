@@ -90,12 +90,10 @@ def _words(text: str) -> Iterator[_Word]:
         folded = word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()
         start, end = found.span()
         is_value = _is_value(word, folded, former)
-        yield _Word(_value(folded) if is_value else folded, is_value, start, end)
+        if is_value:
+            folded = NUMBER_WORDS.get(folded) or _ORDINAL.sub("", folded)
+        yield _Word(folded, is_value, start, end)
         former = word if text[end : end + 1] == " " else ""
-
-
-def _value(folded: str) -> str:
-    return NUMBER_WORDS.get(folded) or _ORDINAL.sub("", folded)
 
 
 def _is_value(word: str, folded: str, former: str) -> bool:

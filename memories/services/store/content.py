@@ -124,10 +124,8 @@ RECALLED_TEXT_KEPT = timedelta(days=30)
 def recalled_hash(text: str) -> str:
     """Return the hex SHA-256 of the text without case, white space, compatibility forms and final stops."""
     # ASCII, the most frequent case, has no compatibility forms
-    folded = text.lower() if text.isascii() else _folded(text)
+    folded = text.lower()
+    if not text.isascii():
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     plain = " ".join(folded.split()).rstrip(".").rstrip()
     return hashlib.sha256(plain.encode("utf-8")).hexdigest()
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

@@ -95,16 +95,17 @@ def timed(label: str, work: Callable[[], object]) -> None:
 def measure_hygiene(tenant_id: UUID, rounds: int) -> None:
     """Measure every list in every order, of the tenant and of a small partition, and all counts."""
     from memories.hygiene.findings import hygiene_list_lengths, hygiene_page
-    from memories.search.browsing import MemoryFilter, filtered_memories
+    from memories.search.browsing import MemoryFilter
     from memories.services.hygiene.rules import LISTS
     from memories.tenancy.scopes import tenant_scope
 
     def page(*arguments: Any) -> Callable[[], object]:
         return lambda: hygiene_page(tenant_id, *arguments, behind=None, now=BENCHMARK_NOW)
 
-    memories = filtered_memories(tenant_id, MemoryFilter(), BENCHMARK_NOW)
     works: dict[str, Callable[[], object]] = {
-        "plain page of memories": lambda: list(memories.page("-created_at", count=50))
+        "plain page of memories": lambda: list(
+            MemoryFilter().rows(tenant_id, BENCHMARK_NOW).page("-created_at", count=50)
+        )
     }
     for each in LISTS.values():
         for sort in each.sorts:

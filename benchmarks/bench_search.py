@@ -75,7 +75,7 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
         watch = Stopwatch(is_wall=is_wall)
         for vector in vectors.values():
             taken, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
-            limit, reads_memories = planned.told["limit"], bool(scope.conditions)
+            limit, reads_memories = planned.plan["limit"], bool(scope.conditions)
             whole = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, limit, reads_memories=reads_memories)
             times["planned"].append(taken)
             taken, exact = watch.measure(partial(execute_vector_plan, whole, scope, vector, model, TOKENS))
@@ -84,7 +84,7 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
             times["compared"].append(watch.measure(partial(list, rows))[0])
             found = {pk for pk, _ in planned.rows} & {pk for pk, _ in exact.rows}
             recalls.append(len(found) / len(exact.rows) if exact.rows else 1.0)
-    return {"times": times, "recalls": recalls, "told": planned.told}
+    return {"times": times, "recalls": recalls, "told": planned.plan}
 
 
 def report_scope(name: str, result: Mapping[str, Any]) -> None:

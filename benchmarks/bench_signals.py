@@ -63,7 +63,12 @@ class SignalCase:
 
     def likeliest(self) -> npt.NDArray[np.intp]:
         """Return the places of all evidence and of the candidates most like it: enough to learn from."""
-        rough = self.parts["relevance"] + self.parts["lexical_overlap"] + self.parts["adjacent_turns"] + self.evidence * 10.0
+        rough = (
+            self.parts["relevance"]
+            + self.parts["lexical_overlap"]
+            + self.parts["adjacent_turns"]
+            + self.evidence * 10.0
+        )
         return np.argsort(-rough, kind="stable")[:LIKELIEST]
 
 
@@ -205,7 +210,10 @@ def on_conversations(cases: list[SignalCase]) -> None:
     print("held in 250 and 1,000 tokens")
     _print_folds("all signals, learnt on the other conversations", *cross_validate_weights(cases, PARTS))
     subsets = {f"without {part}": [name for name in PARTS if name != part] for part in PARTS}
-    subsets |= {f"only {', '.join(names)}": names for names in (["relevance"], ["lexical_overlap"], ["relevance", "lexical_overlap"])}
+    subsets |= {
+        f"only {', '.join(names)}": names
+        for names in (["relevance"], ["lexical_overlap"], ["relevance", "lexical_overlap"])
+    }
     for title, names in subsets.items():
         _line(title, cross_validate_weights(cases, names)[1].mean(axis=1))
     _line("as shipped", _mean_shares(cases, dict(CONVERSATION_RECALL.weights)))

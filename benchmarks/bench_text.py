@@ -74,14 +74,14 @@ def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, lis
     """Return milliseconds, and the rows in the order of the lexical retriever."""
     from memories.search.queries.lexemes import tenant_query_lexemes
     from memories.search.retrievers import build_text_query, rank_text_query
-    from memories.services.search.text_query import match_all
+    from memories.services.search.plan import match_all
     from memories.tenancy.scopes import tenant_scope
 
     scope = benchmark_scope(tenant.pk)
     with tenant_scope(tenant.pk):
         start = perf_counter()
         query = build_text_query(scope, text) if drops else match_all(list(tenant_query_lexemes(tenant.pk, text)))
-        found = rank_text_query(scope, query, "tokens_o200k_base").ids
+        found = list(rank_text_query(scope, query, "tokens_o200k_base"))
         return (perf_counter() - start) * 1000, found
 
 

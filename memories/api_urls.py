@@ -1,4 +1,4 @@
-"""Addresses of this room under /api/v1/."""
+"""URLs of the endpoints under /api/v1/."""
 
 from django.urls import path
 
@@ -10,22 +10,16 @@ from memories.partitions.api.partitions import (
     TenantMemoEndpoint,
 )
 from memories.partitions.api.snapshots import SnapshotComparisonEndpoint, SnapshotEndpoint, SnapshotListEndpoint
-from memories.store.api.memories import (
-    MemoryBulkEndpoint,
-    MemoryEndpoint,
-    MemoryHistoryEndpoint,
-    MemoryListEndpoint,
-    MemoryRestoreEndpoint,
-)
+from memories.store.api import memories as api
 from memories.tenancy.api.keys import ApiKeyEndpoint, ApiKeyListEndpoint
-from memory_platform.rest import converters  # noqa: F401 - makes its types known
+from memory_platform.rest import converters  # noqa: F401 - registers the path converters
 
 urlpatterns = [
-    path("memories", MemoryListEndpoint.as_view(), name="api-memories"),
-    path("memories/bulk", MemoryBulkEndpoint.as_view(), name="api-memories-bulk"),
-    path("memories/<uuid:memory_id>", MemoryEndpoint.as_view(), name="api-memory"),
-    path("memories/<uuid:memory_id>/restore", MemoryRestoreEndpoint.as_view(), name="api-memory-restore"),
-    path("memories/<uuid:memory_id>/history", MemoryHistoryEndpoint.as_view(), name="api-memory-history"),
+    path("memories", api.MemoryListEndpoint.as_view(), name="api-memories"),
+    path("memories/bulk", api.MemoryBulkEndpoint.as_view(), name="api-memories-bulk"),
+    path("memories/<uuid:memory_id>", api.MemoryEndpoint.as_view(), name="api-memory"),
+    path("memories/<uuid:memory_id>/restore", api.MemoryRestoreEndpoint.as_view(), name="api-memory-restore"),
+    path("memories/<uuid:memory_id>/history", api.MemoryHistoryEndpoint.as_view(), name="api-memory-history"),
     path("links", LinkListEndpoint.as_view(), name="api-links"),
     path("links/<int:link_id>", LinkEndpoint.as_view(), name="api-link"),
     path("partitions", PartitionListEndpoint.as_view(), name="api-partitions"),

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 from time import monotonic
+from typing import Any
 from uuid import UUID
 
 from celery import shared_task
@@ -18,8 +19,7 @@ from memories.embeddings.providers import EmbeddingError
 from memories.hygiene.maintenance import compare_new_memories_of_tenants, find_unused_and_expiring_memories
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search import languages
-from memories.search.maintenance import count_common_lexemes_of_tenants, drop_former_languages_of_tenants
-from memories.store.maintenance import delete_expired_records, fold_retrievals_of_tenants
+from memories.store.recall import delete_expired_records, fold_retrievals_of_tenants
 
 logger = logging.getLogger(__name__)
 
@@ -34,15 +34,17 @@ MEMORIES_PER_TASK = 100
 #: Time of one task that fills a model; the rest is another task, so that other work is not blocked.
 FILL_TURN_SECONDS = 20.0
 
+#: Retries of tasks that embed, and of other tasks that run again if the database is unavailable.
+_EMBEDDING: dict[str, Any] = {
+    "autoretry_for": (EmbeddingError, OperationalError),
+    "retry_backoff": 2,
+    "retry_jitter": True,
+    "time_limit": EMBED_TIME_LIMIT_SECONDS,
+}
+_RETRIED: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff": True, "retry_jitter": True}
 
-@shared_task(
-    autoretry_for=(EmbeddingError, OperationalError),
-    retry_backoff=2,
-    retry_backoff_max=RETRY_BACKOFF_MAX_SECONDS,
-    retry_jitter=True,
-    max_retries=6,
-    time_limit=EMBED_TIME_LIMIT_SECONDS,
-)
+
+@shared_task(**_EMBEDDING, retry_backoff_max=RETRY_BACKOFF_MAX_SECONDS, max_retries=6)
 def embed_memory(tenant_id: str, *memory_ids: str) -> None:
     """Embed memories of a tenant; deleted and embedded ones are skipped."""
     indexer.index_memories(UUID(tenant_id), [UUID(memory_id) for memory_id in memory_ids])
@@ -54,13 +56,7 @@ def sweep_pending_embeddings() -> int:
     return embed_pending_memories(now=timezone.now())
 
 
-@shared_task(
-    autoretry_for=(EmbeddingError, OperationalError),
-    retry_backoff=2,
-    retry_jitter=True,
-    max_retries=3,
-    time_limit=EMBED_TIME_LIMIT_SECONDS,
-)
+@shared_task(**_EMBEDDING, max_retries=3)
 def work_on_embedding_model(tenant_id: str, model_id: str) -> None:
     """Fill, finish or remove vectors of a model for a while, unless another worker has its lease."""
     end = monotonic() + FILL_TURN_SECONDS
@@ -71,7 +67,7 @@ def work_on_embedding_model(tenant_id: str, model_id: str) -> None:
         enqueue_model_work(UUID(tenant_id), UUID(model_id))
 
 
-@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+@shared_task(**_RETRIED, max_retries=3)
 def sweep_embedding_models() -> int:
     """Enqueue models left unfinished by a killed worker or a failing provider; return how many."""
     left = embedding_models_with_work()
@@ -92,7 +88,7 @@ def compare_new_memories_task() -> int:
     return compare_new_memories_of_tenants(now=timezone.now())
 
 
-@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+@shared_task(**_RETRIED, max_retries=3)
 def find_hygiene_problems_task() -> None:
     """Find memories that were never retrieved or expire soon."""
     find_unused_and_expiring_memories(now=timezone.now())
@@ -104,7 +100,7 @@ def fold_partition_counts_task() -> int:
     return fold_partition_counts()
 
 
-@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+@shared_task(**_RETRIED, max_retries=3)
 def delete_expired_records_task() -> int:
     """Delete expired answers of idempotent requests and hashes of recalled texts."""
     return delete_expired_records(now=timezone.now())
@@ -119,43 +115,41 @@ def rederive_search_columns_task(tenant_id: str) -> int:
 @shared_task(time_limit=DERIVE_TIME_LIMIT_SECONDS)
 def sweep_languages() -> int:
     """Finish interrupted changes of language."""
-    return drop_former_languages_of_tenants(now=timezone.now())
+    return languages.drop_former_languages_of_tenants(now=timezone.now())
 
 
-@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+@shared_task(**_RETRIED, max_retries=3)
 def count_common_lexemes_task() -> int:
     """Count the words that are in many memories of a tenant."""
-    return count_common_lexemes_of_tenants()
+    return languages.count_common_lexemes_of_tenants()
 
 
 def enqueue_language_change(tenant_id: UUID) -> None:
-    """Derive the tenant's rows in its language after the commit; without a broker the sweep does it."""
-    transaction.on_commit(
-        partial(_ignore_unavailable_broker, partial(rederive_search_columns_task.delay, str(tenant_id)))
-    )
+    """Derive the tenant's rows in its language."""
+    _send_after_commit(partial(rederive_search_columns_task.delay, str(tenant_id)))
 
 
 def enqueue_embedding(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
-    """Send the memories to the worker after the commit; with a local provider the entry point embeds them.
-
-    An unavailable broker does not fail the write; the sweep finds the memories.
-    """
+    """Embed the memories; with a local provider the entry point does."""
     if is_local_for(tenant_id):
         return
     ids = [str(memory_id) for memory_id in memory_ids]
     for start in range(0, len(ids), MEMORIES_PER_TASK):
-        send = partial(embed_memory.delay, str(tenant_id), *ids[start : start + MEMORIES_PER_TASK])
-        transaction.on_commit(partial(_ignore_unavailable_broker, send))
+        _send_after_commit(partial(embed_memory.delay, str(tenant_id), *ids[start : start + MEMORIES_PER_TASK]))
 
 
 def enqueue_model_work(tenant_id: UUID, model_id: UUID) -> None:
-    """Send a model to the worker after the commit; without a broker the sweep does it."""
-    send = partial(work_on_embedding_model.delay, str(tenant_id), str(model_id))
-    transaction.on_commit(partial(_ignore_unavailable_broker, send))
+    """Fill or remove the vectors of a model."""
+    _send_after_commit(partial(work_on_embedding_model.delay, str(tenant_id), str(model_id)))
 
 
-def _ignore_unavailable_broker(send: Callable[[], object]) -> None:
-    try:
-        send()
-    except (BrokerError, OSError) as error:
-        logger.warning("The broker is unavailable; the sweep does the work: %s", type(error).__name__)
+def _send_after_commit(send: Callable[[], object]) -> None:
+    """Send a task to the worker after the commit; without a broker the sweep does its work."""
+
+    def run() -> None:
+        try:
+            send()
+        except (BrokerError, OSError) as error:
+            logger.warning("The broker is unavailable; the sweep does the work: %s", type(error).__name__)
+
+    transaction.on_commit(run)

@@ -1,4 +1,4 @@
-"""Addresses of the pages about what is stored; the tenant stands in each, so that it can be shared."""
+"""URLs of the pages about stored memories; each contains the tenant, so that it can be shared."""
 
 from django.urls import path
 
@@ -14,17 +14,9 @@ from memories.partitions.views import (
     summary_withdraw,
     text_tokens,
 )
-from memories.store.views.bulk import memory_bulk, memory_bulk_undo
-from memories.store.views.memories import (
-    memory_archive,
-    memory_detail,
-    memory_pin,
-    memory_restore,
-    memory_unpin,
-    memory_version_restore,
-)
+from memories.store.views.bulk import memory_bulk, memory_bulk_undo, memory_merge
+from memories.store.views.memories import MEMORY_ACTIONS, memory_action, memory_detail, memory_version_restore
 from memories.store.views.memory_list import memory_list
-from memories.store.views.merging import memory_merge
 from memories.tenancy.views import api_key_revoke, api_keys, audit_log, member_add, member_remove, tenant_settings
 
 urlpatterns = [
@@ -56,10 +48,12 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/memories/acts/<uuid:act_id>/undo", memory_bulk_undo, name="memories-undo"),
     path("t/<uuid:tenant_id>/memories/<uuid:memory_id>", memory_detail, name="memory"),
     path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/merge", memory_merge, name="memory-merge"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/archive", memory_archive, name="memory-archive"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/restore", memory_restore, name="memory-restore"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/pin", memory_pin, name="memory-pin"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/unpin", memory_unpin, name="memory-unpin"),
+    *(
+        path(
+            f"t/<uuid:tenant_id>/memories/<uuid:memory_id>/{name}", memory_action, {"name": name}, name=f"memory-{name}"
+        )
+        for name in MEMORY_ACTIONS
+    ),
     path(
         "t/<uuid:tenant_id>/memories/<uuid:memory_id>/versions/<int:version>/restore",
         memory_version_restore,

@@ -7,7 +7,8 @@ from typing import Any
 from memories.embeddings.indexer import index_memories
 from memories.models import ApiKey, Memory, Tenant
 from memories.services.partitions.paths import parse_partition
-from memories.store.actions.store import store_memory
+from memories.services.store.drafts import NewMemory
+from memories.store.actions.store import store_memories
 from memories.tenancy.actions.tenants import create_api_key, create_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
@@ -27,15 +28,12 @@ def make_tenant(name: str = "", *, now: datetime = FACTORY_NOW) -> Tenant:
 def make_memory(
     tenant: Tenant, content: str = "", *, partition: str = "", is_embedded: bool = False, **fields: Any
 ) -> Memory:
-    """A stored memory; `fields` are those of `store_memory`. `is_embedded` gives it its vector."""
-    values: dict[str, Any] = {"now": FACTORY_NOW, "by": TESTER} | fields
+    """A stored memory; `fields` are those of `NewMemory` and `store_memories`. `is_embedded` gives it its vector."""
+    actions = {name: fields.pop(name) for name in ("now", "by", "refuses_recalled_text", "reach") if name in fields}
+    text = content or f"memory number {next(_numbers)}"
+    row = NewMemory(content=text, partition=parse_partition(partition), **fields)
     with tenant_scope(tenant.pk):
-        result = store_memory(
-            tenant=tenant,
-            content=content or f"memory number {next(_numbers)}",
-            partition=parse_partition(partition),
-            **values,
-        )
+        (result,) = store_memories(tenant=tenant, rows=[row], **{"now": FACTORY_NOW, "by": TESTER} | actions)
     assert result.memory is not None
     if is_embedded:
         index_memories(tenant.pk, [result.memory.pk])

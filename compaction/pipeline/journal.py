@@ -24,9 +24,8 @@ from memories.embeddings.embedders import embedder_of, is_local_for
 from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.models import Memory, MemoryEmbedding
 from memories.services.partitions.paths import parse_partition
-from memories.services.store.content import MAX_CONTENT_BYTES, content_hash
+from memories.services.store.content import MAX_CONTENT_BYTES, content_hash, recalled_hash
 from memories.services.store.drafts import NewMemory
-from memories.services.store.recalled_text import recalled_hash
 from memories.store.actions.edit import archive_memory
 from memories.store.actions.store import store_memories
 from memories.store.recall import recently_recalled_memories

@@ -14,7 +14,7 @@ from django.db.models import Q
 from memories.embeddings.embedders import active_model_name
 from memories.models import Memory, MemoryEmbedding, MemoryFinding, MemoryPair, RecalledText, Tenant, UncomparedMemory
 from memories.services.hygiene import rules
-from memories.services.store.recalled_text import RECALLED_TEXT_KEPT, recalled_hash
+from memories.services.store.content import RECALLED_TEXT_KEPT, recalled_hash
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
 COMPARE_LOCK = "memories.compare-new-memories"

@@ -17,7 +17,7 @@ from memories.hygiene.forms import HygieneActionForm, HygieneFilterForm
 from memories.models import HygieneAct, Partition
 from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE_LIST, HygieneList
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
-from memories.store.views.undoing import undo_bulk_action
+from memories.store.views.bulk import undo_bulk_action
 from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope

@@ -3,7 +3,7 @@
 from argparse import RawDescriptionHelpFormatter
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from django.db import OperationalError
 
 from memories.models import Tenant
@@ -29,20 +29,11 @@ class PlatformCommand(BaseCommand):
 
     @property
     def actor(self) -> Actor:
-        """The actor of audit rows: the command."""
         return Actor.system(f"manage.py {self.__class__.__module__.rpartition('.')[2]}")
 
 
-class _HelpFormatter(RawDescriptionHelpFormatter):
-    """Keeps the line breaks of `help` and shows Django's own options last, as its formatter does."""
-
-    _own_last = ("--version", "--verbosity", "--traceback", "--settings", "--pythonpath", "--no-color", "--force-color")
-
-    def add_arguments(self, actions: Any) -> None:
-        """Put the command's own options first."""
-        super().add_arguments(
-            sorted(actions, key=lambda action: bool(set(action.option_strings) & set(self._own_last)))
-        )
+class _HelpFormatter(DjangoHelpFormatter, RawDescriptionHelpFormatter):
+    """Keeps the line breaks of `help` and shows Django's own options last."""
 
 
 def get_tenant_or_fail(name: str, *, returncode: int = 1) -> Tenant:
@@ -50,7 +41,6 @@ def get_tenant_or_fail(name: str, *, returncode: int = 1) -> Tenant:
     with admin_write_scope():
         tenant: Tenant | None = Tenant.objects.named(name.strip()).first()
     if tenant is None:
-        raise CommandError(
-            f"There is no tenant named {name!r}; `manage.py create_tenant {name}` creates it.", returncode=returncode
-        )
+        detail = f"There is no tenant named {name!r}; `manage.py create_tenant {name}` creates it."
+        raise CommandError(detail, returncode=returncode)
     return tenant

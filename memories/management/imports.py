@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from django.core.management.base import BaseCommand
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -29,56 +30,48 @@ class ImportReport:
 
     counts: Counter[str] = field(default_factory=Counter)
     problems: dict[int, tuple[FieldProblem, ...]] = field(default_factory=dict)
-    waiting: list[UUID] = field(default_factory=list)
+    pending: list[UUID] = field(default_factory=list)
     embedded: int = 0
     embedding_error: str = ""
 
-    @property
-    def summary(self) -> str:
-        """One line for people."""
+    def write(self, command: BaseCommand, subject: str = "") -> None:
+        """Write one line for people, and the reason why embedding stopped."""
         stored = f"{self.counts[StoreStatus.CREATED]:,} created, {self.counts[StoreStatus.EXISTING]:,} existing"
-        left = len(self.waiting) - self.embedded
+        left = len(self.pending) - self.embedded
         waits = f", {left:,} wait for their embedding" if left else ""
-        return f"{stored}, {self.embedded:,} embedded{waits}"
+        command.stdout.write(f"{subject}{stored}, {self.embedded:,} embedded{waits}")
+        if self.embedding_error:
+            command.stderr.write(f"Embedding stopped; the worker continues: {self.embedding_error}")
 
 
 def import_rows(tenant: Tenant, rows: Sequence[NewMemory], *, by: Actor, now: datetime) -> ImportReport:
     """Store the rows and embed those without a vector, also those of an interrupted earlier run."""
     report = ImportReport()
+    pending: dict[UUID, None] = {}
     with progress_bar() as bar:
         storing = bar.add_task("storing", total=len(rows))
         for start in range(0, len(rows), _ROWS_PER_BATCH):
-            _store_batch(tenant, rows[start : start + _ROWS_PER_BATCH], start, report, by=by, now=now)
-            bar.update(storing, advance=len(rows[start : start + _ROWS_PER_BATCH]))
-        report.waiting = list(dict.fromkeys(report.waiting))
+            batch = rows[start : start + _ROWS_PER_BATCH]
+            with tenant_scope(tenant.pk):
+                results = store_memories(tenant=tenant, rows=batch, by=by, now=now)
+            for place, result in enumerate(results, start=start):
+                report.counts[str(result.status)] += 1
+                if result.memory is None:
+                    report.problems[place] = result.problems
+                elif result.memory.embedding_state == Memory.EmbeddingState.PENDING:
+                    pending[result.memory.pk] = None
+            bar.update(storing, advance=len(batch))
+        report.pending = list(pending)
         if is_local_for(tenant.pk):
-            embedding = bar.add_task("embedding", total=len(report.waiting))
-            for done in _embed(tenant.pk, report):
-                bar.update(embedding, advance=done)
+            embedding = bar.add_task("embedding", total=len(pending))
+            try:
+                for start in range(0, len(pending), _ROWS_PER_BATCH):
+                    ids = report.pending[start : start + _ROWS_PER_BATCH]
+                    report.embedded += index_memories(tenant.pk, ids)
+                    bar.update(embedding, advance=len(ids))
+            except EmbeddingError as error:
+                report.embedding_error = error.detail
     return report
-
-
-def _store_batch(
-    tenant: Tenant, batch: Sequence[NewMemory], start: int, report: ImportReport, *, by: Actor, now: datetime
-) -> None:
-    with tenant_scope(tenant.pk):
-        results = store_memories(tenant=tenant, rows=batch, by=by, now=now)
-    for place, result in enumerate(results, start=start):
-        report.counts[str(result.status)] += 1
-        if result.memory is None:
-            report.problems[place] = result.problems
-        elif result.memory.embedding_state == Memory.EmbeddingState.PENDING:
-            report.waiting.append(result.memory.pk)
-
-
-def _embed(tenant_id: UUID, report: ImportReport) -> Iterator[int]:
-    try:
-        for start in range(0, len(report.waiting), _ROWS_PER_BATCH):
-            batch = report.waiting[start : start + _ROWS_PER_BATCH]
-            report.embedded += index_memories(tenant_id, batch)
-            yield len(batch)
-    except EmbeddingError as error:
-        report.embedding_error = error.detail
 
 
 @contextmanager

@@ -1,12 +1,13 @@
-"""Rows and constraints of what is stored."""
+"""Models of what is stored."""
 
-from memories.models.counts import PartitionCount, PartitionCountChange
 from memories.models.embedding import EmbeddingModel, MissingVector
 from memories.models.hygiene import HygieneAct, MemoryFinding, MemoryPair, UncomparedMemory
 from memories.models.memory import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, Partition
 from memories.models.records import (
     AuditEntry,
     IdempotencyRecord,
+    PartitionCount,
+    PartitionCountChange,
     PartitionSummary,
     RecalledText,
     RetrievalTick,
@@ -15,29 +16,7 @@ from memories.models.records import (
 )
 from memories.models.tenancy import ApiKey, CommonLexeme, Membership, Tenant
 
-__all__ = [
-    "ApiKey",
-    "AuditEntry",
-    "CommonLexeme",
-    "EmbeddingModel",
-    "HygieneAct",
-    "IdempotencyRecord",
-    "Membership",
-    "Memory",
-    "MemoryEmbedding",
-    "MemoryFinding",
-    "MemoryLink",
-    "MemoryPair",
-    "MemoryVersion",
-    "MissingVector",
-    "Partition",
-    "PartitionCount",
-    "PartitionCountChange",
-    "PartitionSummary",
-    "RecalledText",
-    "RetrievalTick",
-    "Snapshot",
-    "Tenant",
-    "TenantMemo",
-    "UncomparedMemory",
-]
+__all__ = ["ApiKey", "AuditEntry", "CommonLexeme", "EmbeddingModel", "HygieneAct", "IdempotencyRecord", "Membership"]
+__all__ += ["Memory", "MemoryEmbedding", "MemoryFinding", "MemoryLink", "MemoryPair", "MemoryVersion"]
+__all__ += ["MissingVector", "Partition", "PartitionCount", "PartitionCountChange", "PartitionSummary"]
+__all__ += ["RecalledText", "RetrievalTick", "Snapshot", "Tenant", "TenantMemo", "UncomparedMemory"]

@@ -1,4 +1,4 @@
-"""Which models a tenant's memories have vectors of, and which of these vectors are still to be made (ADR-0082)."""
+"""Embedding models of tenants, and vectors that are still missing (ADR-0082)."""
 
 import uuid
 
@@ -7,11 +7,11 @@ from django.db.models import Q
 
 from memories.embeddings.queries.models import EmbeddingModelQuerySet, MissingVectorQuerySet
 from memories.models.memory import Memory
-from memories.models.tenancy import Tenant
+from memories.models.tenancy import Tenant, check, one_of, unique
 
 
 class EmbeddingModel(models.Model):
-    """One model of one tenant: exactly one is searched with, others are filled beside it or kept up to date."""
+    """One model of one tenant: exactly one is active, others are filled or kept up to date beside it."""
 
     class State(models.TextChoices):
         FILLING = "filling"
@@ -26,8 +26,7 @@ class EmbeddingModel(models.Model):
     dimension = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=8, choices=State)
     is_chosen = models.BooleanField(
-        default=False,
-        help_text="Somebody asked for it; else it is the model that settings named at the first vector.",
+        default=False, help_text="Somebody asked for it; else it is the model that settings named at the first vector."
     )
     switches_when_filled = models.BooleanField(default=False)
     needed = models.PositiveIntegerField(default=0, help_text="Vectors that were missing when filling began.")
@@ -46,18 +45,11 @@ class EmbeddingModel(models.Model):
     class Meta:
         ordering = ["started_at", "name"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "name"], name="embedding_model_is_one_row"),
-            models.UniqueConstraint(
-                fields=["tenant"], condition=Q(state="active"), name="embedding_model_one_is_active"
-            ),
-            models.UniqueConstraint(
-                fields=["tenant"], condition=Q(state="filling"), name="embedding_model_one_is_filled"
-            ),
-            models.CheckConstraint(
-                condition=Q(state__in=["filling", "standby", "active", "retiring", "retired"]),
-                name="embedding_model_state_is_known",
-            ),
-            models.CheckConstraint(condition=Q(dimension__gte=1), name="embedding_model_has_a_dimension"),
+            unique("embedding_model_is_one_row", "tenant", "name"),
+            unique("embedding_model_one_is_active", "tenant", condition=Q(state="active")),
+            unique("embedding_model_one_is_filled", "tenant", condition=Q(state="filling")),
+            one_of("state", ["filling", "standby", "active", "retiring", "retired"], "embedding_model_state_is_known"),
+            check(Q(dimension__gte=1), "embedding_model_has_a_dimension"),
         ]
 
     def __str__(self) -> str:
@@ -65,10 +57,7 @@ class EmbeddingModel(models.Model):
 
 
 class MissingVector(models.Model):
-    """A version of a memory that has no vector of a model that is filled or kept up to date beside the active one.
-
-    It goes when the vector is there. A refused one stays, with the reason, until somebody has it tried again.
-    """
+    """A version without a vector of a filled or maintained model; a refused one stays, with the reason."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="missing")
@@ -80,9 +69,7 @@ class MissingVector(models.Model):
     objects = MissingVectorQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["model", "memory", "version", "tenant"], name="missing_vector_is_unique"),
-        ]
+        constraints = [unique("missing_vector_is_unique", "model", "memory", "version", "tenant")]
         indexes = [
             models.Index(fields=["model", "id"], condition=Q(is_refused=False), name="missing_vector_waiting"),
             models.Index(fields=["model", "id"], condition=Q(is_refused=True), name="missing_vector_refused"),

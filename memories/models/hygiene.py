@@ -1,4 +1,4 @@
-"""What may be wrong with memories, as found in the background, and what was done about it (ADR-0083)."""
+"""Findings about memories, and bulk and hygiene actions (ADR-0083)."""
 
 import uuid
 
@@ -9,12 +9,15 @@ from django.db.models import F, Q
 
 from memories.hygiene.queries import MemoryFindingQuerySet, MemoryPairQuerySet, UncomparedMemoryQuerySet
 from memories.models.memory import Memory
-from memories.models.tenancy import Tenant
+from memories.models.tenancy import Tenant, check, one_of, unique
 from memories.tenancy.queries.rows import TenantRows
+
+#: Findings that nobody dismissed.
+_OPEN = Q(dismissed_at__isnull=True)
 
 
 class UncomparedMemory(models.Model):
-    """A version of a memory that has a vector and was not compared with its partition yet. Gone once it was."""
+    """An embedded version of a memory that is not yet compared with its partition."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
@@ -23,9 +26,7 @@ class UncomparedMemory(models.Model):
     objects = UncomparedMemoryQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["memory", "version", "tenant"], name="uncompared_version_is_unique")
-        ]
+        constraints = [unique("uncompared_version_is_unique", "memory", "version", "tenant")]
         indexes = [models.Index(fields=["tenant", "id"], name="uncompared_of_tenant")]
 
     def __str__(self) -> str:
@@ -33,7 +34,7 @@ class UncomparedMemory(models.Model):
 
 
 class MemoryPair(models.Model):
-    """Two memories that say nearly the same. A pair stands in one list; a dismissed one stays, so that it is known."""
+    """Two memories that state nearly the same, in one list; a dismissed pair stays."""
 
     class Kind(models.TextChoices):
         NEAR_DUPLICATE = "near_duplicate"
@@ -53,24 +54,15 @@ class MemoryPair(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["older", "newer", "tenant"], name="memory_pair_is_unique"),
-            models.CheckConstraint(condition=~Q(older=F("newer")), name="memory_pair_joins_two_memories"),
-            models.CheckConstraint(
-                condition=Q(kind__in=["near_duplicate", "contradiction", "recall_loop"]),
-                name="memory_pair_kind_is_known",
-            ),
+            unique("memory_pair_is_unique", "older", "newer", "tenant"),
+            check(~Q(older=F("newer")), "memory_pair_joins_two_memories"),
+            one_of("kind", ["near_duplicate", "contradiction", "recall_loop"], "memory_pair_kind_is_known"),
         ]
         indexes = [
             models.Index(
-                fields=["tenant", "kind", "-similarity", "id"],
-                name="memory_pair_most_alike",
-                condition=Q(dismissed_at__isnull=True),
+                fields=["tenant", "kind", "-similarity", "id"], name="memory_pair_most_alike", condition=_OPEN
             ),
-            models.Index(
-                fields=["tenant", "kind", "-found_at", "id"],
-                name="memory_pair_newest",
-                condition=Q(dismissed_at__isnull=True),
-            ),
+            models.Index(fields=["tenant", "kind", "-found_at", "id"], name="memory_pair_newest", condition=_OPEN),
         ]
 
     def __str__(self) -> str:
@@ -78,7 +70,7 @@ class MemoryPair(models.Model):
 
 
 class MemoryFinding(models.Model):
-    """A memory that stands in a list; a dismissed one stays, so that it is known."""
+    """A memory in a hygiene list; a dismissed one stays."""
 
     class Kind(models.TextChoices):
         NEVER_RETRIEVED = "never_retrieved"
@@ -97,23 +89,12 @@ class MemoryFinding(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["memory", "kind", "tenant"], name="memory_finding_is_unique"),
-            models.CheckConstraint(
-                condition=Q(kind__in=["never_retrieved", "unhelpful", "expires_soon"]),
-                name="memory_finding_kind_is_known",
-            ),
+            unique("memory_finding_is_unique", "memory", "kind", "tenant"),
+            one_of("kind", ["never_retrieved", "unhelpful", "expires_soon"], "memory_finding_kind_is_known"),
         ]
         indexes = [
-            models.Index(
-                fields=["tenant", "kind", "-weight", "id"],
-                name="memory_finding_heaviest",
-                condition=Q(dismissed_at__isnull=True),
-            ),
-            models.Index(
-                fields=["tenant", "kind", "at", "-id"],
-                name="memory_finding_earliest",
-                condition=Q(dismissed_at__isnull=True),
-            ),
+            models.Index(fields=["tenant", "kind", "-weight", "id"], name="memory_finding_heaviest", condition=_OPEN),
+            models.Index(fields=["tenant", "kind", "at", "-id"], name="memory_finding_earliest", condition=_OPEN),
         ]
 
     def __str__(self) -> str:
@@ -121,7 +102,7 @@ class MemoryFinding(models.Model):
 
 
 class HygieneAct(models.Model):
-    """What an operator did to several memories at once, with what its undoing needs. Ids and values, never text."""
+    """An action of an operator on several memories, with what its undo needs: ids and values, never text."""
 
     class Act(models.TextChoices):
         MERGE = "merge"

@@ -1,4 +1,4 @@
-"""Memories, where they stand, what they said before, and their vectors."""
+"""Partitions, memories with versions, vectors and links."""
 
 import uuid
 
@@ -8,21 +8,20 @@ from django.contrib.postgres.search import SearchVectorField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Func, Q
-from django.db.models.lookups import Exact, LessThanOrEqual
+from django.db.models.lookups import Exact
 from pgvector.django import HalfVectorField
 
 from memories.embeddings.queries.vectors import MemoryEmbeddingQuerySet
-from memories.models.tenancy import Tenant
+from memories.models.tenancy import Tenant, bounded_bytes, check, unique
 from memories.partitions.queries.partitions import MemoryLinkQuerySet, PartitionQuerySet
 from memories.services.partitions.paths import MAX_DEPTH
 from memories.services.search.lexemes import MARK_DIGITS
 from memories.services.store.content import MAX_CONTENT_BYTES, MAX_METADATA_BYTES
-from memories.store.queries.memories import MemoryQuerySet
+from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
 from memories.store.queries.texts import SEARCH_COLUMNS
-from memories.store.queries.versions import MemoryVersionQuerySet
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 
-#: What sums over partitions and comparisons of moments read of a memory: none changes with its retrievals.
+#: The columns that sums and comparisons read; retrievals change none of them.
 COUNTED_COLUMNS = ("id", "version", "pinned", "tokens_o200k_base", "archived_at", "expires_at", "recorded_from")
 KIND_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
 
@@ -40,9 +39,9 @@ class Partition(models.Model):
     class Meta:
         ordering = ["path"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "path"], name="partition_path_is_unique"),
-            models.CheckConstraint(condition=Q(depth__lte=MAX_DEPTH), name="partition_depth_is_bounded"),
-            models.CheckConstraint(condition=Q(segments__len=F("depth")), name="partition_depth_counts_segments"),
+            unique("partition_path_is_unique", "tenant", "path"),
+            check(Q(depth__lte=MAX_DEPTH), "partition_depth_is_bounded"),
+            check(Q(segments__len=F("depth")), "partition_depth_counts_segments"),
         ]
         indexes = [GinIndex(fields=["segments"], name="partition_segments")]
 
@@ -51,7 +50,7 @@ class Partition(models.Model):
 
 
 class MemoryText(models.Model):
-    """The columns that make up one version of a memory; shared by the current row and the superseded ones."""
+    """The columns of one version of a memory, shared by current and superseded rows."""
 
     kind = models.CharField(max_length=32, default="fact")
     content = models.TextField()
@@ -70,7 +69,7 @@ class MemoryText(models.Model):
     version = models.PositiveIntegerField(default=1, editable=False)
     valid_from = models.DateTimeField(editable=False)
     recorded_from = models.DateTimeField(editable=False)
-    #: The database's own doing: the language its tenant had when the row was written, or derived anew.
+    #: Set by the database: the language of the tenant when the row was written or derived again.
     search_config = models.CharField(max_length=63, default=DEFAULT_TEXT_SEARCH_CONFIG, editable=False)
     #: `search_columns` of the text; the constraints below refuse those of another one.
     search_words = models.TextField(blank=True, editable=False)
@@ -91,21 +90,23 @@ VERSION_COLUMNS = tuple(field.name for field in MemoryText._meta.local_fields if
 
 
 def _search_vector() -> models.GeneratedField:
-    """The text vector of a row, made by a function of the database (migration 0001)."""
     made = Func("search_config", "content", "search_words", "search_lexemes", function="memories_search_vector")
     return models.GeneratedField(expression=made, output_field=SearchVectorField(), db_persist=True)
 
 
+def _is_share(field: str, name: str) -> models.CheckConstraint:
+    return check(Q(**{f"{field}__gte": 0, f"{field}__lte": 1}), name)
+
+
 def _is_derived_from_its_text() -> Exact:
-    """The search columns are those of this text: a write that forgets them is refused."""
-    mark = Func(
-        Func(F("content"), function="md5"), MARK_DIGITS, function="left", output_field=models.CharField(max_length=32)
-    )
+    """Refuse search columns of another text."""
+    digest = Func(F("content"), function="md5")
+    mark = Func(digest, MARK_DIGITS, function="left", output_field=models.CharField(max_length=32))
     return Exact(F("search_of"), mark)
 
 
 class Memory(MemoryText):
-    """One piece of text an agent keeps: the current version, and the head that is stable through all of them."""
+    """One piece of text: the current version, and what is stable through all versions."""
 
     class EmbeddingState(models.TextChoices):
         PENDING = "pending"
@@ -128,53 +129,36 @@ class Memory(MemoryText):
     class Meta:
         verbose_name_plural = "memories"
         constraints = [
-            models.UniqueConstraint(
-                fields=["tenant", "partition", "content_hash", "source_id"],
+            unique(
+                "memory_is_unique_among_live",
+                "tenant",
+                "partition",
+                "content_hash",
+                "source_id",
                 condition=Q(archived_at__isnull=True),
-                name="memory_is_unique_among_live",
             ),
-            models.CheckConstraint(condition=Q(kind__regex=KIND_PATTERN), name="memory_kind_is_a_word"),
-            models.CheckConstraint(condition=Q(content__regex=r"\S"), name="memory_content_is_not_blank"),
-            models.CheckConstraint(
-                condition=LessThanOrEqual(
-                    Func(F("content"), function="octet_length", output_field=models.IntegerField()), MAX_CONTENT_BYTES
-                ),
-                name="memory_content_is_bounded",
+            check(Q(kind__regex=KIND_PATTERN), "memory_kind_is_a_word"),
+            check(Q(content__regex=r"\S"), "memory_content_is_not_blank"),
+            bounded_bytes("content", MAX_CONTENT_BYTES, "memory_content_is_bounded"),
+            _is_share("confidence", "memory_confidence_is_a_share"),
+            _is_share("usefulness_score", "memory_usefulness_is_a_share"),
+            # jsonb prints with spaces that the caller's text need not have had
+            bounded_bytes(
+                "metadata",
+                2 * MAX_METADATA_BYTES,
+                "memory_metadata_is_bounded",
+                template="octet_length((%(expressions)s)::text)",
             ),
-            models.CheckConstraint(
-                condition=Q(confidence__gte=0, confidence__lte=1), name="memory_confidence_is_a_share"
+            check(
+                Exact(Func(F("metadata"), function="jsonb_typeof", output_field=models.TextField()), "object"),
+                "memory_metadata_is_an_object",
             ),
-            models.CheckConstraint(
-                condition=Q(usefulness_score__gte=0, usefulness_score__lte=1), name="memory_usefulness_is_a_share"
-            ),
-            models.CheckConstraint(
-                condition=LessThanOrEqual(
-                    Func(
-                        F("metadata"),
-                        function="octet_length",
-                        template="octet_length((%(expressions)s)::text)",
-                        output_field=models.IntegerField(),
-                    ),
-                    # jsonb prints with spaces that the caller's text need not have had
-                    2 * MAX_METADATA_BYTES,
-                ),
-                name="memory_metadata_is_bounded",
-            ),
-            models.CheckConstraint(
-                condition=Exact(
-                    Func(F("metadata"), function="jsonb_typeof", output_field=models.TextField()), "object"
-                ),
-                name="memory_metadata_is_an_object",
-            ),
-            models.CheckConstraint(condition=Q(version__gte=1), name="memory_version_starts_at_one"),
-            models.CheckConstraint(condition=_is_derived_from_its_text(), name="memory_search_is_of_its_text"),
-            models.CheckConstraint(
-                condition=Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")),
-                name="memory_expires_after_creation",
-            ),
+            check(Q(version__gte=1), "memory_version_starts_at_one"),
+            check(_is_derived_from_its_text(), "memory_search_is_of_its_text"),
+            check(Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")), "memory_expires_after_creation"),
         ]
         indexes = [
-            # With what is counted and summed, so that figures of a whole tenant read no text.
+            # Includes the columns of sums, so that figures of a whole tenant read no text.
             models.Index(
                 fields=["tenant", "partition_path", "-created_at"], include=COUNTED_COLUMNS, name="memory_in_partition"
             ),
@@ -188,7 +172,7 @@ class Memory(MemoryText):
                 name="memory_pinned",
                 condition=Q(pinned=True, archived_at__isnull=True),
             ),
-            # Each state is counted along the index of it (ADR-0092): the many by kind, the few beside them.
+            # Each state is counted along its own index (ADR-0092).
             models.Index(
                 fields=["tenant", "kind"],
                 include=["tokens_o200k_base"],
@@ -202,9 +186,7 @@ class Memory(MemoryText):
                 condition=Q(archived_at__isnull=True, expires_at__isnull=False),
             ),
             models.Index(
-                fields=["tenant", "-created_at", "id"],
-                name="memory_archived",
-                condition=Q(archived_at__isnull=False),
+                fields=["tenant", "-created_at", "id"], name="memory_archived", condition=Q(archived_at__isnull=False)
             ),
             models.Index(
                 fields=["recorded_from"], condition=~Q(embedding_state="ready"), name="memory_waiting_for_embedding"
@@ -217,7 +199,7 @@ class Memory(MemoryText):
 
 
 class MemoryVersion(MemoryText):
-    """A superseded version: what a memory said, from when to when it held, from when to when we held it current."""
+    """A superseded version with its valid and recorded intervals."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="versions")
@@ -230,12 +212,10 @@ class MemoryVersion(MemoryText):
     class Meta:
         ordering = ["memory", "version"]
         constraints = [
-            models.UniqueConstraint(fields=["memory", "version", "tenant"], name="memory_version_is_unique"),
-            models.CheckConstraint(condition=Q(valid_to__gte=F("valid_from")), name="memory_version_valid_interval"),
-            models.CheckConstraint(
-                condition=Q(recorded_to__gte=F("recorded_from")), name="memory_version_recorded_interval"
-            ),
-            models.CheckConstraint(condition=_is_derived_from_its_text(), name="version_search_is_of_its_text"),
+            unique("memory_version_is_unique", "memory", "version", "tenant"),
+            check(Q(valid_to__gte=F("valid_from")), "memory_version_valid_interval"),
+            check(Q(recorded_to__gte=F("recorded_from")), "memory_version_recorded_interval"),
+            check(_is_derived_from_its_text(), "version_search_is_of_its_text"),
         ]
         indexes = [
             models.Index(fields=["tenant", "partition_path", "recorded_to"], name="memory_version_in_partition"),
@@ -248,7 +228,7 @@ class MemoryVersion(MemoryText):
 
 
 class MemoryEmbedding(models.Model):
-    """The vector of one version of a memory under one model, unit length. Models live side by side."""
+    """The vector (unit length) of one version of a memory under one model."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="embeddings")
@@ -264,12 +244,10 @@ class MemoryEmbedding(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["memory", "version", "model", "tenant"], name="embedding_is_unique"),
-            models.CheckConstraint(
-                condition=Exact(
-                    Func(F("vector"), function="vector_dims", output_field=models.IntegerField()), F("dimension")
-                ),
-                name="embedding_has_its_dimension",
+            unique("embedding_is_unique", "memory", "version", "model", "tenant"),
+            check(
+                Exact(Func(F("vector"), function="vector_dims", output_field=models.IntegerField()), F("dimension")),
+                "embedding_has_its_dimension",
             ),
         ]
         indexes = [
@@ -299,13 +277,11 @@ class MemoryLink(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["source", "target", "kind", "tenant"],
-                condition=Q(recorded_to__isnull=True),
-                name="link_is_unique_among_live",
+            unique(
+                "link_is_unique_among_live", "source", "target", "kind", "tenant", condition=Q(recorded_to__isnull=True)
             ),
-            models.CheckConstraint(condition=~Q(source=F("target")), name="link_joins_two_memories"),
-            models.CheckConstraint(condition=Q(kind__regex=KIND_PATTERN), name="link_kind_is_a_word"),
+            check(~Q(source=F("target")), "link_joins_two_memories"),
+            check(Q(kind__regex=KIND_PATTERN), "link_kind_is_a_word"),
         ]
 
     def __str__(self) -> str:

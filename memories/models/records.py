@@ -1,4 +1,4 @@
-"""Rows that stand beside memories: the memo, what was recalled, what was answered, who did what."""
+"""Rows beside memories: memo, summaries, snapshots, retrievals, recalled texts, stored answers, audit log, counts."""
 
 import uuid
 
@@ -6,50 +6,54 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import F, Func, Q
-from django.db.models.lookups import LessThanOrEqual
+from django.db.models import F, Q
 
 from memories.models.memory import Memory, Partition
-from memories.models.tenancy import ApiKey, Tenant
+from memories.models.tenancy import ApiKey, Tenant, bounded_bytes, check, one_of, unique
 from memories.partitions.queries.partitions import PartitionSummaryQuerySet, SnapshotQuerySet, TenantMemoQuerySet
+from memories.partitions.queries.tree import PartitionCountChangeQuerySet, PartitionCountQuerySet
 from memories.services.store.content import MAX_CONTENT_BYTES
-from memories.store.queries.recalled import RecalledTextQuerySet
-from memories.store.queries.ticks import RetrievalTickQuerySet
+from memories.store.queries.ticks import RecalledTextQuerySet, RetrievalTickQuerySet
 from memories.tenancy.queries.tenants import AuditEntryQuerySet, IdempotencyRecordQuerySet
 
 
-class TenantMemo(models.Model):
-    """One short text per tenant that may lead every context; versions by recorded interval."""
+class RecordedText(models.Model):
+    """A version of a text with its token counts; the next version ends it at `recorded_to`."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memos")
     version = models.PositiveIntegerField()
-    content = models.TextField(blank=True)
     tokens_o200k_base = models.PositiveIntegerField()
     tokens_cl100k_base = models.PositiveIntegerField()
     recorded_from = models.DateTimeField()
     recorded_to = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def token_counts(self) -> dict[str, int]:
+        return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
+
+
+class TenantMemo(RecordedText):
+    """One short text per tenant that can lead every context; versions by recorded interval."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memos")
+    content = models.TextField(blank=True)
 
     objects = TenantMemoQuerySet.as_manager()
 
     class Meta:
         ordering = ["-version"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "version"], name="memo_version_is_unique"),
-            models.UniqueConstraint(
-                fields=["tenant"], condition=Q(recorded_to__isnull=True), name="memo_has_one_current_version"
-            ),
+            unique("memo_version_is_unique", "tenant", "version"),
+            unique("memo_has_one_current_version", "tenant", condition=Q(recorded_to__isnull=True)),
         ]
 
     def __str__(self) -> str:
         return f"memo version {self.version} of tenant {self.tenant_id}"
 
-    @property
-    def token_counts(self) -> dict[str, int]:
-        """Tokens of `content` by encoding."""
-        return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
 
-
-class PartitionSummary(models.Model):
+class PartitionSummary(RecordedText):
     """One version of the roll-up text of a partition in one style; `summary_id` is stable through its versions."""
 
     class Style(models.TextChoices):
@@ -65,52 +69,28 @@ class PartitionSummary(models.Model):
     partition = models.ForeignKey(Partition, on_delete=models.CASCADE, related_name="summaries")
     summary_id = models.UUIDField(default=uuid.uuid4, editable=False)
     style = models.CharField(max_length=8, choices=Style, default=Style.COMPACT)
-    version = models.PositiveIntegerField()
     content = models.TextField()
-    tokens_o200k_base = models.PositiveIntegerField()
-    tokens_cl100k_base = models.PositiveIntegerField()
     origin = models.CharField(max_length=8, choices=Origin)
-    recorded_from = models.DateTimeField()
-    recorded_to = models.DateTimeField(null=True, blank=True)
 
     objects = PartitionSummaryQuerySet.as_manager()
 
     class Meta:
         ordering = ["partition", "style", "-version"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "summary_id", "version"], name="summary_version_is_unique"),
-            models.UniqueConstraint(
-                fields=["partition", "style", "version", "tenant"], name="summary_of_style_is_one_row"
+            unique("summary_version_is_unique", "tenant", "summary_id", "version"),
+            unique("summary_of_style_is_one_row", "partition", "style", "version", "tenant"),
+            unique(
+                "summary_has_one_current_version", "partition", "style", "tenant", condition=Q(recorded_to__isnull=True)
             ),
-            models.UniqueConstraint(
-                fields=["partition", "style", "tenant"],
-                condition=Q(recorded_to__isnull=True),
-                name="summary_has_one_current_version",
-            ),
-            models.CheckConstraint(condition=Q(style__in=["compact", "detailed"]), name="summary_style_is_known"),
-            models.CheckConstraint(
-                condition=Q(origin__in=["operator", "agent", "rollup"]), name="summary_origin_is_known"
-            ),
-            models.CheckConstraint(condition=Q(content__regex=r"\S"), name="summary_content_is_not_blank"),
-            models.CheckConstraint(
-                condition=LessThanOrEqual(
-                    Func(F("content"), function="octet_length", output_field=models.IntegerField()), MAX_CONTENT_BYTES
-                ),
-                name="summary_content_is_bounded",
-            ),
-            models.CheckConstraint(
-                condition=Q(recorded_to__isnull=True) | Q(recorded_to__gte=F("recorded_from")),
-                name="summary_recorded_interval",
-            ),
+            one_of("style", ["compact", "detailed"], "summary_style_is_known"),
+            one_of("origin", ["operator", "agent", "rollup"], "summary_origin_is_known"),
+            check(Q(content__regex=r"\S"), "summary_content_is_not_blank"),
+            bounded_bytes("content", MAX_CONTENT_BYTES, "summary_content_is_bounded"),
+            check(Q(recorded_to__isnull=True) | Q(recorded_to__gte=F("recorded_from")), "summary_recorded_interval"),
         ]
 
     def __str__(self) -> str:
         return f"{self.style} summary {self.summary_id} version {self.version}"
-
-    @property
-    def token_counts(self) -> dict[str, int]:
-        """Tokens of `content` by encoding."""
-        return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
 
 
 class Snapshot(models.Model):
@@ -128,9 +108,9 @@ class Snapshot(models.Model):
     class Meta:
         ordering = ["-recorded_at", "name"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "name"], name="snapshot_name_is_unique"),
-            models.CheckConstraint(condition=Q(name__regex=r"^\S(.*\S)?$"), name="snapshot_name_is_trimmed"),
-            models.CheckConstraint(condition=Q(recorded_at__lte=F("created_at")), name="snapshot_is_of_the_past"),
+            unique("snapshot_name_is_unique", "tenant", "name"),
+            check(Q(name__regex=r"^\S(.*\S)?$"), "snapshot_name_is_trimmed"),
+            check(Q(recorded_at__lte=F("created_at")), "snapshot_is_of_the_past"),
         ]
 
     def __str__(self) -> str:
@@ -138,11 +118,7 @@ class Snapshot(models.Model):
 
 
 class RetrievalTick(models.Model):
-    """What one context packed: memories that count as retrieved, and the hash of each one's text as it was rendered.
-
-    Inserted with the receipt and folded into the memories right after (ADR-0066): rows that many contexts pack are then
-    written once for all of them, and no context waits for another. An empty hash stands for no text.
-    """
+    """What one context packed: memory ids and the hash of each rendered text, "" for none; folded later (ADR-0066)."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory_ids = ArrayField(models.UUIDField())
@@ -152,11 +128,7 @@ class RetrievalTick(models.Model):
     objects = RetrievalTickQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(recalled_hashes__len=F("memory_ids__len")), name="retrieval_tick_has_pairs"
-            ),
-        ]
+        constraints = [check(Q(recalled_hashes__len=F("memory_ids__len")), "retrieval_tick_has_pairs")]
         indexes = [models.Index(fields=["tenant", "id"], name="retrieval_tick_of_tenant")]
 
     def __str__(self) -> str:
@@ -175,9 +147,7 @@ class RecalledText(models.Model):
     objects = RecalledTextQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["memory", "recalled_hash", "tenant"], name="recalled_text_is_unique")
-        ]
+        constraints = [unique("recalled_text_is_unique", "memory", "recalled_hash", "tenant")]
         indexes = [
             models.Index(fields=["tenant", "recalled_hash"], name="recalled_text_by_hash"),
             models.Index(fields=["recalled_at"], name="recalled_text_by_age"),
@@ -188,7 +158,7 @@ class RecalledText(models.Model):
 
 
 class IdempotencyRecord(models.Model):
-    """The answer that a POST with an `Idempotency-Key` got, to be given again for the same request."""
+    """The answer to a POST with an `Idempotency-Key`, repeated for the same request."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="+")
@@ -201,9 +171,7 @@ class IdempotencyRecord(models.Model):
     objects = IdempotencyRecordQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["api_key", "idempotency_key", "tenant"], name="idempotency_key_is_unique"),
-        ]
+        constraints = [unique("idempotency_key_is_unique", "api_key", "idempotency_key", "tenant")]
         indexes = [models.Index(fields=["created_at"], name="idempotency_record_by_age")]
 
     def __str__(self) -> str:
@@ -242,3 +210,36 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} {self.target_kind} by {self.actor_kind}"
+
+
+class PartitionCount(models.Model):
+    """Unarchived memories of one partition and its subtree, without unfolded changes; empty rows are deleted."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    path = models.TextField(blank=True, db_collation="C")
+    own_rows = models.IntegerField(default=0)
+    subtree_rows = models.IntegerField(default=0)
+
+    objects = PartitionCountQuerySet.as_manager()
+
+    class Meta:
+        constraints = [unique("partition_count_is_one_row", "tenant", "path")]
+
+    def __str__(self) -> str:
+        return f"{self.subtree_rows} in {self.path or '(root)'}"
+
+
+class PartitionCountChange(models.Model):
+    """By how much one statement changed the rows of one partition; inserted by triggers."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    path = models.TextField(blank=True, db_collation="C")
+    rows = models.IntegerField()
+
+    objects = PartitionCountChangeQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant", "path"], include=["rows"], name="partition_count_change_at")]
+
+    def __str__(self) -> str:
+        return f"{self.rows:+} in {self.path or '(root)'}"

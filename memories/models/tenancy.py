@@ -1,17 +1,38 @@
-"""Who owns rows and who may reach them."""
+"""Tenants, members and API keys, and constraints that several models share."""
 
 import uuid
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Func, Lookup, Q
+from django.db.models.lookups import LessThanOrEqual
 from rest_framework_api_key.models import AbstractAPIKey
 
 from memories.search.queries.lexemes import CommonLexemeQuerySet
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.tenants import ApiKeyManager, MembershipQuerySet, TenantQuerySet
+
+
+def check(condition: "Q | Lookup[Any]", name: str) -> models.CheckConstraint:
+    return models.CheckConstraint(condition=condition, name=name)
+
+
+def unique(name: str, *fields: str, condition: Q | None = None) -> models.UniqueConstraint:
+    return models.UniqueConstraint(fields=fields, condition=condition, name=name)
+
+
+def one_of(field: str, values: Iterable[str], name: str) -> models.CheckConstraint:
+    """Return the constraint that a column contains one of these values."""
+    return check(Q(**{f"{field}__in": list(values)}), name)
+
+
+def bounded_bytes(field: str, maximum: int, name: str, **function: Any) -> models.CheckConstraint:
+    """Return the constraint that the text of a column has at most `maximum` bytes."""
+    size = Func(F(field), function="octet_length", output_field=models.IntegerField(), **function)
+    return check(LessThanOrEqual(size, maximum), name)
 
 
 class Tenant(models.Model):
@@ -31,9 +52,7 @@ class Tenant(models.Model):
 
     class Meta:
         ordering = ["name"]
-        constraints = [
-            models.CheckConstraint(condition=Q(name__regex=r"^\S(.*\S)?$"), name="tenant_name_is_trimmed"),
-        ]
+        constraints = [check(Q(name__regex=r"^\S(.*\S)?$"), "tenant_name_is_trimmed")]
 
     def __str__(self) -> str:
         return self.name
@@ -49,7 +68,7 @@ class CommonLexeme(models.Model):
     objects = CommonLexemeQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["tenant", "lexeme"], name="common_lexeme_is_unique")]
+        constraints = [unique("common_lexeme_is_unique", "tenant", "lexeme")]
 
     def __str__(self) -> str:
         return f"a lexeme of tenant {self.tenant_id} in {self.rows} rows"
@@ -64,7 +83,7 @@ class Membership(models.Model):
     objects = MembershipQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["user", "tenant"], name="membership_is_unique")]
+        constraints = [unique("membership_is_unique", "user", "tenant")]
 
     def __str__(self) -> str:
         return f"user {self.user_id} in tenant {self.tenant_id}"
@@ -90,10 +109,9 @@ class ApiKey(AbstractAPIKey):
     class Meta(AbstractAPIKey.Meta):
         verbose_name = "API key"
         constraints = [
-            models.CheckConstraint(
-                condition=Q(scopes__contained_by=["read", "write", "admin"]) & Q(scopes__len__gte=1),
-                name="api_key_scopes_are_known",
-            ),
+            check(
+                Q(scopes__contained_by=["read", "write", "admin"]) & Q(scopes__len__gte=1), "api_key_scopes_are_known"
+            )
         ]
 
     def __str__(self) -> str:

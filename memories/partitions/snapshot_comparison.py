@@ -9,7 +9,7 @@ from memories.models.memory import VERSION_COLUMNS
 from memories.partitions.queries.changes import CHANGE_ADDED, CHANGE_KINDS, REMOVED, ChangeTally, read_changes
 from memories.services.store.moments import PointInTime
 from memories.services.store.text_diff import DiffPiece, diff_words
-from memories.store.queries.versions import MemoryVersionQuerySet
+from memories.store.queries.memories import MemoryVersionQuerySet
 from memories.store.readings import SearchScope
 
 _PAGE_SIZE = 50

@@ -1,4 +1,4 @@
-"""The language that a tenant's memories are searched in."""
+"""The language of a tenant's memories."""
 
 from datetime import datetime
 
@@ -12,10 +12,7 @@ from memories.tenancy.languages import check_language
 
 @transaction.atomic
 def set_tenant_language(*, tenant: Tenant, language: str, by: Actor, now: datetime) -> Tenant:
-    """Cut the words of a tenant's memories as `language` does; the same language changes nothing.
-
-    What is stored is derived anew in the background; until then queries ask in both languages.
-    """
+    """Set the language; the worker derives stored rows again, and until then queries search in both languages."""
     check_language(language)
     current: Tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     if current.text_search_config == language:

@@ -1,16 +1,15 @@
-"""Reading memories as operators want them: lists that are filtered or searched, and one with all about it."""
+"""Read memories for operators: filtered or searched lists, and one memory with its details."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, MemoryVersion
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes, word_lexemes
 from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
 from memories.services.search.excerpts import ExcerptPart, candidate_match_words, excerpt, matched_words
-from memories.services.search.text_query import match_rarest
+from memories.services.search.plan import match_rarest
 from memories.services.store.moments import PointInTime
 from memories.services.store.version_steps import VersionStep, version_steps
 from memories.services.tenancy.id_prefix import id_prefix_bounds
@@ -25,33 +24,32 @@ LINKS_MAX = 100
 
 @dataclass(frozen=True)
 class MemoryFilter:
-    """How a list is narrowed. `state` is live (""), archived, expired or failed."""
+    """The filter of a list. `state` is live (""), archived, expired or failed."""
 
     partition: str = ""
     kind: str = ""
     state: str = ""
     pinned: bool = False
 
-    def apply(self, memories: MemoryQuerySet, now: datetime) -> MemoryQuerySet:
-        rows = self._in_state(memories, now).within(self.partition)
-        rows = rows.of_kind(self.kind) if self.kind else rows
-        return rows.pinned() if self.pinned else rows
-
-    def _in_state(self, memories: MemoryQuerySet, now: datetime) -> MemoryQuerySet:
+    def rows(self, tenant_id: UUID, now: datetime) -> MemoryQuerySet:
+        """Return the rows of a list without a search, unordered; inside a scope."""
+        memories = Memory.objects.for_tenant(tenant_id).within(self.partition)
         match self.state:
             case "archived":
-                return memories.archived()
+                memories = memories.archived()
             case "expired":
-                return memories.expired(now)
+                memories = memories.expired(now)
             case "failed":
-                return memories.with_failed_embedding()
+                memories = memories.with_failed_embedding()
             case _:
-                return memories.live(now)
+                memories = memories.live(now)
+        rows: MemoryQuerySet = memories.of_kind(self.kind) if self.kind else memories
+        return rows.pinned() if self.pinned else rows
 
 
 @dataclass(frozen=True)
 class MemorySearchHit:
-    """A memory that a search found: its place in each arm, from 1, the stretch of text and the words that matched."""
+    """A memory that a search found: its rank in each retriever, and its excerpt."""
 
     memory: Memory
     vector_rank: int | None
@@ -66,7 +64,7 @@ class MemorySearchHit:
 
 @dataclass(frozen=True)
 class MemorySearchResult:
-    """The best finds of a search, and what made it worse than asked for."""
+    """The best results of a search, and warnings."""
 
     hits: Sequence[MemorySearchHit]
     warnings: Sequence[str] = ()
@@ -74,7 +72,7 @@ class MemorySearchResult:
 
 @dataclass(frozen=True)
 class MemoryDetail:
-    """One memory with everything its page shows: versions, links in both directions, embeddings, audit rows."""
+    """One memory with what its page shows: versions, links in both directions, embeddings, audit rows."""
 
     memory: Memory
     steps: Sequence[VersionStep]
@@ -91,21 +89,8 @@ class MemoryDetail:
         return [link for link in self.links if link.target_id == self.memory.pk]
 
 
-def filtered_memories(tenant_id: UUID, wanted: MemoryFilter, now: datetime) -> MemoryQuerySet:
-    """The rows of a list without a search, in no order yet; inside a scope."""
-    return wanted.apply(Memory.objects.for_tenant(tenant_id), now)
-
-
-def browse_memories(tenant_id: UUID, wanted: MemoryFilter, now: datetime, ordering: str, **place: Any) -> list[Memory]:
-    """`filtered_memories` in an order, from a place on as `TenantRows.page` takes it; inside a scope."""
-    return list(filtered_memories(tenant_id, wanted, now).page(ordering, **place))
-
-
 def search_memory_list(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: datetime) -> MemorySearchResult:
-    """The best finds of a search by meaning and words; rows that no agent reads are searched by words alone.
-
-    Called with no scope open.
-    """
+    """Return the best results by meaning and words, outside `live` by words only. Call with no scope open."""
     if wanted.state:
         return _found_by_words(tenant_id, text, wanted, now)
     filters = {name: value for name, value in (("kind", wanted.kind), ("pinned", wanted.pinned)) if value}
@@ -115,38 +100,35 @@ def search_memory_list(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now:
         live = Memory.objects.for_tenant(tenant_id).live(now)
         memories = {memory.pk: memory for memory in live.with_ids([row.id for row in found.candidates])}
         rows = [row for row in found.candidates if row.id in memories]
-        stretches = _stretches(tenant_id, [(memories[row.id], row.holds) for row in rows])
+        excerpts = _excerpts(tenant_id, [(memories[row.id], row.holds) for row in rows])
     hits = [
         MemorySearchHit(memories[row.id], row.vector_rank, row.text_rank, row.similarity, shown)
-        for row, shown in zip(rows, stretches, strict=True)
+        for row, shown in zip(rows, excerpts, strict=True)
     ]
     return MemorySearchResult(hits, warnings=[warning.detail for warning in found.warnings])
 
 
 def _found_by_words(tenant_id: UUID, text: str, wanted: MemoryFilter, now: datetime) -> MemorySearchResult:
     with tenant_scope(tenant_id):
-        matching = (
-            filtered_memories(tenant_id, wanted, now).matching(text).with_lexemes_held(query_lexemes_in_scope(text))
-        )
+        matching = wanted.rows(tenant_id, now).matching(text).with_lexemes_held(query_lexemes_in_scope(text))
         rows = list(matching[:MEMORY_LIST_PAGE_SIZE])
-        stretches = _stretches(tenant_id, [(row, row.holds) for row in rows])
-    shown = enumerate(zip(rows, stretches, strict=True), start=1)
-    return MemorySearchResult([MemorySearchHit(row, None, rank, None, stretch) for rank, (row, stretch) in shown])
+        excerpts = _excerpts(tenant_id, [(row, row.holds) for row in rows])
+    shown = enumerate(zip(rows, excerpts, strict=True), start=1)
+    return MemorySearchResult([MemorySearchHit(row, None, rank, None, parts) for rank, (row, parts) in shown])
 
 
-def _stretches(tenant_id: UUID, rows: Sequence[tuple[Memory, Collection[str]]]) -> list[list[ExcerptPart]]:
-    """Of each memory the part that shows by which of its lexemes it was found. One query at most."""
+def _excerpts(tenant_id: UUID, rows: Sequence[tuple[Memory, Collection[str]]]) -> list[list[ExcerptPart]]:
+    """Return the excerpt of each memory that shows the lexemes it was found by. One query at most."""
     lexemes = {lexeme for _, holds in rows for lexeme in holds}
-    asked = candidate_match_words((memory.content for memory, _ in rows), lexemes)
-    lexemes_of = word_lexemes(tenant_id, asked)
+    words = word_lexemes(tenant_id, candidate_match_words((memory.content for memory, _ in rows), lexemes))
     return [
-        excerpt(memory.content, {word for word, own in lexemes_of.items() if not own.isdisjoint(holds)})
+        excerpt(memory.content, {word for word, own in words.items() if not own.isdisjoint(holds)})
         for memory, holds in rows
     ]
 
 
 def read_memory_detail(tenant_id: UUID, memory_id: UUID) -> MemoryDetail | None:
-    """A memory of the tenant with what belongs to it, None where there is none; inside a scope. Five queries."""
+    """Return a memory with its details, None if it is absent; inside a scope. Five queries."""
     memory = Memory.objects.for_tenant(tenant_id).with_ids([memory_id]).first()
     if memory is None:
         return None
@@ -164,15 +146,12 @@ def read_memory_detail(tenant_id: UUID, memory_id: UUID) -> MemoryDetail | None:
 
 
 def find_memories_by_id_or_text(tenant_id: UUID, text: str, *, count: int, now: datetime) -> list[Memory]:
-    """The memory whose id begins so, in any state; else the live ones that hold the words, best first; inside a scope.
-
-    One query for an id, two for words.
-    """
+    """Return memories in any state by id prefix, else live ones by words, best first; inside a scope."""
     memories = Memory.objects.for_tenant(tenant_id)
     bounds = id_prefix_bounds(text)
     by_id = list(memories.with_id_between(*bounds)[:count]) if bounds else []
     if by_id:
         return by_id
     rows_by_lexeme = tenant_query_lexemes(tenant_id, text)
-    asked = match_rarest(list(rows_by_lexeme), rows_by_lexeme)
-    return list(memories.live(now).matching_any(asked)[:count])
+    query = match_rarest(list(rows_by_lexeme), rows_by_lexeme)
+    return list(memories.live(now).matching_any(query)[:count])

@@ -1,6 +1,6 @@
-"""The conductor of a tenant's language: derives its rows anew when the language changes, and counts common words.
+"""Derive a tenant's rows again when its language changes, and count common words (ADR-0076).
 
-While rows of both languages stand side by side, queries ask in both (ADR-0076).
+Until all rows are derived, queries search in both languages. Call everything here with no scope open.
 """
 
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.models import CommonLexeme, Memory, MemoryVersion, Tenant
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
 #: Rows derived in one transaction.
 DERIVED_AT_ONCE = 500
@@ -17,23 +17,31 @@ FORMER_ASKED_FOR = timedelta(minutes=15)
 
 
 def rederive_search_columns(tenant_id: UUID) -> int:
-    """Bring every row of the tenant into its language, batch by batch; how many were not.
-
-    Called with no scope open. It may be stopped at any time and run again, also twice at once.
-    """
+    """Derive every row of another language again, batch by batch; return how many. Interruptible and repeatable."""
     return sum(_derive_rows(tenant_id, model) for model in (Memory, MemoryVersion))
 
 
-def drop_former_languages(tenant_id: UUID, *, now: datetime) -> bool:
-    """Stop asking in the languages that the tenant left, once no row can be in them any more; whether it did."""
-    rederive_search_columns(tenant_id)
-    with tenant_scope(tenant_id):
-        settled = Tenant.objects.with_language_older_than(now - FORMER_ASKED_FOR).filter(pk=tenant_id)
-        return bool(settled.update(former_text_search_configs=[]))
+def drop_former_languages_of_tenants(*, now: datetime) -> int:
+    """Stop searching in former languages that no row can have any more; return the number of tenants."""
+    with maintenance_scope():
+        tenant_ids = list(Tenant.objects.leaving_a_language().values_list("pk", flat=True))
+    dropped = 0
+    for tenant_id in tenant_ids:
+        rederive_search_columns(tenant_id)
+        with tenant_scope(tenant_id):
+            settled = Tenant.objects.with_language_older_than(now - FORMER_ASKED_FOR).filter(pk=tenant_id)
+            dropped += settled.update(former_text_search_configs=[])
+    return dropped
+
+
+def count_common_lexemes_of_tenants() -> int:
+    """Count again which words are common in each tenant; return how many are."""
+    with maintenance_scope():
+        tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
+    return sum(recount_common_lexemes(tenant_id) for tenant_id in tenant_ids)
 
 
 def recount_common_lexemes(tenant_id: UUID) -> int:
-    """Count anew which words are in many memories of the tenant; how many are."""
     with tenant_scope(tenant_id):
         return CommonLexeme.objects.recount(tenant_id)
 

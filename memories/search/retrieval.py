@@ -1,8 +1,4 @@
-"""Search: embed the query, rank by vector and by text, fuse, limit by tokens, read the rows.
-
-Two retrievers each return an ordered list of ids: cosine over the scope, and `ts_rank` over an OR of the query's
-lexemes. Their reciprocal ranks are fused, and the best are read until their tokens reach the budget (ADR-0059).
-"""
+"""Search: embed the query, rank by vector and by text, fuse, limit by tokens, read the rows (ADR-0059)."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +11,7 @@ from uuid import UUID
 
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVectors
-from memories.search.retrievers import (
-    RetrievalTrace,
-    RetrieverRanking,
-    rank_by_text,
-    rank_by_vector,
-    rank_newest,
-    rank_pinned,
-)
+from memories.search import retrievers
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
 from memories.services.search.fusion import MAX_CANDIDATES, gate_by_tokens, gate_cost, reciprocal_rank_fusion
 from memories.services.search.plan import rows_to_retrieve
@@ -52,11 +41,9 @@ class RetrievalMode(StrEnum):
 
 @dataclass(frozen=True)
 class CandidateGate:
-    """How many of the ranked memories become candidates: a number, or as many as the token budget admits.
+    """The candidates: `limit`, or as many as fit `overfetch_ratio` x `tokens` with `marker_tokens` each.
 
-    The memories' tokens in `encoding`, each with `marker_tokens`, may reach `overfetch_ratio` x `tokens`. With a
-    `limit`, that number decides; with a `pool_size`, it alone decides how many of the query's results are candidates.
-    Raises `ValueError` for an encoding without stored counts.
+    `pool_size` alone decides how many of the query's results are candidates. Raises `ValueError` for unknown encodings.
     """
 
     tokens: float = 0
@@ -72,32 +59,23 @@ class CandidateGate:
 
     @property
     def column(self) -> str:
-        """The column of the stored counts."""
         return f"tokens_{self.encoding}"
-
-    def choose_found(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
-        """Return the candidates among the query's results, given in fused order."""
-        if self.pool_size:
-            return list(ids[: min(self.pool_size, MAX_CANDIDATES)])
-        return self.choose(ids, tokens_by_id)
 
     def choose(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
         """Return the first of `ids` that the limit or the budget admits."""
         if self.limit is not None:
             return list(ids[: self.limit])
-        marker, budget = self.marker_tokens, self.tokens
-        costs = {key: gate_cost(tokens + marker, budget=budget) for key, tokens in tokens_by_id.items()}
-        return gate_by_tokens(ids, costs, budget=self.tokens, overfetch_ratio=self.overfetch_ratio)
+        budget = self.tokens
+        costs = {key: gate_cost(tokens + self.marker_tokens, budget=budget) for key, tokens in tokens_by_id.items()}
+        return gate_by_tokens(ids, costs, budget=budget, overfetch_ratio=self.overfetch_ratio)
 
 
 @dataclass(frozen=True)
 class RetrievalRequest:
-    """What to search for, where, and how many candidates to return.
+    """What to search for, where, and how many candidates to return; the pinned and newest memories without a query.
 
-    Without a query the pinned and the newest memories are returned. `with_pinned` puts the pinned memories of the
-    scope, limited separately, before the query's results. With `adjacent_turn_reach`, memories of the same partition
-    and session within that many positions of the better half follow. `with_vectors` also reads the candidates' vectors.
-    `embedder` returns the embedder of the tenant's active model if the caller has already read that model.
+    `with_pinned` puts the pinned memories, limited separately, before the results. With `adjacent_turn_reach`, memories
+    that many positions around the better half follow. `embedder` returns the active model's embedder if known.
     """
 
     scope: SearchScope
@@ -120,10 +98,7 @@ class RetrievalWarning:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """The candidates in fused order, the plan that found them (steps, rows, milliseconds), and warnings.
-
-    `query` is what they were compared with; `vectors` are those of the candidates, if requested.
-    """
+    """The candidates in fused order, their plan, warnings, the compared query, and vectors if requested."""
 
     candidates: list[Candidate]
     plan: dict[str, Any]
@@ -141,48 +116,53 @@ def search_conditions(filters: Mapping[str, Any]) -> list[FilterCondition]:
 
 
 def retrieve(request: RetrievalRequest) -> Retrieval:
-    """Return the memories that the query finds in the scope, best first.
+    """Return the memories that the query finds in the scope, best first. Call with no scope open.
 
-    Call with no scope open: the query is embedded first, then one tenant scope reads in a fixed number of queries. If
-    the embedder fails, only words are searched, with a warning. At a past time, the versions of that time are searched.
+    If the embedder fails, only words are searched, with a warning. At a past time, versions of that time are searched.
     """
     if request.query is None or not request.query.strip():
         return _retrieve_newest(request.scope, request.gate)
     scope, gate, mode = request.scope, request.gate, RetrievalMode(request.mode)
     wanted = rows_to_retrieve(tokens=gate.tokens * gate.overfetch_ratio, limit=gate.limit, pool_size=gate.pool_size)
-    trace = RetrievalTrace(mode.value)
+    trace = retrievers.RetrievalTrace(mode.value)
     warnings: list[RetrievalWarning] = []
     query = _embed_query(request, request.query, trace)
     if query.vector is None:
         detail = "The embedder is unavailable; only words were searched."
         warnings.append(RetrievalWarning("embedder_unavailable", detail))
     with tenant_scope(scope.tenant_id):
-        by_vector, by_text, lexemes = RetrieverRanking(), RetrieverRanking(), query.lexemes
+        by_vector: retrievers.Ranking = {}
+        by_text: retrievers.Ranking = {}
+        lexemes = query.lexemes
         if query.vector is not None and mode is not RetrievalMode.LEXICAL:
-            by_vector = rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
+            by_vector = retrievers.rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
         if query.vector is None or mode is not RetrievalMode.VECTOR:
-            by_text, lexemes = rank_by_text(scope, request.query, gate.column, trace)
-        fused = dict(reciprocal_rank_fusion(by_vector.ids, by_text.ids))
-        pinned = rank_pinned(scope, gate.column, trace) if request.with_pinned else RetrieverRanking()
-        ranks = CandidateRanks(by_vector.ranks, by_text.ranks, fused)
-        tokens_by_id = pinned.tokens_by_id | by_vector.tokens_by_id | by_text.tokens_by_id
-        best = gate.choose_found([*fused], tokens_by_id)
-        chosen = list(dict.fromkeys([*gate.choose(pinned.ids, tokens_by_id), *best]))
+            by_text, lexemes = retrievers.rank_by_text(scope, request.query, gate.column, trace)
+        fused = dict(reciprocal_rank_fusion(list(by_vector), list(by_text)))
+        pinned = retrievers.rank_pinned(scope, gate.column, trace) if request.with_pinned else {}
+        ranks = CandidateRanks(retrievers.ranks_of(by_vector), retrievers.ranks_of(by_text), fused)
+        tokens_by_id = pinned | by_vector | by_text
+        in_pool = list(fused)[: min(gate.pool_size, MAX_CANDIDATES)]
+        best = in_pool if gate.pool_size else gate.choose(list(fused), tokens_by_id)
+        chosen = list(dict.fromkeys([*gate.choose(list(pinned), tokens_by_id), *best]))
         query = CandidateQuery(query.vector, query.model, lexemes)
         with trace.step("read", rows=len(chosen)):
             found = read_candidates(scope, chosen, query, ranks)
         if request.adjacent_turn_reach > 0:
             found += _neighbours(request, found, best, query, ranks, trace)
-        vectors = _vectors(scope.tenant_id, found, query.model, trace) if request.with_vectors and query.model else {}
-    if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector.tokens_by_id:
+        vectors: Mapping[UUID, EmbeddingVectors] = {}
+        if request.with_vectors and query.model:
+            with trace.step("vectors") as entry:
+                vectors = read_vectors(scope.tenant_id, {row.id: row.version for row in found}, query.model)
+                entry["rows"] = len(vectors)
+    if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector:
         detail = f"No memory here has a vector of the model {query.model}."
         warnings.append(RetrievalWarning("no_embeddings", detail))
     trace.values |= {"fused_rows": len(fused), "gated_rows": len(chosen)}
     return Retrieval(found, trace.values, warnings, query, vectors)
 
 
-def _embed_query(request: RetrievalRequest, text: str, trace: RetrievalTrace) -> CandidateQuery:
-    """Return the query's vector and its model; neither if the provider fails."""
+def _embed_query(request: RetrievalRequest, text: str, trace: retrievers.RetrievalTrace) -> CandidateQuery:
     with trace.step("embed") as entry:
         try:
             embedder = (request.embedder or partial(embedder_of, request.scope.tenant_id))()
@@ -200,9 +180,9 @@ def _neighbours(
     best: Sequence[int],
     query: CandidateQuery,
     ranks: CandidateRanks,
-    trace: RetrievalTrace,
+    trace: retrievers.RetrievalTrace,
 ) -> list[Candidate]:
-    """Return the memories next to the better half of the query's results that are not among the results."""
+    """Return the memories next to the better half of the query's results."""
     with trace.step("beside", reach=request.adjacent_turn_reach) as entry:
         better = set(best[: ceil(len(best) / 2)])
         around = [row for row in found if row.id.int in better]
@@ -213,21 +193,11 @@ def _neighbours(
     return neighbours
 
 
-def _vectors(
-    tenant_id: UUID, found: Sequence[Candidate], model: str, trace: RetrievalTrace
-) -> Mapping[UUID, EmbeddingVectors]:
-    with trace.step("vectors") as entry:
-        vectors = read_vectors(tenant_id, {row.id: row.version for row in found}, model)
-        entry["rows"] = len(vectors)
-    return vectors
-
-
 def _retrieve_newest(scope: SearchScope, gate: CandidateGate) -> Retrieval:
-    """Return the pinned memories, then the newest."""
-    trace = RetrievalTrace("newest")
+    trace = retrievers.RetrievalTrace("newest")
     with trace.step("read") as entry, tenant_scope(scope.tenant_id):
-        ranking = rank_newest(scope, gate.column)
-        chosen = gate.choose(ranking.ids, ranking.tokens_by_id)
+        ranking = retrievers.rank_newest(scope, gate.column)
+        chosen = gate.choose(list(ranking), ranking)
         found = read_candidates(scope, chosen, CandidateQuery(), CandidateRanks())
         entry["rows"] = len(found)
     trace.values["gated_rows"] = len(chosen)

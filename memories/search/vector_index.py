@@ -1,4 +1,4 @@
-"""The HNSW index over a model's current vectors: who owns the tables builds it beside running writes (ADR-0077)."""
+"""The HNSW index over a model's current vectors, built beside running writes (ADR-0077)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,7 +25,7 @@ _CREATE = (
 
 
 class VectorIndexState(StrEnum):
-    """What became of a wish for an index."""
+    """What `ensure_vector_index` did."""
 
     BUILT = "built"
     PRESENT = "present"
@@ -42,7 +42,7 @@ class IndexedModel:
 
 
 def models_to_index() -> list[IndexedModel]:
-    """The default model and those that any tenant has vectors of; larger ones than an index takes are left out."""
+    """Return the default model and those that tenants use, except those too large for an index."""
     with maintenance_scope():
         used = {row["name"]: row["dimension"] for row in EmbeddingModel.objects.usage()}
     default = default_model()
@@ -51,10 +51,9 @@ def models_to_index() -> list[IndexedModel]:
 
 
 def ensure_vector_index(model: str, dimension: int, *, database: str) -> VectorIndexState:
-    """Build the index where it is absent, or was left half built; searches use it from then on.
+    """Build the index if it is absent or invalid, outside of any transaction. Raises `InvalidInput` `out_of_range`.
 
-    `database` is the alias of the role that owns the tables. Outside of any transaction; neither reading nor writing
-    waits for it. Raises `InvalidInput` `out_of_range` for a dimension that no index takes.
+    `database` is the alias of the role that owns the tables.
     """
     if not 1 <= dimension <= MAX_INDEX_DIMENSION:
         detail = f"An index takes vectors of 1 to {MAX_INDEX_DIMENSION:,} numbers, not {dimension:,}."

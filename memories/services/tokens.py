@@ -1,10 +1,7 @@
 """Exact token counts from the two tokenizer tables that ship with the project (ADR-0052).
 
-tiktoken fetches a table that is missing and deletes one whose hash differs. Neither may happen here, so every table is
-checked by its SHA-256 before tiktoken sees it, and a table that fails the check is an error instead of a download.
+tiktoken would fetch a missing table and delete a changed one, so each table is checked before tiktoken reads it.
 """
-
-from __future__ import annotations
 
 import hashlib
 import os
@@ -42,11 +39,6 @@ class TokenTableError(RuntimeError):
     """A tokenizer table is missing or differs from the one the project ships."""
 
 
-def configure_tables() -> None:
-    """Point tiktoken at the shipped tables. Call before anything else in the process uses tiktoken."""
-    os.environ["TIKTOKEN_CACHE_DIR"] = str(TABLES_FOLDER)
-
-
 def check_table(encoding: str, folder: Path = TABLES_FOLDER) -> None:
     """Raise `TokenTableError` unless the table of `encoding` in `folder` is present and byte-exact."""
     if encoding not in TABLES:
@@ -61,21 +53,14 @@ def check_table(encoding: str, folder: Path = TABLES_FOLDER) -> None:
 
 @cache
 def load_encoding(encoding: str) -> tiktoken.Encoding:
-    """The tiktoken encoding of that name, from the shipped table (0.3 s once, then free).
-
-    Raises `ValueError` for a name without a shipped table and `TokenTableError` for a missing or changed table.
-    """
+    """Return the tiktoken encoding (0.3 s once). Raises `ValueError` or `TokenTableError`."""
     check_table(encoding)
-    configure_tables()
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(TABLES_FOLDER)
     return tiktoken.get_encoding(encoding)
 
 
 def count_tokens(text: str, encoding: str = ENCODINGS[0]) -> int:
-    """Tokens of `text` under `encoding`; text that spells a special token is counted as ordinary text.
-
-    Texts beyond 100,000 characters are counted in pieces. Cut at the end of a line this changes nothing; where no line
-    ends for 200,000 characters, a cut may add one token.
-    """
+    """Return the tokens of `text`; beyond 100,000 characters, a cut inside a long line may add one."""
     table = load_encoding(encoding)
     return sum(len(table.encode_ordinary(piece)) for piece in _pieces(text))
 
@@ -95,5 +80,5 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def token_counts(text: str) -> dict[str, int]:
-    """Tokens of `text` for each shipped encoding, e.g. `{"o200k_base": 5, "cl100k_base": 5}`."""
+    """Return the tokens of `text` for each shipped encoding."""
     return {encoding: count_tokens(text, encoding) for encoding in ENCODINGS}

@@ -8,17 +8,7 @@ from uuid import UUID
 
 from memories.models import Memory
 from memories.services.hygiene.rules import choose_kept_memory, combine_memories
-from memories.services.store.bulk import (
-    ACT_MEMORIES_MAX,
-    BULK_MERGE,
-    MERGED_MAX,
-    MERGED_MIN,
-    SKIP_REASONS,
-    BulkAction,
-    describe_skipped,
-    skip_reason,
-)
-from memories.store.queries.memories import MemoryQuerySet
+from memories.services.store import bulk
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 #: Memories whose text a preview shows.
@@ -31,7 +21,7 @@ RECENT_DAYS = 30
 class BulkActionPreview:
     """The effect of an action on the selected memories: on `rows`, without texts; `examples` have them."""
 
-    act: BulkAction
+    act: bulk.BulkAction
     rows: Sequence[Memory]
     left: Mapping[str, int]
     examples: Sequence[Memory]
@@ -48,13 +38,11 @@ class BulkActionPreview:
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """Their current kinds, the most frequent first."""
         return Counter(row.kind for row in self.rows).most_common()
 
     @property
     def reasons(self) -> list[tuple[int, str]]:
-        """The number of skipped memories by described reason."""
-        return [(count, SKIP_REASONS[reason]) for reason, count in self.left.items()]
+        return [(count, bulk.SKIP_REASONS[reason]) for reason, count in self.left.items()]
 
     @property
     def chosen(self) -> str:
@@ -63,46 +51,35 @@ class BulkActionPreview:
 
     @property
     def suggested(self) -> Memory:
-        """The memory that a merge keeps by default."""
         return choose_kept_memory(self.rows)
 
     @property
     def merged(self) -> tuple[float, int, bool]:
-        """Usefulness, retrievals and pin after a merge."""
         return combine_memories(self.rows)[:3]
 
 
-def selectable_memories(rows: MemoryQuerySet) -> MemoryQuerySet:
-    """Return the newest rows, up to one more than a bulk action may have."""
-    return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1)
-
-
-def preview_bulk_action(tenant_id: UUID, act: BulkAction, ids: Iterable[UUID], *, now: datetime) -> BulkActionPreview:
-    """Return the effect of `act` on these memories; inside a scope. Two queries.
-
-    Raises `Conflict` `nothing_left` if it would skip all of them, `InvalidInput` for too few or many.
-    """
+def preview_bulk_action(
+    tenant_id: UUID, act: bulk.BulkAction, ids: Iterable[UUID], *, now: datetime
+) -> BulkActionPreview:
+    """Return the effect of `act` on these memories. Raises `Conflict` `nothing_left` or `InvalidInput`."""
     wanted = list(dict.fromkeys(ids))
-    is_more, wanted = len(wanted) > ACT_MEMORIES_MAX, wanted[:ACT_MEMORIES_MAX]
+    is_more, wanted = len(wanted) > bulk.ACT_MEMORIES_MAX, wanted[: bulk.ACT_MEMORIES_MAX]
     if not wanted:
         raise InvalidInput("required", "Choose at least one memory.", "id")
     chosen = Memory.objects.for_tenant(tenant_id).with_ids(wanted)
     found = {row.pk: row for row in chosen.without_texts()}
-    reasons = {pk: _reason(act, found.get(pk)) for pk in wanted}
+    reasons = {
+        pk: bulk.skip_reason(act, found.get(pk), seen_version=found[pk].version if pk in found else 0) for pk in wanted
+    }
     rows = [found[pk] for pk in wanted if not reasons[pk]]
     left = Counter(reason for reason in reasons.values() if reason)
     if not rows:
-        raise Conflict("nothing_left", f"There is nothing to do: {describe_skipped(left)}.")
-    if act.name == BULK_MERGE and not MERGED_MIN <= len(rows) <= MERGED_MAX:
-        raise InvalidInput(
-            "out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} live memories, not {len(rows):,}.", "id"
-        )
-    shown = [row.pk for row in rows[: MERGED_MAX if act.name == BULK_MERGE else EXAMPLES_MAX]]
+        raise Conflict("nothing_left", f"There is nothing to do: {bulk.describe_skipped(left)}.")
+    if act.name == bulk.BULK_MERGE and not bulk.MERGED_MIN <= len(rows) <= bulk.MERGED_MAX:
+        detail = f"A merge takes {bulk.MERGED_MIN} to {bulk.MERGED_MAX} live memories, not {len(rows):,}."
+        raise InvalidInput("out_of_range", detail, "id")
+    shown = [row.pk for row in rows[: bulk.MERGED_MAX if act.name == bulk.BULK_MERGE else EXAMPLES_MAX]]
     texts = {row.pk: row for row in chosen.with_ids(shown)}
     since = now - timedelta(days=RECENT_DAYS)
     recent = sum(row.last_retrieved_at is not None and row.last_retrieved_at >= since for row in rows)
     return BulkActionPreview(act, rows, left, [texts[pk] for pk in shown if pk in texts], recent, is_more)
-
-
-def _reason(act: BulkAction, row: Memory | None) -> str:
-    return skip_reason(act, row, seen_version=row.version if row else 0)

@@ -5,13 +5,13 @@ from uuid import UUID
 
 from django import forms
 from django.core.exceptions import TooManyFieldsSent, ValidationError
+from django.forms.fields import InvalidJSONInput
 from django.http import QueryDict
 
 from memories.models import Memory
 from memories.services.store.bulk import ACT_MEMORIES_MAX, ACTS, BULK_CHANGE_KIND
-from memories.services.store.content import check_content, normalise_content
+from memories.services.store.content import check_content, check_metadata, normalise_content
 from memories.services.store.drafts import is_kind_name
-from memories.store.metadata_field import MetadataField
 from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
 from memory_platform.web.forms import PlatformForm
 
@@ -22,7 +22,6 @@ ROWS_CHOSEN_MAX = 200
 DIGITS_MAX = 18
 #: Characters of the query string of the list to return to.
 BACK_MAX_CHARACTERS = 12_000
-KIND_REFUSED = "Enter one lower-case word, such as fact or preference."
 
 
 class KindField(forms.CharField):
@@ -31,11 +30,40 @@ class KindField(forms.CharField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(strip=False, max_length=32, **kwargs)
 
-    def clean(self, value: Any) -> str:
-        kind = str(super().clean(value))
-        if kind and not is_kind_name(kind):
-            raise ValidationError(KIND_REFUSED, code="bad_kind")
-        return kind
+    def validate(self, value: Any) -> None:
+        super().validate(value)
+        if value and not is_kind_name(value):
+            raise ValidationError("Enter one lower-case word, such as fact or preference.", code="bad_kind")
+
+
+class MetadataField(forms.JSONField):
+    """A JSON object of at most 8 KiB; an empty field is an empty object. Invalid input is shown again as typed."""
+
+    def to_python(self, value: Any) -> Any:
+        try:  # the parser raises other errors for deep nesting and very long numbers
+            found = super().to_python(value)
+        except (ValueError, RecursionError) as error:
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from error
+        return {} if found is None else checked(check_metadata, found)
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Return the input as typed, because its parsed and rewritten form may differ."""
+        if self.disabled:
+            return initial
+        return None if data is None else InvalidJSONInput(data)
+
+
+class MemoryIdsField(forms.MultipleChoiceField):
+    """Ids of rows of a list, at most `ROWS_CHOSEN_MAX`."""
+
+    def clean(self, value: Any) -> list[UUID]:
+        try:
+            ids = [UUID(text) for text in value]
+        except ValueError:
+            ids = []
+        if len(ids) != len(value) or len(ids) > ROWS_CHOSEN_MAX:
+            raise ValidationError("Select memories by ID.", code="not_an_id")
+        return ids
 
 
 class MemoryFilterForm(PlatformForm):
@@ -69,16 +97,13 @@ class MemoryEditForm(PlatformForm):
     def clean_content(self) -> Any:
         return checked(check_content, normalise_content(with_unix_line_ends(self.cleaned_data["content"])))
 
-    def clean_metadata(self) -> Any:
-        return self.cleaned_data["metadata"] or {}
-
     def changes_to(self, memory: Memory) -> dict[str, Any]:
         """Return the valid fields that differ from `memory`, ignoring what a browser cannot preserve."""
-        fields = {name: value for name, value in self.cleaned_data.items() if name != "seen_version"}
         before = memory_form_initial(memory) | {"content": with_unix_line_ends(memory.content)}
         if before["expires_at"] is not None:
             before["expires_at"] = before["expires_at"].replace(microsecond=0)
-        return {name: value for name, value in fields.items() if value != before[name]}
+        fields = self.cleaned_data.items()
+        return {name: value for name, value in fields if name != "seen_version" and value != before[name]}
 
 
 class SelectedMemoriesField(forms.Field):
@@ -105,7 +130,7 @@ class BulkSelectionForm(PlatformForm):
 
     act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
     scope = forms.ChoiceField(required=False, choices=SCOPES)
-    id = forms.TypedMultipleChoiceField(required=False)
+    id = MemoryIdsField(required=False)
     back = forms.CharField(required=False, max_length=BACK_MAX_CHARACTERS)
 
     def clean_back(self) -> str:
@@ -114,13 +139,6 @@ class BulkSelectionForm(PlatformForm):
             return QueryDict(self.cleaned_data["back"]).urlencode()
         except TooManyFieldsSent as error:
             raise ValidationError("The list address has too many fields.", code="too_long") from error
-
-    def __init__(self, data: Any) -> None:
-        super().__init__(data)
-        ids = data.getlist("id")[:ROWS_CHOSEN_MAX]
-        self.fields["id"] = forms.TypedMultipleChoiceField(
-            required=False, coerce=UUID, choices=[(text, text) for text in ids if _is_id(text)]
-        )
 
 
 class BulkActionForm(PlatformForm):
@@ -141,18 +159,5 @@ class BulkActionForm(PlatformForm):
 
 def memory_form_initial(memory: Memory) -> dict[str, Any]:
     """Return the initial values of the edit form."""
-    return {
-        "seen_version": memory.version,
-        "content": memory.content,
-        "kind": memory.kind,
-        "confidence": memory.confidence,
-        "expires_at": memory.expires_at,
-        "metadata": memory.metadata,
-    }
-
-
-def _is_id(text: str) -> bool:
-    try:
-        return bool(UUID(text))
-    except ValueError:
-        return False
+    names = ("content", "kind", "confidence", "expires_at", "metadata")
+    return {"seen_version": memory.version} | {name: getattr(memory, name) for name in names}

@@ -1,7 +1,4 @@
-"""Memories at a point in time, from two tables: current rows, and superseded rows for the past (ADR-0094).
-
-Call everything here inside a scope of the tenant.
-"""
+"""Memories at a point in time: current rows, and superseded rows for the past (ADR-0094). Call inside a scope."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +13,8 @@ from memories.services.search.filters import FilterCondition
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
-from memories.store.queries.memories import MemoryQuerySet
-from memories.store.queries.neighbours import PositionSpan
-from memories.store.queries.versions import MemoryVersionQuerySet
+from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
+from memories.store.queries.texts import PositionSpan
 
 #: Edges that are followed from one memory; an agent may draw any number of them.
 MAX_LINKS_FOLLOWED = 200
@@ -30,11 +26,10 @@ CandidateRows = MemoryQuerySet | MemoryVersionQuerySet
 class Candidate(Mapping[str, Any]):
     """A memory and how the search found it: one object from retrieval to rendering.
 
-    It is also the mapping of its own fields, which is what scorers and packers read, so a score refers to this object.
-    `similarity` is the cosine to the query (-1..1), None where the memory or the query has no vector. Ranks count from
-    1 and are None where that retriever did not find it; `fused_score` is None without a query. `holds` are the lexemes
-    of the query that the text contains. At a past time all fields are of that time, except the counters (usefulness,
-    retrievals), which are current.
+    It is also the mapping of its own fields, which scorers and packers read. `similarity` is the cosine to the query
+    (-1..1), None without a vector. Ranks count from 1 and are None where that retriever did not find it; `fused_score`
+    is None without a query. `holds` are the lexemes of the query that the text contains. At a past time all fields are
+    of that time, except the counters (usefulness, retrievals), which are current.
     """
 
     id: UUID
@@ -72,10 +67,7 @@ class Candidate(Mapping[str, Any]):
 
 @dataclass(frozen=True)
 class SearchScope:
-    """Where and when to search: everything that narrows the rows before they are ranked.
-
-    `path` is a subtree unless `is_exact`; `segments` match at any depth.
-    """
+    """Where and when to search: `path` is a subtree unless `is_exact`; `segments` match at any depth."""
 
     tenant_id: UUID
     path: str
@@ -86,7 +78,6 @@ class SearchScope:
 
     @property
     def is_whole_tenant(self) -> bool:
-        """Whether nothing narrows the tenant's rows of today."""
         return not (self.path or self.is_exact or self.segments or self.conditions or self.moment.reads_history)
 
     def sources(self) -> list[CandidateRows]:
@@ -97,9 +88,8 @@ class SearchScope:
 
     def superseded(self) -> CandidateRows | None:
         """Return the rows of a past time that are not current any more; None in the present, which has none."""
-        if not self.moment.reads_history:
-            return None
-        return self._narrowed(MemoryVersion.objects.for_tenant(self.tenant_id))
+        is_past = self.moment.reads_history
+        return self._narrowed(MemoryVersion.objects.for_tenant(self.tenant_id)) if is_past else None
 
     def _narrowed(self, rows: CandidateRows) -> CandidateRows:
         here = rows.at(self.moment).within(self.path, exact=self.is_exact)
@@ -138,11 +128,13 @@ def read_candidates(
 def read_neighbours(
     scope: SearchScope, around: Iterable[Candidate], reach: int, query: CandidateQuery, ranks: CandidateRanks
 ) -> list[Candidate]:
-    """Return the memories of the same partition and session within `reach` positions of a given one.
-
-    The given ones may be included. Ordered by place, at most `MAX_CANDIDATES`; one query for each table.
-    """
-    spans = _spans(around, reach)
+    """Return the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`, by position."""
+    places = [(row.partition_path, row.session, row.position) for row in around if row.session]
+    spans = sorted(
+        PositionSpan(path, session, max(position - reach, 0), position + reach)
+        for path, session, position in set(places)
+        if position is not None
+    )
     if not spans:
         return []
     sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
@@ -160,10 +152,7 @@ def read_vectors(tenant_id: UUID, versions: Mapping[UUID, int], model: str) -> d
 
 
 def read_memories(scope: SearchScope, ids: Iterable[UUID], query: CandidateQuery | None = None) -> list[Candidate]:
-    """Return the memories of `ids` that are in scope, in that order, each once.
-
-    With a query that has a vector, they carry their similarity to it.
-    """
+    """Return the memories of `ids` in scope, in that order, each once, with their similarity to `query`."""
     keys = dict.fromkeys(pk.int for pk in ids)
     return read_candidates(scope, keys, query or CandidateQuery(), CandidateRanks())
 
@@ -177,10 +166,7 @@ def read_linked_memories(scope: SearchScope, memory_id: UUID, query: CandidateQu
 def read_partition_summaries(
     scope: SearchScope, path: str, *, levels: Collection[int], style: str
 ) -> list[PartitionSummary]:
-    """Return the summaries of `path` and its ancestors at the given levels within the scope, from the root down.
-
-    Level 0 is the first segment; the tenant's root has none.
-    """
+    """Return the summaries of `path` and its ancestors at these levels in scope; level 0 is the first segment."""
     segments = parse_partition(path).segments
     lineage = [PartitionPath(segments[: level + 1]).path for level in range(len(segments)) if level in levels]
     paths = [partition for partition in lineage if is_within(partition, scope.path)]
@@ -193,19 +179,8 @@ def read_partition_summaries(
 def read_summary(scope: SearchScope, summary_id: UUID) -> PartitionSummary | None:
     """Return the version of a summary that was current at the scope's time, with its partition; None without one."""
     rows = PartitionSummary.objects.for_tenant(scope.tenant_id).at(scope.moment).within(scope.path)
-    found: PartitionSummary | None = rows.of_summary(summary_id).first()
-    return found
-
-
-def _spans(around: Iterable[Candidate], reach: int) -> list[PositionSpan]:
-    """Return the positions around the given memories; one without session or position has no neighbours."""
-    placed = [(row.partition_path, row.session, row.position) for row in around if row.session]
-    spans = {
-        PositionSpan(path, session, max(position - reach, 0), position + reach)
-        for path, session, position in placed
-        if position is not None
-    }
-    return sorted(spans)
+    summary: PartitionSummary | None = rows.of_summary(summary_id).first()
+    return summary
 
 
 def _candidates(rows: CandidateRows, query: CandidateQuery, ranks: CandidateRanks) -> Iterator[Candidate]:

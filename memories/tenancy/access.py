@@ -33,9 +33,7 @@ class TenantMember:
 def tenant_members(tenant_id: UUID) -> list[TenantMember]:
     """Return members by name, then other superusers. Runs in a scope; three queries."""
     people = [row.user for row in Membership.objects.for_tenant(tenant_id).with_roles()]
-    members = [
-        TenantMember(user, role_of(user), True) for user in people
-    ]
+    members = [TenantMember(user, role_of(user), True) for user in people]
     others = User.objects.filter(is_superuser=True, is_staff=True, is_active=True).order_by("username")
     return members + [TenantMember(user, Role.ADMIN, False) for user in others if user not in people]
 

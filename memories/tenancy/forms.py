@@ -66,7 +66,7 @@ class MemberForm(PlatformForm):
     username = forms.CharField(label="User name", max_length=150)
 
 
-def checked(check: Callable[[Any], None], value: Any) -> Any:
+def checked(check: Callable[[Any], object], value: Any) -> Any:
     try:
         check(value)
     except ContentError as error:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from itertools import product
 
-from memories.services.store.recalled_text import recalled_hash
+from memories.services.store.content import recalled_hash
 
 #: Where the fence of a rendered context (ADR-0051) begins, in its three styles; any other part of one.
 _FENCE_MARK = re.compile(

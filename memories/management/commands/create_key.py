@@ -1,12 +1,10 @@
-"""`manage.py create_key`."""
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from memories.management.command import PlatformCommand, get_tenant_or_fail
-from memories.services.partitions.paths import PartitionError, PartitionPath, parse_partition
+from memories.services.partitions.paths import PartitionError, parse_partition
 from memories.tenancy.actions.tenants import MAX_KEY_NAME_CHARACTERS, create_api_key
 from memories.tenancy.scopes import tenant_scope
 
@@ -28,24 +26,15 @@ class Command(PlatformCommand):
 
     def handle(self, **options: Any) -> None:
         tenant = get_tenant_or_fail(options["tenant"])
-        partition = _partition(options["partition"])
+        try:
+            partition = parse_partition(options["partition"])
+        except PartitionError as error:
+            raise CommandError(f"--partition: {error.detail}") from error
         scopes = [scope.strip() for scope in options["scopes"].split(",") if scope.strip()]
+        name = options["name"] or f"agent of {partition.path or tenant.name}"[:MAX_KEY_NAME_CHARACTERS].strip()
+        refuses = not options["stores_recalled"]
+        reach: dict[str, Any] = {"scopes": scopes, "partition": partition, "refuses_recalled_text": refuses}
         with tenant_scope(tenant.pk):
-            _, plain_key = create_api_key(
-                tenant=tenant,
-                name=options["name"] or f"agent of {partition.path or tenant.name}"[:MAX_KEY_NAME_CHARACTERS].strip(),
-                scopes=scopes,
-                partition=partition,
-                refuses_recalled_text=not options["stores_recalled"],
-                by=self.actor,
-                now=timezone.now(),
-            )
+            _, key = create_api_key(tenant=tenant, name=name, **reach, by=self.actor, now=timezone.now())
         self.stderr.write(f"Created a key of {tenant.name} with the scopes {', '.join(scopes)}; it is not shown again:")
-        self.stdout.write(plain_key)
-
-
-def _partition(path: str) -> PartitionPath:
-    try:
-        return parse_partition(path)
-    except PartitionError as error:
-        raise CommandError(f"--partition: {error.detail}") from error
+        self.stdout.write(key)

@@ -1,5 +1,3 @@
-"""`manage.py create_operator`."""
-
 import getpass
 import secrets
 import sys
@@ -20,7 +18,7 @@ GENERATED_PASSWORD_BYTES = 18
 class Command(PlatformCommand):
     help = (
         "Create a person who may sign in to the console.\n"
-        "The password is asked for, read from a file, or made up and printed, alone, on standard output.\n\n"
+        "The password is asked for, read from a file, or generated and printed, alone, on standard output.\n\n"
         "Example: manage.py create_operator maren --role operator --tenant acme --generate-password"
     )
 
@@ -30,20 +28,14 @@ class Command(PlatformCommand):
         parser.add_argument("--tenant", action="append", default=[], help="a tenant they look after; can be repeated")
         source = parser.add_mutually_exclusive_group()
         source.add_argument("--password-file", help="file whose first line is the password")
-        source.add_argument("--generate-password", action="store_true", help="make one up and print it")
+        source.add_argument("--generate-password", action="store_true", help="generate one and print it")
 
     def handle(self, **options: Any) -> None:
         tenants = [get_tenant_or_fail(name) for name in options["tenant"]]
         password = self._password(options)
         with admin_write_scope():
-            user = create_operator(
-                username=options["username"],
-                password=password,
-                role=options["role"],
-                tenants=tenants,
-                by=self.actor,
-                now=timezone.now(),
-            )
+            named = {"username": options["username"], "role": options["role"]}
+            user = create_operator(**named, password=password, tenants=tenants, by=self.actor, now=timezone.now())
         self.stderr.write(f"Created the {options['role']} {user.username}.")
         if options["generate_password"]:
             self.stdout.write(password)

@@ -1,5 +1,3 @@
-"""`manage.py create_tenant`."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -28,7 +26,6 @@ class Command(PlatformCommand):
 
     def handle(self, **options: Any) -> None:
         with admin_write_scope():
-            tenant = create_tenant(
-                name=options["name"], language=options["language"], by=self.actor, now=timezone.now()
-            )
+            named = {"name": options["name"], "language": options["language"]}
+            tenant = create_tenant(**named, by=self.actor, now=timezone.now())
         self.stdout.write(f"Created the tenant {tenant.name} ({tenant.pk}).")

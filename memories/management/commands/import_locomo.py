@@ -1,5 +1,3 @@
-"""`manage.py import_locomo`."""
-
 import json
 from pathlib import Path
 from typing import Any
@@ -31,10 +29,7 @@ class Command(PlatformCommand):
         conversations = {path.stem: read_locomo_conversation(path) for path in _files(options["path"])}
         rows = [turn.as_memory(stem) for stem, turns in conversations.items() for turn in turns]
         report = import_rows(tenant, rows, by=self.actor, now=now)
-        noun = "conversation" if len(conversations) == 1 else "conversations"
-        self.stdout.write(f"{len(conversations)} {noun}: {report.summary}")
-        if report.embedding_error:
-            self.stderr.write(f"Embedding stopped, the worker goes on with it: {report.embedding_error}")
+        report.write(self, f"{counted(len(conversations), 'conversation', 'conversations')}: ")
         if report.problems:
             place, problems = next(iter(report.problems.items()))
             failed = counted(len(report.problems), "turn", "turns")
@@ -42,7 +37,7 @@ class Command(PlatformCommand):
 
 
 def read_locomo_conversation(path: Path) -> list[LocomoTurn]:
-    """The turns of one file. Raises `CommandError`."""
+    """Return the turns of one file. Raises `CommandError`."""
     try:
         return parse_conversation(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -54,9 +49,7 @@ def read_locomo_conversation(path: Path) -> list[LocomoTurn]:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    files = sorted(path.glob("*.json"))
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise CommandError(f"There is no .json file in {path}.")
     return files

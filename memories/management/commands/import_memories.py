@@ -1,5 +1,3 @@
-"""`manage.py import_memories`."""
-
 import json
 from datetime import datetime
 from pathlib import Path
@@ -45,40 +43,30 @@ class Command(PlatformCommand):
         }
         for number in sorted(faults)[:LINES_SHOWN]:
             self.stderr.write(f"line {number}: {faults[number]}")
-        self.stdout.write(report.summary)
-        if report.embedding_error:
-            self.stderr.write(f"Embedding stopped, the worker goes on with it: {report.embedding_error}")
+        report.write(self)
         if faults:
-            raise CommandError(
-                f"{len(faults):,} of {counted(len(rows) + len(faults) - len(report.problems), 'line', 'lines')} failed."
-            )
+            lines = counted(len(rows) + len(faults) - len(report.problems), "line", "lines")
+            raise CommandError(f"{len(faults):,} of {lines} failed.")
 
 
 def read_memory_lines(path: Path, now: datetime) -> tuple[dict[int, NewMemory], dict[int, str]]:
-    """The rows and the faults of the others, both by the number of their line."""
+    """Return the rows, and the faults of the others, both by the number of their line."""
     rows: dict[int, NewMemory] = {}
     faults: dict[int, str] = {}
     checker = MemoryInput(context={"now": now})
     try:
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    _read_line(number, line, checker, rows, faults)
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path} cannot be read: it is not UTF-8 text.") from error
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8 text')}.") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            values = checker.run_validation(json.loads(line))
+            rows[number] = build_new_memory(values, requested_partition(values) or PartitionPath())
+        except ValidationError as error:
+            problems = flat_errors(error.detail)
+            faults[number] = "; ".join(f"{problem['field'] or 'the line'}: {problem['detail']}" for problem in problems)
+        except (ValueError, RecursionError) as error:
+            faults[number] = f"not JSON: {error}"
     return rows, faults
-
-
-def _read_line(
-    number: int, line: str, checker: MemoryInput, rows: dict[int, NewMemory], faults: dict[int, str]
-) -> None:
-    try:
-        values = checker.run_validation(json.loads(line))
-        rows[number] = build_new_memory(values, requested_partition(values) or PartitionPath())
-    except ValidationError as error:
-        problems = flat_errors(error.detail)
-        faults[number] = "; ".join(f"{problem['field'] or 'the line'}: {problem['detail']}" for problem in problems)
-    except (ValueError, RecursionError) as error:
-        faults[number] = f"not JSON: {error}"

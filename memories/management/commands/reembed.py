@@ -1,22 +1,11 @@
-"""`manage.py reembed`."""
-
 import sys
 import time
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
-from rich.progress import Progress
 
-from memories.embeddings import reembedding
-from memories.embeddings.actions import (
-    ModelSwitchResult,
-    retire_embedding_model,
-    retry_refused_vectors,
-    roll_back_embedding_model,
-    start_reembedding,
-    switch_embedding_model,
-)
+from memories.embeddings import actions, reembedding
 from memories.embeddings.providers import EmbeddingError
 from memories.embeddings.status import ModelStatus, model_statuses
 from memories.management.command import PlatformCommand, get_tenant_or_fail
@@ -31,7 +20,23 @@ LOOK_SECONDS = 0.5
 #: Work between two updates of the progress bar.
 TURN_SECONDS = 1.0
 
+#: Conflicts that are no failure: a command that was killed can be run again.
+NOTHING_TO_START = frozenset({"already_active", "already_filled"})
+
 _State = EmbeddingModel.State
+_VERBS = {
+    "status": "show each model and its progress",
+    "switch": "search with the filled model once it is complete",
+    "roll_back": "search with the former model again",
+    "cancel": "stop filling and remove what was filled",
+    "remove_former": "remove the vectors kept for a roll-back",
+    "retry": "embed the texts again that the model refused",
+}
+#: The state of the models that a verb retires, what it removes, and the error without such a model.
+_RETIRED = {
+    "cancel": (_State.FILLING, "what was filled", "Nothing is being filled."),
+    "remove_former": (_State.STANDBY, "the vectors kept for a roll-back", "No vectors of a former model are kept."),
+}
 
 
 class Command(PlatformCommand):
@@ -52,12 +57,8 @@ class Command(PlatformCommand):
         parser.add_argument("--keep-active", action="store_true", help="fill, but do not switch until --switch")
         parser.add_argument("--wait", action="store_true", help="do the work in this process, with a progress bar")
         verbs = parser.add_mutually_exclusive_group()
-        verbs.add_argument("--status", action="store_true", help="show each model and its progress")
-        verbs.add_argument("--switch", action="store_true", help="search with the filled model once it is complete")
-        verbs.add_argument("--roll-back", action="store_true", help="search with the former model again")
-        verbs.add_argument("--cancel", action="store_true", help="stop filling and remove what was filled")
-        verbs.add_argument("--remove-former", action="store_true", help="remove the vectors kept for a roll-back")
-        verbs.add_argument("--retry", action="store_true", help="embed the texts again that the model refused")
+        for name, text in _VERBS.items():
+            verbs.add_argument(_flag(name), action="store_true", help=text)
         parser.add_argument(
             "--even-incomplete", action="store_true", help="switch now; texts without a vector are found by words only"
         )
@@ -67,30 +68,25 @@ class Command(PlatformCommand):
         tenants = _tenants(options["tenant"])
         verb = next((name for name in _VERBS if options[name]), "start" if options["model"] else "")
         if not verb:
-            raise CommandError(
-                "Use --model NAME, --status, --switch, --roll-back, --cancel, --remove-former or --retry."
-            )
+            *flags, last = map(_flag, _VERBS)
+            raise CommandError(f"Use --model NAME, {', '.join(flags)} or {last}.")
         if verb == "start":
-            self._probe(options["model"])
-        if verb in {"cancel", "remove_former"} and not options["yes"]:
+            try:
+                reembedding.probe_embedder(options["model"])
+            except EmbeddingError as error:
+                raise CommandError(error.detail) from error
+        if verb in _RETIRED and not options["yes"]:
             self._ask(verb, tenants)
         failures = [tenant.name for tenant in tenants if not self._do(verb, tenant, options)]
         if failures:
             raise CommandError(f"Not done for {', '.join(failures)}.")
 
-    def _probe(self, model: str) -> None:
-        try:
-            reembedding.probe_embedder(model)
-        except EmbeddingError as error:
-            raise CommandError(error.detail) from error
-
     def _ask(self, verb: str, tenants: list[Tenant]) -> None:
-        what = "what was filled" if verb == "cancel" else "the vectors kept for a roll-back"
+        _, what, _ = _RETIRED[verb]
         if not sys.stdin.isatty():
-            raise CommandError(f"--{verb.replace('_', '-')} removes {what}: add --yes where no terminal is attached.")
-        self.stderr.write(
-            f"This removes {what} of {', '.join(tenant.name for tenant in tenants)}. Type yes to continue: "
-        )
+            raise CommandError(f"{_flag(verb)} removes {what}: add --yes where no terminal is attached.")
+        names = ", ".join(tenant.name for tenant in tenants)
+        self.stderr.write(f"This removes {what} of {names}. Type yes to continue: ")
         if input().strip().lower() != "yes":
             raise CommandError("No changes made.")
 
@@ -98,7 +94,7 @@ class Command(PlatformCommand):
         """Run the verb for a tenant and return whether it succeeded. A failure does not stop the other tenants."""
         try:
             with tenant_scope(tenant.pk):
-                lines = getattr(self, f"_{verb}")(tenant, options)
+                lines = self._run(verb, tenant, options)
         except Conflict as error:
             if error.code not in NOTHING_TO_START:
                 self.stderr.write(f"{tenant.name}: {error.detail}")
@@ -108,50 +104,30 @@ class Command(PlatformCommand):
             self.stdout.write(f"{tenant.name}: {line}")
         return not options["wait"] or self._work(tenant)
 
-    def _start(self, tenant: Tenant, options: dict[str, Any]) -> list[str]:
-        row = start_reembedding(
-            tenant=tenant,
-            model=options["model"],
-            switches_when_filled=not options["keep_active"],
-            by=self.actor,
-            now=timezone.now(),
-        )
-        return [f"{counted(row.needed, 'vector', 'vectors')} of {row.name} to compute."]
-
-    def _status(self, tenant: Tenant, _: dict[str, Any]) -> list[str]:
-        return [_line(status) for status in model_statuses(tenant.pk, timezone.now())]
-
-    def _switch(self, tenant: Tenant, options: dict[str, Any]) -> list[str]:
-        choice = {"model": options["model"], "confirm_missing": options["even_incomplete"]}
-        return [_describe_switch(switch_embedding_model(tenant=tenant, **choice, **self._by_now))]
-
-    def _roll_back(self, tenant: Tenant, options: dict[str, Any]) -> list[str]:
-        confirm = options["even_incomplete"]
-        return [_describe_switch(roll_back_embedding_model(tenant=tenant, confirm_missing=confirm, **self._by_now))]
-
-    def _cancel(self, tenant: Tenant, options: dict[str, Any]) -> list[str]:
-        return self._retire(tenant, options["model"], _State.FILLING, "Nothing is being filled.")
-
-    def _remove_former(self, tenant: Tenant, options: dict[str, Any]) -> list[str]:
-        return self._retire(tenant, options["model"], _State.STANDBY, "No vectors of a former model are kept.")
-
-    def _retire(self, tenant: Tenant, model: str, state: str, nothing: str) -> list[str]:
+    def _run(self, verb: str, tenant: Tenant, options: dict[str, Any]) -> list[str]:
+        now, model, may_miss = timezone.now(), options["model"], options["even_incomplete"]
+        who: dict[str, Any] = {"tenant": tenant, "by": self.actor, "now": now}
         beside = EmbeddingModel.objects.for_tenant(tenant.pk).beside()
+        match verb:
+            case "start":
+                row = actions.start_reembedding(model=model, switches_when_filled=not options["keep_active"], **who)
+                return [f"{counted(row.needed, 'vector', 'vectors')} of {row.name} to compute."]
+            case "status":
+                return [_line(status) for status in model_statuses(tenant.pk, now)]
+            case "switch":
+                return [_describe_switch(actions.switch_embedding_model(model=model, confirm_missing=may_miss, **who))]
+            case "roll_back":
+                return [_describe_switch(actions.roll_back_embedding_model(confirm_missing=may_miss, **who))]
+            case "retry":
+                names = [model] if model else [row.name for row in beside]
+                count = sum(actions.retry_refused_vectors(model=name, **who) for name in names)
+                return [f"{counted(count, 'text is', 'texts are')} tried again."]
+        state, _, nothing = _RETIRED[verb]
         names = [model] if model else [row.name for row in beside if row.state == state]
         if not names:
             raise Conflict("nothing_to_retire", nothing)
-        rows = [retire_embedding_model(tenant=tenant, model=name, **self._by_now) for name in names]
+        rows = [actions.retire_embedding_model(model=name, **who) for name in names]
         return [f"The vectors of {row.name} are being removed." for row in rows]
-
-    def _retry(self, tenant: Tenant, options: dict[str, Any]) -> list[str]:
-        beside = EmbeddingModel.objects.for_tenant(tenant.pk).beside()
-        names = [options["model"]] if options["model"] else [row.name for row in beside]
-        counts = [retry_refused_vectors(tenant=tenant, model=name, **self._by_now) for name in names]
-        return [f"{counted(sum(counts), 'text is', 'texts are')} tried again."]
-
-    @property
-    def _by_now(self) -> dict[str, Any]:
-        return {"by": self.actor, "now": timezone.now()}
 
     def _work(self, tenant: Tenant) -> bool:
         """Work until all is finished, waiting for other workers. Return False if the provider fails."""
@@ -159,15 +135,17 @@ class Command(PlatformCommand):
             tasks: dict[str, Any] = {}
             while unfinished := [status for status in _statuses(tenant) if status.is_unfinished]:
                 for status in unfinished:
-                    _draw(bar, tasks, status)
+                    model = status.model
+                    if model.name not in tasks:
+                        tasks[model.name] = bar.add_task(model.state, total=model.needed)
+                    bar.update(tasks[model.name], completed=status.made, description=model.state)
                 try:
                     is_idle = not any(_turn(tenant, status.model) for status in unfinished)
                 except EmbeddingError as error:
-                    self.stderr.write(
-                        f"{tenant.name}: {error.detail} The worker tries again, or run this command again."
-                    )
+                    again = "The worker tries again, or run this command again."
+                    self.stderr.write(f"{tenant.name}: {error.detail} {again}")
                     return False
-                if any(status.model.state == _State.RETIRING for status in unfinished) and is_idle:
+                if is_idle and any(status.model.state == _State.RETIRING for status in unfinished):
                     self.stdout.write(f"{tenant.name}: the worker removes the vectors once no search can use them.")
                     return True
                 if is_idle:
@@ -179,9 +157,8 @@ class Command(PlatformCommand):
         return True
 
 
-#: Conflicts that are no failure: a command that was killed can be run again.
-NOTHING_TO_START = frozenset({"already_active", "already_filled"})
-_VERBS = ("status", "switch", "roll_back", "cancel", "remove_former", "retry")
+def _flag(verb: str) -> str:
+    return f"--{verb.replace('_', '-')}"
 
 
 def _tenants(name: str) -> list[Tenant]:
@@ -203,12 +180,6 @@ def _turn(tenant: Tenant, model: EmbeddingModel) -> bool:
     )
 
 
-def _draw(bar: Progress, tasks: dict[str, Any], status: ModelStatus) -> None:
-    if status.model.name not in tasks:
-        tasks[status.model.name] = bar.add_task(status.model.state, total=status.model.needed)
-    bar.update(tasks[status.model.name], completed=status.made, description=status.model.state)
-
-
 def _line(status: ModelStatus) -> str:
     model = status.model
     live = counted(status.live, "live memory has", "live memories have")
@@ -224,7 +195,7 @@ def _line(status: ModelStatus) -> str:
     return f"{model.name} ({model.dimension} numbers) is {model.state}: {'; '.join(parts)}"
 
 
-def _describe_switch(switched: ModelSwitchResult) -> str:
+def _describe_switch(switched: actions.ModelSwitchResult) -> str:
     if switched.is_done:
         return f"Searches use {switched.model.name} now."
     left = counted(switched.waiting, "vector is", "vectors are")

@@ -1,4 +1,4 @@
-"""The lexemes that a query asks for, as Postgres and our own rules cut it, and how common each is (ADR-0076)."""
+"""The lexemes of a query, by Postgres and our own rules, and how common each is (ADR-0076)."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,9 +10,8 @@ from django.contrib.postgres.search import SearchQuery, SearchQueryField
 from django.db import connection, models
 from django.db.models import F, Func, Value
 
-from memories.services.search.lexemes import query_terms, search_terms
-from memories.services.search.text_query import significant_lexemes
-from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
+from memories.services.search.lexemes import search_terms
+from memories.services.search.plan import significant_lexemes
 from memories.tenancy.queries.rows import TenantRows
 
 #: Rows that a tenant's word counts are taken from; ids are random, so the first are a fair sample.
@@ -20,28 +19,18 @@ SAMPLED_ROWS = 5_000
 #: Lexemes in fewer rows than this are not worth counting.
 COMMON_ROWS_MIN = 500
 
-_IN_LANGUAGE = """
-SELECT lexeme FROM unnest(tsvector_to_array(memories_search_vector(%s, %s, %s, %s))) AS lexeme ORDER BY lexeme
-"""
-_IN_REACH = """
+_LEXEMES = """
 SELECT DISTINCT lexeme
 FROM memories_tenant AS tenant,
     unnest(tenant.former_text_search_configs || tenant.text_search_config) AS config,
     unnest(tsvector_to_array(memories_search_vector(config, %s, %s, %s))) AS lexeme
-ORDER BY lexeme
 """
-_OF_TENANT = """
-WITH asked AS (
-    SELECT DISTINCT lexeme
-    FROM memories_tenant AS tenant,
-        unnest(tenant.former_text_search_configs || tenant.text_search_config) AS config,
-        unnest(tsvector_to_array(memories_search_vector(config, %s, %s, %s))) AS lexeme
-    WHERE tenant.id = %s
-)
-SELECT asked.lexeme, coalesce(common.rows, 0)
-FROM asked LEFT JOIN memories_commonlexeme AS common ON common.tenant_id = %s AND common.lexeme = asked.lexeme
-ORDER BY asked.lexeme
-"""
+_OF_TENANT = f"""
+WITH query AS ({_LEXEMES} WHERE tenant.id = %s)
+SELECT query.lexeme, coalesce(common.rows, 0)
+FROM query LEFT JOIN memories_commonlexeme AS common ON common.tenant_id = %s AND common.lexeme = query.lexeme
+ORDER BY query.lexeme
+"""  # noqa: S608 - parts of the statement itself
 _OF_WORDS = """
 SELECT asked.word, tsvector_to_array(memories_search_vector(config, asked.word, asked.words, asked.lexemes))
 FROM memories_tenant AS tenant,
@@ -66,7 +55,7 @@ SELECT %(tenant)s, word, rows FROM counted WHERE rows >= %(common)s
 
 
 class AnyLexeme(SearchQuery):
-    """An OR of ready lexemes, cast as it stands: a second pass through the stemmer would change some of them."""
+    """An OR of ready lexemes, cast without stemming, which would change some of them."""
 
     template = "(%(expressions)s)::tsquery"
 
@@ -77,7 +66,7 @@ class AnyLexeme(SearchQuery):
 
 
 class MatchedLexemes(Func):
-    """Those of the asked lexemes that a row's text vector holds, as an array in the vector's order."""
+    """The given lexemes that a row's text vector contains, as an array in the vector's order."""
 
     template = "ARRAY(SELECT held FROM unnest(tsvector_to_array(%(expressions)s::text[]))"
     arg_joiner = ")) AS held WHERE held = ANY ("
@@ -88,10 +77,10 @@ class MatchedLexemes(Func):
 
 
 class CommonLexemeQuerySet(TenantRows):
-    """Lexemes that are in many rows of a tenant, as they were counted last."""
+    """Lexemes that are in many rows of a tenant, as last counted."""
 
     def recount(self, tenant_id: UUID) -> int:
-        """Count anew from a sample of the live rows; how many lexemes are common. Run in the tenant's scope."""
+        """Count again from a sample of the live rows; return how many are common. Runs in the tenant's scope."""
         self.for_tenant(tenant_id).delete()
         values: dict[str, UUID | int] = {"tenant": tenant_id, "sample": SAMPLED_ROWS, "common": COMMON_ROWS_MIN}
         with connection.cursor() as cursor:
@@ -99,27 +88,19 @@ class CommonLexemeQuerySet(TenantRows):
             return int(cursor.rowcount)
 
 
-def query_lexemes(text: str, config: str = DEFAULT_TEXT_SEARCH_CONFIG) -> list[str]:
-    """What a query of `text` asks for in one language; its stop words only where there is nothing else."""
-    return significant_lexemes(lexeme for (lexeme,) in _rows(_IN_LANGUAGE, [config, *_asked(text)]))
-
-
 def query_lexemes_in_scope(text: str) -> list[str]:
-    """The same in the languages of every tenant that the scope reaches."""
-    return significant_lexemes(lexeme for (lexeme,) in _rows(_IN_REACH, _asked(text)))
+    """Return the lexemes of a query in the languages of every tenant in scope; stop words only if nothing else."""
+    return significant_lexemes(lexeme for (lexeme,) in _rows(f"{_LEXEMES} ORDER BY lexeme", _terms(text)))
 
 
 def tenant_query_lexemes(tenant_id: UUID, text: str) -> Mapping[str, int]:
-    """The same in the language of a tenant, and in those it is leaving: each with about how many rows hold it.
-
-    0 for any that is not common. One query.
-    """
-    rows = dict(_rows(_OF_TENANT, [*_asked(text), tenant_id, tenant_id]))
+    """Return the same for one tenant, with about how many rows contain each; 0 if not common. One query."""
+    rows = dict(_rows(_OF_TENANT, [*_terms(text), tenant_id, tenant_id]))
     return {lexeme: rows[lexeme] for lexeme in significant_lexemes(rows)}
 
 
 def word_lexemes(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
-    """What each word of a stored text is found by, in the languages of its tenant. One query, none without a word."""
+    """Return the lexemes of words of stored texts in the languages of the tenant; one query, none without a word."""
     terms = [(word, search_terms(word)) for word in sorted(words)]
     if not terms:
         return {}
@@ -130,8 +111,8 @@ def word_lexemes(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
     return found
 
 
-def _asked(text: str) -> list[Any]:
-    terms = query_terms(text)
+def _terms(text: str) -> list[Any]:
+    terms = search_terms(text, is_query=True)
     return [text, terms.words, list(terms.lexemes)]
 
 

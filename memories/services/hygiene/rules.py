@@ -1,8 +1,7 @@
 """The hygiene lists with their thresholds, and the rules of merging (ADR-0083)."""
 
-from __future__ import annotations
-
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -99,10 +98,7 @@ LISTS: Mapping[str, HygieneList] = {
 
 
 def nearest_pairs(own: PairVectors, others: PairVectors) -> list[tuple[int, int, float]]:
-    """Return (row of `own`, row of `others`, cosine) of near rows; both are unit vectors of one dimension.
-
-    At most `NEIGHBOURS_MAX` + 1 for each row of `own`, because a row may find itself.
-    """
+    """Return (row of `own`, row of `others`, cosine) of near unit vectors, at most `NEIGHBOURS_MAX` + 1 per row."""
     if not len(own) or not len(others):
         return []
     cosines = np.minimum(own @ others.T, np.float32(1.0))
@@ -117,9 +113,9 @@ def nearest_pairs(own: PairVectors, others: PairVectors) -> list[tuple[int, int,
 
 def limit_pairs_per_memory(found: Iterable[tuple[PairKey, PairKey, float]]) -> list[tuple[PairKey, PairKey, float]]:
     """Return the `NEIGHBOURS_MAX` nearest (one, other, cosine) of each `one`; ties in input order."""
-    by_one: dict[PairKey, list[tuple[PairKey, PairKey, float]]] = {}
+    by_one = defaultdict[PairKey, list[tuple[PairKey, PairKey, float]]](list)
     for row in found:
-        by_one.setdefault(row[0], []).append(row)
+        by_one[row[0]].append(row)
     return [row for rows in by_one.values() for row in sorted(rows, key=lambda row: -row[2])[:NEIGHBOURS_MAX]]
 
 
@@ -143,10 +139,7 @@ def texts_hash(older_hash: str, older_place: str, newer_hash: str, newer_place: 
 
 
 def is_unhelpful(retrievals: int, positive: float, negative: float, *, has_feedback: bool) -> bool:
-    """Whether a memory is retrieved often and has no positive votes, or more negative ones.
-
-    Missing votes do not count in a tenant without any feedback (`has_feedback` false).
-    """
+    """Whether a memory is retrieved often and has more negative votes, or none although the tenant votes."""
     if retrievals < UNHELPFUL_RETRIEVALS_MIN:
         return False
     return negative > positive or (has_feedback and positive == 0)
@@ -155,28 +148,19 @@ def is_unhelpful(retrievals: int, positive: float, negative: float, *, has_feedb
 class Mergeable(Protocol):
     """The fields of a memory that decide a merge."""
 
-    @property
-    def id(self) -> UUID: ...
-    @property
-    def usefulness_score(self) -> float: ...
-    @property
-    def retrieval_count(self) -> int: ...
-    @property
-    def pinned(self) -> bool: ...
-    @property
-    def last_retrieved_at(self) -> datetime | None: ...
-    @property
-    def created_at(self) -> datetime: ...
+    id: UUID
+    usefulness_score: float
+    retrieval_count: int
+    pinned: bool
+    last_retrieved_at: datetime | None
+    created_at: datetime
 
 
 M = TypeVar("M", bound=Mergeable)
 
 
 def choose_kept_memory(memories: Sequence[M], *, prefers_newer: bool = False) -> M:
-    """Return the memory to keep: pinned, then most retrieved, most useful, newest.
-
-    With `prefers_newer`, for contradictions, the newest.
-    """
+    """Return the memory to keep: pinned, most retrieved, most useful, newest; the newest first if `prefers_newer`."""
 
     def rank(memory: M) -> tuple[Any, ...]:
         standing = (memory.pinned, memory.retrieval_count, memory.usefulness_score)

@@ -1,9 +1,8 @@
 """Word differences of two texts, and whether they differ in numbers or dates only (ADR-0083)."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
+from calendar import day_abbr, day_name, month_abbr, month_name
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -14,15 +13,13 @@ SHARED_WORDS_MIN = 2
 #: Words of a text that are compared.
 WORDS_COMPARED_MAX = 400
 
-_MONTHS = "january february march april may june july august september october november december"
-_MONTHS_SHORT = "jan feb mar apr jun jul aug sep sept oct nov dec"
 _UP_TO_NINETEEN = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen"
 )
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun"
-DATE_WORDS = frozenset(f"{_MONTHS} {_MONTHS_SHORT} {_WEEKDAYS}".split())
+_DATE_NAMES = (*month_name[1:], *month_abbr[1:], *day_name, *day_abbr, "sept", "tues", "thur", "thurs")
+DATE_WORDS = frozenset(map(str.lower, _DATE_NAMES))
 #: Number words and their digits.
 NUMBER_WORDS = {
     **{word: str(number) for number, word in enumerate(_UP_TO_NINETEEN.split())},
@@ -58,11 +55,7 @@ class _Word(NamedTuple):  # a page makes thousands of them
 
 
 def has_value_difference(one: str, other: str) -> bool:
-    """Whether two texts are equal except for numbers or dates, and so may contradict each other.
-
-    Each has a value that the other lacks; the other words are the same in any order. A number in a name ("Room 12",
-    "ERR_4012") is no value.
-    """
+    """Whether two texts differ only in numbers or dates; numbers in names ("Room 12", "ERR_4012") do not count."""
     left, right = list(_words(one)), list(_words(other))
     subject = _subject(left)
     if len(subject) < SHARED_WORDS_MIN or subject != _subject(right):
@@ -97,12 +90,10 @@ def _words(text: str) -> Iterator[_Word]:
         folded = word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()
         start, end = found.span()
         is_value = _is_value(word, folded, former)
-        yield _Word(_value(folded) if is_value else folded, is_value, start, end)
+        if is_value:
+            folded = NUMBER_WORDS.get(folded) or _ORDINAL.sub("", folded)
+        yield _Word(folded, is_value, start, end)
         former = word if text[end : end + 1] == " " else ""
-
-
-def _value(folded: str) -> str:
-    return NUMBER_WORDS.get(folded) or _ORDINAL.sub("", folded)
 
 
 def _is_value(word: str, folded: str, former: str) -> bool:

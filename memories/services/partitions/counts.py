@@ -18,10 +18,7 @@ class MemoryCountKind(StrEnum):
 
 @dataclass(frozen=True)
 class MemoryTally:
-    """Live memories (of those `pinned`, waiting for a vector, refused one; tokens of o200k_base), archived, expired.
-
-    `kinds` has the live ones of each kind, the most frequent first.
-    """
+    """Memories by state, tokens (o200k_base) of live ones, and live ones by kind, most frequent first."""
 
     live: int = 0
     tokens: int = 0

@@ -1,12 +1,12 @@
 """Partition paths: ordered `key=value` segments, e.g. `user=alex/topic=meetings`; the root is the empty path."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote_to_bytes
+
+from memories.services.store.content import CodedError
 
 MAX_DEPTH = 8
 MAX_VALUE_CHARACTERS = 128
@@ -20,13 +20,8 @@ _RESERVED = "/=%"
 _MAX_CHARACTERS_PER_BYTE = 3
 
 
-class PartitionError(ValueError):
-    """A path that is not a partition: a stable `code` for programs, a `detail` for people."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
+class PartitionError(CodedError):
+    """A path that is not a partition."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +37,9 @@ class PartitionPath:
 
     @property
     def depth(self) -> int:
-        """The number of segments; 0 for the root."""
         return len(self.segments)
 
-    def ancestors(self) -> tuple[PartitionPath, ...]:
+    def ancestors(self) -> tuple["PartitionPath", ...]:
         """Return the partitions above this one, the root first."""
         return tuple(PartitionPath(self.segments[:length]) for length in range(self.depth))
 
@@ -54,10 +48,7 @@ class PartitionPath:
 
 
 def parse_partition(path: str) -> PartitionPath:
-    """Return the partition of `path`, with its percent-encoding made canonical.
-
-    Raises `PartitionError` with code `bad_segment`, `bad_key`, `bad_value`, `bad_encoding`, `too_deep` or `too_long`.
-    """
+    """Return the partition of `path` with canonical percent-encoding. Raises `PartitionError`."""
     if not isinstance(path, str):
         raise PartitionError("bad_segment", "A partition is a text such as user=alex/topic=meetings.")
     if not path:
@@ -70,10 +61,7 @@ def parse_partition(path: str) -> PartitionPath:
 def partition_from_ids(
     user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
 ) -> PartitionPath:
-    """Return the partition with the segments `user`, `agent`, `run` of the given shorthand ids.
-
-    Raises `PartitionError` with code `bad_value` or `too_long`.
-    """
+    """Return the partition of the shorthand ids. Raises `PartitionError`."""
     given = (("user", user_id), ("agent", agent_id), ("run", run_id))
     return _checked(tuple((key, _check_value(value)) for key, value in given if value is not None))
 
@@ -84,12 +72,7 @@ def is_within(path: str, prefix: str) -> bool:
 
 
 def subtree_bounds(path: str) -> tuple[str, str]:
-    """Bounds of the partitions strictly below the canonical `path`: `low <= candidate < high` in C collation.
-
-    The partition itself is not in the range, so a subtree is `candidate = path OR (candidate >= low AND candidate <
-    high)`. One range cannot hold both: `user=al-2` sorts between `user=al` and `user=al/topic=x`. The root's range
-    holds every path including its own.
-    """
+    """Return bounds of the paths below `path` in C collation: `low <= path < high`; the root's include its own."""
     return (f"{path}/", f"{path}0") if path else ("", "{")
 
 
@@ -100,13 +83,15 @@ def _parse_segment(segment: str) -> tuple[str, str]:
     if not _KEY.fullmatch(key):
         raise PartitionError("bad_key", f"The key {key[:80]!r} is not of the form [a-z][a-z0-9_-]{{0,31}}.")
     if any(unicodedata.category(character) == "Cc" for character in raw):
-        raise PartitionError("bad_value", f"The value of {key} holds control characters that are not percent-encoded.")
+        raise PartitionError(
+            "bad_value", f"The value of {key} contains control characters that are not percent-encoded."
+        )
     return key, _check_value(_decode(raw, key))
 
 
 def _decode(raw: str, key: str) -> str:
     if _STRAY_PERCENT.search(raw):
-        raise PartitionError("bad_encoding", f"The value of {key} holds a percent sign without two hex digits.")
+        raise PartitionError("bad_encoding", f"The value of {key} contains a percent sign without two hex digits.")
     try:
         return unquote_to_bytes(raw).decode("utf-8")
     except UnicodeError as error:
@@ -117,7 +102,7 @@ def _check_value(value: str) -> str:
     if not isinstance(value, str) or not 1 <= len(value) <= MAX_VALUE_CHARACTERS:
         raise PartitionError("bad_value", f"A partition value has 1 to {MAX_VALUE_CHARACTERS} characters.")
     if any(character == "\x00" or unicodedata.category(character) == "Cs" for character in value):
-        raise PartitionError("bad_value", "A partition value cannot hold NUL or half of a surrogate pair.")
+        raise PartitionError("bad_value", "A partition value cannot contain NUL or half of a surrogate pair.")
     return value
 
 
@@ -131,10 +116,5 @@ def _checked(segments: tuple[tuple[str, str], ...]) -> PartitionPath:
 
 
 def _encode(value: str) -> str:
-    return "".join(_encode_character(character) for character in value)
-
-
-def _encode_character(character: str) -> str:
-    if character not in _RESERVED and unicodedata.category(character) != "Cc":
-        return character
-    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8"))
+    is_plain = {char: char not in _RESERVED and unicodedata.category(char) != "Cc" for char in set(value)}
+    return "".join(char if is_plain[char] else "".join(f"%{byte:02X}" for byte in char.encode()) for char in value)

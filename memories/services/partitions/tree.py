@@ -1,9 +1,9 @@
 """Build a tree of nodes from partition paths."""
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 NodeFacts = TypeVar("NodeFacts")
@@ -19,9 +19,9 @@ class PartitionBranch:
 
 @dataclass(frozen=True)
 class PartitionNode(Generic[NodeFacts]):
-    """A partition with its facts and the listed partitions below it, ordered by path.
+    """A partition with its facts and listed children by path; `below` counts all descendants, listed or not.
 
-    `rest_after` is the last of them if more follow. `below` counts all partitions below it, listed or not.
+    `rest_after` is the last child if more follow.
     """
 
     path: str
@@ -29,7 +29,7 @@ class PartitionNode(Generic[NodeFacts]):
     depth: int
     below: int
     facts: NodeFacts
-    children: Sequence[PartitionNode[NodeFacts]]
+    children: "Sequence[PartitionNode[NodeFacts]]"
     is_open: bool
     rest_after: str = ""
 
@@ -57,31 +57,25 @@ def build_partition_nodes(
     top: str,
     open_paths: Collection[str] | None,
 ) -> list[PartitionNode[NodeFacts]]:
-    """Return the nodes directly below `top` with their listed descendants.
+    """Return the nodes below `top` with their listed descendants; `open_paths` None opens every node."""
+    by_parent = defaultdict[str, list[PartitionBranch]](list)
+    for branch in sorted(branches, key=attrgetter("path")):
+        by_parent[parent_path(branch.path)].append(branch)
 
-    `open_paths` None opens every node. `below` is the number of all descendants by path.
-    """
-    by_parent: dict[str, list[PartitionBranch]] = {}
-    for branch in branches:
-        by_parent.setdefault(parent_path(branch.path), []).append(branch)
-
-    def nodes(path: str) -> list[PartitionNode[NodeFacts]]:
-        return [node(branch) for branch in sorted(by_parent.get(path, []), key=lambda branch: branch.path)]
-
-    def node(branch: PartitionBranch) -> PartitionNode[NodeFacts]:
-        listed = by_parent.get(branch.path, [])
+    def node(path: str) -> PartitionNode[NodeFacts]:
+        listed = by_parent[path]
         return PartitionNode(
-            path=branch.path,
-            name=branch.path.rpartition("/")[2],
-            depth=path_depth(branch.path),
-            below=below[branch.path],
-            facts=facts[branch.path],
-            children=nodes(branch.path),
-            is_open=bool(listed) and (open_paths is None or branch.path in open_paths),
+            path=path,
+            name=path.rpartition("/")[2],
+            depth=path_depth(path),
+            below=below[path],
+            facts=facts[path],
+            children=[node(branch.path) for branch in listed],
+            is_open=bool(listed) and (open_paths is None or path in open_paths),
             rest_after=truncated_siblings(listed),
         )
 
-    return nodes(top)
+    return [node(branch.path) for branch in by_parent[top]]
 
 
 def truncated_siblings(siblings: Iterable[PartitionBranch]) -> str:

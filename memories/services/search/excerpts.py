@@ -1,15 +1,13 @@
-"""Which words of a text a search found it by, and the stretch of it that shows them."""
-
-from __future__ import annotations
+"""Words that a search matched in a text, and the excerpt that shows them."""
 
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-#: Characters of a text that a list shows, and how many of them stand before the first word that matched.
+#: Characters of an excerpt, and of them before the first matched word.
 EXCERPT_CHARACTERS, LEAD_CHARACTERS = 220, 60
-#: Letters that a word shares with each of its lexemes, folded: a stem ends elsewhere, but begins alike.
+#: Letters that a word shares with each of its lexemes, folded: a stem ends elsewhere but begins alike.
 SHARED_LETTERS = 2
 
 _WORD = re.compile(r"[^\W_]+(?:[._:/@'’-]+[^\W_]+|_+[^\W_]+)*")
@@ -24,7 +22,7 @@ class ExcerptPart:
 
 
 def candidate_match_words(texts: Iterable[str], lexemes: Collection[str]) -> set[str]:
-    """The words of texts that may come down to one of `lexemes`; the language itself says which of them do."""
+    """Return the words of texts that may have one of these lexemes."""
     beginnings = tuple({_folded(lexeme.lstrip("="))[:SHARED_LETTERS] for lexeme in lexemes})
     if not beginnings:
         return set()
@@ -33,7 +31,7 @@ def candidate_match_words(texts: Iterable[str], lexemes: Collection[str]) -> set
 
 
 def excerpt(text: str, matched: Collection[str]) -> list[ExcerptPart]:
-    """So much of a text as a list shows, from its beginning or from shortly before the first of the `matched` words."""
+    """Return the excerpt of a text, from its start or from shortly before the first of the `matched` words."""
     hits = [found.span() for found in _WORD.finditer(text) if found[0] in matched]
     start = 0
     if hits and hits[0][1] > EXCERPT_CHARACTERS:
@@ -51,7 +49,7 @@ def excerpt(text: str, matched: Collection[str]) -> list[ExcerptPart]:
 
 
 def matched_words(stretches: Iterable[ExcerptPart]) -> list[str]:
-    """The words that matched, each once, as they are first written."""
+    """Return the matched words, each once, as first written."""
     found: dict[str, str] = {}
     for stretch in stretches:
         if stretch.is_match:
@@ -60,7 +58,7 @@ def matched_words(stretches: Iterable[ExcerptPart]) -> list[str]:
 
 
 def _parts(word: str) -> Iterator[str]:
-    """A word and what it is put together of, folded; of scripts that put no spaces between words every character."""
+    """Yield a folded word and its parts; of scripts without spaces every suffix."""
     folded = _folded(word)
     yield folded
     yield from re.split(r"[\W_]+", folded)

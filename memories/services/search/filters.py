@@ -1,11 +1,11 @@
-"""The `filters` of a search: `{field: value}` or `{field: {gte, lte, in}}`, read into checked conditions."""
-
-from __future__ import annotations
+"""Parse the `filters` of a search: `{field: value}` or `{field: {gte, lte, in}}`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from memories.services.store.content import CodedError, is_storable_text
 
 #: field -> what its values are; `metadata.<key>` compares with any JSON scalar.
 FILTER_FIELDS = {
@@ -20,7 +20,7 @@ FILTER_FIELDS = {
     "created_at": "time",
     "expires_at": "time",
 }
-#: What is counted, not said: the same for all versions of a memory.
+#: Counters are the same for all versions of a memory.
 COUNTER_FIELDS = ("usefulness_score", "retrieval_count")
 OPERATORS = ("gte", "lte", "in")
 MAX_ALTERNATIVES = 200
@@ -39,21 +39,16 @@ class FilterCondition:
     metadata_key: str | None = None
 
 
-class FilterError(ValueError):
-    """A filter that cannot be asked: a stable `code`, a `detail`, the `field` to blame."""
+class FilterError(CodedError):
+    """A filter that cannot be applied; `field` names it."""
 
     def __init__(self, field: str, code: str, detail: str) -> None:
-        super().__init__(detail)
+        super().__init__(code, detail)
         self.field = field
-        self.code = code
-        self.detail = detail
 
 
 def parse_filters(filters: Mapping[str, Any]) -> list[FilterCondition]:
-    """The conditions of `filters`, all of which a row must meet.
-
-    Raises `FilterError` with code `unknown_field`, `unknown_operator`, `wrong_type` or `too_many`.
-    """
+    """Return the conditions of `filters`, all of which a row must meet. Raises `FilterError`."""
     if not isinstance(filters, Mapping):
         raise FilterError("filters", "wrong_type", "Filters are an object of fields and values.")
     return [condition for field, wanted in filters.items() for condition in _conditions(field, wanted)]
@@ -64,37 +59,36 @@ def _conditions(field: str, wanted: object) -> Iterator[FilterCondition]:
     if key is None and field not in FILTER_FIELDS:
         known = ", ".join([*FILTER_FIELDS, "metadata.<key>"])
         raise FilterError(f"filters.{field}", "unknown_field", f"There is no filter {field!r}; known: {known}.")
-    if key is not None and not _is_text(key):
-        raise FilterError("filters", "wrong_type", "The name of a metadata key holds characters that cannot be stored.")
+    if key is not None and not is_storable_text(key):
+        raise FilterError("filters", "wrong_type", "The name of a metadata key contains unstorable characters.")
+    kind = "scalar" if key is not None else FILTER_FIELDS[field]
     if not isinstance(wanted, Mapping):
-        yield FilterCondition(field, "eq", _value(field, key, wanted), key)
+        yield FilterCondition(field, "eq", _value(field, kind, wanted), key)
         return
     if not wanted:
         raise FilterError(f"filters.{field}", "unknown_operator", f"One of {', '.join(OPERATORS)} is needed.")
     for name, value in wanted.items():
-        yield FilterCondition(field, name, _operand(field, key, name, value), key)
+        yield FilterCondition(field, name, _operand(field, kind, name, value), key)
 
 
-def _operand(field: str, key: str | None, name: str, value: object) -> Any:
-    if name not in OPERATORS or (key is not None and name != "in"):
+def _operand(field: str, kind: str, name: str, value: object) -> Any:
+    if name not in OPERATORS or (name != "in" and kind in {"scalar", "boolean"}):
         raise FilterError(f"filters.{field}", "unknown_operator", f"{field} cannot be compared by {name!r}.")
     if name != "in":
-        if FILTER_FIELDS[field] == "boolean":
-            raise FilterError(f"filters.{field}", "unknown_operator", f"{field} cannot be compared by {name!r}.")
-        return _value(field, key, value)
+        return _value(field, kind, value)
     if not isinstance(value, (list, tuple)):
         raise FilterError(f"filters.{field}", "wrong_type", "`in` takes a list.")
     if len(value) > MAX_ALTERNATIVES:
         raise FilterError(f"filters.{field}", "too_many", f"`in` takes at most {MAX_ALTERNATIVES} values.")
-    return [_value(field, key, item) for item in value]
+    return [_value(field, kind, item) for item in value]
 
 
-def _value(field: str, key: str | None, value: object) -> Any:
-    kind = "scalar" if key is not None else FILTER_FIELDS[field]
+def _value(field: str, kind: str, value: object) -> Any:
     if kind == "time" and isinstance(value, str):
         value = _time(field, value)
-    if not _IS_OF_KIND[kind](value):
-        raise FilterError(f"filters.{field}", "wrong_type", f"{field} is compared with a {_WORDS[kind]}.")
+    name, is_of_kind = _KINDS[kind]
+    if not is_of_kind(value):
+        raise FilterError(f"filters.{field}", "wrong_type", f"{field} is compared with a {name}.")
     return value
 
 
@@ -107,29 +101,18 @@ def _time(field: str, text: str) -> datetime:
         raise FilterError(f"filters.{field}", "wrong_type", "A time such as 2026-05-08T13:56:00Z is needed.") from error
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and not any(
-        character == "\x00" or "\ud800" <= character <= "\udfff" for character in value
-    )
-
-
 def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return abs(value) <= MAX_NUMBER
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
 
 
-_IS_OF_KIND: dict[str, Callable[[object], bool]] = {
-    "text": _is_text,
-    "number": _is_number,
-    "boolean": lambda value: isinstance(value, bool),
-    "time": lambda value: isinstance(value, datetime) and value.utcoffset() is not None,
-    "scalar": lambda value: value is None or isinstance(value, bool) or _is_text(value) or _is_number(value),
-}
-_WORDS = {
-    "text": "text",
-    "number": "finite number of at most ten digits",
-    "boolean": "boolean",
-    "time": "time with its offset",
-    "scalar": "text, number, boolean or null",
+#: What values of a kind are called, and their check.
+_KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
+    "text": ("text", is_storable_text),
+    "number": ("finite number of at most ten digits", _is_number),
+    "boolean": ("boolean", lambda value: isinstance(value, bool)),
+    "time": ("time with its offset", lambda value: isinstance(value, datetime) and value.utcoffset() is not None),
+    "scalar": (
+        "text, number, boolean or null",
+        lambda value: value is None or isinstance(value, bool) or is_storable_text(value) or _is_number(value),
+    ),
 }

@@ -1,6 +1,4 @@
-"""Joining rankings, and gating candidates by tokens instead of by a fixed number."""
-
-from __future__ import annotations
+"""Fuse rankings, and limit candidates by tokens instead of by a fixed number."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
@@ -9,31 +7,28 @@ from typing import TypeVar
 RECIPROCAL_RANK_K = 60
 MIN_CANDIDATES = 5
 MAX_CANDIDATES = 1_000
-#: Of the budget: what a memory counts for in the gate that is larger than all of it (ADR-0059).
+#: Share of the budget that a memory larger than the budget counts for in the gate (ADR-0059).
 OVERSIZED_COST_SHARE = 0.25
 
 RankedId = TypeVar("RankedId", bound=Hashable)
 
 
-def reciprocal_rank_fusion(*rankings: Sequence[RankedId], k: int = RECIPROCAL_RANK_K) -> list[tuple[RankedId, float]]:
-    """Ids with their sum of 1 / (k + rank) over all rankings, best first; ranks count from 1.
+def reciprocal_rank_fusion(*rankings: Sequence[RankedId]) -> list[tuple[RankedId, float]]:
+    """Return ids with their sum of 1 / (k + rank) over all rankings, best first; ranks count from 1.
 
     Ties go to the better best rank, then to the earlier first appearance. A repeated id counts once a ranking.
-    Raises `ValueError` for a negative k.
     """
-    if k < 0:
-        raise ValueError(f"k must not be negative, not {k}")
     scores: dict[RankedId, float] = {}
     best_ranks: dict[RankedId, int] = {}
     for ranking in rankings:
         for rank, key in enumerate(dict.fromkeys(ranking), start=1):
-            scores[key] = scores.get(key, 0.0) + 1.0 / (k + rank)
+            scores[key] = scores.get(key, 0.0) + 1.0 / (RECIPROCAL_RANK_K + rank)
             best_ranks[key] = min(rank, best_ranks.get(key, rank))
     return sorted(scores.items(), key=lambda item: (-item[1], best_ranks[item[0]]))
 
 
 def gate_cost(tokens: int, *, budget: float) -> int:
-    """What a memory of so many tokens takes of the budget; one that can never fit must not starve the rest."""
+    """Return the budget share of a memory; one that can never fit must not starve the rest."""
     return tokens if tokens <= budget else round(budget * OVERSIZED_COST_SHARE)
 
 
@@ -44,20 +39,13 @@ def gate_by_tokens(
     budget: float,
     overfetch_ratio: float,
     minimum: int = MIN_CANDIDATES,
-    maximum: int = MAX_CANDIDATES,
 ) -> list[RankedId]:
-    """The first ids until their tokens reach `overfetch_ratio` x `budget`; at least `minimum`, at most `maximum`.
-
-    The id that reaches the mark is still in. Raises `ValueError` for an id without a token count.
-    """
-    wanted = budget * overfetch_ratio
+    """Return the first ids until their tokens reach `overfetch_ratio` x `budget`, `minimum` to `MAX_CANDIDATES` ids."""
     chosen: list[RankedId] = []
     tokens = 0
-    for key in ids_in_order[: max(maximum, 0)]:
-        if tokens >= wanted and len(chosen) >= minimum:
+    for key in ids_in_order[:MAX_CANDIDATES]:
+        if tokens >= budget * overfetch_ratio and len(chosen) >= minimum:
             break
-        if key not in tokens_by_id:
-            raise ValueError(f"no token count for {key!r}")
         chosen.append(key)
         tokens += tokens_by_id[key]
     return chosen

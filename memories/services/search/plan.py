@@ -1,36 +1,38 @@
-"""How a search by vector goes about it: reading every vector in scope, or along the HNSW index (ADR-0077)."""
+"""Plan a search: exact or along the HNSW index (ADR-0077), and by which words (ADR-0076)."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
 
 from memories.services.search.fusion import MAX_CANDIDATES, RECIPROCAL_RANK_K
+from memories.services.search.lexemes import STOP_WORD_MARK
 
-#: Scopes up to this many rows are read whole and ranked deep, whatever an index might save.
+#: Scopes up to this many rows are read whole and ranked deep.
 ALWAYS_EXACT_ROWS = 5_000
-#: Up to this many rows it is cheaper to compare memory by memory than to find the vectors first.
+#: Up to this many rows, comparing memory by memory is cheaper than finding the vectors first.
 BY_MEMORY_ROWS = 2_500
-#: What following the index to one more vector costs, in vectors read one after the other: 10 us against 0.45, and a
-#: third more for what a scan costs by itself.
+#: Cost of one vector of the index, in vectors read one after the other: 10 us against 0.45, and a third for the scan.
 VISIT_COST_ROWS = 30
-#: What a row costs whose memory must be read too before it is known to be in scope, in vectors read alone.
+#: Cost of a row whose memory must be read to know whether it is in scope, in vectors read alone.
 FILTERED_ROW_COST = 3
-#: How many times the vectors that are expected to be visited may be, until the scan ends.
+#: The scan ends after this many times the expected number of vectors.
 PATIENCE = 2
-#: How many vectors the index looks at in one go: a quarter more than are expected to be visited, or for filters, which
-#: nobody can foresee, twice as many; within these bounds.
+#: Vectors read from the index at once: this many times the expected number, more for filters; within these bounds.
 LOOK_RATIO, FILTERED_LOOK_RATIO = 1.25, 2.0
 MIN_EF_SEARCH, MAX_EF_SEARCH = 400, 1_000
-#: Vectors that an index scan may visit at most, however dear reading the scope would be.
+#: Maximum of vectors that an index scan reads.
 MAX_SCAN_TUPLES = 100_000
-#: One more in so many vectors is looked at.
+#: One vector more is read for each of so many, because memories may have expired.
 SPARE = 8
-#: An arm of a large scope is ranked this deep at least.
+#: Minimum depth of a retriever in a large scope.
 MIN_DEPTH = 200
-#: Tokens of a memory and its marker, where a budget says how many are wanted: less than most have.
+#: Tokens of a memory and its marker, fewer than most have, to estimate the number of memories of a budget.
 TOKENS_PER_MEMORY = 25
+#: Maximum of a tenant's rows that the words of one query match together, as estimated.
+MATCHED_ROWS_MAX = 5_000
+#: Rows that are read where even the rarest word of the query is in more rows: the newest in scope.
+NEWEST_ROWS = 2_000
 
 
 class SearchMethod(StrEnum):
@@ -41,9 +43,9 @@ class SearchMethod(StrEnum):
 
 
 class SearchPlanReason(StrEnum):
-    """Why the way was chosen."""
+    """Why the method was chosen."""
 
-    #: Superseded versions stand in no index.
+    #: No index contains superseded versions.
     HISTORY = "history"
     NO_INDEX = "no_index"
     FEW_ROWS = "few_rows"
@@ -55,10 +57,7 @@ class SearchPlanReason(StrEnum):
 
 @dataclass(frozen=True)
 class ScopeSize:
-    """What is known before searching: rows in the partition, in the index (None: there is none), and how they are met.
-
-    `is_filtered`: only the memory, not the vector alone, tells whether a row is in scope.
-    """
+    """Rows in the partition and in the index (None: no index); `is_filtered` if only memories show the scope."""
 
     rows: int
     index_rows: int | None
@@ -67,9 +66,9 @@ class ScopeSize:
 
 @dataclass(frozen=True)
 class VectorPlan:
-    """The way, why, and how many rows to find; for HNSW how wide to look and after how many vectors to give up.
+    """Method, reason and number of rows; for HNSW the width of the search and the vectors after which it stops.
 
-    `reads_memories`: with the vectors instead of after them, which filters need and tiny scopes are faster by.
+    `reads_memories`: with the vectors instead of after them, for filters and tiny scopes.
     """
 
     search: SearchMethod
@@ -81,38 +80,29 @@ class VectorPlan:
 
     @property
     def limit_with_spare(self) -> int:
-        """Vectors to look at, for some of the nearest may belong to memories that have expired."""
+        """Vectors to read: some of the nearest may belong to expired memories."""
         return self.limit + self.limit // SPARE
 
     @property
     def enough(self) -> int:
-        """With fewer rows than this, where there may be more, the scope is searched in another way."""
+        """With fewer rows than this, the scope is searched in another way."""
         return self.limit // 2
 
 
 def rows_to_retrieve(*, tokens: float, limit: int | None, pool_size: int) -> int:
-    """How many memories go on from a search: a pool, a plain number, or what so many tokens may hold."""
+    """Return how many memories a search returns: the pool, the limit, or an estimate from the tokens."""
     if pool_size:
         return min(pool_size, MAX_CANDIDATES)
     return min(ceil(tokens / TOKENS_PER_MEMORY) if limit is None else limit, MAX_CANDIDATES)
 
 
 def retriever_depth(wanted: int) -> int:
-    """How deep an arm must be ranked for the first `wanted` of the fused order.
-
-    What stands in no arm down to this depth has a fused score below 2 / (k + depth), which is that of rank `wanted` in
-    one arm alone.
-    """
+    """Return the depth below which no row, found by both retrievers, can reach the fused rank `wanted`."""
     return max(MIN_DEPTH, min(2 * wanted + RECIPROCAL_RANK_K, MAX_CANDIDATES))
 
 
 def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
-    """The cheaper of the two ways to the nearest rows.
-
-    An index holds the rows of every tenant, so that a small part of it is found by passing over all the others: what
-    it costs grows with the share that is not in scope. A filter that few rows pass is found out by a scan that ends
-    with too little; reading the scope is cheap then, for only rows that pass are compared.
-    """
+    """Return the cheaper plan. The index contains all tenants: its cost grows with the share out of scope."""
     if scope.rows <= ALWAYS_EXACT_ROWS:
         is_tiny = scope.rows <= BY_MEMORY_ROWS
         return VectorPlan(
@@ -136,3 +126,43 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
         ef_search=min(max(ceil(visits * look), MIN_EF_SEARCH), MAX_EF_SEARCH),
         max_scan_tuples=min(ceil(visits * PATIENCE), MAX_SCAN_TUPLES),
     )
+
+
+@dataclass(frozen=True)
+class TextQuery:
+    """`lexemes` rank the rows that contain one of `matched`; with `newest`, only among so many newest rows in scope."""
+
+    lexemes: Sequence[str]
+    matched: Sequence[str]
+    newest: int | None = None
+
+    @property
+    def has_dropped(self) -> bool:
+        """Whether the query may miss rows that contain a lexeme."""
+        return len(self.matched) < len(self.lexemes) or self.newest is not None
+
+
+def significant_lexemes(lexemes: Iterable[str]) -> list[str]:
+    """Return the lexemes without stop words, unless nothing else remains."""
+    asked = list(lexemes)
+    telling = [lexeme for lexeme in asked if not lexeme.startswith(STOP_WORD_MARK)]
+    return telling or asked
+
+
+def match_all(lexemes: Sequence[str]) -> TextQuery:
+    """Match every row that contains any of the lexemes."""
+    return TextQuery(lexemes, lexemes)
+
+
+def match_rarest(lexemes: Sequence[str], common_rows: Mapping[str, int]) -> TextQuery:
+    """Match by the rarest lexemes with at most `MATCHED_ROWS_MAX` rows together, else by all in the newest rows."""
+    rows = 0
+    matched: list[str] = []
+    for lexeme in sorted(lexemes, key=lambda lexeme: (common_rows.get(lexeme, 0), lexeme)):
+        rows += common_rows.get(lexeme, 0)
+        if rows > MATCHED_ROWS_MAX:
+            break
+        matched.append(lexeme)
+    if matched or not lexemes:
+        return TextQuery(lexemes, matched)
+    return TextQuery(lexemes, lexemes, NEWEST_ROWS)

@@ -1,7 +1,5 @@
 """Bulk actions, and the reasons for which they skip memories (ADR-0089)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +10,7 @@ ACT_MEMORIES_MAX = 1_000
 #: Memories of one merge; a person reads them all.
 MERGED_MIN, MERGED_MAX = 2, 20
 
-BULK_ARCHIVE, RESTORE, _PIN, UNPIN, BULK_CHANGE_KIND, BULK_MERGE = "archive", "restore", "pin", "unpin", "kind", "merge"
+BULK_ARCHIVE, RESTORE, BULK_CHANGE_KIND, BULK_MERGE = "archive", "restore", "kind", "merge"
 
 
 @dataclass(frozen=True)
@@ -30,28 +28,21 @@ ACTS: Mapping[str, BulkAction] = {
     for act in (
         BulkAction(BULK_ARCHIVE, "archived_at"),
         BulkAction(RESTORE, "archived_at", is_for_archived=True),
-        BulkAction(_PIN, "pinned", True),
-        BulkAction(UNPIN, "pinned", False),
+        BulkAction("pin", "pinned", True),
+        BulkAction("unpin", "pinned", False),
         BulkAction(BULK_CHANGE_KIND, "kind"),
         BulkAction(BULK_MERGE, "archived_at"),
     )
 }
 
-#: Codes of skip reasons.
-NOT_FOUND, _CHANGED, IS_ARCHIVED, IS_LIVE, UNCHANGED, SKIPPED_DUPLICATE = (
-    "not_found",
-    "changed",
-    "archived",
-    "live",
-    "unchanged",
-    "duplicate",
-)
+#: Skip reasons by code.
+SKIPPED_DUPLICATE = "duplicate"
 SKIP_REASONS: Mapping[str, str] = {
-    NOT_FOUND: "no longer available",
-    _CHANGED: "changed since this page was opened",
-    IS_ARCHIVED: "already archived",
-    IS_LIVE: "not archived",
-    UNCHANGED: "already in this state",
+    "not_found": "no longer available",
+    "changed": "changed since this page was opened",
+    "archived": "already archived",
+    "live": "not archived",
+    "unchanged": "already in this state",
     SKIPPED_DUPLICATE: "a live memory has the same text",
 }
 
@@ -59,27 +50,22 @@ SKIP_REASONS: Mapping[str, str] = {
 class BulkCandidate(Protocol):
     """The fields of a memory that decide whether an action skips it."""
 
-    @property
-    def version(self) -> int: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def pinned(self) -> bool: ...
-    @property
-    def archived_at(self) -> datetime | None: ...
+    version: int
+    kind: str
+    pinned: bool
+    archived_at: datetime | None
 
 
 def skip_reason(act: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str = "") -> str:
     """Return the reason for which `act` skips a memory that was seen in a version, "" for none."""
     if memory is None:
-        return NOT_FOUND
+        return "not_found"
     if memory.version != seen_version:
-        return _CHANGED
+        return "changed"
     if (memory.archived_at is not None) != act.is_for_archived:
-        return IS_LIVE if act.is_for_archived else IS_ARCHIVED
-    if act.name in (_PIN, UNPIN) and memory.pinned == act.value:
-        return UNCHANGED
-    return UNCHANGED if act.name == BULK_CHANGE_KIND and kind and memory.kind == kind else ""
+        return "live" if act.is_for_archived else "archived"
+    value = kind if act.name == BULK_CHANGE_KIND else act.value
+    return "unchanged" if value not in (None, "") and getattr(memory, act.field) == value else ""
 
 
 def describe_skipped(left: Mapping[str, int]) -> str:

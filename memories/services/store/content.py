@@ -1,20 +1,23 @@
 """Limits of text (1 character to 32 KiB after trimming) and metadata (8 KiB)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
+import re
 import unicodedata
-from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
 MAX_CONTENT_BYTES = 32 * 1024
 MAX_METADATA_BYTES = 8 * 1024
 MAX_METADATA_DEPTH = 32
+INTEGER_64_BIT = 2**63
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class ContentError(ValueError):
-    """Text or metadata that cannot be stored: a stable `code` for programs, a `detail` for people."""
+class CodedError(ValueError):
+    """A value that breaks a rule: a stable `code` for programs, a `detail` for people."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -22,16 +25,17 @@ class ContentError(ValueError):
         self.detail = detail
 
 
+class ContentError(CodedError):
+    """Text or metadata that cannot be stored."""
+
+
 def normalise_content(text: str) -> str:
     """Return `text` without leading and trailing white space."""
     return text.strip()
 
 
-def check_content(text: str) -> None:
-    """Raise `ContentError` when the trimmed text cannot be stored.
-
-    Codes: `not_text`, `blank`, `null_character`, `lone_surrogate`, `too_long` (over 32 KiB of UTF-8).
-    """
+def check_content(text: str) -> str:
+    """Return the trimmed text. Raises `ContentError` unless it can be stored."""
     _check_text(text)
     trimmed = normalise_content(text)
     if not trimmed:
@@ -39,6 +43,7 @@ def check_content(text: str) -> None:
     size = len(trimmed.encode("utf-8"))
     if size > MAX_CONTENT_BYTES:
         raise ContentError("too_long", f"The text has {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are stored.")
+    return trimmed
 
 
 def content_hash(text: str) -> str:
@@ -46,22 +51,15 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(unicodedata.normalize("NFC", normalise_content(text)).encode("utf-8")).hexdigest()
 
 
-def check_metadata(value: object) -> None:
-    """Raise `ContentError` unless `value` is a JSON object that can be stored.
-
-    Codes: `not_an_object`, `not_json` (other types, NaN, infinity), `null_character`, `lone_surrogate`,
-    `too_deep` (over 32 levels), `too_long` (over 8 KiB of compact JSON in UTF-8).
-    """
+def check_metadata(value: object) -> dict[str, Any]:
+    """Return the JSON object. Raises `ContentError` unless it can be stored."""
     if not isinstance(value, dict):
         raise ContentError("not_an_object", "Metadata must be a JSON object.")
-    for leaf in _leaves(value):
-        _check_leaf(leaf)
-    try:
-        size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8"))
-    except ValueError as error:
-        raise ContentError("not_json", "Metadata holds a value that JSON cannot carry.") from error
+    _check_leaves(value)
+    size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8"))
     if size > MAX_METADATA_BYTES:
         raise ContentError("too_long", f"Metadata has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are stored.")
+    return value
 
 
 def is_same_json(one: object, other: object) -> bool:
@@ -75,46 +73,59 @@ def is_same_json(one: object, other: object) -> bool:
     return one == other
 
 
+def is_storable_text(value: object) -> bool:
+    """Whether `value` is text without NUL and halves of surrogate pairs."""
+    return isinstance(value, str) and "\x00" not in value and not _SURROGATE.search(value)
+
+
 def _check_text(text: object) -> None:
     if not isinstance(text, str):
         raise ContentError("not_text", "A string is needed.")
     if "\x00" in text:
-        raise ContentError("null_character", "The text holds a NUL character.")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ContentError("lone_surrogate", "The text holds half of a surrogate pair.") from error
+        raise ContentError("null_character", "The text contains a NUL character.")
+    if _SURROGATE.search(text):
+        raise ContentError("lone_surrogate", "The text contains half of a surrogate pair.")
 
 
-def _leaves(value: object) -> Iterator[object]:
-    """Yield every key and scalar of `value` without recursion, so that depth cannot overflow the stack."""
-    waiting: list[tuple[object, int]] = [(value, 1)]
-    while waiting:
-        current, depth = waiting.pop()
+def _check_leaves(value: object) -> None:
+    """Check every key and scalar of `value` without recursion, so that depth cannot overflow the stack."""
+    unchecked: list[tuple[object, int]] = [(value, 1)]
+    while unchecked:
+        current, depth = unchecked.pop()
+        if isinstance(current, (dict, list)) and depth > MAX_METADATA_DEPTH:
+            raise ContentError("too_deep", f"Metadata is nested more than {MAX_METADATA_DEPTH} levels deep.")
+        if isinstance(current, dict):
+            for key in current:
+                _check_text(key)
         if isinstance(current, (dict, list)):
-            if depth > MAX_METADATA_DEPTH:
-                raise ContentError("too_deep", f"Metadata is nested more than {MAX_METADATA_DEPTH} levels deep.")
-            if isinstance(current, dict):
-                yield from (_Key(key) for key in current)
-            parts = current.values() if isinstance(current, dict) else current
-            waiting.extend((part, depth + 1) for part in parts)
-        else:
-            yield current
+            unchecked += [(part, depth + 1) for part in (current.values() if isinstance(current, dict) else current)]
+        elif isinstance(current, str):
+            _check_text(current)
+        elif isinstance(current, float) and not math.isfinite(current):
+            raise ContentError("not_json", "Metadata contains a number that is not finite.")
+        elif isinstance(current, int) and not (-INTEGER_64_BIT <= current < INTEGER_64_BIT or _is_double(current)):
+            raise ContentError("number_out_of_range", "Metadata contains an integer beyond 64 bits.")
+        elif current is not None and not isinstance(current, (bool, int, float)):
+            raise ContentError("not_json", f"Metadata contains a {type(current).__name__}, which is not JSON.")
 
 
-class _Key:
-    """Marks a leaf as a key of an object, which must be text."""
+def _is_double(number: int) -> bool:
+    """Whether a double represents the number exactly; the database writes 1e22 as an integer."""
+    try:
+        return Decimal(repr(float(number))) == number
+    except OverflowError:
+        return False
 
-    def __init__(self, key: object) -> None:
-        self.key = key
+
+#: How long a rendered text counts as recalled (SPEC section 6).
+RECALLED_TEXT_KEPT = timedelta(days=30)
 
 
-def _check_leaf(leaf: object) -> None:
-    if isinstance(leaf, _Key):
-        _check_text(leaf.key)
-    elif isinstance(leaf, str):
-        _check_text(leaf)
-    elif isinstance(leaf, float) and not math.isfinite(leaf):
-        raise ContentError("not_json", "Metadata holds a number that is not finite.")
-    elif leaf is not None and not isinstance(leaf, (bool, int, float)):
-        raise ContentError("not_json", f"Metadata holds a {type(leaf).__name__}, which is not JSON.")
+def recalled_hash(text: str) -> str:
+    """Return the hex SHA-256 of the text without case, white space, compatibility forms and final stops."""
+    # ASCII, the most frequent case, has no compatibility forms
+    folded = text.lower()
+    if not text.isascii():
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    plain = " ".join(folded.split()).rstrip(".").rstrip()
+    return hashlib.sha256(plain.encode("utf-8")).hexdigest()

@@ -1,9 +1,8 @@
 """Read the demo files in `demo_data` (see its README.md) and resolve their relative dates."""
 
-from __future__ import annotations
-
 import json
 import re
+from calendar import month_name
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from functools import cache, partial
@@ -14,17 +13,13 @@ from memories.services.partitions.paths import parse_partition
 
 DEMO_FOLDER = Path(__file__).resolve().parent / "demo_data"
 
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 _PLACEHOLDER = re.compile(r"\{\{(?P<style>iso|en|short|month|de|ja) (?P<days_ago>-?\d+)\}\}")
 _PLACEHOLDER_LIKE = re.compile(r"\{\{\s*\w+ -?[\d.]+\s*\}\}")
 _STYLES: dict[str, Callable[[date], str]] = {
     "iso": lambda day: day.isoformat(),
-    "en": lambda day: f"{day.day} {_MONTHS[day.month - 1]} {day.year}",
-    "short": lambda day: f"{day.day} {_MONTHS[day.month - 1]}",
-    "month": lambda day: f"{_MONTHS[day.month - 1]} {day.year}",
+    "en": lambda day: f"{day.day} {month_name[day.month]} {day.year}",
+    "short": lambda day: f"{day.day} {month_name[day.month]}",
+    "month": lambda day: f"{month_name[day.month]} {day.year}",
     "de": lambda day: f"{day.day:02}.{day.month:02}.{day.year}",
     "ja": lambda day: f"{day.year}年{day.month}月{day.day}日",
 }
@@ -45,10 +40,7 @@ def demo_questions_for_tenant(tenant_name: str) -> tuple[tuple[str, str], ...]:
 
 
 def expand_dates(text: str, now: datetime) -> str:
-    """Replace every `{{style days_ago}}` in `text`; negative days are in the future.
-
-    A weekend day moves away from today, to the Friday before or the Monday after.
-    """
+    """Replace every `{{style days_ago}}`; a weekend day becomes the Friday before, a future one the Monday after."""
 
     def written_out(match: re.Match[str]) -> str:
         day = _working_day(now.date() - timedelta(days=int(match["days_ago"])), today=now.date())

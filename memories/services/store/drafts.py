@@ -1,16 +1,14 @@
 """New memories and changes before they are stored: fields and validation."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from memories.services.partitions.paths import PartitionPath
-from memories.services.store.content import ContentError, check_content, check_metadata
+from memories.services.store.content import CodedError, check_content, check_metadata, is_storable_text
 
 MAX_LABEL_CHARACTERS = 255
 MAX_POSITION = 2_147_483_647
@@ -56,29 +54,30 @@ class NewMemory:
     links: tuple[NewLink, ...] = ()
 
 
-#: The fields that `memory_change_problems` knows; also what an edit may name.
-CHANGEABLE_MEMORY_FIELDS = (
-    "content",
-    "partition",
-    "kind",
-    "confidence",
-    "pinned",
-    "metadata",
-    "created_at",
-    "expires_at",
-    "source_id",
-    "session",
-    "position",
-)
+#: The fields that an edit may change.
+CHANGEABLE_MEMORY_FIELDS = tuple(each.name for each in fields(NewMemory) if each.name != "links")
+_OPTIONAL = frozenset({"created_at", "expires_at", "position"})
+#: The type of a field's values, and code and detail of the problem of another type.
+_TYPES: Mapping[str, tuple[type | tuple[type, ...], str, str]] = {
+    "partition": (PartitionPath, "bad_partition", "A partition path is needed."),
+    "confidence": ((int, float), "not_a_number", "A number from 0 to 1 is needed."),
+    "pinned": (bool, "not_a_boolean", "True or false is needed."),
+    "created_at": (datetime, "not_a_time", "A date and time is needed."),
+    "expires_at": (datetime, "not_a_time", "A date and time is needed."),
+    "source_id": (str, "not_text", "A string is needed."),
+    "session": (str, "not_text", "A string is needed."),
+    "position": (int, "not_an_integer", "A whole number is needed."),
+}
 
 
 def new_memory_problems(row: NewMemory, *, now: datetime) -> list[FieldProblem]:
     """Return all problems of a new memory."""
-    values = {name: getattr(row, name) for name in CHANGEABLE_MEMORY_FIELDS}
-    problems = _problems_of_values(values, now=now)
+    problems = _problems_of_values({name: getattr(row, name) for name in CHANGEABLE_MEMORY_FIELDS}, now)
     problems += _interval_problems(row.created_at or now, row.expires_at)
-    problems += _link_problems(row.links)
-    return problems
+    if len(row.links) > MAX_LINKS:
+        return [*problems, FieldProblem("links", "too_many", f"At most {MAX_LINKS} links are stored with a memory.")]
+    detail = "The kind of a link is a lower-case word of at most 32 characters."
+    return problems + [FieldProblem("links", "bad_kind", detail) for link in row.links if not is_kind_name(link.kind)]
 
 
 def memory_change_problems(
@@ -92,7 +91,7 @@ def memory_change_problems(
     ]
     if changes.get("created_at", created_at) is None:
         problems.append(FieldProblem("created_at", "required", "A memory needs the time it was created at."))
-    problems += _problems_of_values(changes, now=now)
+    problems += _problems_of_values(changes, now)
     start = changes.get("created_at") or created_at
     return problems + _interval_problems(start, changes.get("expires_at", expires_at))
 
@@ -102,83 +101,47 @@ def is_kind_name(value: object) -> bool:
     return isinstance(value, str) and bool(_WORD.fullmatch(value))
 
 
-def _problems_of_values(values: Mapping[str, Any], *, now: datetime) -> list[FieldProblem]:
-    return [
-        FieldProblem(name, code, detail)
-        for name, value in values.items()
-        if name in CHANGEABLE_MEMORY_FIELDS
-        for code, detail in _value_problems(name, value, now)
-    ]
+def _problems_of_values(values: Mapping[str, Any], now: datetime) -> list[FieldProblem]:
+    known = {name: _value_problem(name, value, now) for name, value in values.items()}
+    return [FieldProblem(name, *problem) for name, problem in known.items() if problem]
 
 
-def _value_problems(name: str, value: Any, now: datetime) -> Iterator[tuple[str, str]]:
-    if name == "content":
-        yield from _checked(check_content, value)
-    elif name == "metadata":
-        yield from _checked(check_metadata, value)
-    elif name == "partition" and not isinstance(value, PartitionPath):
-        yield "bad_partition", "A partition path is needed."
-    elif name == "kind" and not is_kind_name(value):
-        yield "bad_kind", "A kind is a lower-case word of letters, digits, _ and -, at most 32 characters."
-    elif name == "confidence":
-        yield from _confidence_problems(value)
-    elif name == "pinned" and not isinstance(value, bool):
-        yield "not_a_boolean", "True or false is needed."
-    elif name in {"created_at", "expires_at"} and value is not None:
-        yield from _time_problems(value, latest=now + MAX_AHEAD if name == "created_at" else None)
-    elif name in {"source_id", "session"}:
-        yield from _label_problems(value)
-    elif name == "position" and value is not None:
-        yield from _position_problems(value)
+def _value_problem(name: str, value: Any, now: datetime) -> tuple[str, str] | None:
+    if value is None and name in _OPTIONAL:
+        return None
+    type_, code, detail = _TYPES.get(name, (object, "", ""))
+    is_typed = isinstance(value, type_) and not (name in {"confidence", "position"} and type(value) is bool)
+    if not is_typed:
+        return code, detail
+    match name:
+        case "content" | "metadata":
+            try:
+                check_content(value) if name == "content" else check_metadata(value)
+            except CodedError as error:
+                return error.code, error.detail
+        case "kind" if not is_kind_name(value):
+            return "bad_kind", "A kind is a lower-case word of letters, digits, _ and -, at most 32 characters."
+        case "confidence" if not 0 <= value <= 1:
+            return "out_of_range", "A confidence is a number from 0 to 1."
+        case "created_at" | "expires_at":
+            return _time_problem(value, latest=now + MAX_AHEAD if name == "created_at" else None)
+        case "source_id" | "session" if len(value) > MAX_LABEL_CHARACTERS:
+            return "too_long", f"At most {MAX_LABEL_CHARACTERS} characters are stored."
+        case "source_id" | "session" if not is_storable_text(value):
+            return "bad_characters", "The text contains NUL or half of a surrogate pair."
+        case "position" if not 0 <= value <= MAX_POSITION:
+            return "out_of_range", f"A position is a whole number from 0 to {MAX_POSITION:,}."
+    return None
 
 
-def _checked(check: Any, value: object) -> Iterator[tuple[str, str]]:
-    try:
-        check(value)
-    except ContentError as error:
-        yield error.code, error.detail
-
-
-def _confidence_problems(value: object) -> Iterator[tuple[str, str]]:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        yield "not_a_number", "A number from 0 to 1 is needed."
-    elif not 0 <= value <= 1:
-        yield "out_of_range", "A confidence is a number from 0 to 1."
-
-
-def _time_problems(value: object, *, latest: datetime | None) -> Iterator[tuple[str, str]]:
-    if not isinstance(value, datetime):
-        yield "not_a_time", "A date and time is needed."
-    elif value.utcoffset() is None:
-        yield "no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z."
-    elif not _is_representable(value):
-        yield "out_of_range", "The time lies outside the years 1 to 9999 of UTC."
-    elif latest is not None and value > latest:
-        yield "too_far_ahead", "The time lies more than a day ahead."
-
-
-def _is_representable(value: datetime) -> bool:
+def _time_problem(value: datetime, *, latest: datetime | None) -> tuple[str, str] | None:
+    if value.utcoffset() is None:
+        return "no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z."
     try:
         value.astimezone(UTC)
     except OverflowError:
-        return False
-    return True
-
-
-def _label_problems(value: object) -> Iterator[tuple[str, str]]:
-    if not isinstance(value, str):
-        yield "not_text", "A string is needed."
-    elif len(value) > MAX_LABEL_CHARACTERS:
-        yield "too_long", f"At most {MAX_LABEL_CHARACTERS} characters are stored."
-    elif any(character == "\x00" or "\ud800" <= character <= "\udfff" for character in value):
-        yield "bad_characters", "The text holds NUL or half of a surrogate pair."
-
-
-def _position_problems(value: object) -> Iterator[tuple[str, str]]:
-    if isinstance(value, bool) or not isinstance(value, int):
-        yield "not_an_integer", "A whole number is needed."
-    elif not 0 <= value <= MAX_POSITION:
-        yield "out_of_range", f"A position is a whole number from 0 to {MAX_POSITION:,}."
+        return "out_of_range", "The time is outside the years 1 to 9999 of UTC."
+    return ("too_far_ahead", "The time is more than a day ahead.") if latest and value > latest else None
 
 
 def _interval_problems(created_at: object, expires_at: object) -> list[FieldProblem]:
@@ -188,14 +151,3 @@ def _interval_problems(created_at: object, expires_at: object) -> list[FieldProb
     if created_at.utcoffset() is None or expires_at.utcoffset() is None or expires_at > created_at:
         return []
     return [FieldProblem("expires_at", "before_creation", "A memory expires after it was created.")]
-
-
-def _link_problems(links: Iterable[NewLink]) -> list[FieldProblem]:
-    links = tuple(links)
-    if len(links) > MAX_LINKS:
-        return [FieldProblem("links", "too_many", f"At most {MAX_LINKS} links are stored with a memory.")]
-    return [
-        FieldProblem("links", "bad_kind", "The kind of a link is a lower-case word of at most 32 characters.")
-        for link in links
-        if not is_kind_name(link.kind)
-    ]

@@ -1,7 +1,5 @@
 """Read a conversation of the LoCoMo data set: only the speakers' turns, not the generated summaries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -44,7 +42,6 @@ class LocomoTurn:
         return f"session_{self.session_number}"
 
     def as_memory(self, stem: str) -> NewMemory:
-        """Return this turn of the conversation in file `stem` as a memory."""
         return NewMemory(
             content=self.content,
             partition=PartitionPath((("conversation", stem),)),
@@ -69,10 +66,7 @@ class LocomoQuestion:
 
 
 def parse_conversation(data: object) -> list[LocomoTurn]:
-    """The turns of a conversation in order. Keys such as `session_1_summary` or `events_session_1` are not read.
-
-    Raises `LocomoError`.
-    """
+    """Return the turns of a conversation in order. Raises `LocomoError`."""
     if isinstance(data, Mapping) and isinstance(data.get("conversation"), Mapping):
         data = data["conversation"]
     if not isinstance(data, Mapping):
@@ -84,7 +78,7 @@ def parse_conversation(data: object) -> list[LocomoTurn]:
 
 
 def parse_questions(data: object) -> list[LocomoQuestion]:
-    """The questions of a conversation in order, without those that have no answer. Raises `LocomoError`."""
+    """Return the answerable questions of a conversation in order. Raises `LocomoError`."""
     rows = data.get("qa", []) if isinstance(data, Mapping) else []
     if not isinstance(rows, list):
         raise LocomoError("qa is not a list of questions")
@@ -93,7 +87,7 @@ def parse_questions(data: object) -> list[LocomoQuestion]:
 
 
 def parse_session_time(text: object) -> datetime:
-    """A time such as "1:56 pm on 8 May, 2023", taken as UTC. Raises `LocomoError`."""
+    """Return a time such as "1:56 pm on 8 May, 2023" as UTC. Raises `LocomoError`."""
     try:
         return datetime.strptime(str(text).strip(), _TIME_FORMAT).replace(tzinfo=UTC)
     except ValueError as error:

@@ -1,10 +1,9 @@
 """The time that is read: now, or a past valid or recorded time (ADR-0056, ADR-0061)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Self
 
 
 class TimeAxis(StrEnum):
@@ -27,17 +26,17 @@ class PointInTime:
             raise ValueError("a point in time needs an offset from UTC")
 
     @classmethod
-    def now(cls, at: datetime) -> PointInTime:
+    def now(cls, at: datetime) -> Self:
         """The present: what is live at `at`, the caller's clock."""
         return cls(TimeAxis.NOW, at)
 
     @classmethod
-    def valid(cls, at: datetime) -> PointInTime:
+    def valid(cls, at: datetime) -> Self:
         """What was true at `at`, as known today."""
         return cls(TimeAxis.VALID, at)
 
     @classmethod
-    def recorded(cls, at: datetime) -> PointInTime:
+    def recorded(cls, at: datetime) -> Self:
         """What was stored at `at`."""
         return cls(TimeAxis.RECORDED, at)
 
@@ -45,7 +44,3 @@ class PointInTime:
     def reads_history(self) -> bool:
         """Whether superseded versions are read too; the present needs current rows only."""
         return self.kind is not TimeAxis.NOW
-
-    def is_past(self, now: datetime) -> bool:
-        """Whether it is a past time on the valid or recorded axis."""
-        return self.reads_history and self.at < now

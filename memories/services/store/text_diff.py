@@ -1,12 +1,12 @@
 """Word differences between two texts, readable for people (ADR-0089)."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import groupby
+from operator import attrgetter
 from typing import Literal
 
 DiffKind = Literal["same", "added", "removed"]
@@ -32,15 +32,15 @@ class DiffPiece:
 
 
 def diff_words(before: str, after: str) -> list[DiffPiece]:
-    """Return the pieces that turn `before` into `after`; adjacent pieces differ in kind.
-
-    Sentences are compared first, then the words of changed sentences.
-    """
-    pieces: list[DiffPiece] = []
-    for kind, old, new in _runs(_SENTENCE.findall(before), _SENTENCE.findall(after)):
-        for piece in [DiffPiece("same", old)] if kind == "same" else _changed_words(old, new):
-            _append(pieces, piece)
-    return pieces
+    """Return the pieces that turn `before` into `after`: by sentences, then by words of changed ones."""
+    pieces = (
+        piece
+        for kind, old, new in _runs(_SENTENCE.findall(before), _SENTENCE.findall(after))
+        for piece in ([DiffPiece("same", old)] if kind == "same" else _changed_words(old, new))
+        if piece.text
+    )
+    groups = groupby(pieces, key=attrgetter("kind"))
+    return [DiffPiece(kind, "".join(piece.text for piece in group)) for kind, group in groups]
 
 
 def _changed_words(before: str, after: str) -> Iterator[DiffPiece]:
@@ -52,10 +52,8 @@ def _changed_words(before: str, after: str) -> Iterator[DiffPiece]:
     tail = next((place for place in range(rest) if old[-1 - place] != new[-1 - place]), rest)
     yield DiffPiece("same", "".join(old[:head]))
     for kind, left, right in _readable(list(_runs(old[head : len(old) - tail], new[head : len(new) - tail]))):
-        if kind == "same":
-            yield DiffPiece("same", left)
-        else:
-            yield DiffPiece("removed", left)
+        yield DiffPiece("same" if kind == "same" else "removed", left)
+        if kind != "same":
             yield DiffPiece("added", right)
     yield DiffPiece("same", "".join(old[len(old) - tail :]))
 
@@ -85,10 +83,3 @@ def _readable(runs: Sequence[DiffRun]) -> Iterator[DiffRun]:
         else:
             old, new = old + left, new + right
     yield "replaced", old, new
-
-
-def _append(pieces: list[DiffPiece], piece: DiffPiece) -> None:
-    if pieces and pieces[-1].kind == piece.kind:
-        pieces[-1] = DiffPiece(piece.kind, pieces[-1].text + piece.text)
-    elif piece.text:
-        pieces.append(piece)

@@ -1,7 +1,5 @@
 """The changes of each version of a memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,14 +24,10 @@ _FIELDS = {
 class ComparableVersion(Protocol):
     """The compared fields of a version."""
 
-    @property
-    def version(self) -> int: ...
-    @property
-    def content(self) -> str: ...
-    @property
-    def metadata(self) -> Mapping[str, Any]: ...
-    @property
-    def recorded_from(self) -> datetime: ...
+    version: int
+    content: str
+    metadata: Mapping[str, Any]
+    recorded_from: datetime
 
 
 @dataclass(frozen=True)
@@ -64,26 +58,19 @@ class VersionStep:
 def version_steps(
     current: ComparableVersion, earlier: Sequence[ComparableVersion], authors: Mapping[datetime, str]
 ) -> list[VersionStep]:
-    """Return one step per version, newest first; `earlier` are the versions before `current`, newest first.
-
-    The oldest one is left out unless it is version 1, because its predecessor is unknown.
-    """
-    rows = [current, *earlier]
-    steps = []
-    for row, before in zip(rows, [*earlier, None], strict=True):
-        if before is None and row.version > 1 and row is not current:
-            continue
-        steps.append(
-            VersionStep(
-                row=row,
-                is_current=row is current,
-                is_first=before is None,
-                pieces=diff_words(before.content, row.content) if before else [DiffPiece("same", row.content)],
-                changes=field_changes(before, row) if before else [],
-                by=authors.get(row.recorded_from, ""),
-            )
+    """Return one step per version, newest first, except for an oldest one without known predecessor."""
+    return [
+        VersionStep(
+            row=row,
+            is_current=row is current,
+            is_first=before is None,
+            pieces=diff_words(before.content, row.content) if before else [DiffPiece("same", row.content)],
+            changes=field_changes(before, row) if before else [],
+            by=authors.get(row.recorded_from, ""),
         )
-    return steps
+        for row, before in zip([current, *earlier], [*earlier, None], strict=True)
+        if before is not None or row.version == 1 or row is current
+    ]
 
 
 def field_changes(before: ComparableVersion, after: ComparableVersion) -> list[FieldChange]:
@@ -93,9 +80,8 @@ def field_changes(before: ComparableVersion, after: ComparableVersion) -> list[F
         for name, words in _FIELDS.items()
         if getattr(before, name) != getattr(after, name)
     ]
-    keys = dict.fromkeys([*before.metadata, *after.metadata])
     return changes + [
         FieldChange(f"metadata {key}", before.metadata.get(key), after.metadata.get(key))
-        for key in keys
+        for key in dict.fromkeys([*before.metadata, *after.metadata])
         if before.metadata.get(key) != after.metadata.get(key)
     ]

@@ -10,10 +10,7 @@ _ID_START = re.compile(r"[0-9a-f]+(?:-[0-9a-f]*)*\Z")
 
 
 def id_prefix_bounds(text: str) -> tuple[UUID, UUID] | None:
-    """Return the first and last id that start with `text`, with or without hyphens; None if it is no id prefix.
-
-    An ellipsis at the end is ignored.
-    """
+    """Return the first and last id that start with `text` (hyphens and a final ellipsis are ignored), else None."""
     start = text.strip().lower().removesuffix("…")
     digits = start.replace("-", "")
     if not _ID_START.match(start) or not DIGITS_MIN <= len(digits) <= _DIGITS:

@@ -1,7 +1,7 @@
 """Bulk actions of operators; `undo_hygiene` undoes them (ADR-0089)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,31 +9,14 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.models import HygieneAct, Memory
-from memories.services.store.bulk import (
-    ACT_MEMORIES_MAX,
-    ACTS,
-    BULK_ARCHIVE,
-    BULK_CHANGE_KIND,
-    BULK_MERGE,
-    RESTORE,
-    SKIPPED_DUPLICATE,
-    BulkAction,
-    describe_skipped,
-)
+from memories.models import HygieneAct
+from memories.services.store import bulk
 from memories.services.store.drafts import is_kind_name
-from memories.store.bulk_rows import (
-    archive_rows,
-    change_rows,
-    lock_seen_rows,
-    restore_rows,
-    undo_values,
-    unrestorable_rows,
-)
+from memories.store.bulk_rows import archive_rows, lock_seen_rows, open_next_versions, undo_values, unrestorable_rows
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-_VERBS = {name: f"{name}_memories" for name in ACTS} | {BULK_CHANGE_KIND: "change_memories"}
+_VERBS = {name: f"{name}_memories" for name in bulk.ACTS} | {bulk.BULK_CHANGE_KIND: "change_memories"}
 
 
 @dataclass(frozen=True)
@@ -49,46 +32,36 @@ class BulkActionResult:
 def apply_bulk_action(
     *, tenant_id: UUID, act: str, seen: Mapping[UUID, int], kind: str = "", by: Actor, now: datetime
 ) -> BulkActionResult:
-    """Perform an action of `ACTS` on the memories that still have the version in `seen`.
+    """Perform an action of `ACTS` on the memories in the version of `seen`, in a constant number of queries.
 
-    One transaction, a constant number of queries, one audit row. Raises `InvalidInput`, or `Conflict` `nothing_left` if
-    every memory is skipped.
+    Raises `InvalidInput`, or `Conflict` `nothing_left` if every memory is skipped.
     """
-    chosen = ACTS.get(act)
-    if chosen is None or act == BULK_MERGE:
+    chosen = bulk.ACTS.get(act)
+    if chosen is None or act == bulk.BULK_MERGE:
         raise InvalidInput("unknown_choice", "There is no such action.", "act")
-    if not 1 <= len(seen) <= ACT_MEMORIES_MAX:
-        raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
-    if act == BULK_CHANGE_KIND and not kind:
+    if not 1 <= len(seen) <= bulk.ACT_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"One act is about 1 to {bulk.ACT_MEMORIES_MAX:,} memories.", "id")
+    if act == bulk.BULK_CHANGE_KIND and not kind:
         raise InvalidInput("required", "Say which kind.", "kind")
-    if act == BULK_CHANGE_KIND and not is_kind_name(kind):
+    if act == bulk.BULK_CHANGE_KIND and not is_kind_name(kind):
         raise InvalidInput("bad_kind", "A kind is a lower-case word of at most 32 characters.", "kind")
     rows, left = lock_seen_rows(tenant_id, chosen, seen, kind)
-    if act == RESTORE:
+    if act == bulk.RESTORE:
         twins = unrestorable_rows(rows, by=by, now=now)
         rows = [row for row in rows if row.pk not in twins]
-        left += Counter({SKIPPED_DUPLICATE: len(twins)})
+        left += Counter({bulk.SKIPPED_DUPLICATE: len(twins)})
     if not rows:
-        raise Conflict("nothing_left", f"Nothing was changed: {describe_skipped(left)}.")
-    done = _perform(tenant_id, chosen, rows, kind, by, now)
-    audit_rows(_VERBS[act], rows, fields=[chosen.field], by=by, now=now)
-    return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
-
-
-def _perform(
-    tenant_id: UUID, act: BulkAction, rows: Sequence[Memory], kind: str, by: Actor, now: datetime
-) -> HygieneAct:
-    done = HygieneAct(tenant_id=tenant_id, act=act.name, at=now)
-    if act.name == BULK_ARCHIVE:
-        done.archived_ids = [row.pk for row in rows]
-        done.changed = undo_values(rows, act.field, after=now)
+        raise Conflict("nothing_left", f"Nothing was changed: {bulk.describe_skipped(left)}.")
+    is_archiving = act == bulk.BULK_ARCHIVE
+    value: Any = now if is_archiving else chosen.value
+    if act == bulk.BULK_CHANGE_KIND:
+        value = kind
+    changed = undo_values(rows, chosen.field, after=value, versions=0 if is_archiving else 1)
+    if is_archiving:
         archive_rows(rows, now)
     else:
-        value: Any = kind if act.name == BULK_CHANGE_KIND else act.value
-        done.changed = undo_values(rows, act.field, after=value, versions=1)
-        if act.name == RESTORE:
-            restore_rows(rows, by=by, now=now)
-        else:
-            change_rows(rows, act.field, value, now)
-    done.save(force_insert=True)
-    return done
+        open_next_versions(rows, now, {} if act == bulk.RESTORE else {chosen.field: value})
+    archived_ids = [row.pk for row in rows] if is_archiving else []
+    done = HygieneAct.objects.create(tenant_id=tenant_id, act=act, at=now, archived_ids=archived_ids, changed=changed)
+    audit_rows(_VERBS[act], rows, fields=[chosen.field], by=by, now=now)
+    return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})

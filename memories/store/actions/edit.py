@@ -1,28 +1,18 @@
 """Edit, archive and restore a memory: an edit or a restore adds a version, archiving ends the current one."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
-from memories import tasks
-from memories.embeddings.vectors import carry_vectors, note_superseded_version
 from memories.models import Memory
-from memories.models.memory import VERSION_COLUMNS
-from memories.services.search.lexemes import search_columns
-from memories.services.store.content import content_hash, is_same_json, normalise_content
+from memories.services.store.content import is_same_json, normalise_content
 from memories.services.store.drafts import memory_change_problems
-from memories.services.tokens import token_counts
-from memories.store.bulk_rows import (
-    archive_rows,
-    change_time,
-    duplicate_conflict,
-    restore_rows,
-    superseded_version,
-    translate_duplicate_errors,
-)
-from memories.store.live_rows import archive_expired, duplicate_key, ensure_partitions, unarchived_rows_by_key
+from memories.store.bulk_rows import archive_rows, duplicate_conflict, open_next_versions, restore_rows
+from memories.store.live_rows import archive_expired, ensure_partitions, text_columns, unarchived_rows_by_key
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invalid
 
@@ -31,10 +21,9 @@ from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invali
 def update_memory(
     *, memory: Memory, changes: Mapping[str, Any], if_version: int | None = None, by: Actor, now: datetime
 ) -> Memory:
-    """Apply `changes` as a new version, if they change anything.
+    """Apply changes of `CHANGEABLE_MEMORY_FIELDS` as a new version, if they change anything.
 
-    `changes` has fields of `CHANGEABLE_MEMORY_FIELDS` (`partition` is a `PartitionPath`). Raises `InvalidInput`,
-    `Conflict` (`archived`, or `duplicate` if a live memory has the new text) or `StaleVersion`.
+    Raises `InvalidInput`, `Conflict` (`archived`, or `duplicate` of a live memory) or `StaleVersion`.
     """
     current = _locked(memory, if_version)
     if current.archived_at is not None:
@@ -42,14 +31,15 @@ def update_memory(
     problems = memory_change_problems(changes, created_at=current.created_at, expires_at=current.expires_at, now=now)
     if problems:
         raise invalid(problems)
-    before = {name: getattr(current, name) for name in VERSION_COLUMNS}
-    fields = _apply(current, changes)
+    fields, values = _changed_values(current, changes)
     if not fields:
         return current
-    _check_duplicate(current, by, now)
-    at = change_time(current, now)
-    superseded_version(current, before, at).save(force_insert=True)
-    _open_version(current, before, at, has_new_text=current.content != before["content"])
+    columns = vars(current) | values
+    key = (columns["partition_id"], columns["content_hash"], columns["source_id"])
+    holder = unarchived_rows_by_key(current.tenant_id, [key]).get(key)
+    if holder is not None and holder.pk != current.pk and not archive_expired([holder], by=by, now=now):
+        raise duplicate_conflict()
+    open_next_versions([current], now, values)
     audit_rows("update_memory", [current], fields=fields, by=by, now=now)
     return current
 
@@ -66,10 +56,7 @@ def archive_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
 
 @transaction.atomic
 def restore_memory(*, memory: Memory, if_version: int | None = None, by: Actor, now: datetime) -> Memory:
-    """Make an archived memory live again as a new version; a live one stays as it is.
-
-    Raises `Conflict` `duplicate` if a live memory has the same text.
-    """
+    """Make an archived memory live again as a new version. Raises `Conflict` `duplicate`."""
     current = _locked(memory, if_version)
     if current.archived_at is None:
         return current
@@ -87,59 +74,41 @@ def _locked(memory: Memory, if_version: int | None) -> Memory:
     return current
 
 
-def _apply(current: Memory, changes: Mapping[str, Any]) -> list[str]:
-    """Set the changed values on the unsaved row; return the names of fields that differ."""
+def _changed_values(current: Memory, changes: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of changed fields, and the new values of all columns that follow from them."""
     wanted = dict(changes)
-    fields = []
     if "content" in wanted:
         wanted["content"] = normalise_content(wanted["content"])
-    if "partition" in wanted:
-        path = wanted.pop("partition")
-        if path.path != current.partition_path:
-            current.partition = ensure_partitions(current.tenant_id, [path])[path.path]
-            current.partition_path = path.path
-            fields.append("partition")
-    for name, value in wanted.items():
-        if not is_same_json(getattr(current, name), value):
-            setattr(current, name, value)
-            fields.append(name)
-    if "content" in fields:
-        tokens = token_counts(current.content)
-        current.content_hash = content_hash(current.content)
-        current.tokens_o200k_base = tokens["o200k_base"]
-        current.tokens_cl100k_base = tokens["cl100k_base"]
-    return fields
+    path = wanted.pop("partition", None)
+    values = {name: value for name, value in wanted.items() if not is_same_json(getattr(current, name), value)}
+    fields = list(values)
+    if path is not None and path.path != current.partition_path:
+        partition_id = ensure_partitions(current.tenant_id, [path])[path.path].pk
+        values |= {"partition_id": partition_id, "partition_path": path.path}
+        fields.append("partition")
+    if "content" in values:
+        values |= text_columns(values["content"])
+        values |= {"embedding_state": Memory.EmbeddingState.PENDING, "embedding_error": ""}
+    return fields, values
 
 
-def _check_duplicate(current: Memory, by: Actor, now: datetime) -> None:
-    """Raise `Conflict` if another live memory has the new key; archive it if it has expired."""
-    holder = unarchived_rows_by_key(current.tenant_id, [duplicate_key(current)]).get(duplicate_key(current))
-    if holder is None or holder.pk == current.pk:
-        return
-    if not archive_expired([holder], by=by, now=now):
-        raise duplicate_conflict()
+@dataclass(frozen=True)
+class MemoryCounters:
+    """Usefulness, number of retrievals and last retrieval of a memory."""
+
+    usefulness_score: float
+    retrieval_count: int
+    last_retrieved_at: datetime | None
 
 
-def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, has_new_text: bool) -> None:
-    """Save the row as the next version, with the former vectors if the text is the same."""
-    current.version = before["version"] + 1
-    current.valid_from = current.recorded_from = at
-    if has_new_text:
-        if current.embedding_state == Memory.EmbeddingState.PENDING:
-            note_superseded_version(current.tenant_id, current.pk, before["version"])
-        current.embedding_state = Memory.EmbeddingState.PENDING
-        current.embedding_error = ""
-    values = {name: getattr(current, name) for name in VERSION_COLUMNS}
-    with translate_duplicate_errors():
-        Memory.objects.filter(pk=current.pk).update(
-            **values,
-            **search_columns(current.content),
-            partition_id=current.partition_id,
-            archived_at=current.archived_at,
-            embedding_state=current.embedding_state,
-            embedding_error=current.embedding_error,
-        )
-    if not has_new_text:
-        carry_vectors(current.tenant_id, [current.pk])
-    if current.embedding_state != Memory.EmbeddingState.READY:
-        tasks.enqueue_embedding(current.tenant_id, [current.pk])
+@transaction.atomic
+def import_counters(*, tenant_id: UUID, counters: Mapping[UUID, MemoryCounters], by: Actor, now: datetime) -> int:
+    """Set the counters of memories by id, without a new version; return how many memories there were."""
+    rows = list(Memory.objects.for_tenant(tenant_id).with_ids(counters).locked())
+    for row in rows:
+        for name, value in vars(counters[row.pk]).items():
+            setattr(row, name, value)
+    Memory.objects.bulk_update(rows, ["usefulness_score", "retrieval_count", "last_retrieved_at"])
+    if rows:
+        audit_rows("adopt_counters", rows, fields=["usefulness_score", "retrieval_count"], by=by, now=now)
+    return len(rows)

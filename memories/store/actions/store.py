@@ -1,25 +1,20 @@
 """Store new memories: upsert by the key that is unique among live rows, safe with concurrent writers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.db import models, transaction
 
 from memories import tasks
 from memories.models import Memory, MemoryLink, Partition, Tenant
-from memories.services.partitions.paths import PartitionPath
-from memories.services.search.lexemes import search_columns
-from memories.services.store.content import content_hash, normalise_content
-from memories.services.store.drafts import FieldProblem, NewLink, NewMemory, new_memory_problems
-from memories.services.store.recalled_text import recalled_hash
-from memories.services.tokens import token_counts
-from memories.store.live_rows import LiveKey, archive_expired, duplicate_key, ensure_partitions, unarchived_rows_by_key
+from memories.services.store.content import content_hash, normalise_content, recalled_hash
+from memories.services.store.drafts import FieldProblem, NewMemory, new_memory_problems
+from memories.store.live_rows import LiveKey, archive_expired, ensure_partitions, text_columns, unarchived_rows_by_key
 from memories.store.recall import recently_recalled_memories
 from memories.tenancy.audit import Actor, audit_rows
-from memories.tenancy.exceptions import Conflict, invalid
+from memories.tenancy.exceptions import Conflict
 
 #: Attempts to insert while concurrent writers insert and archive the same text.
 INSERT_ATTEMPTS = 3
@@ -42,50 +37,6 @@ class StoreResult:
 
 
 @transaction.atomic
-def store_memory(
-    *,
-    tenant: Tenant,
-    content: str,
-    partition: PartitionPath | None = None,
-    kind: str = "fact",
-    confidence: float = 0.8,
-    pinned: bool = False,
-    metadata: Mapping[str, Any] | None = None,
-    created_at: datetime | None = None,
-    expires_at: datetime | None = None,
-    source_id: str = "",
-    session: str = "",
-    position: int | None = None,
-    links: Iterable[NewLink] = (),
-    refuses_recalled_text: bool = False,
-    reach: str = "",
-    by: Actor,
-    now: datetime,
-) -> StoreResult:
-    """Store one memory, or return the live one with this text. Raises `InvalidInput` and writes nothing then."""
-    row = NewMemory(
-        content=content,
-        partition=partition or PartitionPath(),
-        kind=kind,
-        confidence=confidence,
-        pinned=pinned,
-        metadata=metadata or {},
-        created_at=created_at,
-        expires_at=expires_at,
-        source_id=source_id,
-        session=session,
-        position=position,
-        links=tuple(links),
-    )
-    (result,) = store_memories(
-        tenant=tenant, rows=[row], refuses_recalled_text=refuses_recalled_text, reach=reach, by=by, now=now
-    )
-    if result.problems:
-        raise invalid(result.problems)
-    return result
-
-
-@transaction.atomic
 def store_memories(
     *,
     tenant: Tenant,
@@ -95,49 +46,41 @@ def store_memories(
     by: Actor,
     now: datetime,
 ) -> list[StoreResult]:
-    """Store the rows in a constant number of queries; return their results in order.
+    """Store the rows in a constant number of queries; return their results in order, also of invalid rows.
 
-    An invalid row does not prevent others. With `refuses_recalled_text`, a recently rendered text returns the memory it
-    came from. Links and recalled memories must be within the partition prefix `reach`.
+    With `refuses_recalled_text`, a recently rendered text returns the memory it came from. Links and recalled memories
+    must be within the partition prefix `reach`.
     """
-    results: dict[int, StoreResult] = dict(_invalid_rows(tenant.pk, rows, reach, now))
+    results = _invalid_rows(tenant.pk, rows, reach, now)
     valid = {index: row for index, row in enumerate(rows) if index not in results}
     if refuses_recalled_text and valid:
         results |= _recalled_rows(tenant.pk, valid, reach, now)
         valid = {index: row for index, row in valid.items() if index not in results}
     if valid:
         results |= _upsert(tenant.pk, valid, by, now)
-    created = [
-        result.memory
-        for _, result in sorted(results.items())
-        if result.memory is not None and result.status == StoreStatus.CREATED
-    ]
+    in_order = [results[index] for index in range(len(rows))]
+    created = [row.memory for row in in_order if row.memory is not None and row.status == StoreStatus.CREATED]
     if created:
         audit_rows("store_memories" if len(rows) > 1 else "store_memory", created, by=by, now=now)
         tasks.enqueue_embedding(tenant.pk, [memory.pk for memory in created])
-    return [results[index] for index in range(len(rows))]
+    return in_order
 
 
-def _invalid_rows(
-    tenant_id: UUID, rows: Sequence[NewMemory], reach: str, now: datetime
-) -> Iterable[tuple[int, StoreResult]]:
+def _invalid_rows(tenant_id: UUID, rows: Sequence[NewMemory], reach: str, now: datetime) -> dict[int, StoreResult]:
     targets = {link.target_id for row in rows for link in row.links}
-    known = _known_ids(tenant_id, targets, reach) if targets else set()
+    known = set(Memory.objects.for_tenant(tenant_id).within(reach).with_ids(targets).ids()) if targets else set()
+    results = {}
     for index, row in enumerate(rows):
         problems = new_memory_problems(row, now=now)
         if any(link.target_id not in known for link in row.links):
             problems.append(FieldProblem("links", "unknown_target", "A linked memory does not exist."))
         if problems:
-            yield index, StoreResult(None, StoreStatus.INVALID, problems=tuple(problems))
-
-
-def _known_ids(tenant_id: UUID, ids: Iterable[UUID], reach: str) -> set[UUID]:
-    rows = Memory.objects.for_tenant(tenant_id).within(reach).filter(pk__in=ids)
-    return set(rows.values_list("pk", flat=True))
+            results[index] = StoreResult(None, StoreStatus.INVALID, problems=tuple(problems))
+    return results
 
 
 def _recalled_rows(tenant_id: UUID, rows: Mapping[int, NewMemory], reach: str, now: datetime) -> dict[int, StoreResult]:
-    """Return the results of rows whose text was rendered in the last 30 days: the live memory it came from."""
+    """Return the results of rows whose text was rendered in the last 30 days."""
     hashes = {index: recalled_hash(row.content) for index, row in rows.items()}
     memory_ids = recently_recalled_memories(tenant_id=tenant_id, hashes=hashes.values(), now=now)
     if not memory_ids:
@@ -152,23 +95,28 @@ def _recalled_rows(tenant_id: UUID, rows: Mapping[int, NewMemory], reach: str, n
 
 def _upsert(tenant_id: UUID, rows: Mapping[int, NewMemory], by: Actor, now: datetime) -> dict[int, StoreResult]:
     partitions = ensure_partitions(tenant_id, (row.partition for row in rows.values()))
-    keys = {index: _key(row, partitions) for index, row in rows.items()}
+    keys = {
+        index: (partitions[row.partition.path].pk, content_hash(row.content), row.source_id)
+        for index, row in rows.items()
+    }
     # The first of several equal rows of a batch is stored.
-    firsts: dict[LiveKey, int] = {}
-    for index, key in keys.items():
-        firsts.setdefault(key, index)
+    firsts = {key: index for index, key in reversed(keys.items())}
     holders, created = _insert_absent(tenant_id, rows, firsts, partitions, by, now)
-    _insert_links(tenant_id, [(holders[keys[index]], rows[index]) for index in firsts.values()], created, now)
+    links = [
+        MemoryLink(
+            tenant_id=tenant_id, source=holders[key], target_id=link.target_id, kind=link.kind, recorded_from=now
+        )
+        for key in created
+        for link in dict.fromkeys(rows[firsts[key]].links)
+    ]
+    if links:
+        MemoryLink.objects.bulk_create(links, ignore_conflicts=True)
     return {
         index: StoreResult(holders[key], StoreStatus.CREATED)
         if key in created and firsts[key] == index
         else StoreResult(holders[key], StoreStatus.EXISTING, reason="duplicate")
         for index, key in keys.items()
     }
-
-
-def _key(row: NewMemory, partitions: Mapping[str, Partition]) -> LiveKey:
-    return (partitions[row.partition.path].pk, content_hash(row.content), row.source_id)
 
 
 def _insert_absent(
@@ -181,18 +129,17 @@ def _insert_absent(
 ) -> tuple[dict[LiveKey, Memory], set[LiveKey]]:
     """Return the live memory of every key, and the keys that this call inserted.
 
-    With a concurrent writer of the same key, the INSERT waits for its commit and does nothing; its row is read then. If
-    that row was archived in between, the next attempt inserts.
+    The INSERT waits for a concurrent writer of the same key, then its row is read, or inserted again if archived since.
     """
     holders = unarchived_rows_by_key(tenant_id, firsts)
-    for archived in archive_expired(list(holders.values()), by=by, now=now):
-        holders = {key: memory for key, memory in holders.items() if memory.pk != archived}
+    archived = set(archive_expired(list(holders.values()), by=by, now=now))
+    holders = {key: memory for key, memory in holders.items() if memory.pk not in archived}
     created: set[LiveKey] = set()
     for _ in range(INSERT_ATTEMPTS):
         absent = sorted(key for key in firsts if key not in holders)
         if not absent:
             return holders, created
-        ours = {key: _new_row(tenant_id, rows[firsts[key]], key, partitions, now) for key in absent}
+        ours = {key: _new_row(tenant_id, rows[firsts[key]], partitions, now) for key in absent}
         Memory.objects.bulk_create(ours.values(), ignore_conflicts=True)
         winners = unarchived_rows_by_key(tenant_id, absent)
         created |= {key for key, winner in winners.items() if winner.pk == ours[key].pk}
@@ -202,43 +149,16 @@ def _insert_absent(
     return holders, created
 
 
-def _new_row(
-    tenant_id: UUID, row: NewMemory, key: LiveKey, partitions: Mapping[str, Partition], now: datetime
-) -> Memory:
-    content = normalise_content(row.content)
-    tokens = token_counts(content)
+def _new_row(tenant_id: UUID, row: NewMemory, partitions: Mapping[str, Partition], now: datetime) -> Memory:
+    own = ("kind", "confidence", "pinned", "metadata", "expires_at", "source_id", "session", "position")
     created_at = row.created_at or now
     return Memory(
         tenant_id=tenant_id,
         partition=partitions[row.partition.path],
         partition_path=row.partition.path,
-        kind=row.kind,
-        content=content,
-        content_hash=key[1],
-        confidence=row.confidence,
-        pinned=row.pinned,
-        metadata=dict(row.metadata),
         created_at=created_at,
-        expires_at=row.expires_at,
-        source_id=row.source_id,
-        session=row.session,
-        position=row.position,
-        tokens_o200k_base=tokens["o200k_base"],
-        tokens_cl100k_base=tokens["cl100k_base"],
         valid_from=min(created_at, now),
         recorded_from=now,
-        **search_columns(content),
+        **{name: getattr(row, name) for name in own},
+        **text_columns(normalise_content(row.content)),
     )
-
-
-def _insert_links(
-    tenant_id: UUID, stored: Iterable[tuple[Memory, NewMemory]], created: set[LiveKey], now: datetime
-) -> None:
-    links = [
-        MemoryLink(tenant_id=tenant_id, source=memory, target_id=link.target_id, kind=link.kind, recorded_from=now)
-        for memory, row in stored
-        if duplicate_key(memory) in created
-        for link in dict.fromkeys(row.links)
-    ]
-    if links:
-        MemoryLink.objects.bulk_create(links, ignore_conflicts=True)

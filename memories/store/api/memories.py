@@ -1,18 +1,23 @@
 """Endpoints of memories."""
 
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.embeddings.indexer import index_now
-from memories.models import Memory, MemoryVersion
+from memories.models import ApiKey, Memory, MemoryVersion
+from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
-from memories.store.actions.store import store_memories, store_memory
-from memories.store.api.rows import BulkRows, created_memory_ids, stored_memory_ids
+from memories.store.actions.store import StoreResult, StoreStatus, store_memories
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.store.serializers.answers import (
     MemoryBulkOutput,
@@ -34,11 +39,11 @@ from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
-from memories.tenancy.exceptions import NotFound
+from memories.tenancy.exceptions import Forbidden, NotFound, invalid
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.serializers.partitions import requested_partition, requested_segments
+from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
 from memory_platform.rest.pages import CursorPosition, PageInput, page_of
-from memory_platform.rest.serializers import EmptyInput
+from memory_platform.rest.serializers import EmptyInput, flat_errors
 
 _NEW_MEMORY = OpenApiExample(
     "A preference",
@@ -73,6 +78,29 @@ class MemoryEndpointBase(Endpoint):
             raise NotFound("archived", "The memory is archived; POST to its /restore brings it back.")
         return memory
 
+    def _store(self, rows: Sequence[NewMemory]) -> list[StoreResult]:
+        with tenant_scope(self.tenant_id):
+            results = store_memories(
+                tenant=self.key.tenant,
+                rows=rows,
+                refuses_recalled_text=self.key.refuses_recalled_text,
+                reach=self.key.partition_prefix,
+                by=self.actor,
+                now=self.now,
+            )
+        new = [row.memory.pk for row in results if row.memory is not None and row.status == StoreStatus.CREATED]
+        index_now(self.tenant_id, new)
+        return results
+
+    def _act(self, action: Callable[..., Memory], memory_id: UUID, *, is_live: bool = False) -> None:
+        """Call an action on the memory, if `If-Match` allows its version; embed a new text."""
+        with tenant_scope(self.tenant_id):
+            memory = self._memory(memory_id, is_live=is_live)
+            if_version = if_match_version(self.request, memory.version)
+            memory = action(memory=memory, if_version=if_version, by=self.actor, now=self.now)
+        if memory.archived_at is None and memory.embedding_state == Memory.EmbeddingState.PENDING:
+            index_now(self.tenant_id, [memory.pk])
+
     def _answer(self, memory_id: UUID, status_code: int = 200, **more: Any) -> Response:
         with tenant_scope(self.tenant_id):
             answer = MemoryOutput(self._memory(memory_id, is_live=False)).data
@@ -92,24 +120,17 @@ class MemoryListEndpoint(MemoryEndpointBase):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Store a memory, or find the live one that already holds this text."""
+        """Store a memory, or return the live one that already has this text."""
         values = self.body(MemoryInput)
         row = build_new_memory(values, writable_partition(self.key, requested_partition(values)))
-        with tenant_scope(self.tenant_id):
-            result = store_memory(
-                tenant=self.key.tenant,
-                **vars(row),
-                refuses_recalled_text=self.key.refuses_recalled_text,
-                reach=self.key.partition_prefix,
-                by=self.actor,
-                now=self.now,
-            )
-        (memory_id,), new_ids = stored_memory_ids([result]), created_memory_ids([result])
-        index_now(self.tenant_id, new_ids)
-        code = status.HTTP_201_CREATED if new_ids else status.HTTP_200_OK
-        response = self._answer(memory_id, code, status=result.status, reason=result.reason)
-        if new_ids:
-            response["Location"] = request.build_absolute_uri(f"{request.path_info}/{memory_id}")
+        (result,) = self._store([row])
+        if result.memory is None:
+            raise invalid(result.problems)
+        is_new = result.status == StoreStatus.CREATED
+        code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
+        response = self._answer(result.memory.pk, code, status=result.status, reason=result.reason)
+        if is_new:
+            response["Location"] = request.build_absolute_uri(f"{request.path_info}/{result.memory.pk}")
         return response
 
     @operation("memories_list", {200: page_of(MemoryOutput)}, parameters=[MemoryListInput])
@@ -136,6 +157,34 @@ class MemoryListEndpoint(MemoryEndpointBase):
             )
 
 
+class BulkRows:
+    """The rows of a bulk request: the valid ones in order, and the faults of the others."""
+
+    def __init__(self, rows: Sequence[Any], *, key: ApiKey, now: datetime) -> None:
+        self.faults: dict[int, list[dict[str, str]]] = {}
+        self.valid: dict[int, NewMemory] = {}
+        # One serializer checks all rows: building it costs more than using it.
+        checker = MemoryInput(context={"now": now, "key": key})
+        for index, row in enumerate(rows):
+            try:
+                values = checker.run_validation(row)
+                self.valid[index] = build_new_memory(values, writable_partition(key, requested_partition(values)))
+            except ValidationError as error:
+                self.faults[index] = flat_errors(error.detail)
+            except Forbidden as error:
+                self.faults[index] = [{"field": error.field, "code": error.code, "detail": error.detail}]
+
+    def results(self, stored: Sequence[StoreResult]) -> list[dict[str, Any]]:
+        """Return the values of a `MemoryBulkResultOutput` per row, in their order; `stored` are those of `valid`."""
+        results: list[dict[str, Any]] = [
+            {"index": index, "status": "invalid", "id": None, "errors": faults} for index, faults in self.faults.items()
+        ]
+        for index, result in zip(self.valid, stored, strict=True):
+            memory_id = result.memory and result.memory.pk
+            results.append({"index": index, "status": result.status, "id": memory_id, "errors": result.problems})
+        return sorted(results, key=itemgetter("index"))
+
+
 class MemoryBulkEndpoint(MemoryEndpointBase):
     """Store up to 1,000 memories."""
 
@@ -149,18 +198,9 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Store the valid rows and name the faults of the others."""
+        """Store the valid rows and report the faults of the others."""
         rows = BulkRows(self.body(MemoryBulkInput)["memories"], key=self.key, now=self.now)
-        with tenant_scope(self.tenant_id):
-            results = store_memories(
-                tenant=self.key.tenant,
-                rows=rows.valid,
-                refuses_recalled_text=self.key.refuses_recalled_text,
-                reach=self.key.partition_prefix,
-                by=self.actor,
-                now=self.now,
-            )
-        index_now(self.tenant_id, created_memory_ids(results))
+        results = self._store(list(rows.valid.values()))
         return Response(MemoryBulkOutput({"results": rows.results(results)}).data)
 
 
@@ -185,49 +225,31 @@ class MemoryEndpoint(MemoryEndpointBase):
     )
     def patch(self, request: Request, memory_id: UUID) -> Response:
         """Change some fields; opens a new version."""
-        changes = self._changes()
-        with tenant_scope(self.tenant_id):
-            memory = self._memory(memory_id)
-            if_version = if_match_version(request, memory.version)
-            memory = update_memory(memory=memory, changes=changes, if_version=if_version, by=self.actor, now=self.now)
-        if memory.embedding_state == Memory.EmbeddingState.PENDING:
-            index_now(self.tenant_id, [memory.pk])
-        return self._answer(memory.pk)
+        changes = self.body(MemoryChanges)
+        target = requested_partition(changes)
+        changes = {name: value for name, value in changes.items() if name not in {"partition", *SHORTHAND}}
+        if target is not None:
+            changes["partition"] = writable_partition(self.key, target)
+        self._act(partial(update_memory, changes=changes), memory_id, is_live=True)
+        return self._answer(memory_id)
 
     @operation("memories_archive", {204: None}, 404, 412, parameters=[IF_MATCH])
     def delete(self, request: Request, memory_id: UUID) -> Response:
         """Archive the memory; it can be restored. Archiving twice is no error."""
         self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            memory = self._memory(memory_id, is_live=False)
-            if_version = if_match_version(request, memory.version)
-            archive_memory(memory=memory, if_version=if_version, by=self.actor, now=self.now)
+        self._act(archive_memory, memory_id)
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-    def _changes(self) -> dict[str, Any]:
-        changes = self.body(MemoryChanges)
-        target = requested_partition(changes)
-        for name in ("partition", "user_id", "agent_id", "run_id"):
-            changes.pop(name, None)
-        if target is not None:
-            changes["partition"] = writable_partition(self.key, target)
-        return changes
 
 
 class MemoryRestoreEndpoint(MemoryEndpointBase):
-    """Bring an archived memory back."""
+    """Restore an archived memory."""
 
     @operation("memories_restore", {200: MemoryOutput}, 404, 409, 412, request=None, parameters=[IF_MATCH])
     def post(self, request: Request, memory_id: UUID) -> Response:
         """Make the memory live again as a new version; a live one stays as it is."""
         self.body(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            memory = self._memory(memory_id, is_live=False)
-            if_version = if_match_version(request, memory.version)
-            memory = restore_memory(memory=memory, if_version=if_version, by=self.actor, now=self.now)
-        if memory.embedding_state == Memory.EmbeddingState.PENDING:
-            index_now(self.tenant_id, [memory.pk])
-        return self._answer(memory.pk)
+        self._act(restore_memory, memory_id)
+        return self._answer(memory_id)
 
 
 class MemoryHistoryEndpoint(MemoryEndpointBase):
@@ -237,7 +259,7 @@ class MemoryHistoryEndpoint(MemoryEndpointBase):
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Every version with its valid and its recorded interval, newest first; also of an archived memory.
 
-        Versions of a time when the memory was in a partition that the key does not reach are left out.
+        Versions of a time when the memory was in a partition that the key does not reach are excluded.
         """
         values = self.query(PageInput)
 

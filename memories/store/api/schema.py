@@ -1,4 +1,4 @@
-"""What the OpenAPI descriptions of all endpoints share: headers, problems and the decorator of a method."""
+"""OpenAPI parts of all endpoints: headers, problems and the decorator of a method."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -23,18 +23,16 @@ _REASONS = {
 }
 ALWAYS = (400, 401, 403, 429)
 
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    description="The same key with the same body gets the first answer again, for 24 hours.",
+
+def _header(name: str, description: str) -> OpenApiParameter:
+    return OpenApiParameter(name, OpenApiTypes.STR, OpenApiParameter.HEADER, description=description)
+
+
+IDEMPOTENCY_KEY = _header(
+    "Idempotency-Key", "The same key with the same body gets the first answer again, for 24 hours."
 )
-IF_MATCH = OpenApiParameter(
-    "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The `ETag` of the version to change."
-)
-IF_NONE_MATCH = OpenApiParameter(
-    "If-None-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The `ETag` the client already holds."
-)
+IF_MATCH = _header("If-Match", "The `ETag` of the version to change.")
+IF_NONE_MATCH = _header("If-None-Match", "The `ETag` the client already holds.")
 PARTITION_PATH = OpenApiParameter(
     "place",
     OpenApiTypes.STR,
@@ -45,22 +43,16 @@ PARTITION_PATH = OpenApiParameter(
 
 def response_schemas(good: Mapping[int, Any], *problems: int) -> dict[Any, Any]:
     """Return an endpoint's responses: the serializers of `good` by status, `problems`, and those of every endpoint."""
-    refused = {
+    answers = {(status, "application/json") if output else status: output for status, output in good.items()}
+    return answers | {
         (status, PROBLEM): OpenApiResponse(ProblemOutput, description=_REASONS[status])
         for status in sorted({*ALWAYS, *problems})
-    }
-    return {
-        **{(status, "application/json") if output else status: output for status, output in good.items()},
-        **refused,
     }
 
 
 def operation(
     operation_id: str, good: Mapping[int, Any], *problems: int, tag: str = "", **schema: Any
 ) -> Callable[[Method], Method]:
-    """Return the decorator that documents a method; the tag is the first word of `operation_id` unless given.
-
-    `good` and `problems` are those of `response_schemas`, `schema` the other arguments of `extend_schema`.
-    """
+    """Return the decorator that documents a method; `good` and `problems` are those of `response_schemas`."""
     tags = [tag or operation_id.partition("_")[0]]
     return extend_schema(operation_id=operation_id, tags=tags, responses=response_schemas(good, *problems), **schema)

@@ -1,4 +1,4 @@
-"""Memories as they are: current rows by their state, and how many there are of which."""
+"""Current memories and their superseded versions."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -7,36 +7,42 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q, Value
+from django.db.models import Exists, F, FilteredRelation, FloatField, OuterRef, Prefetch, Q, Subquery, Value
 from django.db.models.functions import Greatest
 from pgvector.django import CosineDistance
 
 from memories.search.queries.lexemes import query_lexemes_in_scope
 from memories.search.queries.nearest import Vector
 from memories.services.partitions.counts import MemoryCountKind, MemoryTally, tally_memories
-from memories.services.search.text_query import match_all
+from memories.services.search.plan import match_all
 from memories.services.store.moments import PointInTime
-from memories.store.queries.texts import MemoryTextQuerySet
+from memories.store.queries.texts import SEARCH_COLUMNS, MemoryTextQuerySet
 from memories.store.queries.ticks import pending_retrieval_counts
-from memories.tenancy.queries.conditions import head_condition, live_condition, segment_paths
+from memories.tenancy.queries.conditions import (
+    head_condition,
+    live_condition,
+    segment_paths,
+    segments_condition,
+    version_condition,
+)
 
 
 class MemoryQuerySet(MemoryTextQuerySet):
-    """Memories by where they stand, what they say and when they hold."""
+    """Current memories by state, text, partition and time."""
 
     def live(self, now: datetime) -> Self:
         """Neither archived nor expired."""
         return self.filter(live_condition(now))
 
     def at(self, moment: PointInTime) -> Self:
-        """The rows whose current version held at `moment`; those of superseded ones are `MemoryVersion`'s."""
+        """Current rows of `moment`; those of superseded versions are `MemoryVersion`'s."""
         return self.filter(head_condition(moment))
 
     def held_at(self, **moments: PointInTime) -> Self:
-        """With a truth value of each name: whether the current version held at that moment."""
-        conditions = {name: head_condition(moment) for name, moment in moments.items()}
-        wrapped = {name: models.ExpressionWrapper(each, models.BooleanField()) for name, each in conditions.items()}
-        return self.annotate(**wrapped)
+        """Add a boolean for each name: whether the row was current at that moment."""
+        field = models.BooleanField()
+        conditions = {name: models.ExpressionWrapper(head_condition(at), field) for name, at in moments.items()}
+        return self.annotate(**conditions)
 
     def unarchived(self) -> Self:
         return self.filter(archived_at__isnull=True)
@@ -48,45 +54,38 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return self.filter(archived_at__isnull=True, expires_at__lte=now)
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
-        """In partitions that hold every given `key=value` segment, at any depth."""
-        if not segments:
-            return self
-        return self.filter(partition__segments__contains=segment_paths(segments))
+        """In partitions that contain every given `key=value` segment, at any depth."""
+        return self.filter(partition__segments__contains=segment_paths(segments)) if segments else self
 
     def with_content_hashes(self, hashes: Iterable[str]) -> Self:
         return self.filter(content_hash__in=list(hashes))
 
     def matching(self, text: str) -> Self:
-        """All rows that hold any word of `text`, best `text_rank` first."""
+        """Rows that contain any word of `text`, best `text_rank` first."""
         return self.matching_any(match_all(query_lexemes_in_scope(text)))
 
     def with_similarity_to(self, vector: Vector, model: str) -> Self:
-        """Adds `similarity` as `nearest_to` does, None for a row that has no vector of `model` yet."""
+        """Add `similarity` as `nearest_to` does, None for a row that has no vector of `model` yet."""
         own = FilteredRelation("embeddings", condition=Q(embeddings__model=model, embeddings__version=F("version")))
-        return self.annotate(own_embedding=own).annotate(
-            similarity=Value(1.0) - CosineDistance("own_embedding__vector", vector)
-        )
+        similarity = Value(1.0) - CosineDistance("own_embedding__vector", vector)
+        return self.annotate(own_embedding=own).annotate(similarity=similarity)
 
     def retrieved_at_least(self, times: int) -> dict[UUID, int]:
-        """How often each was retrieved that was so often or more."""
         return dict(self.filter(retrieval_count__gte=times).order_by().values_list("pk", "retrieval_count"))
 
     def with_failed_embedding(self) -> Self:
         return self.filter(embedding_state="failed", archived_at__isnull=True)
 
     def tally_by_refusal(self, highest: int) -> list[tuple[str, int]]:
-        """Why embedders refused texts, the most frequent reasons first."""
-        rows = self.order_by().values_list("embedding_error").annotate(count=models.Count("pk"))
+        """Return why embedders refused texts, the most frequent reasons first."""
+        rows = self.values_list("embedding_error").annotate(count=models.Count("pk"))
         return list(rows.order_by("-count", "embedding_error")[:highest])
 
     def tally_by_tenant(self, tenant_ids: Collection[UUID], now: datetime) -> dict[UUID, MemoryTally]:
-        """How many memories each tenant has in which state; inside a scope that reads them. One query.
-
-        Each state is counted along an index that holds it alone (ADR-0092).
-        """
+        """Return the tally of each tenant; each state is counted along its own index (ADR-0092). One query."""
         rows = self.of_tenants(tenant_ids)
         live = rows.live(now)
-        waiting = live.not_ready()  # in the words of the index of these
+        waiting = live.not_ready()  # the condition of their index
         states = [
             *rows._by_kind(now),
             rows.archived()._counted(MemoryCountKind.ARCHIVED),
@@ -100,27 +99,26 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return {pk: tally_memories(found[pk]) for pk in tenant_ids}
 
     def live_kinds(self, now: datetime) -> list[tuple[str, int]]:
-        """Kinds of live memories and how many there are of each, the most frequent first."""
-        unarchived, expired = self._by_kind(now)
-        return list(tally_memories(row for _, *row in unarchived.union(expired, all=True)).kinds.items())
+        """Return kinds of live memories with their number, the most frequent first."""
+        first, second = self._by_kind(now)
+        return list(tally_memories(row for _, *row in first.union(second, all=True)).kinds.items())
 
-    def _by_kind(self, now: datetime) -> tuple[models.QuerySet[Any], models.QuerySet[Any]]:
-        """What is counted of unarchived memories, and of expired ones among them."""
+    def _by_kind(self, now: datetime) -> list[models.QuerySet[Any]]:
+        """Return counts of unarchived memories, and of expired ones among them."""
         kind = F("kind")
-        return self.unarchived()._counted(MemoryCountKind.UNARCHIVED, kind), self.expired(now)._counted(
-            MemoryCountKind.EXPIRED, kind
-        )
+        unarchived = self.unarchived()._counted(MemoryCountKind.UNARCHIVED, kind)
+        return [unarchived, self.expired(now)._counted(MemoryCountKind.EXPIRED, kind)]
 
     def _counted(self, counted: MemoryCountKind, kind: Any = None) -> models.QuerySet[Any]:
-        """Rows of (tenant, what is counted, kind, memories, tokens of o200k_base)."""
+        """Return rows of (tenant, count kind, memory kind, memories, tokens of o200k_base)."""
         named = self.order_by().annotate(counted=Value(counted.value), of_kind=kind or Value(""))
-        tokens = models.Sum("tokens_o200k_base") if kind else Value(0)
         groups = named.values_list("tenant_id", "counted", "of_kind")
+        tokens = models.Sum("tokens_o200k_base") if kind else Value(0)
         counts: models.QuerySet[Any] = groups.annotate(memories=models.Count("*"), tokens=tokens)
         return counts
 
     def tallied_by_partition(self) -> models.QuerySet[Any]:
-        """Rows of (partition path, how many, tokens of o200k_base, how many pinned, the last one, the last change)."""
+        """Return rows of (partition path, memories, tokens of o200k_base, pinned, last created, last change)."""
         rows = self.order_by().values_list("partition_path")
         tallies: models.QuerySet[Any] = rows.annotate(
             memories=models.Count("pk"),
@@ -135,24 +133,21 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return self.filter(embedding_state="pending")
 
     def ready(self) -> Self:
-        """Their current version has a vector of the tenant's active model."""
+        """Rows whose current version has a vector of the tenant's active model."""
         return self.filter(embedding_state="ready")
 
     def not_ready(self) -> Self:
         return self.exclude(embedding_state="ready")
 
     def of_other_tenants(self, tenant_ids: Iterable[UUID]) -> Self:
-        """Of all tenants but these."""
         return self.exclude(tenant_id__in=list(tenant_ids))
 
     def waiting_for_embedding(self, before: datetime) -> Self:
         """Pending since before `before`, oldest first."""
-        return self.filter(embedding_state="pending", archived_at__isnull=True, recorded_from__lt=before).order_by(
-            "recorded_from", "id"
-        )
+        rows = self.pending_embedding().filter(archived_at__isnull=True, recorded_from__lt=before)
+        return rows.order_by("recorded_from", "id")
 
     def with_embedding(self, model: str) -> Self:
-        """Rows whose current version has a vector of `model`."""
         return self.filter(self._has_embedding(model))
 
     def without_embedding(self, model: str) -> Self:
@@ -166,31 +161,21 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return list(self.values_list("pk", flat=True))
 
     def ids_by_source(self, model: str) -> dict[str, UUID]:
-        """The memory of each `source_id`, of those whose current version has a vector of `model`."""
+        """Return the memory of each `source_id`, if its current version has a vector of `model`."""
         return dict(self.with_embedding(model).values_list("source_id", "pk"))
 
-    def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
-        """(id, version, content) of rows of these memories whose current version is one of these."""
-        rows = self.filter(pk__in=list(ids), version__in=list(versions))
-        return list(rows.order_by().values_list("pk", "version", "content"))
-
     def of_partition(self, partition_id: int) -> Self:
-        """Of the partition itself, not of those below it."""
+        """Rows of the partition itself, not of those below it."""
         return self.filter(partition_id=partition_id)
 
     def most_telling(self, count: int) -> Self:
-        """Pinned ones, then the newest."""
         return self.order_by("-pinned", "-created_at", "id")[:count]
 
     def newest_texts(self, count: int) -> list[str]:
-        """What the latest memories say."""
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])
 
     def with_answer_parts(self) -> Self:
-        """Adds `own_embeddings` (of the current version, without vectors) and `current_links`: two queries for all.
-
-        Also `uncounted_retrievals` and `uncounted_retrieved_at` of contexts that were not folded in yet.
-        """
+        """Add `own_embeddings`, `current_links`, and `uncounted_retrievals` (`_at`) of unfolded contexts."""
         embeddings = self.model._meta.get_field("embeddings").related_model.objects
         links = self.model._meta.get_field("links_out").related_model.objects
         ticks = self.model._meta.apps.get_model("memories", "RetrievalTick").objects
@@ -200,11 +185,11 @@ class MemoryQuerySet(MemoryTextQuerySet):
         )
 
     def end(self, now: datetime) -> int:
-        """Archive the rows: never before their versions began, whatever clock `now` came from."""
+        """Archive the rows, never before their versions began."""
         return self.update(archived_at=_from_now_on(now))
 
     def open_next_versions(self, now: datetime, **values: Any) -> int:
-        """Make the rows live in a next version with these values and an unchanged text."""
+        """Make the rows live in a next version with these values."""
         at = _from_now_on(now)
         next_version = {"version": F("version") + 1, "valid_from": at, "recorded_from": at, "archived_at": None}
         return self.update(**next_version, **values)
@@ -215,5 +200,43 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
 
 def _from_now_on(now: datetime) -> Greatest:
-    """`now`, but not before the current version began or ended; Postgres passes over what is null."""
+    """Return `now`, but never before the current version began or ended; Postgres ignores nulls."""
     return Greatest(Value(now), "valid_from", "recorded_from", "archived_at")
+
+
+class MemoryVersionQuerySet(MemoryTextQuerySet):
+    """Superseded versions; their counters and vectors belong to the memory."""
+
+    identity = "memory_id"
+    head = "memory__"
+
+    def at(self, moment: PointInTime) -> Self:
+        """The versions of `moment`; none for the present."""
+        return self.filter(version_condition(moment)) if moment.reads_history else self.none()
+
+    def with_segments(self, segments: Mapping[str, str]) -> Self:
+        return self.filter(segments_condition(self.model, segments))
+
+    def with_similarity_to(self, vector: Vector, model: str) -> Self:
+        """Add `similarity` as `nearest_to` does, None for a version that never had a vector of `model`."""
+        embeddings = self.model._meta.get_field("memory").related_model._meta.get_field("embeddings").related_model
+        own = embeddings.objects.filter(memory_id=OuterRef("memory_id"), version=OuterRef("version"), model=model)
+        similarity = own.annotate(similarity=Value(1.0) - CosineDistance("vector", vector)).values("similarity")
+        return self.annotate(similarity=Subquery(similarity, output_field=FloatField()))
+
+    def with_heads(self) -> Self:
+        derived = ("search_vector", *SEARCH_COLUMNS)
+        return self.select_related("memory").defer(*derived, *(f"memory__{name}" for name in derived))
+
+    def older_than(self, version: int) -> Self:
+        return self.filter(version__lt=version)
+
+    def newer_than(self, version: int) -> Self:
+        """The nearest first."""
+        return self.filter(version__gt=version).order_by("version")
+
+    def of_memory(self, memory_id: UUID) -> Self:
+        return self.filter(memory_id=memory_id).order_by("-version")
+
+    def numbered(self, version: int) -> Any:
+        return self.filter(version=version).first()

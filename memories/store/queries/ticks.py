@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Max, Min, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from memories.tenancy.queries.insertions import Insertion, array_text
 from memories.tenancy.queries.rows import TenantRows
@@ -69,10 +70,7 @@ class RetrievalTickQuerySet(TenantRows):
         return Insertion(_INSERT, [tenant_id, array_text(hashes), array_text(hashes.values()), at])
 
     def fold(self, tenant_id: UUID, limit: int) -> int:
-        """Count the oldest ticks of a tenant, store their hashes and delete them; return how many.
-
-        In a transaction of its own. Returns 0 while another worker folds.
-        """
+        """Count the oldest ticks of a tenant and delete them, in a transaction; 0 while another worker folds."""
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_TURNS, [str(tenant_id), FOLD_LOCK_TIMEOUT])
             (is_ours, _) = cursor.fetchone()
@@ -97,3 +95,21 @@ def pending_retrieval_counts(ticks: QuerySet[Any]) -> dict[str, Subquery]:
         "uncounted_retrievals": Subquery(own.annotate(times=Count("pk")).values("times")),
         "uncounted_retrieved_at": Subquery(own.annotate(latest=Max("at")).values("latest")),
     }
+
+
+class RecalledTextQuerySet(TenantRows):
+    def with_hashes(self, hashes: Iterable[str], *, since: datetime) -> Self:
+        return self.filter(recalled_hash__in=list(hashes), recalled_at__gte=since)
+
+    def sources(self) -> list[tuple[str, UUID]]:
+        """(hash, id of the memory with that text)."""
+        return list(self.order_by("memory_id").values_list("recalled_hash", "memory_id"))
+
+    def spans(self, memory_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, datetime]]:
+        """By memory: when its texts were first and last rendered."""
+        rows = self.filter(memory_id__in=list(memory_ids)).order_by().values("memory_id")
+        spans = rows.annotate(first=Min(Coalesce("first_recalled_at", "recalled_at")), last=Max("recalled_at"))
+        return {pk: (first, last) for pk, first, last in spans.values_list("memory_id", "first", "last")}
+
+    def recalled_before(self, moment: datetime) -> Self:
+        return self.filter(recalled_at__lt=moment)

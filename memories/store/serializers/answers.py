@@ -27,7 +27,6 @@ class EmbeddingOutput(serializers.Serializer[Any]):
     dimension = serializers.IntegerField(allow_null=True)
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        """Build the answer from a memory that was read `with_answer_parts`."""
         own = next(iter(instance.own_embeddings), None)
         values = {"state": instance.embedding_state, "model": own and own.model, "dimension": own and own.dimension}
         return super().to_representation(values)

@@ -1,14 +1,13 @@
 """Requests about memories."""
 
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from rest_framework import serializers
 
 from memories.models.memory import KIND_PATTERN
 from memories.services.partitions.paths import PartitionPath
-from memories.services.store.content import MAX_CONTENT_BYTES, check_content, check_metadata, normalise_content
+from memories.services.store.content import MAX_CONTENT_BYTES, check_content, check_metadata
 from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_LINKS, NewLink, NewMemory
 from memories.tenancy.serializers.partitions import SHORTHAND, PartitionFilterInput, PartitionScopedInput, exact_field
 from memory_platform.rest.fields import (
@@ -27,51 +26,20 @@ from memory_platform.rest.serializers import StrictSerializer
 
 BULK_ROWS_MAX = 1000
 QUERY_CHARACTERS_MAX = 32 * 1024
-INTEGER_64_BIT = 2**63
-
-
-def _content(value: Any) -> str:
-    check_content(value)
-    return normalise_content(value)
-
-
-class MetadataError(ValueError):
-    """Metadata with an integer that the database would change."""
-
-    code = "number_out_of_range"
-    detail = "Metadata contains an integer beyond 64 bits."
-
-
-def _metadata(value: Any) -> dict[str, Any]:
-    check_metadata(value)
-    unchecked: list[Any] = [value]
-    while unchecked:
-        item = unchecked.pop()
-        if isinstance(item, (dict, list)):
-            unchecked.extend(item.values() if isinstance(item, dict) else item)
-        elif isinstance(item, int) and not (-INTEGER_64_BIT <= item < INTEGER_64_BIT or _is_double(item)):
-            raise MetadataError
-    return dict(value)
-
-
-def _is_double(number: int) -> bool:
-    """Whether a double represents the number exactly; the database writes 1e22 as an integer."""
-    try:
-        return Decimal(repr(float(number))) == number
-    except OverflowError:
-        return False
 
 
 def content_field(**kwargs: Any) -> RuleCheckedField:
     """The text of a memory, trimmed."""
     shape = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT_BYTES}
-    return RuleCheckedField(rule=_content, shape=shape, help_text="1 character to 32 KiB after trimming.", **kwargs)
+    return RuleCheckedField(
+        rule=check_content, shape=shape, help_text="1 character to 32 KiB after trimming.", **kwargs
+    )
 
 
 def metadata_field(**kwargs: Any) -> RuleCheckedField:
     """A JSON object of the caller."""
     shape = {"type": "object", "additionalProperties": True}
-    return RuleCheckedField(rule=_metadata, shape=shape, help_text="JSON object of at most 8 KiB.", **kwargs)
+    return RuleCheckedField(rule=check_metadata, shape=shape, help_text="JSON object of at most 8 KiB.", **kwargs)
 
 
 def kind_field(**kwargs: Any) -> StrictTextField:
@@ -107,20 +75,11 @@ class MemoryInput(MemoryFields):
 
     links = serializers.ListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Reject a memory that expires before its creation."""
-        attrs = super().validate(attrs)
-        if attrs["expires_at"] is not None and attrs["expires_at"] <= (attrs["created_at"] or self.context["now"]):
-            detail = "A memory expires after it was created."
-            raise serializers.ValidationError({"expires_at": [serializers.ErrorDetail(detail, "before_creation")]})
-        return attrs
-
 
 def build_new_memory(values: dict[str, Any], partition: PartitionPath) -> NewMemory:
     """Return the memory that the validated values of a `MemoryInput` describe."""
-    own = {name: value for name, value in values.items() if name not in {"partition", *SHORTHAND, "links"}}
-    links = tuple(NewLink(link["target_id"], link["kind"]) for link in values["links"])
-    return NewMemory(partition=partition, links=links, **own)
+    own = {name: value for name, value in values.items() if name not in SHORTHAND}
+    return NewMemory(**own | {"partition": partition, "links": tuple(NewLink(**link) for link in values["links"])})
 
 
 class MemoryChanges(MemoryFields):
@@ -134,7 +93,6 @@ class BulkRowsField(StrictField):
     """The rows of a bulk request, validated one by one later, so that an invalid row does not stop the others."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
-        """Return the rows unchanged."""
         if not isinstance(data, list):
             self.refuse("not_a_list", "A list of memories is needed.")
         if not 1 <= len(data) <= BULK_ROWS_MAX:

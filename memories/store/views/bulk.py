@@ -1,44 +1,40 @@
-"""Bulk actions on memories of the list: preview, perform, undo (ADR-0089)."""
+"""Bulk actions on memories: preview, perform, undo, and choosing the memory to merge with (ADR-0089)."""
 
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponseBase
+from django.http import Http404, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from memories.embeddings.indexer import index_now
-from memories.hygiene.actions import merge_seen_memories
-from memories.search.browsing import filtered_memories
-from memories.services.store.bulk import ACTS, BULK_MERGE, BulkAction, describe_skipped
+from memories.hygiene.actions import merge_seen_memories, undo_hygiene
+from memories.models import Memory
+from memories.search.browsing import MemoryFilter, search_memory_list
+from memories.services.store.bulk import ACT_MEMORIES_MAX, ACTS, BULK_MERGE, BulkAction, describe_skipped
 from memories.store.actions.bulk import BulkActionResult, apply_bulk_action
-from memories.store.bulk_preview import preview_bulk_action, selectable_memories
-from memories.store.forms import COMMON_KINDS, BulkActionForm, BulkSelectionForm, MemoryFilterForm
-from memories.store.views.memory_list import (
-    list_again,
-    list_request,
-    list_return_query,
-    listed_memory_ids,
-    memory_filter,
-    memory_list_contents,
+from memories.store.bulk_preview import preview_bulk_action
+from memories.store.forms import (
+    COMMON_KINDS,
+    QUERY_MAX_CHARACTERS,
+    BulkActionForm,
+    BulkSelectionForm,
+    MemoryFilterForm,
+    MergeSearchForm,
 )
-from memories.store.views.undoing import undo_bulk_action
+from memories.store.views import memory_list
 from memories.tenancy.access import operator_actor, tenant_required
-from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 
+#: Memories offered for a merge without a search.
+_OFFERED_MAX = 12
 #: Participles of actions for messages.
-_SAID = {
-    "archive": "archived",
-    "restore": "restored",
-    "pin": "pinned",
-    "unpin": "unpinned",
-    "kind": "given a new kind",
-}
+_SAID = {"archive": "archived", "restore": "restored", "pin": "pinned", "unpin": "unpinned", "kind": "given a new kind"}
 
 
 @operator_required("viewer", to_change="operator")
@@ -51,12 +47,10 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
     form = BulkSelectionForm(request.GET)
     if not form.is_valid():
         flash_error(request, "Choose an action and select memories.")
-        return list_again(request, request.GET.get("back", ""))
+        return memory_list.list_again(request, request.GET.get("back", ""))
     fields = form.cleaned_data
-    ids = _chosen(request, fields)
-    return _preview(
-        request, ACTS[fields["act"]], ids, BulkActionForm(initial={"back": fields["back"]}, label_suffix="")
-    )
+    bulk_form = BulkActionForm(initial={"back": fields["back"]}, label_suffix="")
+    return _preview(request, ACTS[fields["act"]], _chosen(request, fields), bulk_form)
 
 
 @operator_required("operator")
@@ -65,32 +59,69 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
 def memory_bulk_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
     """Undo an action, except for memories changed since, and show the list that it came from."""
     undo_bulk_action(request, act_id)
-    return list_again(request, request.GET.get("back", ""))
+    return memory_list.list_again(request, request.GET.get("back", ""))
+
+
+@operator_required("operator")
+@tenant_required
+@require_safe
+def memory_merge(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """List the most similar memories or search results; each links to a preview of the merge."""
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        memory = Memory.objects.for_tenant(tenant_id).with_id(memory_id).first()
+    if memory is None:
+        raise Http404
+    form = MergeSearchForm(request.GET, label_suffix="")
+    page: dict[str, Any] = {"section": "memories", "memory": memory, "own_id": memory.pk, "form": form}
+    if form.is_valid():
+        text = form.cleaned_data["q"] or memory.content[:QUERY_MAX_CHARACTERS]
+        found = search_memory_list(tenant_id, text, MemoryFilter(), now=timezone.now())
+        hits = [hit for hit in found.hits if hit.memory.pk != memory.pk]
+        if not form.cleaned_data["q"]:
+            hits.sort(key=lambda hit: hit.similarity or 0.0, reverse=True)
+        page["hits"] = hits[:_OFFERED_MAX]
+    return render_page(request, "memories/store/memory_merge.html", page, fragment="fragment", form=form)
+
+
+def undo_bulk_action(request: HtmxRequest, act_id: UUID) -> None:
+    """Undo an action, except for memories changed since, and flash the result or the error."""
+    try:
+        with tenant_scope(request.tenant.id):
+            undone = undo_hygiene(
+                tenant_id=request.tenant.id, act_id=act_id, by=operator_actor(request.operator), now=timezone.now()
+            )
+    except NotFound as error:
+        raise Http404 from error
+    except PlatformError as error:
+        flash_error(request, f"Not undone: {error.detail}")
+    else:
+        add_flash(request, str(undone))
 
 
 def _chosen(request: HtmxRequest, fields: dict[str, Any]) -> Iterable[UUID]:
     """Return the ids of the selected memories: chosen ones, those of the page, or all that match."""
     if fields["scope"] not in (BulkSelectionForm.PAGE, BulkSelectionForm.MATCHING):
         return list(fields["id"])
-    listed = list_request(request, fields["back"])
+    listed = memory_list.list_request(request, fields["back"])
     form = MemoryFilterForm(listed.GET)
     if not form.is_valid():
         return []
     if fields["scope"] == BulkSelectionForm.PAGE or form.cleaned_data["q"]:
-        return listed_memory_ids(memory_list_contents(listed, form.cleaned_data))
+        return memory_list.listed_memory_ids(memory_list.memory_list_contents(listed, form.cleaned_data))
     with tenant_scope(request.tenant.id):
-        rows = filtered_memories(request.tenant.id, memory_filter(form.cleaned_data), timezone.now())
-        return selectable_memories(rows).ids()
+        rows = memory_list.memory_filter(form.cleaned_data).rows(request.tenant.id, timezone.now())
+        return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1).ids()
 
 
 def _preview(request: HtmxRequest, act: BulkAction, ids: Iterable[UUID], form: BulkActionForm) -> HttpResponseBase:
-    back = list_return_query(form["back"].value() or "")
+    back = memory_list.list_return_query(form["back"].value() or "")
     try:
         with tenant_scope(request.tenant.id):
             effect = preview_bulk_action(request.tenant.id, act, ids, now=timezone.now())
     except PlatformError as error:
         flash_error(request, error.detail)
-        return list_again(request, back)
+        return memory_list.list_again(request, back)
     page = {"section": "memories", "act": act, "effect": effect, "form": form, "back": back, "kinds": COMMON_KINDS}
     return render_page(request, "memories/store/memories_bulk.html", page, form=form)
 
@@ -99,34 +130,28 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
     form = BulkActionForm(request.POST, label_suffix="")
     is_valid = form.is_valid()
     fields = form.cleaned_data
-    act, seen, back = (
-        ACTS.get(fields.get("act", "")),
-        fields.get("chosen"),
-        list_return_query(request.POST.get("back", "")),
-    )
+    act, seen = ACTS.get(fields.get("act", "")), fields.get("chosen")
+    back = memory_list.list_return_query(request.POST.get("back", ""))
     if act is None or not seen:
         flash_error(request, "Choose an action and select memories.")
-        return list_again(request, back)
+        return memory_list.list_again(request, back)
     if not is_valid:
         return _preview(request, act, seen, form)
-    who: dict[str, Any] = {
-        "tenant_id": request.tenant.id,
-        "by": operator_actor(request.operator),
-        "now": timezone.now(),
-    }
+    by, now, tenant_id = operator_actor(request.operator), timezone.now(), request.tenant.id
     try:
         with tenant_scope(request.tenant.id):
             if act.name == BULK_MERGE:
-                done = merge_seen_memories(keep=fields["keep"], seen=seen, **who)
+                done = merge_seen_memories(tenant_id=tenant_id, keep=fields["keep"], seen=seen, by=by, now=now)
             else:
-                done = apply_bulk_action(act=act.name, seen=seen, kind=fields["to_kind"], **who)
+                kind = fields["to_kind"]
+                done = apply_bulk_action(tenant_id=tenant_id, act=act.name, seen=seen, kind=kind, by=by, now=now)
     except PlatformError as error:
         flash_error(request, error.detail)
-        return list_again(request, back)
+        return memory_list.list_again(request, back)
     index_now(request.tenant.id, seen)
     undo = reverse("memories-undo", args=[request.tenant.id, done.act.pk])
     add_flash(request, _said(act, done), undo_url=f"{undo}?{urlencode({'back': back})}" if back else undo)
-    return list_again(request, back)
+    return memory_list.list_again(request, back)
 
 
 def _said(act: BulkAction, done: BulkActionResult) -> str:

@@ -1,6 +1,6 @@
 """The page of one memory, its edit form, and the buttons that archive, restore and pin it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.embeddings.indexer import index_now
-from memories.models import Memory, MemoryLink, MemoryVersion
+from memories.models import Memory, MemoryVersion
 from memories.search.browsing import read_memory_detail
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.forms import MemoryEditForm, memory_form_initial
@@ -21,16 +21,17 @@ from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.link_graph import LinkedNeighbour, link_graph
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    flash_error,
-    operator_required,
-    render_page,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 
 # The fields that undoing an edit restores.
 RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")
+#: By the last part of the URL: the action, its message, and the URL name of its undo.
+MEMORY_ACTIONS: Mapping[str, tuple[Callable[..., Memory], str, str]] = {
+    "archive": (archive_memory, "Archived. Contexts no longer include it.", "memory-restore"),
+    "restore": (restore_memory, "Restored. Contexts can include it again.", "memory-archive"),
+    "pin": (partial(update_memory, changes={"pinned": True}), "Pinned. It comes first in contexts.", "memory-unpin"),
+    "unpin": (partial(update_memory, changes={"pinned": False}), "Unpinned.", "memory-pin"),
+}
 
 
 @operator_required("viewer", to_change="operator")
@@ -67,39 +68,10 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @operator_required("operator")
 @tenant_required
 @require_POST
-def memory_archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Archive a memory: no agent reads it until it is restored."""
-    return _perform(
-        request, memory_id, archive_memory, "Archived. Contexts no longer include it.", undo="memory-restore"
-    )
-
-
-@operator_required("operator")
-@tenant_required
-@require_POST
-def memory_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Make an archived memory live again."""
-    return _perform(
-        request, memory_id, restore_memory, "Restored. Contexts can include it again.", undo="memory-archive"
-    )
-
-
-@operator_required("operator")
-@tenant_required
-@require_POST
-def memory_pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Pin a memory, so that it comes first in contexts, within the share of pinned ones."""
-    action = partial(update_memory, changes={"pinned": True})
-    return _perform(request, memory_id, action, "Pinned. It comes first in contexts.", undo="memory-unpin")
-
-
-@operator_required("operator")
-@tenant_required
-@require_POST
-def memory_unpin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Unpin a memory, so that its score decides again."""
-    action = partial(update_memory, changes={"pinned": False})
-    return _perform(request, memory_id, action, "Unpinned.", undo="memory-pin")
+def memory_action(request: HtmxRequest, memory_id: UUID, name: str) -> HttpResponseBase:
+    """Perform an action of `MEMORY_ACTIONS`."""
+    action, message, undo = MEMORY_ACTIONS[name]
+    return _perform(request, memory_id, action, message, reverse(undo, args=[request.tenant.id, memory_id]))
 
 
 @operator_required("operator")
@@ -114,18 +86,12 @@ def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) 
         raise Http404
     changes = {name: getattr(earlier, name) for name in RESTORED_FIELDS}
     undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, current.version])
-    message = f"Version {version} is current again."
-    return _perform(request, memory_id, partial(update_memory, changes=changes), message, undo_url=undo)
+    action = partial(update_memory, changes=changes)
+    return _perform(request, memory_id, action, f"Version {version} is current again.", undo)
 
 
 def _perform(
-    request: HtmxRequest,
-    memory_id: UUID,
-    action: Callable[..., Memory],
-    message: str,
-    *,
-    undo: str = "",
-    undo_url: str = "",
+    request: HtmxRequest, memory_id: UUID, action: Callable[..., Memory], message: str, undo_url: str
 ) -> HttpResponseBase:
     """Call an action on a memory, offer its undo, and show the page that the request came from."""
     try:
@@ -135,10 +101,9 @@ def _perform(
         flash_error(request, error.detail)
     else:
         index_now(request.tenant.id, [memory_id])
-        reverse_url = undo_url or reverse(undo, args=[request.tenant.id, memory_id])
         from_list = _list_query(request)
         listed = "" if from_list is None else f"?{urlencode({'back': from_list})}"
-        add_flash(request, message, undo_url=f"{reverse_url}{listed}")
+        add_flash(request, message, undo_url=f"{undo_url}{listed}")
     return _again(request, memory_id)
 
 
@@ -162,23 +127,23 @@ def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:
     return memory
 
 
-def _neighbour(link: MemoryLink, memory_id: UUID) -> LinkedNeighbour:
-    is_out = link.source_id == memory_id
-    other = link.target if is_out else link.source
-    return LinkedNeighbour(other.pk, other.content, other.archived_at is not None, link.kind, is_out)
-
-
 def _memory_page(request: HtmxRequest, memory_id: UUID, form: MemoryEditForm | None = None) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         detail = read_memory_detail(request.tenant.id, memory_id)
     if detail is None:
         raise Http404
+    memory = detail.memory
+    neighbours = [
+        LinkedNeighbour(other.pk, other.content, other.archived_at is not None, link.kind, other is link.target)
+        for link in detail.links
+        for other in [link.target if link.source_id == memory_id else link.source]
+    ]
     page = {
         "section": "memories",
         "dossier": detail,
-        "memory": detail.memory,
-        "graph": link_graph(detail.memory.content, [_neighbour(link, memory_id) for link in detail.links]),
-        "form": form or MemoryEditForm(initial=memory_form_initial(detail.memory), label_suffix=""),
-        "is_expired": detail.memory.expires_at is not None and detail.memory.expires_at <= timezone.now(),
+        "memory": memory,
+        "graph": link_graph(memory.content, neighbours),
+        "form": form or MemoryEditForm(initial=memory_form_initial(memory), label_suffix=""),
+        "is_expired": memory.expires_at is not None and memory.expires_at <= timezone.now(),
     }
     return render_page(request, "memories/store/memory.html", page, fragment="body", form=form)

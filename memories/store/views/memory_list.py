@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from copy import copy
 from datetime import datetime
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from memories.models import Memory, Partition
-from memories.search.browsing import MemoryFilter, browse_memories, search_memory_list
+from memories.search.browsing import MemoryFilter, search_memory_list
 from memories.store.forms import MemoryFilterForm
 from memories.tenancy.access import tenant_required
 from memories.tenancy.scopes import tenant_scope
@@ -40,7 +39,7 @@ def memory_list(request: HtmxRequest) -> HttpResponseBase:
 
 def memory_filter(fields: Mapping[str, Any]) -> MemoryFilter:
     """Return the filter of the valid fields of a `MemoryFilterForm`."""
-    return MemoryFilter(fields["partition"], fields["kind"], fields["state"], fields["pinned"])
+    return MemoryFilter(**{name: value for name, value in fields.items() if name != "q"})
 
 
 def memory_list_contents(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,14 +48,14 @@ def memory_list_contents(request: HtmxRequest, fields: Mapping[str, Any]) -> dic
     if fields["q"]:
         return {"found": search_memory_list(tenant_id, fields["q"], wanted, now=now)}
     with tenant_scope(tenant_id):
-        return {"table": read_table(request, _COLUMNS, partial(browse_memories, tenant_id, wanted, now))}
+        rows = wanted.rows(tenant_id, now)
+        return {"table": read_table(request, _COLUMNS, lambda ordering, **place: rows.page(ordering, **place))}
 
 
 def listed_memory_ids(shown: Mapping[str, Any]) -> list[UUID]:
     """Return the ids in the result of `memory_list_contents`."""
-    return (
-        [hit.memory.pk for hit in shown["found"].hits] if "found" in shown else [row.pk for row in shown["table"].rows]
-    )
+    rows = (hit.memory for hit in shown["found"].hits) if "found" in shown else shown["table"].rows
+    return [row.pk for row in rows]
 
 
 def list_request(request: HtmxRequest, query: str) -> HtmxRequest:

@@ -33,10 +33,10 @@ from memories.management.command import PlatformCommand
 from memories.models import Memory, PartitionSummary, Tenant
 from memories.partitions.actions import create_snapshot, link_memories, save_summary, set_tenant_memo
 from memories.services.store.demo import read_demo
+from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
-from memories.store.actions.counters import MemoryCounters, import_counters
-from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.actions.store import store_memory
+from memories.store.actions.edit import MemoryCounters, archive_memory, import_counters, update_memory
+from memories.store.actions.store import store_memories
 from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
@@ -83,7 +83,8 @@ class DemoLoader:
         match do:
             case "store_memory":
                 counters = MemoryCounters(**UNUSED | row.pop("counters", {}))
-                memory = store_memory(tenant=self.tenant, created_at=at, **row, **who).memory
+                new = NewMemory(created_at=at, **row)
+                memory = store_memories(tenant=self.tenant, rows=[new], **who)[0].memory
                 if memory is None:
                     raise CommandError(f"The demo memory {ref} was not stored.")
                 self.memories[ref], self._counters[memory.pk] = memory, counters

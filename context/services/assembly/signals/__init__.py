@@ -1,6 +1,6 @@
 """Signals: score components beside the cosine, each a pure function of the candidates and the query.
 
-Every signal returns one number for each candidate, 0..1 (`supersession` -1..1). A scoring profile says what each weighs.
+Every signal returns one number per candidate, 0..1 (`supersession` -1..1). A scoring profile weighs them.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from context.feedback.votes import RecordedVotes
 from context.models import Feedback
 from memories.embeddings.providers import EmbeddingError
 from memories.models import AuditEntry, Memory, Tenant
-from memories.store.actions.counters import MemoryCounters, import_counters
-from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.actions.edit import MemoryCounters, archive_memory, import_counters, update_memory
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import operator_read_scope, tenant_scope

@@ -18,9 +18,10 @@ from memories.embeddings import indexer
 from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
 from memories.models import IdempotencyRecord, Memory, MemoryEmbedding, RecalledText, Tenant
+from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.actions.store import store_memory
-from memories.store.maintenance import delete_expired_records
+from memories.store.actions.store import store_memories
+from memories.store.recall import delete_expired_records
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.celery import app
 from tests.factories import FACTORY_NOW, TESTER, make_key, make_memory, make_tenant, reread_memory
@@ -142,7 +143,8 @@ def test_write_with_a_remote_provider_enqueues_after_the_commit(server: Embeddin
     tenant = make_tenant()
     queued()
     with tenant_scope(tenant.pk):
-        memory = store_memory(tenant=tenant, content="Alex prefers tea.", by=TESTER, now=FACTORY_NOW).memory
+        rows = [NewMemory("Alex prefers tea.")]
+        memory = store_memories(tenant=tenant, rows=rows, by=TESTER, now=FACTORY_NOW)[0].memory
         assert memory is not None
         assert queued() == []
     assert queued() == [("memories.tasks.embed_memory", [str(tenant.pk), str(memory.pk)])]

@@ -24,7 +24,7 @@ from memories.embeddings.indexer import index_memories, index_now
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, Tenant
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import update_memory
-from memories.store.actions.store import store_memories, store_memory
+from memories.store.actions.store import store_memories
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.celery import app
 from memory_platform.embedded.environment import EmbeddingEndpoint
@@ -176,7 +176,8 @@ class Writer(threading.Thread):
     def _write(self, number: int) -> None:
         text = f"Writer {self.name} saw pallet {number} arrive at gate {number % 9}."
         with tenant_scope(self.tenant.pk):
-            memory = store_memory(tenant=self.tenant, content=text, by=TESTER, now=timezone.now()).memory
+            rows = [NewMemory(text)]
+            memory = store_memories(tenant=self.tenant, rows=rows, by=TESTER, now=timezone.now())[0].memory
         assert memory is not None
         index_now(self.tenant.pk, [memory.pk])
         if number % 3 == 0:

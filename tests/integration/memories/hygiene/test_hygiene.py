@@ -20,9 +20,9 @@ from memories.hygiene.maintenance import (
 from memories.models import AuditEntry, Memory, MemoryFinding, MemoryLink, MemoryPair, Tenant, UncomparedMemory
 from memories.partitions.actions import link_memories
 from memories.services.hygiene.rules import LOOP_WINDOW, NEVER_RETRIEVED_AFTER, UNHELPFUL_RETRIEVALS_MIN
-from memories.store.actions.counters import MemoryCounters, import_counters
-from memories.store.actions.edit import archive_memory, restore_memory, update_memory
-from memories.store.actions.store import store_memory
+from memories.services.store.drafts import NewMemory
+from memories.store.actions.edit import MemoryCounters, archive_memory, import_counters, restore_memory, update_memory
+from memories.store.actions.store import store_memories
 from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
@@ -409,7 +409,7 @@ def test_acts_refuse_nonsense_and_change_nothing(tenant: Tenant, other_tenant: T
 def test_one_text_stored_twice_by_agents_stays_one(tenant: Tenant) -> None:
     first = memory(tenant, BAKER)
     with tenant_scope(tenant.pk):
-        again = store_memory(tenant=tenant, content=BAKER, partition=None, by=TESTER, now=timezone.now())
+        (again,) = store_memories(tenant=tenant, rows=[NewMemory(BAKER)], by=TESTER, now=timezone.now())
     assert again.memory is not None
     assert again.memory.pk != first.pk
     assert compare(tenant) == []

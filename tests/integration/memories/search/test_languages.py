@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from memories import tasks
 from memories.models import AuditEntry, CommonLexeme, Memory, MemoryVersion, Tenant
-from memories.search import languages, maintenance, retrievers
+from memories.search import languages, retrievers
 from memories.search.actions import set_tenant_language
-from memories.search.queries.lexemes import query_lexemes, tenant_query_lexemes
-from memories.services.search import text_query
+from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes
+from memories.services.search import plan
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import update_memory
@@ -68,7 +68,8 @@ def test_words_are_cut_in_the_language_of_the_tenant(tenant: Tenant) -> None:
         make_memory(one, "Die Häuser gehören den Nachbarn")
     assert found(german, "Haus Nachbar") == ["Die Häuser gehören den Nachbarn"]
     assert found(tenant, "Haus") == []
-    assert query_lexemes("die Häuser", "german") == ["haus"]
+    with tenant_scope(german.pk):
+        assert query_lexemes_in_scope("die Häuser") == ["haus"]
     # what one language drops is a word of another
     assert found(german, "die") == ["Die Häuser gehören den Nachbarn"]
 
@@ -103,12 +104,10 @@ def test_former_languages_are_asked_in_until_no_writer_can_use_them(tenant: Tena
     change_language(tenant, "german", now)
     change_language(tenant, "german", now + timedelta(hours=5))
     assert reread(tenant).former_text_search_configs == ["english", "french"]
-    assert maintenance.drop_former_languages_of_tenants(now=now + languages.FORMER_ASKED_FOR) == 0
-    assert (
-        maintenance.drop_former_languages_of_tenants(now=now + languages.FORMER_ASKED_FOR + timedelta(seconds=1)) == 1
-    )
+    assert languages.drop_former_languages_of_tenants(now=now + languages.FORMER_ASKED_FOR) == 0
+    assert languages.drop_former_languages_of_tenants(now=now + languages.FORMER_ASKED_FOR + timedelta(seconds=1)) == 1
     assert reread(tenant).former_text_search_configs == []
-    assert maintenance.drop_former_languages_of_tenants(now=now + timedelta(days=1)) == 0
+    assert languages.drop_former_languages_of_tenants(now=now + timedelta(days=1)) == 0
 
 
 def test_sweep_derives_what_a_killed_worker_left(tenant: Tenant) -> None:
@@ -179,9 +178,9 @@ def test_admin_list_searches_tenants_in_their_own_languages(tenant: Tenant) -> N
 @pytest.fixture
 def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     """60 memories with the word `project`, 30 of these with `budget`, one with `zebra`; 10 rows are too many."""
-    for module in (text_query, retrievers):
+    for module in (plan, retrievers):
         monkeypatch.setattr(module, "MATCHED_ROWS_MAX", 10)
-    monkeypatch.setattr(text_query, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(plan, "NEWEST_ROWS", 5)
     monkeypatch.setattr("memories.search.queries.lexemes.COMMON_ROWS_MIN", 8)
     rows = [
         NewMemory(
@@ -191,7 +190,7 @@ def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     ]
     with tenant_scope(tenant.pk):
         store_memories(tenant=tenant, rows=[*rows, NewMemory("a zebra project")], by=TESTER, now=FACTORY_NOW)
-    maintenance.count_common_lexemes_of_tenants()
+    languages.count_common_lexemes_of_tenants()
     return tenant
 
 

@@ -13,7 +13,7 @@ from memories.embeddings.providers import EmbeddingError, EmbeddingVectors, get_
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
 from memories.models import Memory, Tenant
 from memories.search import retrieval
-from memories.search.queries.lexemes import query_lexemes
+from memories.search.queries.lexemes import query_lexemes_in_scope
 from memories.search.retrieval import Retrieval
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
@@ -303,8 +303,9 @@ def test_text_is_found_whatever_its_case_and_ending(tenant: Tenant, stored: str,
 
 
 def test_lexemes_are_those_of_the_stored_text(tenant: Tenant) -> None:
-    assert query_lexemes("The running of the universities") == ["run", "univers"]
-    assert query_lexemes("the of") == ["=of", "=the"]
+    with tenant_scope(tenant.pk):
+        assert query_lexemes_in_scope("The running of the universities") == ["run", "univers"]
+        assert query_lexemes_in_scope("the of") == ["=of", "=the"]
 
 
 def test_row_tells_which_of_the_asked_lexemes_it_holds(tenant: Tenant) -> None:

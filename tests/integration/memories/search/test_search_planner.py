@@ -227,7 +227,7 @@ def test_index_finds_nearly_all_that_is_nearest_in_every_scope(tenant: Tenant, o
         for vector in clustered(12, 9):
             found = along(scope, vector, reads_memories=reads_memories, ef_search=800)
             by_vectors, by_memory = whole(scope, vector), whole(scope, vector, reads_memories=True)
-            assert found.told["search"] == SearchMethod.HNSW, name
+            assert found.plan["search"] == SearchMethod.HNSW, name
             if not reads_memories:
                 assert by_vectors.rows == by_memory.rows
             nearest = {pk for pk, _ in by_memory.rows}
@@ -255,7 +255,7 @@ def test_scan_that_finds_too_little_gives_way_to_reading_the_scope(tenant: Tenan
         (scope_of(tenant, conditions=parse_filters({"kind": "procedure"})), True),
     ):
         found = along(scope, vector, limit=1_000, ef_search=40, max_scan_tuples=1, reads_memories=reads_memories)
-        assert (found.told["search"], found.told["reason"]) == (SearchMethod.EXACT, SearchPlanReason.TOO_FEW_FOUND)
+        assert (found.plan["search"], found.plan["reason"]) == (SearchMethod.EXACT, SearchPlanReason.TOO_FEW_FOUND)
         assert len(found.rows) == (0 if reads_memories else 300)
 
 
@@ -288,7 +288,7 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
     monkeypatch.setattr("memories.services.search.plan.PATIENCE", 1_000)
     with tenant_scope(tenant.pk):
         found = find_nearest(scope_of(tenant), clustered(1, 4)[0], MODEL, "tokens_o200k_base", wanted=20)
-    told = found.told
+    told = found.plan
     assert (told["search"], told["reason"], told["rows_in_scope"]) == ("hnsw", "many_rows", 500)
     assert told["limit"] == 200
     assert 100 <= len(found.rows) <= 200

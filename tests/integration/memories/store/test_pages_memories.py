@@ -272,7 +272,7 @@ def test_edit_onto_the_text_of_another_memory_is_refused(client: Client, tenant:
     _, _, paying, _, closing = make_bakery_memories(tenant)
     response = client.post(page("memory", tenant, closing.pk), form_of(closing, content=paying.content))
     assert response.status_code == 422
-    assert "holds the same text" in text_of(response)
+    assert "has the same text" in text_of(response)
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX], ids=["plain", "htmx"])

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from memories.models import Memory, MemoryLink, MemoryVersion, Tenant, TenantMemo
 from memories.partitions.actions import link_memories, set_tenant_memo, unlink_memories
+from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
-from memories.store.actions.store import store_memory
+from memories.store.actions.store import store_memories
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant
 
@@ -185,7 +186,8 @@ def begin(tenant: Tenant, hour: int, ago: int, lasts: int | None) -> Story:
     now, created_at = at(hour), at(hour + ago)
     expires_at = None if lasts is None else max(now, created_at) + timedelta(hours=lasts)
     text = f"story {next(_texts)}"
-    result = store_memory(tenant=tenant, content=text, created_at=created_at, expires_at=expires_at, by=TESTER, now=now)
+    row = NewMemory(text, created_at=created_at, expires_at=expires_at)
+    (result,) = store_memories(tenant=tenant, rows=[row], by=TESTER, now=now)
     assert result.memory is not None
     return Story(result.memory, [Span(1, min(created_at, now), now, expires_at)])
 

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memories import tasks
 from memories.models import Memory, RecalledText, RetrievalTick, Tenant
-from memories.services.store.recalled_text import recalled_hash
+from memories.services.store.content import recalled_hash
 from memories.store import recall
 from memories.store.actions.edit import update_memory
 from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick, update_usefulness_scores

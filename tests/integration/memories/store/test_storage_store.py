@@ -16,9 +16,8 @@ from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewLink, NewMemory
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.actions.store import StoreResult, store_memories, store_memory
+from memories.store.actions.store import StoreResult, store_memories
 from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick
-from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant, reread_memory
 
@@ -142,10 +141,9 @@ def test_bad_row_is_named_and_the_good_ones_are_kept(tenant: Tenant) -> None:
     assert live_count(tenant) == 1
 
 
-def test_single_bad_memory_raises_and_writes_nothing(tenant: Tenant) -> None:
-    with pytest.raises(InvalidInput) as caught, tenant_scope(tenant.pk):
-        store_memory(tenant=tenant, content="a\x00b", kind="Not A Word", by=TESTER, now=FACTORY_NOW)
-    assert {(problem.field, problem.code) for problem in caught.value.problems} == {
+def test_every_problem_of_a_memory_is_reported(tenant: Tenant) -> None:
+    (result,) = store(tenant, NewMemory("a\x00b", kind="Not A Word"))
+    assert {(problem.field, problem.code) for problem in result.problems} == {
         ("content", "null_character"),
         ("kind", "bad_kind"),
     }
@@ -154,7 +152,7 @@ def test_single_bad_memory_raises_and_writes_nothing(tenant: Tenant) -> None:
 
 def test_links_are_stored_with_the_memory(tenant: Tenant) -> None:
     target = make_memory(tenant)
-    source = make_memory(tenant, links=[NewLink(target.pk, "supports")])
+    source = make_memory(tenant, links=(NewLink(target.pk, "supports"),))
     with tenant_scope(tenant.pk):
         edges = MemoryLink.objects.for_tenant(tenant.pk).current().from_memory(source.pk)
         assert [(edge.target_id, edge.kind) for edge in edges] == [(target.pk, "supports")]

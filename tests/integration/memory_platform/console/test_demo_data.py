@@ -38,7 +38,7 @@ from memories.models import (
 )
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.demo import demo_questions_for_tenant, read_demo
-from memories.store.actions.counters import MemoryCounters, import_counters
+from memories.store.actions.edit import MemoryCounters, import_counters
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.management.commands import load_demo
 from memory_platform.management.commands.load_demo import DemoLoader

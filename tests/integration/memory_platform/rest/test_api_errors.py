@@ -140,7 +140,7 @@ def test_unexpected_error_says_nothing_of_the_text(
     status: int,
     code: str,
 ) -> None:
-    monkeypatch.setattr(endpoints, "store_memory", failing(error))
+    monkeypatch.setattr(endpoints, "store_memories", failing(error))
     with caplog.at_level(logging.DEBUG):
         response = api.post(MEMORIES, {"content": SECRET_TEXT})
     assert_problem(response, status, code)

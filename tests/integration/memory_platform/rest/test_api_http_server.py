@@ -14,10 +14,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-import tiktoken
 from django.core.management import call_command
 
-from memories.services.tokens import configure_tables
+from memories.services.tokens import load_encoding
 from tests.architecture import ROOT
 
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
@@ -116,8 +115,7 @@ def test_a_conversation_is_imported_and_its_context_holds_the_budget(server: Ser
     command("create_tenant", "locomo")
     server.key = command("create_key", "locomo", "--scopes", "read,write")
     command("import_locomo", str(CONVERSATION), "--tenant", "locomo")
-    configure_tables()
-    table = tiktoken.get_encoding("o200k_base")
+    table = load_encoding("o200k_base")
     for question in questions():
         body = {"query": question, "partition": "conversation=26", "max_tokens": 1000}
         response, answer = server.request("POST", "/api/v1/context", body)

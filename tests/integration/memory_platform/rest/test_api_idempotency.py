@@ -67,7 +67,7 @@ def test_a_failed_request_frees_its_key(api: APIClient, tenant: Tenant, monkeypa
         raise RuntimeError("boom")
 
     with monkeypatch.context() as patched:
-        patched.setattr(endpoints, "store_memory", fail)
+        patched.setattr(endpoints, "store_memories", fail)
         assert_problem(api.post(MEMORIES, {"content": "One"}, headers=ONCE), 500, "internal_error")
     assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).status_code == 201
 

@@ -24,7 +24,7 @@ from compaction.services.pipeline.stored_statements import CitedStatement, is_su
 from compaction.services.review.editing import parse_statements, split_appended_text
 from compaction.services.sessions.turns import SessionTurn
 from context.services.rendering import render_context
-from memories.services.store.recalled_text import recalled_hash
+from memories.services.store.content import recalled_hash
 
 TOLD_AT = datetime(2026, 11, 19, tzinfo=UTC)
 

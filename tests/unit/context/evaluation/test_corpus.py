@@ -269,7 +269,7 @@ TEXTS = st.text(st.characters(exclude_characters="\x00", codec="utf-8"), min_siz
             confidence=st.floats(0, 1),
             pinned=st.booleans(),
             expires_at=st.none() | st.just(datetime(2040, 1, 1, tzinfo=UTC)),
-            metadata=st.dictionaries(TEXTS, st.integers() | TEXTS, max_size=2),
+            metadata=st.dictionaries(TEXTS, st.integers(-(2**63), 2**63 - 1) | TEXTS, max_size=2),
         ),
         min_size=1,
         max_size=4,

@@ -8,7 +8,6 @@ from memories.services.search.lexemes import (
     MAX_IDENTIFIER_CHARACTERS,
     MAX_LEXEME_BYTES,
     fold_word,
-    query_terms,
     search_columns,
     search_terms,
 )
@@ -92,7 +91,7 @@ def test_very_long_identifier_is_found_by_its_parts_alone() -> None:
 )
 def test_scripts_without_spaces_are_found_by_pairs(run: str, stored: set[str], asked: set[str]) -> None:
     assert set(search_terms(run).lexemes) == stored
-    assert set(query_terms(run).lexemes) == asked
+    assert set(search_terms(run, is_query=True).lexemes) == asked
 
 
 def test_words_between_such_scripts_stand_alone() -> None:
@@ -122,14 +121,14 @@ def test_columns_are_bound_to_their_text() -> None:
     "text", ["हिन्दी" * 200, "ก" + "ิ" * 1_000, "か" + "\u3099" * 1_000, "ि" * 1_000, "a\u20dd" * 800]
 )
 def test_word_that_is_longer_than_postgres_stores_is_left_out(text: str) -> None:
-    for terms in (search_terms(f"{text} ERR_1"), query_terms(f"{text} ERR_1")):
+    for terms in (search_terms(f"{text} ERR_1"), search_terms(f"{text} ERR_1", is_query=True)):
         assert "err_1" in terms.lexemes
         assert max(len(lexeme.encode()) for lexeme in terms.lexemes) <= MAX_LEXEME_BYTES
 
 
 @given(st.text(max_size=200))
 def test_any_text_gives_lexemes_that_can_be_stored(text: str) -> None:
-    for terms in (search_terms(text), query_terms(text)):
+    for terms in (search_terms(text), search_terms(text, is_query=True)):
         assert all(lexeme and not lexeme.isspace() for lexeme in terms.lexemes)
         assert all(len(lexeme) <= MAX_IDENTIFIER_CHARACTERS for lexeme in terms.lexemes)
         assert list(terms.lexemes) == sorted(set(terms.lexemes))
@@ -142,6 +141,6 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 
 @given(st.text(max_size=100))
 def test_text_is_found_by_itself(text: str) -> None:
-    stored, asked = search_terms(text), query_terms(text)
+    stored, asked = search_terms(text), search_terms(text, is_query=True)
     assert set(asked.lexemes) <= set(stored.lexemes)
     assert asked.words == stored.words

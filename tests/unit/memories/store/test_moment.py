@@ -1,6 +1,6 @@
 """What a moment is."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -12,17 +12,6 @@ NOW = datetime(2026, 5, 8, 13, 56, tzinfo=UTC)
 def test_moment_says_which_time_it_is_of() -> None:
     assert [moment(NOW).kind for moment in (PointInTime.now, PointInTime.valid, PointInTime.recorded)] == [*TimeAxis]
     assert PointInTime.valid(NOW) == PointInTime(TimeAxis.VALID, NOW) != PointInTime.recorded(NOW)
-
-
-def test_only_a_moment_of_history_before_now_is_past() -> None:
-    earlier = NOW - timedelta(microseconds=1)
-    assert [moment(earlier).is_past(NOW) for moment in (PointInTime.now, PointInTime.valid, PointInTime.recorded)] == [
-        False,
-        True,
-        True,
-    ]
-    assert not PointInTime.valid(NOW).is_past(NOW)
-    assert PointInTime.valid(NOW).reads_history
 
 
 def test_moment_needs_an_offset() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.services.store.recalled_text import recalled_hash
+from memories.services.store.content import recalled_hash
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import CheckConstraint, F, Index, Q, UniqueConstraint
+from django.db.models import F, Index, Q
 
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, Message, Session
 from compaction.pipeline.queries import (
@@ -17,6 +17,7 @@ from compaction.pipeline.queries import (
     RunQuerySet,
 )
 from memories.models import Partition, PartitionSummary, Tenant
+from memories.models.tenancy import check, one_of, unique
 
 PROMPT_CHARACTERS_MAX = 16_000
 
@@ -88,26 +89,17 @@ class Compaction(models.Model):
 
     class Meta:
         constraints = [
-            UniqueConstraint(
-                fields=["session", "tenant"], condition=Q(state="pending"), name="session_has_one_pending_compaction"
+            unique("session_has_one_pending_compaction", "session", "tenant", condition=Q(state="pending")),
+            unique("session_has_one_proposed_compaction", "session", "tenant", condition=Q(state="proposed")),
+            one_of(
+                "state",
+                ["pending", "proposed", "applied", "rejected", "rolled_back", "failed", "superseded"],
+                "compaction_state_is_known",
             ),
-            UniqueConstraint(
-                fields=["session", "tenant"], condition=Q(state="proposed"), name="session_has_one_proposed_compaction"
+            check(
+                ~Q(state__in=["applied", "rolled_back"]) | Q(compacted_at__isnull=False), "compaction_applied_says_when"
             ),
-            CheckConstraint(
-                condition=Q(
-                    state__in=["pending", "proposed", "applied", "rejected", "rolled_back", "failed", "superseded"]
-                ),
-                name="compaction_state_is_known",
-            ),
-            CheckConstraint(
-                condition=~Q(state__in=["applied", "rolled_back"]) | Q(compacted_at__isnull=False),
-                name="compaction_applied_says_when",
-            ),
-            CheckConstraint(
-                condition=~Q(state="applied") | Q(tokens_after__lte=F("tokens_before")),
-                name="compaction_applied_does_not_grow",
-            ),
+            check(~Q(state="applied") | Q(tokens_after__lte=F("tokens_before")), "compaction_applied_does_not_grow"),
         ]
         indexes = [
             Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
@@ -140,9 +132,7 @@ class CompactionMember(models.Model):
     objects = CompactionMemberQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            UniqueConstraint(fields=["compaction", "message", "tenant"], name="compaction_member_is_one_row")
-        ]
+        constraints = [unique("compaction_member_is_one_row", "compaction", "message", "tenant")]
 
     def __str__(self) -> str:
         return f"{self.act} {self.message_id}"
@@ -165,12 +155,10 @@ class CompactionPrompt(models.Model):
 
     class Meta:
         constraints = [
-            UniqueConstraint(fields=["tenant", "version"], name="prompt_version_is_unique"),
-            UniqueConstraint(
-                fields=["tenant"], condition=Q(recorded_to__isnull=True), name="prompt_has_one_current_version"
-            ),
-            CheckConstraint(condition=Q(version__gte=2), name="prompt_version_1_is_code"),
-            CheckConstraint(condition=Q(text__regex=r"\S"), name="prompt_is_not_blank"),
+            unique("prompt_version_is_unique", "tenant", "version"),
+            unique("prompt_has_one_current_version", "tenant", condition=Q(recorded_to__isnull=True)),
+            check(Q(version__gte=2), "prompt_version_1_is_code"),
+            check(Q(text__regex=r"\S"), "prompt_is_not_blank"),
         ]
 
     def __str__(self) -> str:
@@ -212,22 +200,25 @@ class Run(models.Model):
 
     class Meta:
         constraints = [
-            UniqueConstraint(
-                fields=["session", "tenant"],
+            unique(
+                "session_has_one_open_run",
+                "session",
+                "tenant",
                 condition=Q(state__in=["queued", "running"], session__isnull=False),
-                name="session_has_one_open_run",
             ),
-            UniqueConstraint(
-                fields=["partition", "style", "tenant"],
+            unique(
+                "partition_has_one_open_run",
+                "partition",
+                "style",
+                "tenant",
                 condition=Q(state__in=["queued", "running"], partition__isnull=False),
-                name="partition_has_one_open_run",
             ),
-            CheckConstraint(
-                condition=Q(kind="compaction", session__isnull=False, compaction__isnull=False, partition__isnull=True)
+            check(
+                Q(kind="compaction", session__isnull=False, compaction__isnull=False, partition__isnull=True)
                 | Q(kind="roll_up", session__isnull=True, compaction__isnull=True, partition__isnull=False),
-                name="run_has_its_target",
+                "run_has_its_target",
             ),
-            CheckConstraint(condition=Q(state__in=["queued", "running", "done", "failed"]), name="run_state_is_known"),
+            one_of("state", ["queued", "running", "done", "failed"], "run_state_is_known"),
         ]
         indexes = [
             Index(F("tenant"), F("created_at").desc(), F("id"), name="run_newest"),
@@ -250,7 +241,7 @@ class ProviderBreaker(models.Model):
     objects = ProviderBreakerQuerySet.as_manager()
 
     class Meta:
-        constraints = [UniqueConstraint(fields=["tenant", "provider"], name="breaker_is_one_row")]
+        constraints = [unique("breaker_is_one_row", "tenant", "provider")]
 
     def __str__(self) -> str:
         return f"breaker of {self.provider}"

@@ -6,11 +6,12 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import CheckConstraint, F, Index, Q, UniqueConstraint
+from django.db.models import F, Index, Q
 
 from compaction.services.sessions.titles import session_title
 from compaction.sessions.queries import MessageQuerySet, SessionQuerySet
 from memories.models import ApiKey, Partition, Tenant
+from memories.models.tenancy import check, one_of, unique
 
 WINDOW_TOKENS_MIN, WINDOW_TOKENS_MAX = 256, 10_000_000
 MODEL_CHARACTERS_MAX = 200
@@ -47,11 +48,11 @@ class Session(models.Model):
 
     class Meta:
         constraints = [
-            CheckConstraint(
-                condition=Q(max_context_tokens__gte=WINDOW_TOKENS_MIN, max_context_tokens__lte=WINDOW_TOKENS_MAX),
-                name="session_window_is_bounded",
+            check(
+                Q(max_context_tokens__gte=WINDOW_TOKENS_MIN, max_context_tokens__lte=WINDOW_TOKENS_MAX),
+                "session_window_is_bounded",
             ),
-            CheckConstraint(condition=Q(model__regex=r"\S"), name="session_has_a_model"),
+            check(Q(model__regex=r"\S"), "session_has_a_model"),
         ]
         indexes = [
             Index(F("tenant"), F("created_at").desc(), F("id"), name="session_newest"),
@@ -122,38 +123,23 @@ class Message(models.Model):
 
     class Meta:
         constraints = [
-            UniqueConstraint(fields=["session", "sequence", "tenant"], name="message_sequence_is_unique"),
-            UniqueConstraint(
-                fields=["session", "source_id", "tenant"], condition=~Q(source_id=""), name="message_source_is_unique"
-            ),
-            UniqueConstraint(
-                fields=["compaction", "tenant"],
-                condition=Q(compaction__isnull=False),
-                name="compaction_has_one_summary",
-            ),
-            CheckConstraint(
-                condition=Q(sequence__isnull=False, compaction__isnull=True)
+            unique("message_sequence_is_unique", "session", "sequence", "tenant"),
+            unique("message_source_is_unique", "session", "source_id", "tenant", condition=~Q(source_id="")),
+            unique("compaction_has_one_summary", "compaction", "tenant", condition=Q(compaction__isnull=False)),
+            check(
+                Q(sequence__isnull=False, compaction__isnull=True)
                 | Q(sequence__isnull=True, compaction__isnull=False, role="system"),
-                name="message_is_original_or_summary",
+                "message_is_original_or_summary",
             ),
-            CheckConstraint(
-                condition=Q(role__in=["system", "user", "assistant", "tool"]), name="message_role_is_known"
+            one_of("role", ["system", "user", "assistant", "tool"], "message_role_is_known"),
+            check(Q(role="assistant") | Q(tool_calls=[]), "message_tools_are_called_by_the_assistant"),
+            check(
+                Q(role="tool", tool_call_id__gt="") | (~Q(role="tool") & Q(tool_call_id="")),
+                "message_of_a_tool_answers_a_call",
             ),
-            CheckConstraint(
-                condition=Q(role="assistant") | Q(tool_calls=[]), name="message_tools_are_called_by_the_assistant"
-            ),
-            CheckConstraint(
-                condition=Q(role="tool", tool_call_id__gt="") | (~Q(role="tool") & Q(tool_call_id="")),
-                name="message_of_a_tool_answers_a_call",
-            ),
-            CheckConstraint(
-                condition=Q(state="live") | Q(state="compacted") | Q(state="masked", role="tool"),
-                name="message_state_is_known",
-            ),
-            CheckConstraint(condition=~Q(state="masked") | Q(masked_at__isnull=False), name="message_masked_says_when"),
-            CheckConstraint(
-                condition=Q(pinned=False) | ~Q(state="compacted"), name="message_pinned_is_never_compacted"
-            ),
+            check(Q(state="live") | Q(state="compacted") | Q(state="masked", role="tool"), "message_state_is_known"),
+            check(~Q(state="masked") | Q(masked_at__isnull=False), "message_masked_says_when"),
+            check(Q(pinned=False) | ~Q(state="compacted"), "message_pinned_is_never_compacted"),
         ]
         indexes = [
             Index(fields=["session", "state", "sequence"], name="message_of_session_by_state"),

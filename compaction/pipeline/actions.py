@@ -110,15 +110,7 @@ def save_prompt(
             )
     except IntegrityError as error:
         raise changed from error
-    record_audit(
-        tenant_id=tenant_id,
-        by=by,
-        verb="save_prompt",
-        target_kind="prompt",
-        target_ids=[prompt.version],
-        fields=["text"],
-        now=now,
-    )
+    record_audit("save_prompt", "prompt", [prompt.version], tenant_id=tenant_id, fields=["text"], by=by, now=now)
     return prompt
 
 

@@ -18,14 +18,13 @@ from compaction.services.pipeline.recalled_text import (
 )
 from compaction.services.pipeline.retention.check import extract_facts, fact_lookup
 from compaction.services.pipeline.stored_statements import CitedStatement
-from compaction.services.sessions.drafts import AHEAD_MAX
 from compaction.services.sessions.turns import LIVE, SessionTurn
 from memories.embeddings.embedders import embedder_of, is_local_for
 from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.models import Memory, MemoryEmbedding
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import MAX_CONTENT_BYTES, content_hash, recalled_hash
-from memories.services.store.drafts import NewMemory
+from memories.services.store.drafts import MAX_AHEAD, NewMemory
 from memories.store.actions.edit import archive_memory
 from memories.store.actions.store import store_memories
 from memories.store.recall import recently_recalled_memories
@@ -197,7 +196,7 @@ def _memory(
 ) -> NewMemory:
     created_at = max((moments[source] for source in record["message_ids"] if source in moments), default=now)
     new = _new_memory(compaction, session, "journal", {"message_ids": record["message_ids"][:_SOURCES_MAX]})
-    return replace(new, content=record["text"], created_at=created_at if created_at <= now + AHEAD_MAX else now)
+    return replace(new, content=record["text"], created_at=created_at if created_at <= now + MAX_AHEAD else now)
 
 
 def _new_memory(compaction: Compaction, session: Session, kind: str, metadata: Mapping[str, Any]) -> NewMemory:

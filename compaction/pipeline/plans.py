@@ -16,6 +16,7 @@ from compaction.services.pipeline.prompts import PROMPT, PROMPT_VERSION
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
 from context.services.profiles.compaction_policy import CompactionPolicy
+from memories.services.store.content import CodedError
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -158,13 +159,8 @@ FORCED = (Compaction.Trigger.MANUAL, Compaction.Trigger.REGENERATE)
 DraftingClock = Callable[[], datetime]
 
 
-class DraftingError(Exception):
+class DraftingError(CodedError):
     """There is no draft, and another attempt would fail the same way; `detail` quotes no message."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
 
 
 @dataclass(frozen=True)

@@ -23,14 +23,7 @@ def request_roll_up(*, partition: Partition, style: str, by: Actor, now: datetim
     if not partition.path:
         raise InvalidInput("no_roll_up", "The whole tenant has a memo but no summary.", "partition")
     run = open_roll_up(partition, style, by.label, now)
-    record_audit(
-        tenant_id=partition.tenant_id,
-        by=by,
-        verb="request_roll_up",
-        target_kind="partition",
-        target_ids=[partition.path],
-        fields=[style],
-        now=now,
-    )
+    tenant_id, targets = partition.tenant_id, [partition.path]
+    record_audit("request_roll_up", "partition", targets, tenant_id=tenant_id, fields=[style], by=by, now=now)
     enqueue_roll_up(partition.tenant_id, run.pk)
     return run

@@ -8,7 +8,6 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
 
 from compaction.pipeline.views import roll_up_list_context
 from compaction.rollups import partition_tree
@@ -16,17 +15,15 @@ from memories.models import PartitionSummary, TenantMemo
 from memories.partitions.actions import save_summary
 from memories.partitions.forms import PartitionsForm, SummaryForm
 from memories.services.partitions.paths import PartitionPath
-from memories.tenancy.access import operator_actor, tenant_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_of, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, add_flash, render_page, wants_fragment
 
 _ROOT = PartitionPath()
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="operator")
 def partitions(request: HtmxRequest) -> HttpResponseBase:
     """Show the tree, search results, or one partition beside the tree; a POST saves a summary of that one."""
     form = PartitionsForm(request.GET, label_suffix="")
@@ -98,9 +95,7 @@ def _chosen(
     return chosen
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def partition_branch(request: HtmxRequest) -> HttpResponseBase:
     """Show the children of a partition for an opened node; without htmx, the page with that node open."""
     form = PartitionsForm(request.GET, label_suffix="")

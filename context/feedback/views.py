@@ -8,7 +8,6 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
 
 from context.feedback.actions import record_feedback, withdraw_feedback
 from context.feedback.forms import FeedbackForm
@@ -16,10 +15,10 @@ from context.models import Feedback, Receipt
 from context.profiles.views.form_errors import add_error_to_form
 from memories.hygiene.actions import MERGED_INTO
 from memories.models import Memory, MemoryLink
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
 
 VOTES_SHOWN_MAX = 100
 CONTEXTS_SHOWN_MAX = 10
@@ -28,9 +27,7 @@ MERGED_SHOWN_MAX = 50
 VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="operator")
 def memory_feedback(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """The votes on a memory, the form for a new one, and the contexts that contained the memory."""
     form = FeedbackForm(request.POST if request.method == "POST" else None, label_suffix="")
@@ -56,9 +53,7 @@ def _vote(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> bool:
     return True
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpResponseBase:
     """Withdraw a vote; it stays in the history.
 
@@ -79,9 +74,7 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
     return _again(request, memory_id)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def vote_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Undo a withdrawal: give the vote that the address names again."""
     with tenant_scope(request.tenant.id):

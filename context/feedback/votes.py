@@ -94,9 +94,7 @@ def audit_votes(tenant_id: UUID, verb: str, votes: Iterable[Feedback], *, by: Ac
     ids = [vote.memory_id for vote in votes]
     if ids:
         fields = ["usefulness_score"]
-        record_audit(
-            tenant_id=tenant_id, by=by, verb=verb, target_kind="memory", target_ids=ids, fields=fields, now=now
-        )
+        record_audit(verb, "memory", ids, tenant_id=tenant_id, fields=fields, by=by, now=now)
 
 
 def _drafts(

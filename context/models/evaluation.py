@@ -10,6 +10,7 @@ from django.db.models.functions import MD5
 from context.evaluation import queries
 from context.models.profiles import BudgetProfile
 from memories.models import Memory, Tenant
+from memories.models.tenancy import check, one_of, unique
 
 BUDGETS_MAX = 24
 
@@ -61,15 +62,9 @@ class EvaluationRun(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
-                name="evaluation_state_is_known",
-            ),
-            models.CheckConstraint(
-                condition=Q(budgets__len__gte=1) & Q(budgets__len__lte=BUDGETS_MAX),
-                name="evaluation_budgets_are_bounded",
-            ),
-            models.CheckConstraint(condition=Q(done__lte=F("total")), name="evaluation_asks_no_more_than_all"),
+            one_of("state", ["queued", "running", "done", "failed", "cancelled"], "evaluation_state_is_known"),
+            check(Q(budgets__len__gte=1) & Q(budgets__len__lte=BUDGETS_MAX), "evaluation_budgets_are_bounded"),
+            check(Q(done__lte=F("total")), "evaluation_asks_no_more_than_all"),
         ]
         indexes = [
             models.Index(F("tenant"), F("created_at").desc(), F("id"), name="evaluation_newest"),
@@ -100,11 +95,7 @@ class EvaluationAnswer(models.Model):
     objects = queries.EvaluationAnswerQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["run", "question_id", "tenant"], name="evaluation_answers_each_question_once"
-            )
-        ]
+        constraints = [unique("evaluation_answers_each_question_once", "run", "question_id", "tenant")]
 
     def __str__(self) -> str:
         return f"answer to {self.question_id}"
@@ -140,7 +131,7 @@ class GoldenQuestion(models.Model):
                 nulls_distinct=False,
                 name="golden_question_is_asked_once",
             ),
-            models.CheckConstraint(condition=~Q(text=""), name="golden_question_has_words"),
+            check(~Q(text=""), "golden_question_has_words"),
         ]
         indexes = [models.Index(F("tenant"), F("created_at").desc(), F("id"), name="golden_question_newest")]
 
@@ -158,9 +149,7 @@ class GoldenMemory(models.Model):
     objects = queries.GoldenMemoryQuerySet.as_manager()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["question", "memory", "tenant"], name="golden_memory_is_wanted_once")
-        ]
+        constraints = [unique("golden_memory_is_wanted_once", "question", "memory", "tenant")]
 
     def __str__(self) -> str:
         return f"{self.memory_id} for {self.question_id}"

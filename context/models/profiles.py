@@ -20,6 +20,7 @@ from context.services.profiles.compaction_policy import CompactionPolicy
 from context.services.profiles.fields import BUDGET_FIELDS, ELASTIC_ITEMS_MAX, ELASTIC_TOKENS_MAX, SUMMARY_LEVELS_MAX
 from context.services.profiles.scoring_profiles import SHIPPED_PROFILES, ScoringProfile
 from memories.models import ApiKey, PartitionSummary, Tenant
+from memories.models.tenancy import check, one_of, unique
 
 DEFAULT_BUDGET_PROFILE_NAME = DEFAULT_NAME
 
@@ -47,20 +48,22 @@ class ProfileAssignment(models.Model):
 def assignment_constraints(prefix: str) -> list[BaseConstraint]:
     """Return the constraints of one target each, and one active assignment of a target; named after `prefix`."""
     return [
-        models.CheckConstraint(
-            condition=Q(api_key__isnull=True, partition_path__isnull=False)
+        check(
+            Q(api_key__isnull=True, partition_path__isnull=False)
             | Q(api_key__isnull=False, partition_path__isnull=True),
-            name=f"{prefix}_has_one_target",
+            f"{prefix}_has_one_target",
         ),
-        models.UniqueConstraint(
-            fields=["tenant", "api_key"],
+        unique(
+            f"{prefix}_of_key_is_unique",
+            "tenant",
+            "api_key",
             condition=Q(recorded_to__isnull=True, api_key__isnull=False),
-            name=f"{prefix}_of_key_is_unique",
         ),
-        models.UniqueConstraint(
-            fields=["tenant", "partition_path"],
+        unique(
+            f"{prefix}_of_partition_is_unique",
+            "tenant",
+            "partition_path",
             condition=Q(recorded_to__isnull=True, partition_path__isnull=False),
-            name=f"{prefix}_of_partition_is_unique",
         ),
     ]
 
@@ -83,7 +86,7 @@ def _within_bounds(constraint: str, *names: str) -> models.CheckConstraint:
     """Return a constraint that keeps numbers within the bounds of their descriptions."""
     fields = {name: BUDGET_FIELDS[name] for name in names}
     ranges = (Q(**{f"{name}__gte": field.least, f"{name}__lte": field.most}) for name, field in fields.items())
-    return models.CheckConstraint(condition=reduce(and_, ranges), name=constraint)
+    return check(reduce(and_, ranges), constraint)
 
 
 class BudgetProfile(models.Model):
@@ -138,29 +141,21 @@ class BudgetProfile(models.Model):
     class Meta:
         ordering = ["name", "-version"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "name", "version"], name="budget_profile_version_is_unique"),
-            models.UniqueConstraint(
-                fields=["tenant", "name"],
-                condition=Q(recorded_to__isnull=True),
-                name="budget_profile_has_one_current_version",
-            ),
-            models.CheckConstraint(
-                condition=Q(name__regex=r"^[a-z][a-z0-9_-]*$"), name="budget_profile_name_is_a_word"
-            ),
+            unique("budget_profile_version_is_unique", "tenant", "name", "version"),
+            unique("budget_profile_has_one_current_version", "tenant", "name", condition=Q(recorded_to__isnull=True)),
+            check(Q(name__regex=r"^[a-z][a-z0-9_-]*$"), "budget_profile_name_is_a_word"),
             _within_bounds("budget_profile_tokens_are_bounded", "default_tokens"),
             _within_bounds("budget_profile_overfetch_is_bounded", "overfetch_ratio"),
             _within_bounds("budget_profile_score_is_a_share", "minimum_score"),
             _within_bounds("budget_profile_top_k_is_bounded", "include_memories_top_k"),
-            models.CheckConstraint(
-                condition=Q(include_summaries_at__len__lte=SUMMARY_LEVELS_MAX), name="budget_profile_levels_are_bounded"
-            ),
+            check(Q(include_summaries_at__len__lte=SUMMARY_LEVELS_MAX), "budget_profile_levels_are_bounded"),
             _within_bounds("budget_profile_threshold_is_a_share", "near_duplicate_threshold"),
             _within_bounds("budget_profile_pinned_share_is_a_share", "pinned_share"),
-            models.CheckConstraint(
-                condition=Q(elastic_target_items__gte=1, elastic_target_items__lte=ELASTIC_ITEMS_MAX)
+            check(
+                Q(elastic_target_items__gte=1, elastic_target_items__lte=ELASTIC_ITEMS_MAX)
                 & Q(elastic_min_tokens__gte=1, elastic_min_tokens__lte=F("elastic_max_tokens"))
                 & Q(elastic_max_tokens__lte=ELASTIC_TOKENS_MAX),
-                name="budget_profile_elastic_is_bounded",
+                "budget_profile_elastic_is_bounded",
             ),
             _within_bounds("budget_profile_retention_is_bounded", "receipt_days", "receipt_count"),
         ]
@@ -218,27 +213,20 @@ class ScoringProfileVersion(models.Model):
     class Meta:
         ordering = ["name", "-version"]
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "name", "version"], name="scoring_profile_version_is_unique"),
-            models.UniqueConstraint(
-                fields=["tenant", "name"],
+            unique("scoring_profile_version_is_unique", "tenant", "name", "version"),
+            unique(
+                "scoring_profile_has_one_in_force",
+                "tenant",
+                "name",
                 condition=Q(state="published", recorded_to__isnull=True),
-                name="scoring_profile_has_one_in_force",
             ),
-            models.CheckConstraint(
-                condition=Q(name__regex=r"^[a-z][a-z0-9_-]*$"), name="scoring_profile_name_is_a_word"
+            check(Q(name__regex=r"^[a-z][a-z0-9_-]*$"), "scoring_profile_name_is_a_word"),
+            one_of("state", ["draft", "evaluated", "published", "retired"], "scoring_profile_state_is_known"),
+            check(
+                ~Q(state="published") | (Q(evaluation_run__isnull=False) & ~Q(adr_reference="")),
+                "scoring_profile_is_published_with_proof",
             ),
-            models.CheckConstraint(
-                condition=Q(state__in=["draft", "evaluated", "published", "retired"]),
-                name="scoring_profile_state_is_known",
-            ),
-            models.CheckConstraint(
-                condition=~Q(state="published") | (Q(evaluation_run__isnull=False) & ~Q(adr_reference="")),
-                name="scoring_profile_is_published_with_proof",
-            ),
-            models.CheckConstraint(
-                condition=~Q(state="evaluated") | Q(evaluation_run__isnull=False),
-                name="scoring_profile_is_evaluated_by_a_run",
-            ),
+            check(~Q(state="evaluated") | Q(evaluation_run__isnull=False), "scoring_profile_is_evaluated_by_a_run"),
         ]
 
     def __str__(self) -> str:

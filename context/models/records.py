@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 from context.feedback.queries import FeedbackQuerySet
 from context.receipts.queries import ReceiptQuerySet
 from memories.models import ApiKey, Memory, Tenant
+from memories.models.tenancy import check, unique
 
 
 def _copied(key: str, column: str, of: "models.Field[Any, Any]") -> models.GeneratedField:
@@ -53,7 +54,7 @@ class Receipt(models.Model):
     objects = ReceiptQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=Q(tokens_used__gte=0), name="receipt_tokens_are_not_negative")]
+        constraints = [check(Q(tokens_used__gte=0), "receipt_tokens_are_not_negative")]
         indexes = [
             models.Index(F("tenant"), F("created_at").desc(), F("id"), name="receipt_newest"),
             models.Index(
@@ -97,14 +98,16 @@ class Feedback(models.Model):
     class Meta:
         verbose_name_plural = "feedback"
         constraints = [
-            models.CheckConstraint(
-                condition=Q(kind="explicit", weight__in=[1.0, -1.0, -3.0]) | Q(kind="implicit", weight=0.25),
-                name="feedback_weight_is_known",
+            check(
+                Q(kind="explicit", weight__in=[1.0, -1.0, -3.0]) | Q(kind="implicit", weight=0.25),
+                "feedback_weight_is_known",
             ),
-            models.UniqueConstraint(
-                fields=["memory", "on_day", "tenant"],
+            unique(
+                "feedback_is_implied_once_a_day",
+                "memory",
+                "on_day",
+                "tenant",
                 condition=Q(kind="implicit", withdrawn_at__isnull=True),
-                name="feedback_is_implied_once_a_day",
             ),
         ]
         indexes = [

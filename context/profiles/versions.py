@@ -124,12 +124,5 @@ def audit_profile(
     kind: str, row: ProfileRow, verb: str, fields: Iterable[str] = (), *, targets: list[str], by: Actor, now: datetime
 ) -> None:
     """Record who did what to a version or an assignment of a profile; the kind completes the verb."""
-    record_audit(
-        tenant_id=row.tenant_id,
-        by=by,
-        now=now,
-        verb=f"{verb}_{kind}_profile",
-        target_kind=f"{kind}_profile",
-        target_ids=targets,
-        fields=list(fields),
-    )
+    target_kind = f"{kind}_profile"
+    record_audit(f"{verb}_{target_kind}", target_kind, targets, tenant_id=row.tenant_id, fields=fields, by=by, now=now)

@@ -9,6 +9,7 @@ from memories.models import Memory, MemoryFinding, Tenant
 from memories.services.hygiene.rules import UNHELPFUL, UNHELPFUL_RETRIEVALS_MIN, is_unhelpful
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memory_platform.web.numerals import counted
 
 #: Receipts deleted in one transaction.
 PRUNE_BATCH = 1_000
@@ -71,8 +72,6 @@ def _prune_batch(tenant_id: UUID, now: datetime) -> int:
         wanted += receipts.ids_beyond(profile.receipt_count, PRUNE_BATCH - len(wanted))
         gone = receipts.with_ids(wanted).discard() if wanted else 0
         if gone:
-            target_ids, verb = [f"{gone} receipts"], "prune_receipts"
-            record_audit(
-                tenant_id=tenant_id, by=PRUNER, verb=verb, target_kind="receipt", target_ids=target_ids, now=now
-            )
+            target_ids, verb = [counted(gone, "receipt", "receipts")], "prune_receipts"
+            record_audit(verb, "receipt", target_ids, tenant_id=tenant_id, by=PRUNER, now=now)
     return gone

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponseBase
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
 from context.assembly.replay import ReplayMode, replay_context
 from context.models import Receipt
@@ -17,18 +16,16 @@ from context.receipts.storing import find_receipt, stored_context
 from context.workbench.diff import PreviewDiff
 from context.workbench.preview import Preview, build_preview
 from memories.models import ApiKey, Partition
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page, wants_fragment
 from memory_platform.web.tables import SortColumn, read_table
 
 _COLUMNS = (SortColumn("when", "created_at", datetime),)
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def receipts(request: HtmxRequest) -> HttpResponseBase:
     """Show the contexts that agents received, newest first; filters and page are in the address."""
     form = ReceiptFilterForm(request.GET, label_suffix="")
@@ -57,9 +54,7 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
     return render_page(request, template if is_whole else f"{template}#fragment", page, status=status)
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
     """Show one context as it was given, or with `with=today` what the same request gives now."""
     tenant_id = request.tenant.id

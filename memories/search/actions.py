@@ -22,14 +22,7 @@ def set_tenant_language(*, tenant: Tenant, language: str, by: Actor, now: dateti
     current.text_search_config = language
     current.text_search_changed_at = now
     current.save(update_fields=["former_text_search_configs", "text_search_config", "text_search_changed_at"])
-    record_audit(
-        tenant_id=tenant.pk,
-        by=by,
-        verb="set_language",
-        target_kind="tenant",
-        target_ids=[tenant.pk],
-        fields=["text_search_config"],
-        now=now,
-    )
+    fields = ["text_search_config"]
+    record_audit("set_language", "tenant", [tenant.pk], tenant_id=tenant.pk, fields=fields, by=by, now=now)
     tasks.enqueue_language_change(tenant.pk)
     return current

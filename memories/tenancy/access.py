@@ -62,7 +62,7 @@ def operator_actor(operator: Operator) -> Actor:
 
 
 def tenant_of(request: HtmxRequest) -> Tenant:
-    """Return the row that `tenant_required` found."""
+    """Return the row that `tenant_page` found."""
     return cast(Tenant, request.tenant)
 
 
@@ -71,28 +71,27 @@ def acting(request: HtmxRequest, now: datetime) -> dict[str, Any]:
     return {"tenant": tenant_of(request), "by": operator_actor(request.operator), "now": now}
 
 
-def tenant_required(view: PageView) -> PageView:
-    """Turn the URL's `tenant_id` into `request.tenant`, or 404. Put it below `operator_required`; it opens no scope."""
-
-    @wraps(view)
-    def page(request: HtmxRequest, tenant_id: UUID, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        request.tenants = tenants_of(request.operator)
-        tenant = next((tenant for tenant in request.tenants if tenant.id == tenant_id), None)
-        if tenant is None:
-            raise Http404
-        request.tenant = tenant
-        return view(request, *args, **kwargs)
-
-    return page
-
-
 def tenant_page(to_read: str = "", *, to_change: str = "") -> Callable[[PageView], PageView]:
-    """Return the decorator of a page of one tenant, with the roles that may GET and POST; "" refuses the method."""
+    """Return the decorator of a page of one tenant, with the roles that may GET and POST; "" refuses the method.
+
+    It turns the `tenant_id` of the URL into `request.tenant`, or answers 404. It opens no scope.
+    """
     methods = [*(("GET", "HEAD") if to_read else ()), *(("POST",) if to_change else ())]
 
     def decorate(view: PageView) -> PageView:
-        page = tenant_required(require_http_methods(methods)(view))
-        return operator_required(to_read or to_change, to_change=to_change)(page)
+        checked = require_http_methods(methods)(view)
+
+        @operator_required(to_read or to_change, to_change=to_change)
+        @wraps(view)
+        def page(request: HtmxRequest, tenant_id: UUID, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            request.tenants = tenants_of(request.operator)
+            tenant = next((tenant for tenant in request.tenants if tenant.id == tenant_id), None)
+            if tenant is None:
+                raise Http404
+            request.tenant = tenant
+            return checked(request, *args, **kwargs)
+
+        return page
 
     return decorate
 

@@ -23,7 +23,7 @@ from context.models import Receipt
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
-from memories.tenancy.access import tenant_required, tenants_of
+from memories.tenancy.access import tenant_page, tenants_of
 from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
@@ -74,9 +74,7 @@ def _line(tenant: Tenant, tally: MemoryTally, needs: Sequence[ActionItem]) -> Si
     return SimpleNamespace(tenant=tenant, needs=needs, waiting=sum(counts.values()), **own, **counts)
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def tenant_overview_page(request: HtmxRequest) -> HttpResponseBase:
     """Show action items, activity and figures of a tenant; another range is a fragment."""
     form, now = RangeForm(request.GET), timezone.now()
@@ -130,9 +128,7 @@ def components_summary(request: HtmxRequest) -> HttpResponseBase:
     return render_page(request, "memory_platform/console/_health_summary.html", page)
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def job_list(request: HtmxRequest) -> HttpResponseBase:
     """List all background jobs, newest first; polls while some are unfinished."""
     form = JobFilterForm(request.GET, label_suffix="")
@@ -175,9 +171,7 @@ class SignIn(LoginView):
         return self.render_to_response(self.get_context_data(form=form), status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def global_search(request: HtmxRequest) -> HttpResponse:
     """Search in all that a tenant has: options below the search field, a page without htmx."""
     form = SearchForm(request.GET)

@@ -73,7 +73,7 @@ class TenantLike(Protocol):
 
 
 class HtmxRequest(HttpRequest):
-    """A request after the middleware and `operator_required`; `tenant` is set by `tenant_required`."""
+    """A request after the middleware and `operator_required`; `tenant` is set by `tenant_page`."""
 
     htmx: HtmxDetails
     user: User | AnonymousUser

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compaction.services.sessions.turns import SessionTurn
+from memories.services.store.content import CodedError
 
 #: The version of `PROMPT` and `JOURNAL_PROMPT`, saved with every compaction. Tenants' own versions follow it.
 PROMPT_VERSION = 1
@@ -123,13 +124,8 @@ def _line(turn: SessionTurn) -> dict[str, Any]:
     return {name: value for name, value in line.items() if value or name in ("role", "text")}
 
 
-class CitationError(ValueError):
+class CitationError(CodedError):
     """An answer that cannot be used: a stable `code`, a `detail` that quotes nothing of it."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
 
 
 @dataclass(frozen=True)

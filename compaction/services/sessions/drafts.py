@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from compaction.services.sessions.tool_calls import CallError, call_ids_of, canonical_calls
 from memories.services.store.content import ContentError, check_metadata
-from memories.services.store.drafts import FieldProblem
+from memories.services.store.drafts import MAX_AHEAD, FieldProblem
 
 _SYSTEM, USER, ASSISTANT_ROLE, TOOL_ROLE = ROLES = ("system", "user", "assistant", "tool")
 APPEND_MESSAGES_MAX = 500
@@ -15,7 +15,6 @@ CONTENT_BYTES_MAX = 256 * 1024
 MESSAGE_NAME_CHARACTERS_MAX = 128
 LABEL_CHARACTERS_MAX = 255
 #: Callers' clocks differ; more than a day ahead is an error.
-AHEAD_MAX = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def _problems_of(row: NewMessage, now: datetime) -> Iterator[tuple[str, str, str
         yield "metadata", error.code, error.detail
     if row.created_at is not None and row.created_at.utcoffset() is None:
         yield "created_at", "no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z."
-    elif row.created_at is not None and row.created_at > now + AHEAD_MAX:
+    elif row.created_at is not None and row.created_at > now + MAX_AHEAD:
         yield "created_at", "too_far_ahead", "The time is more than a day ahead."
 
 

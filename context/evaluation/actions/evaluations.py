@@ -149,6 +149,4 @@ def _rows(run: EvaluationRun) -> EvaluationRunQuerySet:
 
 
 def _audit(run: EvaluationRun, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=run.tenant_id, by=by, verb=verb, target_kind="evaluation", target_ids=[run.pk], fields=fields, now=now
-    )
+    record_audit(verb, "evaluation", [run.pk], tenant_id=run.tenant_id, fields=fields, by=by, now=now)

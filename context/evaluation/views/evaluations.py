@@ -7,7 +7,6 @@ from uuid import UUID
 from django.http import Http404, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from context.evaluation.actions.evaluations import (
     cancel_evaluation,
@@ -21,19 +20,17 @@ from context.evaluation.views.changes import tenant_change
 from context.models import EvaluationRun
 from context.profiles.scoring_profiles import listed_scoring_profiles
 from context.profiles.views.form_errors import add_error_to_form
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, watch_job
+from memory_platform.web.pages import HtmxRequest, add_flash, render_page, watch_job
 from memory_platform.web.tables import SortColumn, read_table
 
 _COLUMNS = (SortColumn("asked", "created_at", datetime),)
 COMPARED_WITH_MAX = 50
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="operator")
 def evaluations(request: HtmxRequest) -> HttpResponseBase:
     """The runs, newest first, and the form that starts one; polls while one is unfinished."""
     data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
@@ -58,9 +55,7 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
     return render_page(request, "context/evaluation/evaluations.html", page, fragment="rows", form=form)
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """One run: its progress, then its tables, its chart, and the comparison with another run."""
     with tenant_scope(request.tenant.id):
@@ -91,9 +86,7 @@ def _run(request: HtmxRequest, run_id: UUID) -> EvaluationRun:
     return run
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Cancel an unfinished run; it can continue later."""
     with tenant_change(request):
@@ -102,9 +95,7 @@ def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     return redirect("evaluation", request.tenant.id, run_id)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Continue a failed or cancelled run."""
     with tenant_change(request):
@@ -114,9 +105,7 @@ def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     return redirect("evaluation", request.tenant.id, run_id)
 
 
-@operator_required("operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("operator", to_change="operator")
 def evaluation_delete(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Ask for confirmation, then delete a run with its answers."""
     with tenant_scope(request.tenant.id):

@@ -10,7 +10,6 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from context.evaluation.actions.golden_questions import (
     add_golden_memory,
@@ -26,18 +25,16 @@ from context.evaluation.views.changes import tenant_change
 from context.models import GoldenMemory, GoldenQuestion
 from context.profiles.views.form_errors import add_error_to_form
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
 from memory_platform.web.tables import SortColumn, read_table
 
 _COLUMNS = (SortColumn("collected", "created_at", datetime),)
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def golden_questions(request: HtmxRequest) -> HttpResponseBase:
     """The questions with the size of their evidence, newest first."""
     with tenant_scope(request.tenant.id):
@@ -47,9 +44,7 @@ def golden_questions(request: HtmxRequest) -> HttpResponseBase:
     return render_page(request, "context/evaluation/golden_questions.html", page, fragment="rows")
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def golden_collect(request: HtmxRequest) -> HttpResponseBase:
     """Add a memory to the evidence of the question of a preview, and return to the preview."""
     form = GoldenMemoryForm(request.POST, label_suffix="")
@@ -76,9 +71,7 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
     return preview
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="operator")
 def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
     """One question with its evidence; a POST changes its text."""
     with tenant_scope(request.tenant.id):
@@ -120,9 +113,7 @@ def _change_view(
     It shows `done` with a button that calls the view `undo`, and returns to `page`.
     """
 
-    @operator_required("operator")
-    @tenant_required
-    @require_POST
+    @tenant_page(to_change="operator")
     def change(request: HtmxRequest, question_id: UUID, **memory: UUID) -> HttpResponseBase:
         place = [request.tenant.id, question_id]
         with tenant_change(request):
@@ -144,9 +135,7 @@ golden_memory_remove = _change_view(
 )
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def golden_export(request: HtmxRequest) -> HttpResponseBase:
     """The questions and the memories of their partitions as a corpus: a ZIP file of two JSONL files."""
     try:

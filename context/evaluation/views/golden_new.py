@@ -8,7 +8,6 @@ from django.http import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
 
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.forms import NewGoldenForm
@@ -18,18 +17,16 @@ from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 from context.workbench.preview import preview_context
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
+from memory_platform.web.pages import HtmxRequest, add_flash, render_page
 
 #: Memories offered for selection, and the budget of the search that finds them.
 _OFFERED_MAX, OFFERED_TOKENS = 30, 4_000
 
 
-@operator_required("operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("operator", to_change="operator")
 def golden_new(request: HtmxRequest) -> HttpResponseBase:
     """The form with search results; a POST adds the question, one with `find` only searches again."""
     is_post = request.method == "POST"

@@ -10,12 +10,16 @@ from django.utils.safestring import SafeString
 
 from context.profiles.bars import ScorePart, budget_parts, score_parts
 from context.profiles.scoring_fields import PART_WORDS
-from context.services.profiles.scoring_profiles import component_label
+from context.services.profiles import scoring_profiles
 from memory_platform.web.numerals import with_minus_sign
 from memory_platform.web.templatetags.figures import score as written_score
 
 register = template.Library()
-register.filter(component_label)
+
+
+@register.filter
+def component_label(name: str) -> str:
+    return scoring_profiles.component_label(name)
 
 
 @register.filter

@@ -8,7 +8,6 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import replace_url
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
@@ -45,14 +44,13 @@ from context.workbench.forms import BudgetTrialForm
 from context.workbench.preview import Preview
 from context.workbench.saved_questions import SavedQuestion, saved_questions
 from context.workbench.views.preview import SLIDER, operator_preview_request
-from memories.tenancy.access import tenant_required
+from memories.tenancy.access import tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import (
     HtmxRequest,
     add_flash,
     loads_result_later,
-    operator_required,
     render_page,
     wants_fragment,
 )
@@ -63,9 +61,7 @@ _FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"
 }
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="operator")
 def budget_profiles(request: HtmxRequest, name: str = DEFAULT_BUDGET_PROFILE_NAME) -> HttpResponseBase:
     """Show a profile's active numbers and its versions; a draft in the address shows its effect unsaved."""
     is_post = request.method == "POST"
@@ -162,9 +158,7 @@ def _effect(request: HtmxRequest, page: Mapping[str, Any]) -> dict[str, Any]:
     return {"before": before, "after": after, "change": PreviewDiff(before, after)}
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def budget_create(request: HtmxRequest) -> HttpResponseBase:
     """Create a profile with the numbers of another one."""
     form = NewProfileForm(request.POST, label_suffix="")
@@ -179,9 +173,7 @@ def budget_create(request: HtmxRequest) -> HttpResponseBase:
     return render_page(request, "context/profiles/budget_new.html", page, form=form)
 
 
-@operator_required("operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("operator", to_change="operator")
 def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
     """Ask with what would change; a POST makes the numbers of an older version active again."""
     with missing_is_404(), tenant_scope(request.tenant.id):

@@ -6,7 +6,6 @@ from typing import Any
 from django import forms
 from django.http import HttpResponseBase
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
 from context.models import ScoringProfileVersion
 from context.profiles.budget_fields import bound_budget_form
@@ -19,14 +18,12 @@ from context.profiles.views.operations import errors_on_form, missing_is_404, se
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.workbench.saved_questions import saved_question_effects, saved_questions
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, render_page, wants_fragment
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def profile_effect(request: HtmxRequest, kind: ProfileKind, name: str) -> HttpResponseBase:
     """Show the typed numbers of a profile on the saved questions, against those of the edited version."""
     page = (_budget_effect if kind is BUDGET_KIND else _scoring_effect)(request, name)

@@ -3,7 +3,6 @@
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
 from context.evaluation.publishing_gate import publishing_gate
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
@@ -27,16 +26,12 @@ from context.profiles.views.operations import (
     selected_version,
     version_url,
 )
-from memories.tenancy.access import tenant_required
+from memories.tenancy.access import tenant_page
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
-
-_ASKING = ["GET", "HEAD", "POST"]
+from memory_platform.web.pages import HtmxRequest, add_flash, render_page
 
 
-@operator_required("admin")
-@tenant_required
-@require_http_methods(_ASKING)
+@tenant_page("admin", to_change="admin")
 def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
     """Ask with the publishing requirements; a POST publishes the version."""
     if request.method != "POST":
@@ -75,9 +70,7 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
     return render_page(request, "context/profiles/scoring_publish.html", page, form=form)
 
 
-@operator_required("admin")
-@tenant_required
-@require_http_methods(_ASKING)
+@tenant_page("admin", to_change="admin")
 def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
     """Ask with what would change; a POST makes a version that was published before active again."""
     with missing_is_404(), tenant_scope(request.tenant.id):
@@ -98,9 +91,7 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
     return redirect("scoring-profile", request.tenant.id, name)
 
 
-@operator_required("admin")
-@tenant_required
-@require_http_methods(_ASKING)
+@tenant_page("admin", to_change="admin")
 def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
     """Ask with what it means; a POST retires a version."""
     with missing_is_404(), tenant_scope(request.tenant.id):

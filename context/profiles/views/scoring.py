@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from context.evaluation.publishing_gate import publishing_gate
 from context.evaluation.report import evaluation_report
@@ -35,17 +34,15 @@ from context.profiles.views.operations import (
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
 from context.workbench.saved_questions import saved_questions
 from memories.models import AuditEntry
-from memories.tenancy.access import tenant_required
+from memories.tenancy.access import tenant_page
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, add_flash, render_page, wants_fragment
 
 RUNS_SHOWN_MAX = 10
 CHANGES_SHOWN_MAX = 30
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def scoring_profiles(request: HtmxRequest) -> HttpResponseBase:
     """Show the built-in profiles and the tenant's own, each with its state and its assignments."""
     return _list_page(request, NewProfileForm(initial={"based_on": DEFAULT_SCORING_PROFILE_NAME}, label_suffix=""))
@@ -72,9 +69,7 @@ def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
     return render_page(request, "context/profiles/scoring_profiles.html", page, form=form)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def scoring_create(request: HtmxRequest) -> HttpResponseBase:
     """Create a draft with the numbers of another profile, or of one version of it."""
     form = NewProfileForm(request.POST, label_suffix="")
@@ -94,9 +89,7 @@ def scoring_create(request: HtmxRequest) -> HttpResponseBase:
     return _list_page(request, form)
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="operator")
 def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
     """Show one version with its numbers and the form that makes a draft of it; the sum follows the input."""
     is_post = request.method == "POST"

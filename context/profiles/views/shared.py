@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from context.models.profiles import ProfileAssignment
 from context.profiles.forms import AssignmentForm, VersionComparisonForm
@@ -14,14 +13,12 @@ from context.profiles.kinds import ProfileKind
 from context.profiles.versions import compare_versions, labelled_numbers
 from context.profiles.views.operations import errors_as_flash, errors_on_form, perform
 from memories.models import ApiKey, Partition
-from memories.tenancy.access import tenant_required
+from memories.tenancy.access import tenant_page
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
+from memory_platform.web.pages import HtmxRequest, add_flash, render_page
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """Show two versions, of one profile or of two, number by number."""
     form = VersionComparisonForm(request.GET or None, label_suffix="")
@@ -36,9 +33,7 @@ def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseB
     return render_page(request, f"context/profiles/{kind.prefix}_compare.html", page, fragment="result", form=form)
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="operator")
 def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """Show the assignments and the form that adds one."""
     if request.method != "POST":
@@ -52,9 +47,7 @@ def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     return _page(request, kind, form)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """End the assignment of a key or a partition."""
     target = {name: request.POST.get(name, "") for name in ("api_key", "partition")}
@@ -66,9 +59,7 @@ def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     return redirect(f"{kind.prefix}-assignments", request.tenant.id)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def assignment_undo(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """Undo an end: assign what the address names, unless something else was assigned since."""
     form = AssignmentForm(request.GET)

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.services.store.content import CodedError
+
 Floats = NDArray[np.float64]
 
 #: Fewer would overfit: rows, rows of each outcome, and rows of the rarer outcome for each column (the usual ten events
@@ -33,12 +35,8 @@ CALIBRATION_BINS = 10
 PROBABILITY_MIN = 1e-12
 
 
-class TooLittleDataError(ValueError):
+class TooLittleDataError(CodedError):
     """There is too little data for a model; `code` is stable, the message says what is missing."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code, self.detail = code, detail
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpResponseBase
-from django.views.decorators.http import require_safe
 
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
@@ -17,10 +16,10 @@ from context.workbench.preview import Preview
 from context.workbench.saved_questions import demo_questions, recent_questions
 from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
 from memories.models import Partition
-from memories.tenancy.access import tenant_required
+from memories.tenancy.access import tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page, wants_fragment
 
 #: Fields of the page's form; every other input of a run is passed on unchanged.
 TYPED = ("query", "partition", "max_tokens", "left", "right", "left_budget", "right_budget")
@@ -28,9 +27,7 @@ TYPED = ("query", "partition", "max_tokens", "left", "right", "left_budget", "ri
 NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def context_compare(request: HtmxRequest) -> HttpResponseBase:
     """Two scoring profiles, and optionally budget profiles, on the same query. Changes nothing."""
     with tenant_scope(request.tenant.id):

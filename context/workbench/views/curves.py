@@ -4,25 +4,22 @@ from typing import Any
 
 from django.http import HttpResponseBase
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
 from context.models import GoldenQuestion
 from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.budget_curve import CURVE_BUDGETS, budget_curve_of_request
 from context.workbench.forms import PreviewForm
 from context.workbench.views.preview import NOT_OF_A_RUN, allow_draft_profile, preview_query_string
-from memories.tenancy.access import tenant_required
+from memories.tenancy.access import tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page
+from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page
 
 #: Parameters of a preview that the page's form shows itself, or that a curve does not use.
 NOT_PASSED_ON = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def budget_curve(request: HtmxRequest) -> HttpResponseBase:
     """The inputs of a preview, in the same query string, at every budget. Changes nothing."""
     form = PreviewForm(request.GET or None, label_suffix="")

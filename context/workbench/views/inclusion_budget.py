@@ -8,7 +8,6 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
 from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import MEMORY, PARTITION_SUMMARY, Anchor
@@ -18,18 +17,16 @@ from context.workbench.preview import anchor_rows
 from context.workbench.views.preview import FOCI_OFFERED_MAX, PREVIEW_FIELDS, allow_draft_profile, preview_query_string
 from memories.models import Partition
 from memories.search.browsing import find_memories_by_id_or_text
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, render_page, wants_fragment
 
 PARTITIONS_FOUND_MAX = 20
 _CHARACTERS_MIN = 2
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def context_inclusion_budget(request: HtmxRequest) -> HttpResponseBase:
     """The smallest larger budget whose context includes an item. Changes nothing."""
     form = InclusionBudgetForm(request.GET, label_suffix="")
@@ -57,9 +54,7 @@ def _inclusion_budget(request: HtmxRequest, form: InclusionBudgetForm) -> dict[s
     return {"found": found, **rows.of(item), "entry_query": inputs.urlencode()}
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def context_suggestions(request: HtmxRequest) -> HttpResponseBase:
     """Suggestions for typed text: memories by words or id, or partitions; without htmx the whole page."""
     if not wants_fragment(request):

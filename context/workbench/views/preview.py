@@ -8,7 +8,6 @@ from uuid import UUID
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 from django_htmx.http import push_url, replace_url
 
 from context.assembly.difference import snapshot_recorded_at
@@ -26,7 +25,7 @@ from context.workbench.preview import Preview, build_preview, preview_context
 from context.workbench.saved_questions import demo_questions, recent_questions
 from memories.models import Partition, Snapshot
 from memories.search.browsing import find_memories_by_id_or_text
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import (
@@ -34,7 +33,6 @@ from memory_platform.web.pages import (
     HtmxRequest,
     current_page_path,
     loads_result_later,
-    operator_required,
     render_page,
     wants_fragment,
 )
@@ -51,9 +49,7 @@ FIELDS_OF_FOCUS = {"focus.memory_id": "focus_memory", "focus.summary_id": "focus
 PREVIEW_FIELDS = {**FIELDS_OF_FOCUS, "since.context_id": "receipt", "since.snapshot": "snapshot", "render": "style"}
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def context_preview(request: HtmxRequest) -> HttpResponseBase:
     """What an agent would read, and why. Changes nothing."""
     form = PreviewForm(request.GET or None, label_suffix="")

@@ -8,7 +8,6 @@ from django.http import Http404, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from memories.embeddings.indexer import index_now
 from memories.hygiene.actions import merge_seen_memories, undo_hygiene
@@ -26,10 +25,10 @@ from memories.store.forms import (
     MergeSearchForm,
 )
 from memories.store.views import memory_list
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
 
 #: Memories offered for a merge without a search.
 _OFFERED_MAX = 12
@@ -37,9 +36,7 @@ _OFFERED_MAX = 12
 _SAID = {"archive": "archived", "restore": "restored", "pin": "pinned", "unpin": "unpinned", "kind": "given a new kind"}
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="operator")
 def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
     """Preview (GET) or perform (POST) an action on the selected memories; changed ones are skipped."""
     if request.method == "POST":
@@ -53,18 +50,14 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
     return _preview(request, ACTS[fields["act"]], _chosen(request, fields), bulk_form)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def memory_bulk_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
     """Undo an action, except for memories changed since, and show the list that it came from."""
     undo_bulk_action(request, act_id)
     return memory_list.list_again(request, request.GET.get("back", ""))
 
 
-@operator_required("operator")
-@tenant_required
-@require_safe
+@tenant_page("operator")
 def memory_merge(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """List the most similar memories or search results; each links to a preview of the merge."""
     tenant_id = request.tenant.id

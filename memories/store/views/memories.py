@@ -9,7 +9,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.embeddings.indexer import index_now
 from memories.models import Memory, MemoryVersion
@@ -17,11 +16,11 @@ from memories.search.browsing import read_memory_detail
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.forms import MemoryEditForm, memory_form_initial
 from memories.store.views.memory_list import list_again, list_return_query
-from memories.tenancy.access import operator_actor, tenant_required
+from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.link_graph import LinkedNeighbour, link_graph
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
 
 # The fields that undoing an edit restores.
 RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")
@@ -34,9 +33,7 @@ MEMORY_ACTIONS: Mapping[str, tuple[Callable[..., Memory], str, str]] = {
 }
 
 
-@operator_required("viewer", to_change="operator")
-@tenant_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@tenant_page("viewer", to_change="operator")
 def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Show a memory with its versions and links; save an edit as its next version."""
     form = MemoryEditForm(request.POST, label_suffix="") if request.method == "POST" else None
@@ -65,18 +62,14 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     return _again(request, memory_id)
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def memory_action(request: HtmxRequest, memory_id: UUID, name: str) -> HttpResponseBase:
     """Perform an action of `MEMORY_ACTIONS`."""
     action, message, undo = MEMORY_ACTIONS[name]
     return _perform(request, memory_id, action, message, reverse(undo, args=[request.tenant.id, memory_id]))
 
 
-@operator_required("operator")
-@tenant_required
-@require_POST
+@tenant_page(to_change="operator")
 def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) -> HttpResponseBase:
     """Restore an earlier version's fields as a new version."""
     with tenant_scope(request.tenant.id):

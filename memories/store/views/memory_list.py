@@ -11,14 +11,13 @@ from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
 from memories.models import Memory, Partition
 from memories.search.browsing import MemoryFilter, search_memory_list
 from memories.store.forms import MemoryFilterForm
-from memories.tenancy.access import tenant_required
+from memories.tenancy.access import tenant_page
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page, wants_fragment
 from memory_platform.web.tables import SortColumn, read_table
 
 WAY_BACK_MAX_CHARACTERS = 4_000
@@ -29,9 +28,7 @@ _COLUMNS = (
 )
 
 
-@operator_required("viewer")
-@tenant_required
-@require_safe
+@tenant_page("viewer")
 def memory_list(request: HtmxRequest) -> HttpResponseBase:
     """Browse and search the memories of a tenant; filters and page are in the URL."""
     return _page(request)

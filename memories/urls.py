@@ -3,14 +3,14 @@
 from django.urls import path
 
 from memories.embeddings.views import embedding_retire, embedding_retry, embedding_switch, embeddings
-from memories.hygiene.views import hygiene, hygiene_act, hygiene_progress, hygiene_undo
+from memories.hygiene.views import hygiene, hygiene_bulk, hygiene_progress, hygiene_undo
 from memories.partitions.views import (
     memo,
     snapshot,
     snapshot_delete,
     snapshots,
     summaries,
-    summary_again,
+    summary_restore,
     summary_withdraw,
     text_tokens,
 )
@@ -30,7 +30,7 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/text-tokens", text_tokens, name="text-tokens"),
     path("t/<uuid:tenant_id>/summaries", summaries, name="summaries"),
     path("t/<uuid:tenant_id>/summaries/withdraw", summary_withdraw, name="summary-withdraw"),
-    path("t/<uuid:tenant_id>/summaries/again", summary_again, name="summary-again"),
+    path("t/<uuid:tenant_id>/summaries/restore", summary_restore, name="summary-restore"),
     path("t/<uuid:tenant_id>/snapshots", snapshots, name="snapshots"),
     path("t/<uuid:tenant_id>/snapshots/<uuid:snapshot_id>", snapshot, name="snapshot"),
     path("t/<uuid:tenant_id>/snapshots/<uuid:snapshot_id>/delete", snapshot_delete, name="snapshot-delete"),
@@ -39,13 +39,13 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/embeddings/<uuid:model_id>/retire", embedding_retire, name="embedding-retire"),
     path("t/<uuid:tenant_id>/embeddings/<uuid:model_id>/retry", embedding_retry, name="embedding-retry"),
     path("t/<uuid:tenant_id>/hygiene", hygiene, name="hygiene"),
-    path("t/<uuid:tenant_id>/hygiene/acts/<uuid:act_id>/undo", hygiene_undo, name="hygiene-undo"),
-    path("t/<uuid:tenant_id>/hygiene/waiting", hygiene_progress, name="hygiene-progress"),
+    path("t/<uuid:tenant_id>/hygiene/bulk/<uuid:act_id>/undo", hygiene_undo, name="hygiene-bulk-undo"),
+    path("t/<uuid:tenant_id>/hygiene/progress", hygiene_progress, name="hygiene-progress"),
     path("t/<uuid:tenant_id>/hygiene/<slug:name>", hygiene, name="hygiene-list"),
-    path("t/<uuid:tenant_id>/hygiene/<slug:name>/act", hygiene_act, name="hygiene-act"),
+    path("t/<uuid:tenant_id>/hygiene/<slug:name>/bulk", hygiene_bulk, name="hygiene-bulk"),
     path("t/<uuid:tenant_id>/memories", memory_list, name="memories"),
-    path("t/<uuid:tenant_id>/memories/act", memory_bulk, name="memories-act"),
-    path("t/<uuid:tenant_id>/memories/acts/<uuid:act_id>/undo", memory_bulk_undo, name="memories-undo"),
+    path("t/<uuid:tenant_id>/memories/bulk", memory_bulk, name="memories-bulk"),
+    path("t/<uuid:tenant_id>/memories/bulk/<uuid:act_id>/undo", memory_bulk_undo, name="memories-bulk-undo"),
     path("t/<uuid:tenant_id>/memories/<uuid:memory_id>", memory_detail, name="memory"),
     path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/merge", memory_merge, name="memory-merge"),
     *(

@@ -16,7 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("health/summary", views.components_summary, name="health-summary"),
     path("t/<uuid:tenant_id>/search", views.global_search, name="search"),
     path("design", views.design_guide, name="design"),
-    path("watched", views.job_notifications, name="watched"),
+    path("job-notifications", views.job_notifications, name="job-notifications"),
     path("theme", views.choose_theme, name="theme"),
     path("shortcuts", views.choose_shortcuts, name="shortcuts"),
     path("admin/", admin.site.urls),

@@ -35,7 +35,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "embedding-retire": ("",),
     "hygiene": ("",),
     "hygiene-list": ("",),
-    "hygiene-act": ("act=merge&id={finding_id}",),
+    "hygiene-bulk": ("act=merge&id={finding_id}",),
     "api-keys": ("",),
     "api-key-revoke": ("",),
     "audit-log": ("", "actor=nobody"),
@@ -81,9 +81,9 @@ PAGES: dict[str, tuple[str, ...]] = {
 }
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
 NO_PAGES = {
-    *("budget-effect", "context-entry", "context-suggest", "hygiene-progress", "scoring-effect"),
-    *("golden-export", "memories-act", "health-summary", "partition-branch", "roll-ups"),
-    *("summaries", "text-tokens", "watched"),
+    *("budget-effect", "inclusion-budget", "context-suggest", "hygiene-progress", "scoring-effect"),
+    *("golden-export", "memories-bulk", "health-summary", "partition-children", "roll-ups"),
+    *("summaries", "text-tokens", "job-notifications"),
 }
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
 PROBES = {"healthz", "readyz"}

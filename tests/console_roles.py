@@ -21,15 +21,15 @@ class RoleRule:
 #: The least role to read, the least role to post, and the names of the addresses that this holds for.
 TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, None): {
-        *("overview", "health", "health-summary", "design", "watched", "search", "tenant-overview", "jobs"),
+        *("overview", "health", "health-summary", "design", "job-notifications", "search", "tenant-overview", "jobs"),
         *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log"),
-        *("context-preview", "context-compare", "context-entry", "context-suggest", "budget-curve"),
+        *("context-preview", "context-compare", "inclusion-budget", "context-suggest", "budget-curve"),
         *("context-log", "receipt", "budget-compare", "budget-effect", "evaluation"),
         *("golden-questions", "golden-export", "scoring-profiles", "scoring-compare", "scoring-effect"),
-        *("sessions", "session", "session-simulate", "reviews", "compaction-compare", "partition-branch"),
+        *("sessions", "session", "session-simulate", "reviews", "compaction-compare", "partition-children"),
     },
     (VIEWER, _OPERATOR): {
-        *("memory", "memories-act", "hygiene-act", "memo", "snapshots", "memory-votes"),
+        *("memory", "memories-bulk", "hygiene-bulk", "memo", "snapshots", "memory-votes"),
         *("budgets", "budget", "budget-assignments", "evaluations", "golden-question"),
         *("scoring-profile", "scoring-assignments", "partitions", "roll-ups", "session-compact", "compaction"),
     },
@@ -46,10 +46,16 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (None, VIEWER): {"shortcuts", "compaction-presence"},
     (None, _OPERATOR): {
         *("memory-archive", "memory-restore", "memory-pin", "memory-unpin", "memory-version-restore"),
-        *("memories-undo", "hygiene-undo", "text-tokens", "summary-withdraw", "summary-again"),
-        *("vote-again", "vote-withdraw", "budget-create", "budget-assignment-end", "budget-assignment-again"),
+        *("memories-bulk-undo", "hygiene-bulk-undo", "text-tokens", "summary-withdraw", "summary-restore"),
+        *("vote-restore", "vote-withdraw", "budget-create", "budget-assignment-end", "budget-assignment-undo"),
         *("evaluation-cancel", "evaluation-retry", "golden-collect", "golden-remove", "golden-restore"),
-        *("golden-want", "golden-unwant", "scoring-create", "scoring-assignment-end", "scoring-assignment-again"),
+        *(
+            "golden-evidence-add",
+            "golden-evidence-remove",
+            "scoring-create",
+            "scoring-assignment-end",
+            "scoring-assignment-undo",
+        ),
         *("message-pin", "message-unpin", "message-expand", "run-retry"),
         *("compaction-trial", "compaction-append", "compaction-withdraw", "compaction-approve"),
         *("compaction-reject", "compaction-reopen", "compaction-regenerate"),

@@ -96,7 +96,7 @@ def _chosen(
 
 
 @tenant_page("viewer")
-def partition_branch(request: HtmxRequest) -> HttpResponseBase:
+def partition_children(request: HtmxRequest) -> HttpResponseBase:
     """Show the children of a partition for an opened node; without htmx, the page with that node open."""
     form = PartitionsForm(request.GET, label_suffix="")
     if not form.is_valid():

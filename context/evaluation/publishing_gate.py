@@ -35,12 +35,12 @@ class PublishingGate:
 
 
 def publishing_gate(
-    row: ScoringProfileVersion, in_force: ScoringProfileVersion | None, *, adr_reference: str
+    row: ScoringProfileVersion, active: ScoringProfileVersion | None, *, adr_reference: str
 ) -> PublishingGate:
     """Return what `row` still needs if `adr_reference` argues it; inside a scope."""
     proof = proving_evaluation(row)
     runs = EvaluationRun.objects.for_tenant(row.tenant_id).without_details().newest_first()
-    base = in_force
+    base = active
     if base is None or base.version == row.version:
         base = scoring_profile_version(row.tenant_id, ADR_0040.name, ADR_0040.version)
     base_run = runs.proving_numbers(base.numbers).of_corpus(proof.corpus_sha256).first() if proof else None

@@ -69,7 +69,7 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
     undo = ""
     if vote.weight in VOTE_OF_WEIGHT and vote.memory_id == memory_id:
         again = urlencode({"feedback": VOTE_OF_WEIGHT[vote.weight], "reason": vote.reason})
-        undo = f"{reverse('vote-again', args=[request.tenant.id, memory_id])}?{again}"
+        undo = f"{reverse('vote-restore', args=[request.tenant.id, memory_id])}?{again}"
     add_flash(request, "Vote withdrawn.", undo_url=undo)
     return _again(request, memory_id)
 

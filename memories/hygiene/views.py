@@ -46,7 +46,7 @@ def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
 
 
 @tenant_page("viewer", to_change="operator")
-def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
+def hygiene_bulk(request: HtmxRequest, name: str) -> HttpResponseBase:
     """Preview (GET) or perform (POST) an action on the selected rows."""
     each = _list_named(name)
     sent = request.POST if request.method == "POST" else request.GET
@@ -68,7 +68,7 @@ def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
         page = {"section": "hygiene", "list": each, "effect": effect, "kept_in_address": _kept(sent)}
         return render_page(request, "memories/hygiene/hygiene_effect.html", page)
     act, message = done
-    undo = reverse("hygiene-undo", args=[request.tenant.id, act.pk])
+    undo = reverse("hygiene-bulk-undo", args=[request.tenant.id, act.pk])
     add_flash(request, message, undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}")
     return _again(request, each, sent)
 

@@ -95,13 +95,13 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
         current = get_object_or_404(rows.of_style(request.POST.get("style", "")))
         actions.withdraw_summary(summary=current, by=operator_actor(request.operator), now=timezone.now())
     again = urlencode({"partition": path, "style": current.style})
-    undo = f"{reverse('summary-again', args=[request.tenant.id])}?{again}"
+    undo = f"{reverse('summary-restore', args=[request.tenant.id])}?{again}"
     add_flash(request, f"The {current.style} summary was withdrawn. Its versions remain.", undo_url=undo)
     return redirect(_address(request, path))
 
 
 @tenant_page(to_change="operator")
-def summary_again(request: HtmxRequest) -> HttpResponseBase:
+def summary_restore(request: HtmxRequest) -> HttpResponseBase:
     """Undo a withdrawal: make the last version's text of the style in the URL active again."""
     path, style = _partition_in(request.GET), request.GET.get("style", "")
     with tenant_scope(request.tenant.id):

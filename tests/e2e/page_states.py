@@ -42,8 +42,8 @@ class PageStage:
 LOOKS = (
     PageState("tenant-overview", "90-days", "range=90d"),
     PageState("memories", "nothing", "partition=agent%3Dnobody"),
-    PageState("memories-act", "archive", "act=archive&scope=page&back=partition%3Dagent%253Dsupport"),
-    PageState("memories-act", "kind", "act=kind&scope=page&back=partition%3Dagent%253Dsupport"),
+    PageState("memories-bulk", "archive", "act=archive&scope=page&back=partition%3Dagent%253Dsupport"),
+    PageState("memories-bulk", "kind", "act=kind&scope=page&back=partition%3Dagent%253Dsupport"),
     PageState("context-preview", "nothing-fits", f"{_ASKED}&max_tokens=20"),
     PageState("context-preview", "xml", "partition=agent%3Dcoder&max_tokens=400&style=xml&ordering=u_curve"),
     PageState("context-preview", "elastic", f"{_RUN}&packer=elastic&before={quote(_RUN)}"),

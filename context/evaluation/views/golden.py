@@ -65,7 +65,7 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
             now=timezone.now(),
         )
         is_only = question.wanted.count() == 1
-        undo = ("golden-remove", []) if is_only else ("golden-unwant", [fields["memory"]])
+        undo = ("golden-remove", []) if is_only else ("golden-evidence-remove", [fields["memory"]])
         address = reverse(undo[0], args=[request.tenant.id, question.pk, *undo[1]])
         add_flash(request, "Memory added to the golden question.", undo_url=address)
     return preview
@@ -131,7 +131,7 @@ golden_remove = _change_view(
 golden_restore = _change_view(restore_golden_question, "Golden question restored.", page="golden-questions")
 golden_memory_add = _change_view(add_golden_memory, "Memory added to the golden question.")
 golden_memory_remove = _change_view(
-    remove_golden_memory, "Memory removed from the golden question.", undo="golden-want"
+    remove_golden_memory, "Memory removed from the golden question.", undo="golden-evidence-add"
 )
 
 

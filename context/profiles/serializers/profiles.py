@@ -204,9 +204,9 @@ class ScoringProfileOutput(ComparedProfileVersionOutput):
     """One version of a scoring profile, read `with_runs`; built-in profiles have no times."""
 
     state = serializers.ChoiceField(choices=ScoringProfileVersion.State.values)
-    in_force = serializers.BooleanField(source="is_active", help_text="Whether requests for the profile use it.")
-    locked = serializers.BooleanField(source="is_shipped", help_text="Built in; copy it into a profile of your own.")
-    calibrated = serializers.BooleanField(source="is_calibrated", help_text="Its scores are probabilities.")
+    is_active = serializers.BooleanField(help_text="Whether requests for the profile use it.")
+    is_locked = serializers.BooleanField(source="is_shipped", help_text="Built in; copy it into a profile of your own.")
+    is_calibrated = serializers.BooleanField(help_text="Its scores are probabilities.")
     based_on = serializers.CharField(allow_blank=True, help_text="`name version` that it was made from.")
     adr_reference = serializers.CharField(allow_blank=True)
     evaluation = ProvingEvaluationOutput(source="evaluation_run", allow_null=True)

@@ -61,7 +61,7 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
     page = {
         "section": "scoring-profiles",
         "current": current,
-        "in_force": active,
+        "active_version": active,
         "gate": gate,
         "changes": labelled_changes(active, current),
         "form": form,

@@ -130,7 +130,7 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
     return {
         "section": "scoring-profiles",
         "current": current,
-        "in_force": active,
+        "active_version": active,
         "newest": versions[0],
         "has_former": current.is_active and any(row.published_at and not row.is_active for row in versions),
         "versions": [{"row": row, "labelled": labelled_changes(bases.get(row.based_on), row)} for row in versions],

@@ -142,7 +142,7 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
         flash_error(request, error.detail)
         return memory_list.list_again(request, back)
     index_now(request.tenant.id, seen)
-    undo = reverse("memories-undo", args=[request.tenant.id, done.act.pk])
+    undo = reverse("memories-bulk-undo", args=[request.tenant.id, done.act.pk])
     add_flash(request, _said(act, done), undo_url=f"{undo}?{urlencode({'back': back})}" if back else undo)
     return memory_list.list_again(request, back)
 

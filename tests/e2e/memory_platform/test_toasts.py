@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 #: No page pauses longer than this between two looks at its work.
 PAUSE_MAX_MS = 15_000
-WATCHED = re.compile("/watched")
+WATCHED = re.compile("/job-notifications")
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
     toast.get_by_role("button", name="Dismiss message").click()
     expect(toast).to_have_count(0)
     asked: list[str] = []
-    console.on("request", lambda request: asked.append(request.url) if "/watched" in request.url else None)
+    console.on("request", lambda request: asked.append(request.url) if "/job-notifications" in request.url else None)
     console.goto(page("memo", acme))
     pause_passes(console)
     assert asked == []
@@ -102,7 +102,9 @@ def test_page_that_shows_the_end_by_itself_has_no_toast_of_it_nor_the_one_after(
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)
     end(acme, run_id)
-    with console.expect_response(lambda answer: "/watched" in answer.url and "data-finished" in answer.text()):
+    with console.expect_response(
+        lambda answer: "/job-notifications" in answer.url and "data-finished" in answer.text()
+    ):
         console.context.clock.fast_forward(PAUSE_MAX_MS)
     console.wait_for_timeout(400)
     assert console.locator(".finished").count() == 0

@@ -98,12 +98,12 @@ def test_question_is_changed_and_its_memories_too(client: Client, tenant: Tenant
     assert "ERR_4012 means" in text_of(client.get(address))
     form = {"text": "What is ERR_4012?", "answer": "a wet plug", "category": "faults", "asked_at": ""}
     assert "Golden question saved" in text_of(client.post(address, form, follow=True))
-    taken = client.post(page("golden-unwant", tenant, question.pk, memories[2].pk), follow=True)
+    taken = client.post(page("golden-evidence-remove", tenant, question.pk, memories[2].pk), follow=True)
     assert wanted(tenant) == {"What is ERR_4012?": {memories[1].pk}}
     client.post(undo_of(taken))
     assert wanted(tenant) == {"What is ERR_4012?": {memories[1].pk, memories[2].pk}}
-    client.post(page("golden-unwant", tenant, question.pk, memories[2].pk))
-    last = client.post(page("golden-unwant", tenant, question.pk, memories[1].pk), follow=True)
+    client.post(page("golden-evidence-remove", tenant, question.pk, memories[2].pk))
+    last = client.post(page("golden-evidence-remove", tenant, question.pk, memories[1].pk), follow=True)
     assert "at least one memory" in text_of(last)
 
 
@@ -179,7 +179,7 @@ def test_viewer_reads_and_collects_nothing(tenant: Tenant, memories: list[Memory
     assert viewer.post(page("golden-question", tenant, question.pk), {"text": "x"}).status_code == 403
     for name in ("golden-remove", "golden-restore"):
         assert viewer.post(page(name, tenant, question.pk)).status_code == 403
-    for name in ("golden-want", "golden-unwant"):
+    for name in ("golden-evidence-add", "golden-evidence-remove"):
         assert viewer.post(page(name, tenant, question.pk, memories[1].pk)).status_code == 403
 
 
@@ -193,7 +193,9 @@ def test_question_and_memories_of_another_tenant_are_absent(
         assert client.post(page(name, tenant, question.pk)).status_code == 404
     collect(client, tenant, foreign.pk)
     own = golden(tenant, "Ours?", make_bakery_memories(tenant)[0])
-    assert "does not exist" in text_of(client.post(page("golden-want", tenant, own.pk, foreign.pk), follow=True))
+    assert "does not exist" in text_of(
+        client.post(page("golden-evidence-add", tenant, own.pk, foreign.pk), follow=True)
+    )
     with tenant_scope(tenant.pk):
         assert not GoldenMemory.objects.for_tenant(tenant.pk).filter(memory_id=foreign.pk).exists()
 

@@ -63,7 +63,12 @@ def test_shipped_profiles_are_there_published_and_locked(api: APIClient, admin: 
     assert [row["name"] for row in rows] == sorted(SHIPPED_PROFILES)
     for row in rows:
         assert set(row) == set(ScoringProfileOutput().fields)
-        assert (row["state"], row["in_force"], row["locked"], row["recorded_from"]) == ("published", True, True, None)
+        assert (row["state"], row["is_active"], row["is_locked"], row["recorded_from"]) == (
+            "published",
+            True,
+            True,
+            None,
+        )
         assert numbers_of(row) == SHIPPED_PROFILES[row["name"]].to_numbers()
         url = f"{PROFILES}/{row['name']}"
         assert api.get(url).json() == row == api.get(f"{url}/versions/{row['version']}").json()
@@ -78,7 +83,7 @@ def test_shipped_profiles_are_there_published_and_locked(api: APIClient, admin: 
 
 
 def test_draft_takes_the_numbers_of_another_with_changes(admin: APIClient, own: dict[str, Any]) -> None:
-    assert (own["version"], own["state"], own["in_force"], own["locked"]) == (1, "draft", False, False)
+    assert (own["version"], own["state"], own["is_active"], own["is_locked"]) == (1, "draft", False, False)
     assert (own["weights"], own["half_life_days_by_kind"]) == (BY_WORDS, {"preference": 180})
     assert own["half_life_days"] == ADR_0040.half_life_days
     assert own["based_on"] == "adr-0040 1"
@@ -171,7 +176,7 @@ def test_publishing_needs_an_evaluation_of_exactly_these_numbers(
     assert_code(admin.post(f"{OWN}/publish", body), 409, "not_evaluated")
     run = prove(tenant, own)
     published = admin.post(f"{OWN}/publish", body).json()
-    assert (published["state"], published["in_force"], published["adr_reference"]) == ("published", True, "ADR-0101")
+    assert (published["state"], published["is_active"], published["adr_reference"]) == ("published", True, "ADR-0101")
     assert published["evaluation"] == {"id": run, "corpus": "questions"}
     assert published["published_by"].startswith("an agent")
     assert admin.get(OWN).json() == published
@@ -201,15 +206,15 @@ def test_newer_version_supersedes_and_one_call_rolls_back(
     draft = admin.patch(OWN, {"pool_size": 100}).json()
     assert admin.get(OWN).json() == first
     second = publish(admin, tenant, draft)
-    assert (second["version"], second["in_force"]) == (2, True)
+    assert (second["version"], second["is_active"]) == (2, True)
     before = admin.get(f"{OWN}/versions/1").json()
-    assert (before["state"], before["in_force"]) == ("published", False)
+    assert (before["state"], before["is_active"]) == ("published", False)
     assert before["recorded_to"] is not None
     back = admin.post(f"{OWN}/rollback", {"version": 1}).json()
-    assert (back["version"], back["in_force"], back["recorded_to"]) == (1, True, None)
+    assert (back["version"], back["is_active"], back["recorded_to"]) == (1, True, None)
     assert numbers_of(back) == numbers_of(own)
     assert admin.get(OWN).json() == back
-    assert not admin.get(f"{OWN}/versions/2").json()["in_force"]
+    assert not admin.get(f"{OWN}/versions/2").json()["is_active"]
     admin.patch(OWN, {"pool_size": 300})
     assert_code(admin.post(f"{OWN}/rollback", {"version": 3}), 409, "not_published")
     assert_problem(admin.post(f"{OWN}/rollback", {"version": 9}), 400, "unknown_version", "version")
@@ -243,10 +248,10 @@ def test_retired_version_is_out_of_use_until_somebody_rolls_back(
     assert_code(admin.post(f"{OWN}/retire", {"version": 1}), 409, "assigned")
     assert admin.delete(f"{ASSIGNMENTS}?partition=").status_code == 204
     retired = admin.post(f"{OWN}/retire", {"version": 1}).json()
-    assert (retired["state"], retired["in_force"]) == ("retired", False)
+    assert (retired["state"], retired["is_active"]) == ("retired", False)
     assert_code(admin.post(f"{OWN}/publish", {"adr_reference": "ADR-0101"}), 409, "retired")
     assert_problem(admin.put(ASSIGNMENTS, {"profile": "own", "partition": ""}), 400, "not_published", "profile")
-    assert admin.post(f"{OWN}/rollback", {"version": 1}).json()["in_force"]
+    assert admin.post(f"{OWN}/rollback", {"version": 1}).json()["is_active"]
 
 
 def test_versions_are_compared_number_by_number(admin: APIClient, own: dict[str, Any]) -> None:

@@ -134,9 +134,9 @@ def test_vote_is_given_counts_and_is_taken_back(client: Client, tenant: Tenant, 
     vote = votes(tenant)[0]
     undone = client.post(page("vote-withdraw", tenant, memory.pk, vote.pk), headers=HTMX)
     assert "withdrawn" in text_of(undone)
-    assert undo_of(undone).startswith(page("vote-again", tenant, memory.pk))
+    assert undo_of(undone).startswith(page("vote-restore", tenant, memory.pk))
     assert as_stored(memory).usefulness_score == memory.usefulness_score
-    again = page("vote-again", tenant, memory.pk) + "?" + urlencode({"feedback": "NEGATIVE", "reason": vote.reason})
+    again = page("vote-restore", tenant, memory.pk) + "?" + urlencode({"feedback": "NEGATIVE", "reason": vote.reason})
     client.post(again)
     assert [row.withdrawn_at is None for row in votes(tenant)] == [True, False]
 
@@ -154,7 +154,7 @@ def test_viewer_reads_votes_and_gives_none(tenant: Tenant) -> None:
     assert viewer.get(page("memory-votes", tenant, memory.pk)).status_code == 200
     assert viewer.post(page("memory-votes", tenant, memory.pk), {"feedback": "POSITIVE"}).status_code == 403
     assert viewer.post(page("vote-withdraw", tenant, memory.pk, uuid4())).status_code == 403
-    assert viewer.post(page("vote-again", tenant, memory.pk)).status_code == 403
+    assert viewer.post(page("vote-restore", tenant, memory.pk)).status_code == 403
 
 
 def test_memory_or_vote_that_is_not_there_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
@@ -175,4 +175,4 @@ def test_vote_on_a_memory_merged_into_this_one_is_not_given_to_this_one(client: 
         merge_memories(tenant_id=tenant.pk, groups={kept.pk: [merged.pk]}, by=TESTER, now=timezone.now())
     response = client.post(page("vote-withdraw", tenant, kept.pk, votes(tenant)[0].pk), headers=HTMX)
     assert "withdrawn" in text_of(response)
-    assert page("vote-again", tenant, kept.pk) not in text_of(response)
+    assert page("vote-restore", tenant, kept.pk) not in text_of(response)

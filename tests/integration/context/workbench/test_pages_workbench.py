@@ -66,7 +66,7 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
     first = ask(client, tenant, query=QUESTION, max_tokens=60)
     row = next(one for one in first.context["preview"].left_out if one.is_for_the_budget)
     item = row.omission.anchor.id
-    address = f"{page('context-entry', tenant)}?{first.context['query']}&item={item}"
+    address = f"{page('context-inclusion-budget', tenant)}?{first.context['query']}&item={item}"
     assert address.replace("&", "&amp;") in text_of(first)
     told = client.get(address)
     for answer in (told, client.get(address, headers=HTMX)):
@@ -85,14 +85,14 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
 )
 def test_entry_that_cannot_be_asked_is_answered_422(wish: dict[str, Any], client: Client, tenant: Tenant) -> None:
     for headers in ({}, HTMX):
-        address = f"{page('context-entry', tenant)}?{urlencode({'query': QUESTION, **wish})}"
+        address = f"{page('context-inclusion-budget', tenant)}?{urlencode({'query': QUESTION, **wish})}"
         assert client.get(address, headers=headers).status_code == 422
 
 
 def test_no_budget_for_what_is_nowhere_is_said(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     assert "No budget up to 32,000 tokens includes it" in text_of(
-        ask(client, tenant, "context-entry", query=QUESTION, max_tokens=60, item=uuid4())
+        ask(client, tenant, "inclusion-budget", query=QUESTION, max_tokens=60, item=uuid4())
     )
 
 
@@ -253,7 +253,7 @@ def test_looking_changes_no_row(client: Client, tenant: Tenant, api: Any) -> Non
         ("context-preview", {**run, "before": urlencode(run | {"max_tokens": 90}), "focus_memory": memory.pk}),
         ("context-preview", {**run, "against": "receipt", "receipt": receipt, "packer": "optimal"}),
         ("context-preview", {**run, "against": "snapshot", "snapshot": "now"}),
-        ("context-entry", {**run, "item": memory.pk}),
+        ("inclusion-budget", {**run, "item": memory.pk}),
         ("context-suggest", {"focus_memory": "Brodersen"}),
         ("budget-curve", run),
     ):

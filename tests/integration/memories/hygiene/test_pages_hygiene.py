@@ -63,7 +63,7 @@ def finding_ids(tenant: Tenant) -> list[int]:
 
 
 def act(client: Client, tenant: Tenant, kind: str, **fields: Any) -> Any:
-    return client.post(page("hygiene-act", tenant, kind), fields, follow=True)
+    return client.post(page("hygiene-bulk", tenant, kind), fields, follow=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,7 +94,7 @@ def test_progress_of_comparing_asks_again_until_all_are_compared(client: Client,
 
 def test_unknown_list_is_absent(client: Client, tenant: Tenant) -> None:
     assert client.get(page("hygiene-list", tenant, "everything")).status_code == 404
-    assert client.post(page("hygiene-act", tenant, "everything"), {"act": "merge", "id": "1"}).status_code == 404
+    assert client.post(page("hygiene-bulk", tenant, "everything"), {"act": "merge", "id": "1"}).status_code == 404
 
 
 def test_pair_shows_both_texts_with_the_differing_numbers_marked(client: Client, tenant: Tenant) -> None:
@@ -134,7 +134,7 @@ def test_bulk_shows_its_effect_before_and_changes_nothing_by_showing(client: Cli
     ids = pair_ids(tenant, "near_duplicate")
     assert len(ids) == 2
     query = urlencode([("act", "merge"), *(("id", number) for number in ids)])
-    shown = client.get(f"{page('hygiene-act', tenant, 'near_duplicate')}?{query}")
+    shown = client.get(f"{page('hygiene-bulk', tenant, 'near_duplicate')}?{query}")
     assert "Merge 2 pairs?" in text_of(shown)
     assert "2 memories are archived" in text_of(shown)
     assert all(as_stored(memory).archived_at is None for memory in memories)
@@ -226,7 +226,7 @@ def test_viewer_sees_and_may_do_nothing(viewer: Client, tenant: Tenant) -> None:
     text = text_of(viewer.get(page("hygiene", tenant)))
     assert "finding-side" in text
     assert "Keep this" not in text
-    shown = viewer.get(page("hygiene-act", tenant, "near_duplicate") + f"?act=merge&id={pair}")
+    shown = viewer.get(page("hygiene-bulk", tenant, "near_duplicate") + f"?act=merge&id={pair}")
     assert "btn-danger" not in text_of(shown)
     assert act(viewer, tenant, "near_duplicate", act="merge", id=pair).status_code == 403
     assert as_stored(first).archived_at is as_stored(second).archived_at is None
@@ -261,7 +261,7 @@ def test_nonsense_is_refused_in_words(fields: dict[str, Any], client: Client, te
     found(tenant, BREAD, BREAD_AGAIN)
     for answer in (
         act(client, tenant, "near_duplicate", **fields),
-        client.get(page("hygiene-act", tenant, "near_duplicate"), fields, follow=True),
+        client.get(page("hygiene-bulk", tenant, "near_duplicate"), fields, follow=True),
     ):
         assert answer.status_code == 200
         assert "flash-error" in text_of(answer)
@@ -272,7 +272,7 @@ def test_act_by_htmx_answers_with_the_board(client: Client, tenant: Tenant) -> N
     found(tenant, BREAD, BREAD_AGAIN)
     (pair,) = pair_ids(tenant, "near_duplicate")
     fields = {"act": "dismiss", "id": pair}
-    answer = client.post(page("hygiene-act", tenant, "near_duplicate"), fields, headers=HTMX)
+    answer = client.post(page("hygiene-bulk", tenant, "near_duplicate"), fields, headers=HTMX)
     assert answer.status_code == 200
     assert 'id="hygiene-list"' in text_of(answer)
     assert "<html" not in text_of(answer)

@@ -161,7 +161,7 @@ def test_withdrawal_of_a_summary_is_undone_with_one_click_and_only_once(client: 
     assert "is already active" in text_of(client.post(undo, follow=True))
     assert summary_texts(tenant) == back
     for absent in ("partition=nonsense&style=detailed", "partition=agent%3Dsupport&style=compact", ""):
-        assert client.post(f"{page('summary-again', tenant)}?{absent}").status_code == 404
+        assert client.post(f"{page('summary-restore', tenant)}?{absent}").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_viewer_changes_no_summary_and_no_snapshot(viewer: Client, tenant: Tenan
         viewer.post(at(tenant, **SUPPORT), {"style": "compact", "seen_version": 0, "content": "x"}).status_code == 403
     )
     assert viewer.post(page("summary-withdraw", tenant), SUPPORT).status_code == 403
-    assert viewer.post(page("summary-again", tenant) + "?partition=agent%3Dsupport&style=compact").status_code == 403
+    assert viewer.post(page("summary-restore", tenant) + "?partition=agent%3Dsupport&style=compact").status_code == 403
     assert viewer.post(page("snapshots", tenant), {"name": "x"}).status_code == 403
     assert viewer.post(page("snapshot-delete", tenant, named.pk)).status_code == 403
     assert viewer.get(page("snapshot", tenant, named.pk)).status_code == 200

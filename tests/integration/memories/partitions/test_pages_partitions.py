@@ -129,7 +129,7 @@ def test_partition_that_is_none_is_answered_422(query: dict[str, str], client: C
 
 
 def test_stranger_and_other_tenant_see_no_tree(operator: User, tenant: Tenant, other_tenant: Tenant) -> None:
-    for name in ("partitions", "partition-branch"):
+    for name in ("partitions", "partition-children"):
         assert Client().get(page(name, tenant))["Location"].startswith("/sign-in")
         assert client_of(operator).get(page(name, other_tenant)).status_code == 404
 
@@ -211,13 +211,13 @@ def test_big_tree_is_walked_to_its_end_without_a_script(client: Client, big: Ten
 
 
 def test_opened_node_asks_for_what_stands_below_it(client: Client, big: Tenant) -> None:
-    branch = f"{page('partition-branch', big)}?{urlencode({'partition': 'user=u3'})}"
+    branch = f"{page('partition-children', big)}?{urlencode({'partition': 'user=u3'})}"
     part = client.get(branch, headers=HTMX)
     assert [node.path for node in part.context["nodes"]] == ["user=u3/topic=t0", "user=u3/topic=t1"]
     assert "More after user=u3/topic=t1 on" in text_of(part)
     assert "<html" not in text_of(part)
     assert client.get(branch)["Location"] == f"{page('partitions', big)}?partition=user%3Du3"
-    assert client.get(page("partition-branch", big) + "?partition=nonsense").status_code == 404
+    assert client.get(page("partition-children", big) + "?partition=nonsense").status_code == 404
 
 
 def test_partitions_are_found_by_a_part_of_their_path(client: Client, big: Tenant) -> None:

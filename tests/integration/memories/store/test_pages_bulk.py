@@ -35,7 +35,7 @@ def client(operator: User) -> Client:
 
 def preview(client: Client, tenant: Tenant, act: str, *rows: Memory, **fields: Any) -> Any:
     query = {"act": act, "scope": "chosen", "id": [str(row.pk) for row in rows], **fields}
-    return client.get(page("memories-act", tenant), query, follow=True)
+    return client.get(page("memories-bulk", tenant), query, follow=True)
 
 
 def chosen(*rows: Memory) -> str:
@@ -44,7 +44,7 @@ def chosen(*rows: Memory) -> str:
 
 def perform(client: Client, tenant: Tenant, act: str, *rows: Memory, **fields: Any) -> Any:
     sent = {"act": act, "chosen": chosen(*rows), "back": "kind=fact", **fields}
-    return client.post(page("memories-act", tenant), sent, follow=True)
+    return client.post(page("memories-bulk", tenant), sent, follow=True)
 
 
 def archived(tenant: Tenant) -> int:
@@ -85,7 +85,7 @@ def test_page_or_all_that_match_are_chosen_by_the_list_itself(
     make_bakery_memories(tenant)
     store_memories_for_pages(tenant, *[(f"Bike number {n} was sold.", "agent=shop", "episode") for n in range(57)])
     query = {"act": "pin", "scope": scope, "back": "partition=agent%3Dshop&kind=episode"}
-    effect = client.get(page("memories-act", tenant), query).context["effect"]
+    effect = client.get(page("memories-bulk", tenant), query).context["effect"]
     assert len(effect.rows) == count
     assert {row.kind for row in effect.rows} == {"episode"}
 
@@ -93,7 +93,7 @@ def test_page_or_all_that_match_are_chosen_by_the_list_itself(
 def test_of_a_search_the_finds_are_chosen(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     query = {"act": "pin", "scope": "matching", "back": "q=ERR_4012&partition=agent%3Dsupport"}
-    effect = client.get(page("memories-act", tenant), query).context["effect"]
+    effect = client.get(page("memories-bulk", tenant), query).context["effect"]
     assert {row.partition_path for row in effect.rows} <= {"agent=support", "agent=support/user=c-1"}
 
 
@@ -142,7 +142,7 @@ def test_way_back_that_no_address_carries_leads_to_the_whole_list_with_undo(
 def test_list_that_cannot_be_read_is_not_chosen_from(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     query = {"act": "pin", "scope": "matching", "back": "&".join("a=1" for _ in range(1_100))}
-    answer = client.get(page("memories-act", tenant), query, follow=True)
+    answer = client.get(page("memories-bulk", tenant), query, follow=True)
     assert answer.redirect_chain[-1][0] == page("memories", tenant)
     assert "Choose an act" in text_of(answer)
 
@@ -184,13 +184,13 @@ def test_act_that_cannot_be_done_says_so_and_changes_nothing(
     sent: dict[str, str], client: Client, tenant: Tenant
 ) -> None:
     make_bakery_memories(tenant)
-    assert "flash-error" in text_of(client.post(page("memories-act", tenant), sent, follow=True))
+    assert "flash-error" in text_of(client.post(page("memories-bulk", tenant), sent, follow=True))
     assert archived(tenant) == 0
 
 
 @pytest.mark.parametrize("query", [{}, {"act": "erase"}, {"act": "archive"}, {"act": "archive", "id": "rubbish"}])
 def test_preview_of_nothing_goes_back_to_the_list(query: dict[str, str], client: Client, tenant: Tenant) -> None:
-    response = client.get(page("memories-act", tenant), query, follow=True)
+    response = client.get(page("memories-bulk", tenant), query, follow=True)
     assert response.redirect_chain[-1][0].startswith(page("memories", tenant))
     assert "flash-error" in text_of(response)
 
@@ -199,7 +199,7 @@ def test_undo_of_what_is_undone_or_unknown(client: Client, tenant: Tenant) -> No
     undo = undo_of(perform(client, tenant, "pin", make_bakery_memories(tenant)[0]))
     client.post(undo)
     assert "Not undone" in text_of(client.post(undo, follow=True))
-    assert client.post(page("memories-undo", tenant, uuid4())).status_code == 404
+    assert client.post(page("memories-bulk-undo", tenant, uuid4())).status_code == 404
 
 
 def test_viewer_is_offered_nothing_and_refused(tenant: Tenant) -> None:
@@ -208,8 +208,8 @@ def test_viewer_is_offered_nothing_and_refused(tenant: Tenant) -> None:
     text = text_of(viewer.get(page("memories", tenant)))
     for offered in ('id="bulk"', 'name="id"', "row-acts"):
         assert offered not in text
-    assert viewer.post(page("memories-act", tenant), {"act": "archive", "chosen": chosen(first)}).status_code == 403
-    assert viewer.post(page("memories-undo", tenant, uuid4())).status_code == 403
+    assert viewer.post(page("memories-bulk", tenant), {"act": "archive", "chosen": chosen(first)}).status_code == 403
+    assert viewer.post(page("memories-bulk-undo", tenant, uuid4())).status_code == 403
     assert viewer.get(page("memory-merge", tenant, first.pk)).status_code == 403
     assert archived(tenant) == 0
 

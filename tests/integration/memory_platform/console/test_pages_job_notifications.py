@@ -22,7 +22,7 @@ from tests.integration.evaluation_helpers import requested
 from tests.integration.page_helpers import TESTER, client_of, make_bakery_memories, page, text_of
 from tests.integration.session_scripts import make_long_session, under_review
 
-ADDRESS = reverse("watched")
+ADDRESS = reverse("job-notifications")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ NOUNS = (
 IN_TEMPLATE = re.compile(rf"\{{\{{[^}}]*\|(?:number|length|intcomma)[^}}]*\}}\}}(?:</?\w+[^>]*>)* ?(?:{NOUNS})\b")
 # Limits are constants above one, so they are in capitals; `.dimension` and the size of a vector are as well above one.
 IN_PYTHON = re.compile(
-    rf"\{{(?!(?:[A-Z_.]*[A-Z_]{{2,}}|\w+\.days|catalog\.default\.)\b)[\w.]*(?:\([^{{}}]*\))?(?::,)?\}} (?:live )?(?:{NOUNS})\b"
+    rf"\{{(?!(?:[A-Z_.]*[A-Z_]{{2,}}|\w+\.(?:days|default))\b)[\w.]*(?:\([^{{}}]*\))?(?::,)?\}} (?:live )?(?:{NOUNS})\b"
 )
 #: Numbers that are never 1: dimensions, budgets, minimums; text for programmers (`__str__`) and the audit log's key.
 ALLOWED = (

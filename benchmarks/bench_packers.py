@@ -5,8 +5,6 @@ items against 80,000 tokens. Prints median, 99th percentile and maximum in milli
 work on the machine hardly changes. Exits with 1 when a median is over the limit.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

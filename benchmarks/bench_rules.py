@@ -3,8 +3,6 @@
 Prints median, 99th percentile and maximum of one call of each rule. Exits with 1 when a median is over its limit.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Scores are integer millionths from 1 to 1,000,000. A class called "... rounded" 
 scores are fractions rounded to millionths, which hides the shape from common divisors.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The windows of models, what is reserved for answers, and how tokens are counted for any model (ADR-0052)."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

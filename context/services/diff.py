@@ -1,7 +1,5 @@
 """What changes from one context to another: anchors added, removed and kept, and their ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar

@@ -1,7 +1,5 @@
 """The order in which kept blocks are read (ADR-0050)."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 

@@ -4,8 +4,6 @@ Every style can be parsed back to exactly the texts that went in, whatever they 
 that no text contains, so a text can neither end the fence nor begin another one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

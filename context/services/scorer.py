@@ -1,7 +1,5 @@
 """The composite score of a memory (ADR-0040). Its numbers are locked: a change takes a new ADR and an evaluation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

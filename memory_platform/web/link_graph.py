@@ -1,7 +1,5 @@
 """The drawing of a memory's links in SVG units: incoming ones on the left, outgoing ones on the right (ADR-0089)."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The dated catalog of model families: windows, output limits and encodings, read from `model_catalog.json`."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Near duplicates by the cosine of their vectors (ADR-0062)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar

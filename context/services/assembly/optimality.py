@@ -1,7 +1,5 @@
 """How good a choice is by the sum of its scores, in words for a person."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 #: A gap that would be written as 0.0 %, and one that deserves a warning.

@@ -1,7 +1,5 @@
 """Scores memories by a scoring profile, highest composite first, with every component."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

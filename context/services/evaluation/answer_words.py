@@ -1,7 +1,5 @@
 """Answer words: how much of an answer a context or summary contains."""
 
-from __future__ import annotations
-
 import re
 
 _WORD = re.compile(r"[a-z0-9']+")

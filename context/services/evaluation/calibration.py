@@ -1,7 +1,5 @@
 """Calibration: the probability of being evidence, fitted to candidates of questions with known evidence (ADR-0081)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

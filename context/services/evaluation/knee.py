@@ -6,8 +6,6 @@ is where the curve is highest above the straight line from its first point to it
 point of the whole curve, because all points are known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

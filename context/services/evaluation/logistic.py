@@ -4,8 +4,6 @@ Newton's method on standardised columns; the standardisation is folded back, so 
 log-odds for one unit of its column. Deterministic: no sampling, folds by the order of the groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

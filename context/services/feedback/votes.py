@@ -1,7 +1,5 @@
 """The usefulness of a memory from its votes, and which memories a model's answer used (ADR-0065)."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -7,8 +7,6 @@ another of its own states dominates, so that it is one half of Pisinger's core r
 root of its length.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

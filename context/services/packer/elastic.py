@@ -1,7 +1,5 @@
 """Packing many memories by shortening them (ADR-0042)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Packing greedily: what fits in score order (ADR-0041)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from context.services.assembly.model_catalog import DEFAULT_MODEL

@@ -1,7 +1,5 @@
 """Packing with the highest total score that any selection within the budget has (ADR-0043)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

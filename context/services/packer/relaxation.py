@@ -5,8 +5,6 @@ where its profit exceeds its price. The sum of those choices is a bound, and cha
 difference. `Relaxation` contains the bound, the choices and those costs; the search does everything exact.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

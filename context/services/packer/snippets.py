@@ -1,7 +1,5 @@
 """Shortening a text: at a word boundary where one is near, never inside a grapheme, with the ellipsis counted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import regex

@@ -1,7 +1,5 @@
 """Two ways to store the partial solutions of one list of the core search: a row each, or a cell for each weight."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The compaction policy of a budget profile (ADR-0067). A profile stores only what differs from the defaults."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """The numbers that an operator tunes, each described once for columns, checks, forms, API and pages (ADR-0064)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping

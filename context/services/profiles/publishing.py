@@ -1,7 +1,5 @@
 """The conditions for publishing a version of a scoring profile (ADR-0084)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The rules of budget profiles: the room of a section, and which of several assignments applies (ADR-0064)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A larger budget can exclude an item again, so the answer is a budget that was tr
 one was tried too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

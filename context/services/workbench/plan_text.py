@@ -1,7 +1,5 @@
 """Texts that describe a retrieval plan and the timed steps of an assembly."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

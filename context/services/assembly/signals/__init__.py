@@ -3,8 +3,6 @@
 Every signal returns one number per candidate, 0..1 (`supersession` -1..1). A scoring profile weighs them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 

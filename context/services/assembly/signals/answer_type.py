@@ -3,8 +3,6 @@
 The rules are English.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

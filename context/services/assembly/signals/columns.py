@@ -1,7 +1,5 @@
 """The candidates of one query as numpy columns, each made once and only when a signal needs it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

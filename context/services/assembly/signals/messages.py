@@ -1,7 +1,5 @@
 """Signals of messages: words of the query, adjacent turns, people, and how much is stated."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -5,8 +5,6 @@ raises the newer and lowers the older, one about then does the opposite. Message
 replace nothing: they neither gain nor lose.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

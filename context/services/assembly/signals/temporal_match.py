@@ -3,8 +3,6 @@
 The named times are read by a table of rules for English.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta

@@ -3,8 +3,6 @@
 Observations, summaries and events, which a model wrote, are not read.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

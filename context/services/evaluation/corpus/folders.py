@@ -3,8 +3,6 @@
 Ids are unique, and evidence exists and can be found by its question.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields

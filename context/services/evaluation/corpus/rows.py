@@ -1,7 +1,5 @@
 """One line of a corpus as a memory or a question, or all its problems."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from datetime import UTC, datetime

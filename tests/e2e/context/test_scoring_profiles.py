@@ -25,7 +25,7 @@ def test_weights_are_summed_up_as_one_types_and_saved_as_a_draft(console: Page, 
     console.wait_for_url(f"**{page('scoring-profile', acme, 'own')}*")  # whole, with what listens to the field
     console.fill("#id_weight_relevance", "0.5")
     expect(console.locator("#sum")).to_contain_text("0.2 missing")
-    console.fill("#id_weight_words", "0.2")
+    console.fill("#id_weight_lexical_overlap", "0.2")
     expect(console.locator("#sum")).to_contain_text("complete")
     console.get_by_role("button", name="Save as draft").click()
     expect(console.locator(".flash", has_text="Version 2 is a draft.")).to_be_visible()

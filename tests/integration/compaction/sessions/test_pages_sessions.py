@@ -81,7 +81,7 @@ def test_sessions_over_their_own_warning_are_those_the_overview_counts(client: C
     make_long_session(tenant, turns=2)
     assert listed(client, tenant, state="over") == [full.pk]
     needs = client.get(page("tenant-overview", tenant)).context["needs"]
-    assert [(need.kind.name, need.backlog.count) for need in needs] == [("sessions", 1)]
+    assert [(need.name, need.backlog.count) for need in needs] == [("sessions", 1)]
 
 
 def test_strip_of_a_session_bands_each_generation(client: Client, tenant: Tenant) -> None:

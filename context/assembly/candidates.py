@@ -171,9 +171,9 @@ def gate_scored_candidates(
     request: ResolvedContextRequest, budget: SectionBudget, ranked: list[ScoredMemory]
 ) -> list[ScoredMemory]:
     """Return only those of a pool that the budget admits by score."""
-    ratio, minimum = request.profile.overfetch_ratio, request.packing.candidates_min
     if not request.is_pool:
         return ranked
+    ratio, minimum = request.profile.overfetch_ratio, request.packing.candidates_min
     return gate_ranked_candidates(ranked, budget, overfetch_ratio=ratio, minimum=minimum)
 
 

@@ -57,11 +57,7 @@ class ResolvedContextRequest:
     notices: Sequence[ContextWarning]
     reach: str = ""
     previous: Sequence[Anchor] = field(default_factory=list)
-
-    @property
-    def is_pool(self) -> bool:
-        """Whether the search returns a pool of candidates, which scores cut down to the budget."""
-        return self.query is not None and self.scoring.pool_size > 0
+    is_pool: bool = False  # the search returns a pool of candidates, which scores cut down to the budget
 
     def as_record(self) -> dict[str, Any]:
         """Return the inputs as a receipt stores them; `given` names those that no default filled in."""
@@ -135,6 +131,7 @@ def resolve_context_request(
         notices=_notices(request, query, calculator.warnings_for(model), sources),
         reach=reach,
         previous=[block.anchor for block in sources.earlier.context.blocks] if sources.earlier else [],
+        is_pool=query is not None and sources.scoring.pool_size > 0,
     )
 
 

@@ -93,20 +93,20 @@ class SourceReader:
         )
         memory, summary = self._part("focus", self._focus) or (None, None)
         path = memory.partition_path if memory else summary.partition.path if summary else self.partition
+        model = self._part("embedding_model", lambda: EmbeddingModel.objects.for_tenant(tenant_id).active().first())
+        memo = self._part("memo", lambda: self._memo(profile))
+        earlier = self._part("stable_with", self._earlier)
         summaries = self._part("summaries", lambda: self._summaries(profile, path)) or []
         return ContextSources(
             profile=profile,
             scoring=scoring or ADR_0040,
-            # None where the tenant has no vectors yet
-            embedding_model=self._part(
-                "embedding_model", lambda: EmbeddingModel.objects.for_tenant(tenant_id).active().first()
-            ),
+            embedding_model=model,  # None where the tenant has no vectors yet
             memory=memory,
             summary=summary,
-            memo=self._part("memo", lambda: self._memo(profile)),
+            memo=memo,
             # the focus has its own section
             summaries=[row for row in summaries if summary is None or row.summary_id != summary.summary_id],
-            earlier=self._part("stable_with", self._earlier),
+            earlier=earlier,
             notices=self.notices,
         )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from math import ceil
+from time import perf_counter
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVec
 from memories.search import retrievers
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
 from memories.services.search.fusion import MAX_CANDIDATES, gate_by_tokens, gate_cost, reciprocal_rank_fusion
-from memories.services.search.plan import rows_to_retrieve
+from memories.services.search.plan import RetrievalTrace, rows_to_retrieve
 from memories.services.tokens import ENCODINGS
 from memories.store.readings import (
     Candidate,
@@ -124,7 +125,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         return _retrieve_newest(request.scope, request.gate)
     scope, gate, mode = request.scope, request.gate, RetrievalMode(request.mode)
     wanted = rows_to_retrieve(tokens=gate.tokens * gate.overfetch_ratio, limit=gate.limit, pool_size=gate.pool_size)
-    trace = retrievers.RetrievalTrace(mode.value)
+    trace = RetrievalTrace(mode.value, perf_counter)
     warnings: list[RetrievalWarning] = []
     query = _embed_query(request, request.query, trace)
     if query.vector is None:
@@ -162,7 +163,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
     return Retrieval(found, trace.values, warnings, query, vectors)
 
 
-def _embed_query(request: RetrievalRequest, text: str, trace: retrievers.RetrievalTrace) -> CandidateQuery:
+def _embed_query(request: RetrievalRequest, text: str, trace: RetrievalTrace) -> CandidateQuery:
     with trace.step("embed") as entry:
         try:
             embedder = (request.embedder or partial(embedder_of, request.scope.tenant_id))()
@@ -180,7 +181,7 @@ def _neighbours(
     best: Sequence[int],
     query: CandidateQuery,
     ranks: CandidateRanks,
-    trace: retrievers.RetrievalTrace,
+    trace: RetrievalTrace,
 ) -> list[Candidate]:
     """Return the memories next to the better half of the query's results."""
     with trace.step("beside", reach=request.adjacent_turn_reach) as entry:
@@ -194,7 +195,7 @@ def _neighbours(
 
 
 def _retrieve_newest(scope: SearchScope, gate: CandidateGate) -> Retrieval:
-    trace = retrievers.RetrievalTrace("newest")
+    trace = RetrievalTrace("newest", perf_counter)
     with trace.step("read") as entry, tenant_scope(scope.tenant_id):
         ranking = retrievers.rank_newest(scope, gate.column)
         chosen = gate.choose(list(ranking), ranking)

@@ -1,8 +1,6 @@
 """Retrievers: rank memories by vector, text, pin or age, with their tokens. Call them inside a scope."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from time import perf_counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -13,6 +11,7 @@ from memories.search.queries.nearest import MAX_INDEX_DIMENSION, force_index_sca
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.plan import (
     MATCHED_ROWS_MAX,
+    RetrievalTrace,
     ScopeSize,
     SearchMethod,
     SearchPlanReason,
@@ -23,24 +22,6 @@ from memories.services.search.plan import (
     plan_vector_search,
 )
 from memories.store.readings import CandidateRows, SearchScope
-
-
-class RetrievalTrace:
-    """Record the steps of a search, for the receipt."""
-
-    def __init__(self, mode: str) -> None:
-        self.values: dict[str, Any] = {"mode": mode}
-
-    @contextmanager
-    def step(self, name: str, **known: Any) -> Iterator[dict[str, Any]]:
-        """Time a step; yield its entry for other values."""
-        entry = self.values[name] = dict(known)
-        start = perf_counter()
-        try:
-            yield entry
-        finally:
-            entry["ms"] = round((perf_counter() - start) * 1000, 3)
-
 
 #: Tokens by memory, best first. Keys are the integers of the UUIDs, because a UUID's hash is computed in Python.
 Ranking = dict[int, int]

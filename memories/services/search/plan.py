@@ -1,9 +1,11 @@
 """Plan a search: exact or along the HNSW index (ADR-0077), and by which words (ADR-0076)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
+from typing import Any
 
 from memories.services.search.fusion import MAX_CANDIDATES, RECIPROCAL_RANK_K
 from memories.services.search.lexemes import STOP_WORD_MARK
@@ -166,3 +168,21 @@ def match_rarest(lexemes: Sequence[str], common_rows: Mapping[str, int]) -> Text
     if matched or not lexemes:
         return TextQuery(lexemes, matched)
     return TextQuery(lexemes, lexemes, NEWEST_ROWS)
+
+
+class RetrievalTrace:
+    """Record the steps of a search, for the receipt; `clock` returns seconds."""
+
+    def __init__(self, mode: str, clock: Callable[[], float]) -> None:
+        self.values: dict[str, Any] = {"mode": mode}
+        self._clock = clock
+
+    @contextmanager
+    def step(self, name: str, **known: Any) -> Iterator[dict[str, Any]]:
+        """Time a step; yield its entry for other values."""
+        entry = self.values[name] = dict(known)
+        start = self._clock()
+        try:
+            yield entry
+        finally:
+            entry["ms"] = round((self._clock() - start) * 1000, 3)

@@ -165,7 +165,7 @@ def test_no_further_question_is_asked_when_the_time_is_over(
     shown = budget_effect(client, tenant, default_tokens=60)
     effect, asked = shown.context["effect"], len(shown.context["questions"])
     assert (len(effect.rows), effect.not_asked) == (1, asked - 1)
-    assert f"asked 1 of {asked} questions" in " ".join(text_of(shown).split())
+    assert f"1 of {asked} questions run before the time limit" in " ".join(text_of(shown).split())
 
 
 def test_link_to_a_question_of_an_early_year_opens(client: Client, tenant: Tenant) -> None:

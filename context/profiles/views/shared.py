@@ -54,7 +54,7 @@ def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     with errors_as_flash(request):
         row = perform(request, kind.assignments.unassign, **_target(request, **target))
         again = urlencode({"profile_name": row.profile_name, **target})
-        undo = f"{reverse(f'{kind.prefix}-assignment-again', args=[request.tenant.id])}?{again}"
+        undo = f"{reverse(f'{kind.prefix}-assignment-undo', args=[request.tenant.id])}?{again}"
         add_flash(request, f"Assignment of {row.profile_name} ended.", undo_url=undo)
     return redirect(f"{kind.prefix}-assignments", request.tenant.id)
 

@@ -66,7 +66,7 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
     first = ask(client, tenant, query=QUESTION, max_tokens=60)
     row = next(one for one in first.context["preview"].left_out if one.is_for_the_budget)
     item = row.omission.anchor.id
-    address = f"{page('context-inclusion-budget', tenant)}?{first.context['query']}&item={item}"
+    address = f"{page('inclusion-budget', tenant)}?{first.context['query']}&item={item}"
     assert address.replace("&", "&amp;") in text_of(first)
     told = client.get(address)
     for answer in (told, client.get(address, headers=HTMX)):
@@ -85,7 +85,7 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
 )
 def test_entry_that_cannot_be_asked_is_answered_422(wish: dict[str, Any], client: Client, tenant: Tenant) -> None:
     for headers in ({}, HTMX):
-        address = f"{page('context-inclusion-budget', tenant)}?{urlencode({'query': QUESTION, **wish})}"
+        address = f"{page('inclusion-budget', tenant)}?{urlencode({'query': QUESTION, **wish})}"
         assert client.get(address, headers=headers).status_code == 422
 
 

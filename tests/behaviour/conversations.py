@@ -56,7 +56,7 @@ def hold_sessions(api: Endpoints) -> None:
     api.send("PATCH", f"messages/{message}", {"pinned": True})
     api.send("POST", f"{path}/simulate", {"max_context_tokens": 5000, "sleep_threshold": 0.6})
     api.send("POST", f"{path}/simulate", {}, "as it is")
-    api.send("POST", "prompts/try", {"session_id": second, "text": "Summarise briefly."})
+    api.send("POST", "prompts/trial", {"session_id": second, "text": "Summarise briefly."})
     api.send("POST", f"sessions/{third}/context", {"max_tokens": 500, "query": "train"}, "empty session")
     _compact(api, first, second)
     api.send("DELETE", f"sessions/{third}")

@@ -16,7 +16,7 @@ heartbeats.connect_heartbeat_signals()
 
 
 @worker_ready.connect
-def log_model_problems(**_: object) -> None:
+def check_models(**_: object) -> None:
     from memories.embeddings.checks import log_model_problems
 
     log_model_problems()

@@ -1,8 +1,8 @@
-"""The windows of models, what is reserved for answers, and how tokens are counted for any model (ADR-0052)."""
+"""The tokens that memory may use in a model's window, and how tokens are counted for any model (ADR-0052)."""
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +22,8 @@ MAX_RESPONSE_RESERVE_TOKENS = 4_096
 MIN_RESPONSE_RESERVE_TOKENS = 500
 #: Share of the window kept free where tokens cannot be counted exactly.
 SAFETY_SHARE = 0.05
+#: Below this, memory is squeezed and callers should say so.
+CONSTRAINED_BELOW_TOKENS = 256
 #: Where no tokenizer table can be read.
 BYTES_PER_TOKEN = 4
 
@@ -53,12 +55,42 @@ class TokenCount:
     exact: bool
 
 
+@dataclass(frozen=True)
+class Budget:
+    """The tokens of a model's window by use; `available_tokens` is what the others leave for memory, at least 0."""
+
+    model: str
+    context_window: int
+    response_reserve_tokens: int
+    safety_reserve_tokens: int
+    directive_tokens: int
+    message_tokens: int
+    available_tokens: int
+    is_constrained: bool
+    tokenizer: str
+    exact: bool
+    warnings: list[str]
+
+
 class BudgetCalculator:
-    """Windows and token counts for the models of the catalog; an unknown model gets the documented default."""
+    """Budgets and token counts for the models of the catalog; an unknown model gets the documented default."""
 
     def __init__(self, counters: Mapping[str, FamilyCounter] | None = None) -> None:
         """Map prefixes of model names to their own tokenizers, which outrank tiktoken."""
         self._counters = dict(counters or {})
+
+    def calculate(
+        self, model: str | None = None, messages: Iterable[Mapping[str, Any] | str] = (), directive: str | None = ""
+    ) -> Budget:
+        """Return the budget that chat-completions `messages` (or texts) and `directive` leave in the model's window."""
+        name = model or DEFAULT_MODEL
+        family, counted = family_of(name), self.measure(directive or "", name)
+        reserved = response_reserve(family.context_window, family.max_output_tokens), self.safety_reserve(name)
+        used = sum(self.count_tokens(message_text(message), name) for message in messages)
+        left = family.context_window - sum(reserved) - counted.tokens - used
+        tight, warnings = left < CONSTRAINED_BELOW_TOKENS, self.warnings_for(name)
+        spent = (*reserved, counted.tokens, used, max(left, 0))
+        return Budget(name, family.context_window, *spent, tight, counted.tokenizer, counted.exact, warnings)
 
     def count_tokens(self, content: str, model: str | None = DEFAULT_MODEL) -> int:
         """Return the tokens of `content` for `model`."""
@@ -109,8 +141,10 @@ def response_reserve(context_window: int, max_output_tokens: int | None) -> int:
     return max(min(reserve, max_output_tokens or reserve), MIN_RESPONSE_RESERVE_TOKENS)
 
 
-def message_text(message: Mapping[str, Any]) -> str:
+def message_text(message: Mapping[str, Any] | str) -> str:
     """Return all text of a chat-completions message: name, content (text or text parts) and tool calls."""
+    if isinstance(message, str):
+        return message
     content, tool_calls = message.get("content"), message.get("tool_calls")
     parts = [content] if isinstance(content, str) else [_part_text(part) for part in content or ()]
     calls = json.dumps(tool_calls, ensure_ascii=False) if tool_calls else ""

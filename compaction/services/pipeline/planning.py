@@ -11,7 +11,7 @@ from context.services.profiles.compaction_policy import CompactionPolicy
 
 # ADR-0067. No summary is worth having below this.
 MIN_SUMMARY_TOKENS = 64
-#: A span must be worth a summary: this many tokens, and this share of the window unless somebody requests it. Without
+#: A span must be worth a summary: this many tokens, and this share of the window unless a request forces it. Without
 #: it a session whose preserved messages alone are over the target would be compacted again with every message.
 MIN_SPAN_TOKENS = 2 * MIN_SUMMARY_TOKENS
 MIN_SPAN_SHARE = 0.10
@@ -65,7 +65,7 @@ def plan_compaction(
     """Return what to do about a session's messages, given in order.
 
     `fixed_tokens` are those of directive and current summary together; `summary_tokens` those of the current summary,
-    which a new one replaces. `is_forced`: somebody requests a summary although the session is under its target or the
+    which a new one replaces. `is_forced`: a summary was requested although the session is under its target or the
     span is small. Raises `ValueError` for nonsense.
     """
     if window <= 0 or fixed_tokens < 0 or not 0 <= summary_tokens <= fixed_tokens:

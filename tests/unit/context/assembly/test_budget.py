@@ -1,6 +1,8 @@
 """Budgets and tiered counting (ADR-0052)."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from context.services import budget as budget_module
 from context.services.assembly.model_catalog import load_catalog
@@ -8,6 +10,52 @@ from context.services.budget import BudgetCalculator, TokenCount, message_text, 
 from memories.services.tokens import TokenTableError
 
 CALCULATOR = BudgetCalculator()
+
+
+def test_worked_example_of_an_exact_model():
+    budget = CALCULATOR.calculate("gpt-4o", [{"role": "user", "content": "hello world"}], "Be brief.")
+    assert budget.context_window == 128_000
+    assert budget.response_reserve_tokens == 4_096
+    assert budget.safety_reserve_tokens == 0
+    assert (budget.directive_tokens, budget.message_tokens) == (3, 2)
+    assert budget.available_tokens == 128_000 - 4_096 - 3 - 2
+    assert (budget.tokenizer, budget.exact, budget.warnings) == ("o200k_base", True, [])
+    assert not budget.is_constrained
+
+
+def test_worked_example_of_a_model_counted_by_the_nearest_encoding():
+    budget = CALCULATOR.calculate("claude-haiku-4-5", ["hello world"], "")
+    assert budget.safety_reserve_tokens == 10_000
+    assert budget.message_tokens == 3
+    assert budget.available_tokens == 200_000 - 4_096 - 10_000 - 3
+    assert (budget.tokenizer, budget.exact, budget.warnings) == ("o200k_base", False, [])
+
+
+def test_no_model_is_gpt_4o():
+    assert CALCULATOR.calculate() == CALCULATOR.calculate("gpt-4o")
+    assert CALCULATOR.calculate(None).model == "gpt-4o"
+
+
+def test_budget_is_never_negative_and_says_when_it_is_tight():
+    long_text = "word " * 8_000
+    full = CALCULATOR.calculate("gpt-4", [long_text])
+    assert (full.available_tokens, full.is_constrained) == (0, True)
+    room = 8_192 - 1_228
+    for size in range(room - 260, room - 250):
+        budget = CALCULATOR.calculate("gpt-4", ["a" + " a" * (size - 1)])
+        assert budget.message_tokens == size
+        assert budget.is_constrained is (budget.available_tokens < 256)
+
+
+@given(
+    st.lists(st.text(max_size=50), max_size=5), st.text(max_size=50), st.sampled_from(["gpt-4o", "gpt-4", "x", None])
+)
+def test_the_parts_add_up_to_the_window(messages, directive, model):
+    budget = CALCULATOR.calculate(model, messages, directive)
+    spent = (
+        budget.response_reserve_tokens + budget.safety_reserve_tokens + budget.directive_tokens + budget.message_tokens
+    )
+    assert budget.available_tokens == max(budget.context_window - spent, 0)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +124,7 @@ def test_windows_and_warnings_by_model():
 @pytest.mark.parametrize(
     ("message", "text"),
     [
+        ("plain", "plain"),
         ({"role": "user", "content": "hi"}, "hi"),
         ({"role": "assistant", "content": None}, ""),
         ({"role": "assistant"}, ""),

@@ -3,13 +3,17 @@
 CORPUS is a folder as docs/corpus.md describes it, or conversations in the format of the LoCoMo data set (which is not
 part of this project); the default is the corpus of updated facts. It runs `manage.py evaluate` on a temporary database:
 each question is assembled at several budgets and at its own time, as an agent does in the middle of its work. With
-`--today` all are assembled now, as for an old conversation.
+`--today` all are assembled now, as for an old conversation. `--switch` measures again with another value of a switch of
+the budget profile and prints the differences, question by question.
 """
 
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +30,8 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=0, help="only this many questions, drawn at random (0: all)")
     parser.add_argument("--profile", default="adr-0040", help="a shipped scoring profile (adr-0040)")
     parser.add_argument("--budgets", default="250,500,1000,2000,4000", help="tokens, with commas between")
+    parser.add_argument("--packer", default="", help="greedy, elastic or optimal (greedy)")
+    parser.add_argument("--switch", default="", help="such as include_memory_days or elastic_fills_budget")
     parser.add_argument("--today", action="store_true", help="assemble every question now instead of at its own time")
     options = parser.parse_args()
     try:
@@ -41,9 +47,20 @@ def main() -> None:
     with throwaway_database(), TemporaryDirectory() as parent:
         from django.core.management import call_command
 
+        from context.models import BudgetProfile
+
         folder = Path(parent, corpus.name)
         write_corpus(replace(corpus, questions=questions), folder)
-        call_command("evaluate", str(folder), "--profile", options.profile, "--budgets", options.budgets)
+        command = ["evaluate", str(folder), "--profile", options.profile, "--budgets", options.budgets]
+        command += ["--packer", options.packer] if options.packer else []
+        printed = StringIO()
+        call_command(*command, stdout=printed)
+        sys.stdout.write(printed.getvalue())
+        if options.switch:
+            field: Any = BudgetProfile._meta.get_field(options.switch)
+            field.default = not field.default
+            field.__dict__.pop("_get_default", None)  # Django keeps what it has read
+            call_command(*command, "--compare", printed.getvalue().split()[-1])
 
 
 if __name__ == "__main__":

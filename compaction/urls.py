@@ -27,6 +27,7 @@ urlpatterns = [
     path(f"{COMPACTION}/withdraw", reviews.compaction_withdraw, name="compaction-withdraw"),
     path(f"{COMPACTION}/approve", reviews.compaction_approve, name="compaction-approve"),
     path(f"{COMPACTION}/reject", reviews.compaction_reject, name="compaction-reject"),
+    path(f"{COMPACTION}/mark-reviewed", reviews.compaction_mark_reviewed, name="compaction-mark-reviewed"),
     path(f"{COMPACTION}/reopen", reviews.compaction_reopen, name="compaction-reopen"),
     path(f"{COMPACTION}/presence", reviews.compaction_presence, name="compaction-presence"),
     path(f"{COMPACTION}/compare", reviews.compaction_compare, name="compaction-compare"),

@@ -5,6 +5,7 @@ from django.urls import URLPattern, path
 from context.assembly.api.contexts import ContextEndpoint, ReceiptEndpoint, ReceiptListEndpoint
 from context.assembly.api.replay import ContextDiffEndpoint, ReplayEndpoint
 from context.assembly.api.search import MemorySearchEndpoint
+from context.evaluation.api import evaluations, golden_questions
 from context.feedback import api as feedback
 from context.profiles.api.endpoints import (
     BudgetProfileAssignmentEndpoints,
@@ -17,6 +18,9 @@ from memory_platform.rest import converters  # noqa: F401 - makes its types know
 
 _VOTES = "memories/<uuid:memory_id>/feedback"
 _SCORING = "profiles/<name:name>"
+_RUN = "evaluations/<uuid:run_id>"
+_QUESTION = "golden-questions/<uuid:question_id>"
+_EVIDENCE = f"{_QUESTION}/memories/<uuid:memory_id>"
 
 
 def _profile_urls(
@@ -32,6 +36,7 @@ def _profile_urls(
         path(f"{one}/versions", profiles.as_view({"get": "versions"}), name=f"{name}-versions"),
         path(f"{one}/rollback", profiles.as_view({"post": "roll_back"}), name=f"{name}-rollback"),
         path(f"{one}/compare", profiles.as_view({"get": "compare"}), name=f"{name}-compare"),
+        path(f"{one}/diff", profiles.as_view({"get": "diff"}), name=f"{name}-diff"),
     ]
 
 
@@ -46,6 +51,17 @@ urlpatterns = [
     path("feedback", feedback.FeedbackEndpoint.as_view(), name="api-feedback"),
     path("feedback/<uuid:feedback_id>", feedback.FeedbackWithdrawalEndpoint.as_view(), name="api-vote"),
     path(_VOTES, feedback.MemoryFeedbackListEndpoint.as_view(), name="api-memory-feedback"),
+    path("golden-questions", golden_questions.GoldenQuestionListEndpoint.as_view(), name="api-golden-questions"),
+    path("golden-questions/bulk", golden_questions.GoldenQuestionBulkEndpoint.as_view(), name="api-golden-bulk"),
+    path(_QUESTION, golden_questions.GoldenQuestionEndpoint.as_view(), name="api-golden-question"),
+    path(f"{_QUESTION}/restore", golden_questions.GoldenQuestionRestoreEndpoint.as_view(), name="api-golden-restore"),
+    path(_EVIDENCE, golden_questions.GoldenMemoryEndpoint.as_view(), name="api-golden-memory"),
+    path("evaluations", evaluations.EvaluationListEndpoint.as_view(), name="api-evaluations"),
+    path(_RUN, evaluations.EvaluationEndpoint.as_view(), name="api-evaluation"),
+    path(f"{_RUN}/answers", evaluations.EvaluationAnswerListEndpoint.as_view(), name="api-evaluation-answers"),
+    path(f"{_RUN}/compare", evaluations.EvaluationComparisonEndpoint.as_view(), name="api-evaluation-compare"),
+    path(f"{_RUN}/cancel", evaluations.EvaluationCancelEndpoint.as_view(), name="api-evaluation-cancel"),
+    path(f"{_RUN}/retry", evaluations.EvaluationRetryEndpoint.as_view(), name="api-evaluation-retry"),
     *_profile_urls(
         "budget-profiles",
         "api-budget-profile",

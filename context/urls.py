@@ -7,7 +7,7 @@ from context.feedback import views as feedback
 from context.profiles.kinds import BUDGET_KIND, SCORING_KIND
 from context.profiles.views import budgets, effects, publishing, scoring, shared
 from context.receipts import views as receipts
-from context.workbench.views import compare, curves, inclusion_budget, preview
+from context.workbench.views import compare_profiles, curves, inclusion_budget, preview
 
 EVALUATIONS = "t/<uuid:tenant_id>/evaluations"
 GOLDEN = "t/<uuid:tenant_id>/golden-questions"
@@ -20,7 +20,7 @@ _VOTES = "t/<uuid:tenant_id>/memories/<uuid:memory_id>/votes"
 
 urlpatterns = [
     path("t/<uuid:tenant_id>/context", preview.context_preview, name="context-preview"),
-    path("t/<uuid:tenant_id>/context/compare", compare.context_compare, name="context-compare"),
+    path("t/<uuid:tenant_id>/context/compare", compare_profiles.compare_profiles, name="context-compare"),
     path("t/<uuid:tenant_id>/context/curve", curves.budget_curve, name="budget-curve"),
     path(
         "t/<uuid:tenant_id>/context/inclusion-budget",

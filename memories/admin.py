@@ -1,14 +1,13 @@
 """Django admin. It calls the same actions as API and console and writes no row of a tenant itself."""
 
-from collections.abc import Collection
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
 from django.contrib import admin, messages
 from django.db import models, transaction
-from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from rest_framework_api_key.models import APIKey
 
@@ -17,80 +16,28 @@ from memories.embeddings.indexer import index_now
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
 from memories.search.actions import set_tenant_language
 from memories.services.store.drafts import CHANGEABLE_MEMORY_FIELDS, memory_change_problems
+from memories.services.store.transfer_files import CSV, JSONL, csv_header
+from memories.services.tenancy.tenant_names import TenantNameError, check_tenant_name
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.forms import MetadataField
 from memories.store.queries.memories import MemoryQuerySet
+from memories.store.serializers.transfers import FILE_CONTENT_TYPES, memory_lines
 from memories.tenancy.actions.tenants import add_member, create_tenant, remove_member, revoke_api_key
-from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.admin import TenantInline, TenantModelAdmin, by_now
 from memories.tenancy.queries.languages import text_search_configs
-from memories.tenancy.queries.tenants import TenantQuerySet
-from memories.tenancy.scopes import admin_write_scope
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.web.numerals import counted
+from memory_platform.web.pages import HtmxRequest
 
 if TYPE_CHECKING:
-    ModelAdmin = admin.ModelAdmin[Any]
     ModelForm = forms.ModelForm[Any]
-    TabularInline = admin.TabularInline[Any, Any]
 else:
-    ModelAdmin, ModelForm, TabularInline = admin.ModelAdmin, forms.ModelForm, admin.TabularInline
+    ModelForm = forms.ModelForm
 
 SHORT_CONTENT_CHARACTERS = 80
 #: The package's own keys belong to no tenant and grant nothing here.
 if admin.site.is_registered(APIKey):
     admin.site.unregister(APIKey)
-
-
-def _by_now(request: HttpRequest) -> dict[str, Any]:
-    return {"by": Actor.operator(request.user.pk, request.user.get_username()), "now": timezone.now()}
-
-
-def _in_scope(name: str) -> Any:
-    """Return an admin view that runs and renders with access to all tenants; a `PlatformError` becomes a message."""
-    plain_view = getattr(admin.ModelAdmin, name)
-
-    def view(self: ModelAdmin, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        try:
-            with admin_write_scope():
-                response: HttpResponseBase = plain_view(self, request, *args, **kwargs)
-                if hasattr(response, "render"):
-                    response.render()
-                return response
-        except PlatformError as error:
-            messages.error(request, str(error))
-            return HttpResponseRedirect(request.get_full_path())
-
-    return view
-
-
-class ScopedAdmin(ModelAdmin):
-    """Runs every view inside the admin's scope. `allows` names the permissions other than to view that it leaves."""
-
-    allows: ClassVar[Collection[str]] = ("change",)
-    list_select_related: ClassVar[tuple[str, ...]] = ("tenant",)
-
-    changelist_view = _in_scope("changelist_view")
-    changeform_view = _in_scope("changeform_view")
-    delete_view = _in_scope("delete_view")
-    history_view = _in_scope("history_view")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return "add" in self.allows and super().has_add_permission(request)
-
-    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return "change" in self.allows and super().has_change_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return "delete" in self.allows and super().has_delete_permission(request, obj)
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:  # noqa: ARG002
-        """Only the rows themselves: nothing that belongs to them is deleted."""
-        rows = [str(row) for row in objs]
-        return rows, {str(self.opts.verbose_name_plural): len(rows)}, set(), []
-
-    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
-        for row in queryset:
-            self.delete_model(request, row)
 
 
 class MemoryAdminForm(ModelForm):
@@ -121,20 +68,17 @@ class MemoryAdminForm(ModelForm):
         return {name: self.cleaned_data[name] for name in own}
 
 
-class VersionInline(TabularInline):
-    """The superseded versions, read-only."""
+class VersionInline(TenantInline):
+    """The superseded versions."""
 
     model = MemoryVersion
     verbose_name_plural = "earlier versions"
     fields = readonly_fields = ("version", "content", "kind", "confidence", "pinned", "valid_from", "valid_to")
     ordering = ("-version",)
-    extra = max_num = 0
-    can_delete = False
-
-    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
-        return False
 
 
+#: Tenants whose import pages the list of memories links to.
+IMPORT_TENANTS_MAX = 20
 #: Fields of a memory that the platform maintains.
 _MAINTAINED = (
     *("id", "version", "valid_from", "archived_at", "tokens_o200k_base", "tokens_cl100k_base", "usefulness_score"),
@@ -143,7 +87,7 @@ _MAINTAINED = (
 
 
 @admin.register(Memory)
-class MemoryAdmin(ScopedAdmin):
+class MemoryAdmin(TenantModelAdmin):
     """An edit adds a version, deleting archives, and a new text is counted and embedded again."""
 
     form = MemoryAdminForm
@@ -157,7 +101,7 @@ class MemoryAdmin(ScopedAdmin):
     search_help_text = "Words of the text"
     show_full_result_count = False
     ordering = ("-created_at",)
-    actions = ("restore_selected", "embed_selected")
+    actions = ("restore_selected", "embed_selected", "export_json_lines", "export_csv")
     readonly_fields = ("tenant", "partition_path", *_MAINTAINED)
     fieldsets = (
         (None, {"fields": ("content", "kind", "confidence", "pinned", "metadata", "created_at", "expires_at")}),
@@ -165,12 +109,18 @@ class MemoryAdmin(ScopedAdmin):
         ("Maintained by the platform", {"fields": (*_MAINTAINED, "expected_version")}),
     )
 
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """List memories, with links to the import page of the first tenants."""
+        tenants = cast(HtmxRequest, request).tenants[:IMPORT_TENANTS_MAX]
+        return super().changelist_view(request, {**(extra_context or {}), "import_tenants": tenants})
+
     @admin.display(description="text")
     def short_content(self, memory: Memory) -> str:
         return memory.content[:SHORT_CONTENT_CHARACTERS]
 
-    def get_queryset(self, request: HttpRequest) -> MemoryQuerySet:  # noqa: ARG002
-        return Memory.objects.without_search_columns()
+    def get_queryset(self, request: HttpRequest) -> MemoryQuerySet:
+        rows: MemoryQuerySet = super().get_queryset(request).without_search_columns()
+        return rows
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002
         """Full-text search, as agents search."""
@@ -184,27 +134,52 @@ class MemoryAdmin(ScopedAdmin):
     def save_model(self, request: HttpRequest, obj: Memory, form: Any, change: bool) -> None:  # noqa: ARG002
         """Save the edit; embed a new text after commit."""
         seen = form.cleaned_data["expected_version"]
-        update_memory(memory=obj, changes=form.changes, if_version=seen, **_by_now(request))
+        with tenant_scope(obj.tenant_id):
+            update_memory(memory=obj, changes=form.changes, if_version=seen, **by_now(request))
         transaction.on_commit(partial(index_now, obj.tenant_id, [obj.pk]))
 
     def delete_model(self, request: HttpRequest, obj: Memory) -> None:
-        archive_memory(memory=obj, **_by_now(request))
+        with tenant_scope(obj.tenant_id):
+            archive_memory(memory=obj, **by_now(request))
 
     @admin.action(description="Restore selected memories", permissions=["change"])
     def restore_selected(self, request: HttpRequest, queryset: Any) -> None:
         """Restore all or none: a live duplicate refuses the whole selection."""
-        restored = [restore_memory(memory=row, **_by_now(request)) for row in queryset]
-        for memory in restored:
-            transaction.on_commit(partial(index_now, memory.tenant_id, [memory.pk]))
-        messages.success(request, f"{counted(len(restored), 'memory is', 'memories are')} live.")
+        rows = list(queryset)
+        for row in rows:
+            with tenant_scope(row.tenant_id):
+                restore_memory(memory=row, **by_now(request))
+            transaction.on_commit(partial(index_now, row.tenant_id, [row.pk]))
+        messages.success(request, f"{counted(len(rows), 'memory is', 'memories are')} live.")
 
     @admin.action(description="Embed selected memories again where that failed", permissions=["change"])
     def embed_selected(self, request: HttpRequest, queryset: Any) -> None:
         chosen = sorted(queryset, key=lambda memory: str(memory.tenant_id))
         for tenant, rows in groupby(chosen, key=lambda memory: memory.tenant):
-            retried = retry_embeddings(tenant=tenant, memory_ids=[row.pk for row in rows], **_by_now(request))
+            with tenant_scope(tenant.pk):
+                retried = retry_embeddings(tenant=tenant, memory_ids=[row.pk for row in rows], **by_now(request))
             transaction.on_commit(partial(index_now, tenant.pk, retried))
         messages.success(request, "Memories that had failed are embedded again.")
+
+    @admin.action(description="Export selected live memories as JSON lines", permissions=["view"])
+    def export_json_lines(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        return _file_of(request, queryset, JSONL)
+
+    @admin.action(description="Export selected live memories as CSV", permissions=["view"])
+    def export_csv(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        return _file_of(request, queryset, CSV)
+
+
+def _file_of(request: HttpRequest, selected: Any, file_type: str) -> HttpResponse | None:
+    """Return a file that the console and REST import; None with a message for memories of several tenants."""
+    rows = list(selected.live_oldest_first(timezone.now()))
+    if len({row.tenant_id for row in rows}) != 1:
+        messages.error(request, "Select live memories of one tenant.")
+        return None
+    lines = [csv_header() if file_type == CSV else "", *memory_lines(rows, file_type)]
+    response = HttpResponse("".join(lines), content_type=f"{FILE_CONTENT_TYPES[file_type]}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="memories.{file_type}"'
+    return response
 
 
 class TenantAdminForm(ModelForm):
@@ -222,10 +197,17 @@ class TenantAdminForm(ModelForm):
             # an absent language stays as it is: English for a new tenant
             self.fields["text_search_config"].required = False
 
+    def clean_name(self) -> str:
+        """Return the name as the action stores it, or show what is wrong with it."""
+        try:
+            return check_tenant_name(self.cleaned_data["name"])
+        except TenantNameError as error:
+            raise forms.ValidationError(error.detail, code=error.code) from error
+
 
 @admin.register(Tenant)
-class TenantAdmin(ScopedAdmin):
-    """Creates tenants; an existing one can change its language."""
+class TenantAdmin(TenantModelAdmin):
+    """Superusers create tenants; an existing one can change its language."""
 
     form = TenantAdminForm
     allows = ("add", "change")
@@ -233,24 +215,27 @@ class TenantAdmin(ScopedAdmin):
     list_select_related = ()
     search_fields = ("name",)
 
-    def get_queryset(self, request: HttpRequest) -> TenantQuerySet:  # noqa: ARG002
-        return Tenant.objects.visible()
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        """The unique names would disclose other tenants."""
+        return bool(request.user.is_superuser) and super().has_add_permission(request, *args)
 
     def get_readonly_fields(self, request: HttpRequest, obj: models.Model | None = None) -> tuple[str, ...]:  # noqa: ARG002
         return ("name",) if obj else ()
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:  # noqa: ARG002
         """The actions create and change the row; the admin continues with it."""
-        values = {"language": obj.text_search_config, **_by_now(request)}
+        values = {"language": obj.text_search_config, **by_now(request)}
         if change:
-            set_tenant_language(tenant=obj, **values)
+            with tenant_scope(obj.pk):
+                set_tenant_language(tenant=obj, **values)
             return
-        created = create_tenant(name=obj.name, **values)
+        with admin_write_scope():
+            created = create_tenant(name=obj.name, **values)
         obj.pk, obj.created_at = created.pk, created.created_at
 
 
 @admin.register(Membership)
-class MembershipAdmin(ScopedAdmin):
+class MembershipAdmin(TenantModelAdmin):
     """The members of tenants."""
 
     allows = ("add", "delete")
@@ -259,14 +244,16 @@ class MembershipAdmin(ScopedAdmin):
     list_select_related = ("user", "tenant")
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:  # noqa: ARG002
-        obj.pk = add_member(user=obj.user, tenant=obj.tenant, **_by_now(request)).pk
+        with tenant_scope(obj.tenant_id):
+            obj.pk = add_member(user=obj.user, tenant=obj.tenant, **by_now(request)).pk
 
     def delete_model(self, request: HttpRequest, obj: Membership) -> None:
-        remove_member(membership=obj, **_by_now(request))
+        with tenant_scope(obj.tenant_id):
+            remove_member(membership=obj, **by_now(request))
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ScopedAdmin):
+class ApiKeyAdmin(TenantModelAdmin):
     """API keys without their text. The console and `manage.py create_key` create them."""
 
     list_display = ("name", "prefix", "tenant", "scopes", "partition_prefix", "created", "revoked")
@@ -276,18 +263,22 @@ class ApiKeyAdmin(ScopedAdmin):
     )
     actions = ("revoke_selected",)
 
-    @admin.action(description="Revoke selected keys, for good", permissions=["change"])
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        """Whether the person may change keys elsewhere; no page changes one here."""
+        return admin.ModelAdmin.has_change_permission(self, request)
+
+    @admin.action(description="Revoke selected keys, for good", permissions=["revoke"])
     def revoke_selected(self, request: HttpRequest, queryset: Any) -> None:
         for key in queryset:
-            revoke_api_key(key=key, **_by_now(request))
+            with tenant_scope(key.tenant_id):
+                revoke_api_key(key=key, **by_now(request))
         messages.success(request, "The keys are revoked.")
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(ScopedAdmin):
+class AuditEntryAdmin(TenantModelAdmin):
     """The audit log, read-only."""
 
-    allows = ()
     list_display = ("at", "tenant", "actor_kind", "actor_label", "verb", "target_kind", "fields")
     list_filter = ("tenant", "verb", "actor_kind")
     ordering = ("-at",)

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from memories.hygiene.api import ActUndoEndpoint, HygieneListEndpoint, HygieneListsEndpoint
 from memories.partitions.api.partitions import (
     LinkEndpoint,
     LinkListEndpoint,
@@ -11,12 +12,20 @@ from memories.partitions.api.partitions import (
 )
 from memories.partitions.api.snapshots import SnapshotComparisonEndpoint, SnapshotEndpoint, SnapshotListEndpoint
 from memories.store.api import memories as api
+from memories.store.api.moves import MemoryMoveEndpoint
+from memories.store.api.transfers import ExportEndpoint, ImportEndpoint
 from memories.tenancy.api.keys import ApiKeyEndpoint, ApiKeyListEndpoint
 from memory_platform.rest import converters  # noqa: F401 - registers the path converters
 
 urlpatterns = [
     path("memories", api.MemoryListEndpoint.as_view(), name="api-memories"),
     path("memories/bulk", api.MemoryBulkEndpoint.as_view(), name="api-memories-bulk"),
+    path("export", ExportEndpoint.as_view(), name="api-export"),
+    path("import", ImportEndpoint.as_view(), name="api-import"),
+    path("memories/move", MemoryMoveEndpoint.as_view(), name="api-memories-move"),
+    path("acts/<uuid:act_id>/undo", ActUndoEndpoint.as_view(), name="api-act-undo"),
+    path("hygiene", HygieneListsEndpoint.as_view(), name="api-hygiene"),
+    path("hygiene/<name:name>", HygieneListEndpoint.as_view(), name="api-hygiene-list"),
     path("memories/<uuid:memory_id>", api.MemoryEndpoint.as_view(), name="api-memory"),
     path("memories/<uuid:memory_id>/restore", api.MemoryRestoreEndpoint.as_view(), name="api-memory-restore"),
     path("memories/<uuid:memory_id>/history", api.MemoryHistoryEndpoint.as_view(), name="api-memory-history"),

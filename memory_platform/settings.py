@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from memory_platform import __version__
 from memory_platform.embedded.environment import NamedEnv, cache_config, database_config, embedding_endpoints
 from memory_platform.embedded.files import read_endpoints
+from memory_platform.schedule import BEAT_SCHEDULE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = NamedEnv()
@@ -84,33 +85,8 @@ if CELERY_BROKER_URL.startswith("filesystem://"):
     CELERY_BROKER_TRANSPORT_OPTIONS = {name: str(DATA_DIR / "run/broker" / path) for name, path in _folders.items()}
 CELERY_TASK_TIME_LIMIT = 600  # below the visibility timeout, or a slow task would run twice at once
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "run" / "celerybeat-schedule")
-
-
-def _every(seconds: float, task: str, *, expires: bool = True) -> dict[str, Any]:
-    """Return a scheduled task; one that expires is dropped when the next one is due."""
-    return {"task": task, "schedule": seconds, **({"options": {"expires": seconds}} if expires else {})}
-
-
-# By the names that the Jobs page shows.
-CELERY_BEAT_SCHEDULE = {
-    "Embed pending memories": _every(30.0, "memories.tasks.sweep_pending_embeddings", expires=False),
-    "Continue re-embedding": _every(30.0, "memories.tasks.sweep_embedding_models"),
-    # An idle system shows its counts within two seconds.
-    "Update retrieval counts": _every(2.0, "memories.tasks.fold_retrievals_task"),
-    "Find near-duplicates and contradictions": _every(60.0, "memories.tasks.compare_new_memories_task"),
-    "Find unused and expiring memories": _every(600.0, "memories.tasks.find_hygiene_problems_task"),
-    "Find unhelpful memories": _every(600.0, "context.tasks.find_unhelpful_task"),
-    "Finish language changes": _every(600.0, "memories.tasks.sweep_languages"),
-    "Update common words": _every(900.0, "memories.tasks.count_common_lexemes_task"),
-    "Update partition counts": _every(10.0, "memories.tasks.fold_partition_counts_task"),
-    "Delete expired records": _every(3600.0, "memories.tasks.delete_expired_records_task", expires=False),
-    "Delete old receipts": _every(3600.0, "context.tasks.prune_receipts_task", expires=False),
-    "Compact idle sessions": _every(60.0, "compaction.tasks.sweep_sessions"),
-    "Resume abandoned compactions": _every(30.0, "compaction.tasks.sweep_runs"),
-    "Resume abandoned evaluations": _every(30.0, "context.tasks.sweep_evaluations"),
-    "Roll up changed partitions": _every(3600.0, "compaction.tasks.roll_up_changed_task", expires=False),
-}
 
 # --- Embedding -----------------------------------------------------------------------------------------------------
 
@@ -143,7 +119,7 @@ if TOKENIZERS_DIR and not (BASE_DIR / TOKENIZERS_DIR).is_dir():
 # --- Application ---------------------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "memory_platform.apps.PlatformAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -280,11 +256,18 @@ SPECTACULAR_SETTINGS = {
     # One set of words in fields of several names.
     "ENUM_NAME_OVERRIDES": {
         "SummaryStyleEnum": ["compact", "detailed"],
-        "StoredStatusEnum": ["created", "existing"],
+        "AppendedStatusEnum": ["created", "existing"],
+        "StoredStatusEnum": ["created", "updated", "existing"],
+        "BulkStatusEnum": ["created", "updated", "existing", "invalid"],
+        "StoredReasonEnum": ["duplicate", "recalled"],
         "MessageStateEnum": ["live", "masked", "compacted"],
         "SessionStateEnum": ["open", "closed"],
         "CompactionStateEnum": ["pending", "proposed", "applied", "rejected", "rolled_back", "failed", "superseded"],
         "EventStateEnum": ["queued", "running", "done", "failed"],
+        "EvaluationStateEnum": ["queued", "running", "done", "failed", "cancelled"],
+        "OrderingEnum": ["top_down", "u_curve", "head_tail", "stable"],
+        "EvaluationOrderingEnum": ["top_down", "u_curve", "head_tail"],
+        "ImportStatusEnum": ["created", "existing", "invalid"],
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -163,6 +163,7 @@ def _crowd_sessions(tenant: Tenant, size: BulkRowCounts) -> None:
 def _crowd_records(tenant: Tenant, size: BulkRowCounts, rounds: int) -> None:
     BulkCopies(Receipt, shift_round_back("created_at", by="30 minutes")).insert(tenant, size.receipts)
     on_copies = {"memory_id": copied("memory_id", f"(mod(n, {rounds}) + 1)"), "receipt_id": "NULL"}
+    on_copies |= {"actor_kind": "'key'", "actor_id": KEY_ID.format(number="n")}
     is_live = "memory_id IN (SELECT id FROM memories_memory WHERE archived_at IS NULL)"
     BulkCopies(
         Feedback, on_copies | shift_round_back("at", by="1 hour"), where=f"kind = 'explicit' AND {is_live}"

@@ -25,6 +25,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     # what is stored
     "memories": ("", "q=battery+warranty+invoice", "partition=nonsense", "state=archived"),
     "memory": ("",),
+    "memory-transfer": ("",),
     "memory-merge": ("",),
     "memo": ("",),
     "snapshots": ("",),
@@ -82,7 +83,7 @@ PAGES: dict[str, tuple[str, ...]] = {
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
 NO_PAGES = {
     *("budget-effect", "inclusion-budget", "context-suggest", "hygiene-progress", "scoring-effect"),
-    *("golden-export", "memories-bulk", "health-summary", "partition-children", "roll-ups"),
+    *("golden-export", "memory-export", "memories-bulk", "health-summary", "partition-children", "roll-ups"),
     *("summaries", "text-tokens", "job-notifications"),
 }
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}

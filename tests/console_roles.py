@@ -35,7 +35,9 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     },
     (VIEWER, ADMIN): {"embeddings", "tenant-settings"},
     (_OPERATOR, None): {"memory-merge"},
+    (ADMIN, None): {"memory-export"},
     (_OPERATOR, _OPERATOR): {
+        "memory-transfer",
         *("snapshot-delete", "budget-roll-back", "evaluation-delete", "golden-new", "compaction-roll-back"),
     },
     (ADMIN, ADMIN): {
@@ -58,7 +60,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         ),
         *("message-pin", "message-unpin", "message-expand", "run-retry"),
         *("compaction-trial", "compaction-append", "compaction-withdraw", "compaction-approve"),
-        *("compaction-reject", "compaction-reopen", "compaction-regenerate"),
+        *("compaction-reject", "compaction-reopen", "compaction-regenerate", "compaction-mark-reviewed"),
     },
     (None, ADMIN): {"member-add", "embedding-retry", "prompt-roll-back"},
 }

@@ -14,7 +14,7 @@ from compaction.services.pipeline.prompts import PROMPT
 from context.evaluation.actions.evaluations import request_evaluation
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.runs import run_evaluation
-from context.models import EvaluationRun, GoldenQuestion, Receipt
+from context.models import EvaluationRun, GoldenQuestion, Receipt, ScoringProfileVersion
 from memories.embeddings import reembedding
 from memories.embeddings.actions import start_reembedding
 from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
@@ -22,6 +22,7 @@ from memories.models import ApiKey, EmbeddingModel, Memory, MemoryPair, Snapshot
 from memories.tenancy.actions.tenants import create_api_key
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
+from tests.integration.scoring_helpers import prove
 
 BY = Actor.system("tests")
 TENANT = "Demo workshop"
@@ -52,8 +53,10 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
             )
             for _ in range(2)
         ]
+        draft = ScoringProfileVersion.objects.for_tenant(tenant.pk).named("support-recall").numbered(2).get()
         proposed = Compaction.objects.for_tenant(tenant.pk).filter(state=Compaction.State.PROPOSED).latest("created_at")
         anew = regenerate_compaction(compaction=proposed, is_enqueued=False, by=BY, now=now)
+    prove(tenant, draft.numbers, at=now)
     run_compaction(tenant.pk, anew.pk, now=now)
     run_evaluation(tenant.pk, runs[0].pk, now=now)
     reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
@@ -91,6 +94,6 @@ def console_page_ids(tenant: Tenant, username: str) -> dict[str, Any]:
             "scoring-profile.name": "conversation-recall",
             **{f"scoring-{act}.name": "support-recall" for act in ("publish", "roll-back", "retire")},
             "version": 1,
-            "scoring-publish.version": 2,  # which is evaluated
+            "scoring-publish.version": 2,  # which is evaluated beside the profile in use
             "message_id": proposed.session.messages.earliest("sequence").pk,
         }

@@ -8,6 +8,7 @@ from context.services.rendering import (
     _CONFUSING,
     _MARKER,
     _XML_ENTITIES,
+    DATED_KINDS,
     DEFAULT_STYLE,
     LINE_BREAK,
     MARKERS,
@@ -23,7 +24,8 @@ _ESCAPED_LOOKALIKE = re.compile(rf"(?<={LINE_BREAK})\\(\\*{_CONFUSING})")
 _ITEM_START = re.compile(rf"(?:\A|\n)({_MARKER})")
 _XML_CHARACTERS = {entity: character for character, entity in _XML_ENTITIES.items()}
 _XML_ESCAPE = re.compile(r'&(?:amp|lt|gt|#13);|<char code="(\d{1,5})"/>')
-_XML_ITEM = re.compile(rf"\n<({'|'.join(MARKERS)})>(.*?)</\1>", re.DOTALL)
+_XML_ITEM = re.compile(rf"\n<({'|'.join(MARKERS)})(?: day=\"([-\d]{{10}})\")?>(.*?)</\1>", re.DOTALL)
+_DAY = re.compile(r"(\d{4}-\d\d-\d\d): ")
 
 _ESCAPED = re.compile(rf"((?:\A|(?<={LINE_BREAK})))\\(\\*\[(?:system|user|assistant|tool|calls)\b)")
 _MESSAGE_MARKER = re.compile(r'(?:\A|\n\n)\[(system|user|assistant|tool)((?: (?:name|call)="(?:[^"\\]|\\.)*")*)\]\n')
@@ -31,10 +33,15 @@ _LABEL = re.compile(r'(name|call)=("(?:[^"\\]|\\.)*")')
 
 
 def parse_context(text: str, style: str = DEFAULT_STYLE) -> list[tuple[str, str]]:
-    """The (kind, text) pairs of a rendered context, exactly as they went in.
+    """The (kind, text) pairs of a rendered context without days, exactly as they went in.
 
     Raises `ValueError` for anything that `render_context` could not have written.
     """
+    return [(kind, text) for kind, text, _ in parse_dated_context(text, style, has_days=False)]
+
+
+def parse_dated_context(text: str, style: str = DEFAULT_STYLE, *, has_days: bool = True) -> list[tuple[str, str, str]]:
+    """The (kind, text, day) triples of a rendered context; with days, each memory has one and nothing else does."""
     if style not in RENDER_STYLES:
         raise ValueError(f"unknown style {style!r}; known: {', '.join(RENDER_STYLES)}")
     if not text:
@@ -46,35 +53,45 @@ def parse_context(text: str, style: str = DEFAULT_STYLE) -> list[tuple[str, str]
     is_whole = text.startswith(frame.head) and text.endswith(frame.tail) and text.count(nonce.group()) == 2
     if not is_whole:
         raise ValueError("the fence is not whole")
-    pairs = _PARSERS[style](text[len(frame.head) : len(text) - len(frame.tail)])
-    if not pairs or f"{frame.head}{frame.joint.join(frame.write(*pair) for pair in pairs)}{frame.tail}" != text:
+    items = _PARSERS[style](text[len(frame.head) : len(text) - len(frame.tail)])
+    if style == "markdown" and has_days:
+        items = [_with_day(kind, content) for kind, content, _ in items]
+    if not items or f"{frame.head}{frame.joint.join(frame.write(*item) for item in items)}{frame.tail}" != text:
         raise ValueError(f"not a context in the {style} style")
-    return pairs
+    if any(bool(day) is not (has_days and kind in DATED_KINDS) for kind, _, day in items):
+        raise ValueError("a day is missing or unexpected")
+    return items
 
 
-def _parse_markdown(body: str) -> list[tuple[str, str]]:
+def _with_day(kind: str, text: str) -> tuple[str, str, str]:
+    """A day is only looked for where one is written: other texts may begin like one."""
+    found = _DAY.match(text) if kind in DATED_KINDS else None
+    return (kind, text[found.end() :], found[1]) if found else (kind, text, "")
+
+
+def _parse_markdown(body: str) -> list[tuple[str, str, str]]:
     starts = list(_ITEM_START.finditer(body))
     ends = [*(start.start() for start in starts[1:]), len(body)][: len(starts)]
     return [
-        (_KINDS[start.group(1)], _ESCAPED_LOOKALIKE.sub(r"\1", body[start.end() : end]))
+        (_KINDS[start.group(1)], _ESCAPED_LOOKALIKE.sub(r"\1", body[start.end() : end]), "")
         for start, end in zip(starts, ends, strict=True)
     ]
 
 
-def _parse_xml(body: str) -> list[tuple[str, str]]:
-    return [(kind, _XML_ESCAPE.sub(_unescape_xml, text)) for kind, text in _XML_ITEM.findall(f"\n{body}")]
+def _parse_xml(body: str) -> list[tuple[str, str, str]]:
+    return [(kind, _XML_ESCAPE.sub(_unescape_xml, text), day) for kind, day, text in _XML_ITEM.findall(f"\n{body}")]
 
 
 def _unescape_xml(match: re.Match[str]) -> str:
     return chr(int(match.group(1))) if match.group(1) else _XML_CHARACTERS[match.group()]
 
 
-def _parse_json(body: str) -> list[tuple[str, str]]:
+def _parse_json(body: str) -> list[tuple[str, str, str]]:
     try:
-        pairs = [(row["kind"], row["text"]) for row in json.loads(f"[{body}]")]
+        items = [(row["kind"], row["text"], row.get("day", "")) for row in json.loads(f"[{body}]")]
     except (TypeError, KeyError, RecursionError, json.JSONDecodeError) as error:
         raise ValueError("not a context in the json style") from error
-    return [(kind, text) for kind, text in pairs if isinstance(kind, str) and kind in MARKERS and isinstance(text, str)]
+    return [item for item in items if all(isinstance(part, str) for part in item) and item[0] in MARKERS]
 
 
 _PARSERS = {"markdown": _parse_markdown, "xml": _parse_xml, "json": _parse_json}

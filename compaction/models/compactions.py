@@ -111,6 +111,12 @@ class Compaction(models.Model):
         return f"compaction {self.id}"
 
     @property
+    def decision(self) -> str:
+        """What a person decided: `reviewed` if it was applied before, else its state."""
+        is_later = self.decided_at is not None and self.compacted_at is not None and self.compacted_at < self.decided_at
+        return "reviewed" if is_later and self.state == self.State.APPLIED else self.state
+
+    @property
     def settled_at(self) -> datetime:
         """When somebody decided about it; where nobody did, when it was done or failed."""
         return self.decided_at or self.finished_at or self.created_at

@@ -8,6 +8,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Index, Q
 
+from compaction.services.sessions.pressure import reserved_tokens, window_pressure
 from compaction.services.sessions.titles import session_title
 from compaction.sessions.queries import MessageQuerySet, SessionQuerySet
 from memories.models import ApiKey, Partition, Tenant
@@ -35,6 +36,8 @@ class Session(models.Model):
     last_message_at = models.DateTimeField(null=True, blank=True, help_text="When a message was last appended.")
     message_count = models.PositiveIntegerField(default=0, help_text="Also the next message's sequence.")
     context_tokens = models.PositiveIntegerField(default=0)
+    summary_tokens = models.PositiveIntegerField(default=0, help_text="Of them, those of the current summary.")
+    marker_tokens = models.PositiveIntegerField(default=0, help_text="Of the lines that mark messages, beside them.")
     current = models.ForeignKey(
         "compaction.Compaction",
         on_delete=models.SET_NULL,
@@ -69,9 +72,14 @@ class Session(models.Model):
         return session_title(self.metadata, getattr(self, "first_said", ""), self.pk)
 
     @property
+    def needed_tokens(self) -> int:
+        """The tokens that the next context needs: what is said, its markers, memories and the reply."""
+        return self.context_tokens + self.marker_tokens + reserved_tokens(self.max_context_tokens)
+
+    @property
     def pressure(self) -> float:
-        """Tokens of the context as a share of the window: 1.0 is full, more is over."""
-        return round(self.context_tokens / self.max_context_tokens, 4)
+        """Needed tokens as a share of the window: 1.0 is full, more is over."""
+        return window_pressure(self.needed_tokens, self.max_context_tokens)
 
 
 class Message(models.Model):
@@ -79,6 +87,7 @@ class Message(models.Model):
 
     class Role(models.TextChoices):
         SYSTEM = "system"
+        DEVELOPER = "developer"
         USER = "user"
         ASSISTANT = "assistant"
         TOOL = "tool"
@@ -131,7 +140,7 @@ class Message(models.Model):
                 | Q(sequence__isnull=True, compaction__isnull=False, role="system"),
                 "message_is_original_or_summary",
             ),
-            one_of("role", ["system", "user", "assistant", "tool"], "message_role_is_known"),
+            one_of("role", ["system", "developer", "user", "assistant", "tool"], "message_role_is_known"),
             check(Q(role="assistant") | Q(tool_calls=[]), "message_tools_are_called_by_the_assistant"),
             check(
                 Q(role="tool", tool_call_id__gt="") | (~Q(role="tool") & Q(tool_call_id="")),

@@ -45,7 +45,8 @@ def retry_compaction_run(*, run: Run, by: Actor, now: datetime) -> Run:
     """Queue a failed run again. Raises `Conflict`: `already_decided`, `already_running`, `waits_for_review`."""
     current = found(Run.objects.for_tenant(run.tenant_id).with_id(run.pk).locked(), Run, "event")
     if current.state != Run.State.FAILED:
-        raise Conflict("already_decided", f"Only failed runs can be retried; this one is {current.state}.")
+        code = "already_decided" if current.state == Run.State.DONE else "already_running"
+        raise Conflict(code, f"Only failed runs can be retried; this one is {current.state}.")
     try:
         with transaction.atomic():
             _queue_again(current)

@@ -13,12 +13,14 @@ from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.pipeline import journal
 from compaction.pipeline.drafting import HEADING, CompactionDraft
 from compaction.pipeline.plans import SessionPlan
-from compaction.pipeline.session_rows import count_context_tokens, count_message_tokens, count_shown_tokens
+from compaction.pipeline.session_rows import count_message_tokens, count_shown_tokens, recount_context
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 
 MEMBER_MASKED, MEMBER_COMPACTED = CompactionMember.Act.MASKED, CompactionMember.Act.COMPACTED
+#: In the metadata of a summary: the memories of earlier summaries that it withdrew.
+WITHDRAWN = "withdrawn_memory_ids"
 
 
 def fill_compaction(
@@ -32,8 +34,7 @@ def fill_compaction(
     compaction.first_sequence = min(sequences, default=None)
     compaction.last_sequence = max(sequences, default=None)
     compaction.tokens_before = session.context_tokens
-    freed = plan.plan.tokens_before - plan.plan.tokens_after_at_most + plan.plan.summary_budget_tokens
-    compaction.tokens_after = max(session.context_tokens - freed + draft.summary_tokens, 0)
+    compaction.tokens_after = max(session.context_tokens - plan.plan.tokens_leaving + draft.summary_tokens, 0)
     compaction.masked_count = len(plan.masked)
     if span:
         compaction.compacted_count = len(span) + (previous.compacted_count if previous else 0)
@@ -86,8 +87,7 @@ def apply_compaction(
         created += journal.store_journal_entries(compaction, session, moments, by=by, now=now)
         created += add_summary(compaction, session, by=by, now=now)
         session.current = compaction
-    session.context_tokens = count_context_tokens(session)
-    session.save(update_fields=["current", "context_tokens"])
+    session.save(update_fields=["current", *recount_context(session)])
     compaction.state, compaction.compacted_at = state, _after_the_last(session, now)
     compaction.tokens_after = session.context_tokens
     compaction.tokens_before = max(compaction.tokens_before, session.context_tokens)
@@ -114,7 +114,10 @@ def require_unchanged_session(compaction: Compaction, session: Session) -> None:
 
 
 def add_summary(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
-    """Store the summary as a message of the context and as memories; returns their ids."""
+    """Store the summary as a message of the context and as memories, whose ids it returns; withdraw earlier ones."""
+    messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    superseded = messages.applied_summary_memory_ids()
+    withdrawn = journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=superseded, by=by, now=now)
     memory_ids = journal.store_summary_memory(compaction, session, by=by, now=now)
     message = Message(
         tenant_id=session.tenant_id,
@@ -122,7 +125,7 @@ def add_summary(compaction: Compaction, session: Session, *, by: Actor, now: dat
         compaction=compaction,
         role=Message.Role.SYSTEM,
         content=HEADING + compaction.summary_text,
-        metadata=_metadata(compaction, memory_ids, now),
+        metadata=_metadata(compaction, memory_ids, withdrawn, now),
         created_at=now,
         recorded_at=now,
     )
@@ -137,16 +140,16 @@ def replace_summary(compaction: Compaction, session: Session, *, by: Actor, now:
     journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=message.metadata["memory_ids"], by=by, now=now)
     memory_ids = journal.store_summary_memory(compaction, session, by=by, now=now)
     message.content = HEADING + compaction.summary_text
-    message.metadata = _metadata(compaction, memory_ids, compaction.compacted_at or now)
+    withdrawn = message.metadata.get(WITHDRAWN, ())
+    message.metadata = _metadata(compaction, memory_ids, withdrawn, compaction.compacted_at or now)
     message.tokens = message.shown_tokens = count_message_tokens(message, session.model)
     message.save(update_fields=["content", "metadata", "tokens", "shown_tokens"])
-    session.context_tokens = count_context_tokens(session)
-    session.save(update_fields=["context_tokens"])
+    session.save(update_fields=recount_context(session))
     return memory_ids
 
 
 def undo_compaction(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> None:
-    """Restore the state of every message and the former summary, and withdraw the memories of this one."""
+    """Restore the state of every message and the former summary with its memories; withdraw those of this one."""
     state = next_state(compaction.state, ROLL_BACK)
     members = _members(compaction)
     for member in members:
@@ -157,9 +160,11 @@ def undo_compaction(compaction: Compaction, session: Session, *, by: Actor, now:
         message.shown_tokens = count_shown_tokens(message, session.model)
     _save_messages(members)
     journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=exclusive_memories(compaction), by=by, now=now)
+    if compaction.summary_text:
+        withdrawn = summary_message(compaction).metadata.get(WITHDRAWN, ())
+        journal.restore_withdrawn_memories(tenant_id=session.tenant_id, memory_ids=withdrawn, by=by, now=now)
     session.current = compaction.previous
-    session.context_tokens = count_context_tokens(session)
-    session.save(update_fields=["current", "context_tokens"])
+    session.save(update_fields=["current", *recount_context(session)])
     compaction.state = state
     compaction.save()
 
@@ -216,7 +221,9 @@ def _tool_names(session: Session, messages: Iterable[Message]) -> dict[str, str]
     return {call["id"]: call["function"]["name"][:128] for call in calls if call["id"] in wanted}
 
 
-def _metadata(compaction: Compaction, memory_ids: Iterable[UUID], compacted_at: datetime) -> dict[str, Any]:
+def _metadata(
+    compaction: Compaction, memory_ids: Iterable[UUID], withdrawn: Iterable[str], compacted_at: datetime
+) -> dict[str, Any]:
     return {
         "type": "compaction",
         "compaction_id": str(compaction.pk),
@@ -229,4 +236,5 @@ def _metadata(compaction: Compaction, memory_ids: Iterable[UUID], compacted_at: 
         "summariser": compaction.summariser,
         "generation": compaction.generation,
         "memory_ids": [str(memory_id) for memory_id in memory_ids],
+        WITHDRAWN: list(withdrawn),
     }

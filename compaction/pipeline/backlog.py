@@ -14,7 +14,10 @@ from memories.tenancy.queries.rows import Backlog
 #: The fullest sessions that are read; a count this high means "this many or more".
 FULLEST_READ_MAX = 200
 #: The columns that determine a session's policy, its pressure and since when it is full.
-DECIDING = ("tenant", "partition_path", "created_by_key", "max_context_tokens", "context_tokens", "last_message_at")
+DECIDING = (
+    *("tenant", "partition_path", "created_by_key", "max_context_tokens"),
+    *("context_tokens", "marker_tokens", "last_message_at"),
+)
 
 
 def review_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:

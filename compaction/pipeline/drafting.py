@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
+from uuid import UUID
 
+from compaction.models import Message
 from compaction.pipeline import breakers
 from compaction.pipeline.journal import JournalEntry, classify_entries, strip_recalled_text
 from compaction.pipeline.plans import DraftingClock, DraftingError, DraftingInput, SessionPlan
-from compaction.pipeline.session_rows import count_text_tokens
+from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
 from compaction.pipeline.summarisers import (
     Summariser,
     SummariserError,
@@ -25,10 +27,17 @@ from compaction.pipeline.summarisers import (
 )
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.missing_facts import clauses_with_facts
-from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention, extract_facts
+from compaction.services.pipeline.retention.check import (
+    RetainedFact,
+    RetentionResult,
+    check_retention,
+    extract_facts,
+    merge_facts,
+)
 from compaction.services.pipeline.stored_statements import CitedStatement, is_supported, retention_to_record
 from compaction.services.sessions.turns import LIVE, SessionTurn
 from context.receipts.results import ContextWarning
+from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -79,13 +88,13 @@ def draft_summary(
     drafting = _Drafting(task, clock)
     summary = drafting.summary()
     on_step("summarised")
-    own = strip_recalled_text(task.session.tenant_id, masked_span_turns(task.plan), now=clock())
+    own = drafting.without_recalled(masked_span_turns(task.plan))
     journal = drafting.journal(own) if task.policy.has_journal else []
     on_step("journaled")
-    facts = extract_facts(own)
+    facts = merge_facts(task.kept_before, task.missing_before, extract_facts(own))
     if task.policy.has_journal:
-        journal += drafting.lost_facts(_retention(facts, summary.text, journal), journal, own)
-    retention = _retention(facts, summary.text, journal)
+        journal += drafting.lost_facts(drafting.retention(facts, summary.text, journal), journal, own)
+    retention = drafting.retention(facts, summary.text, journal)
     on_step("checked")
     return CompactionDraft(
         summary=summary,
@@ -102,10 +111,6 @@ def masked_span_turns(plan: SessionPlan) -> list[SessionTurn]:
     """Return the live turns of the span without masked tool outputs, whose identifiers would fill the journal."""
     masked = set(plan.plan.mask_ids)
     return [turn for turn in plan.span if turn.state == LIVE and turn.id not in masked]
-
-
-def _retention(facts: Sequence[RetainedFact], summary: str, journal: Sequence[JournalEntry]) -> RetentionResult:
-    return check_retention(facts, [summary, *(entry.existing_text for entry in journal)])
 
 
 class _Drafting:
@@ -141,6 +146,11 @@ class _Drafting:
         self.used, self.is_fallback = by.name, by.name != configured_summariser().name
         return summary
 
+    def without_recalled(self, turns: Sequence[SessionTurn]) -> list[SessionTurn]:
+        """Return the turns without the text that the session's keys received in contexts."""
+        task = self._task
+        return strip_recalled_text(task.session, turns, api_key_ids=task.api_key_ids, now=self._clock())
+
     def journal(self, own: Sequence[SessionTurn]) -> list[JournalEntry]:
         """Return the classified lasting facts, by the summariser of the summary."""
         summary_task = SummaryTask(
@@ -156,14 +166,24 @@ class _Drafting:
 
         return self._classified(self._ask_with_fallback(ask, can_wait=False)[0])
 
+    def retention(
+        self, facts: Sequence[RetainedFact], summary: str, journal: Sequence[JournalEntry]
+    ) -> RetentionResult:
+        """Return which facts the summary and the journals of all generations contain."""
+        return check_retention(
+            facts, [summary, *(entry.existing_text for entry in journal), *self._task.journal_before]
+        )
+
     def lost_facts(
         self, retention: RetentionResult, journal: Sequence[JournalEntry], own: Sequence[SessionTurn]
     ) -> list[JournalEntry]:
-        """Return entries with clauses for lost facts, until the policy's retention threshold is reached."""
+        """Return entries with clauses for the facts lost now, until the policy's retention threshold is reached."""
         facts = len(retention.kept) + len(retention.missing)
+        spoken, lost_before = {turn.id for turn in own}, {fact.key for fact in self._task.missing_before}
+        lost = [one for one in retention.missing if one.key not in lost_before or spoken.intersection(one.message_ids)]
         needed = math.ceil(round((self._task.policy.retention_floor - retention.share) * facts, 6))
         statements: list[CitedStatement] = []
-        for clause in clauses_with_facts(retention.missing, {str(turn.id): turn for turn in own}) if needed > 0 else ():
+        for clause in clauses_with_facts(lost, self._turns_of(lost, own)) if needed > 0 else ():
             if needed <= 0:
                 break
             statements.append(CitedStatement(clause.text, (clause.message_id,)))
@@ -172,8 +192,18 @@ class _Drafting:
         added = self._classified(statements) if statements else []
         return [replace(entry, is_for_retention=True) for entry in added if entry.statement.text not in known]
 
+    def _turns_of(self, facts: Sequence[RetainedFact], own: Sequence[SessionTurn]) -> dict[str, SessionTurn]:
+        """Return the turns of the span, and those of earlier generations that contain the facts, by id."""
+        turns = {str(turn.id): turn for turn in own}
+        ids = {UUID(str(one)) for fact in facts for one in fact.message_ids if str(one) not in turns}
+        with tenant_scope(self._tenant_id):
+            rows = Message.objects.for_tenant(self._tenant_id).with_ids(ids).without_vectors()
+            earlier = messages_to_turns(rows, model=self._task.session.model)
+        return turns | {str(turn.id): turn for turn in self.without_recalled(earlier)}
+
     def _classified(self, statements: Sequence[CitedStatement]) -> list[JournalEntry]:
-        return classify_entries(self._tenant_id, self._task.session.partition_path, statements, now=self._clock())
+        task = self._task
+        return classify_entries(task.session, statements, api_key_ids=task.api_key_ids, now=self._clock())
 
     def _ask_with_fallback(
         self, ask: Callable[[Summariser, float | None], _T], *, can_wait: bool

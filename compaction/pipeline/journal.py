@@ -1,13 +1,15 @@
 """The journal: store the lasting facts of a session as memories, once each, never from recalled text (ADR-0072)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import numpy as np
+from django.conf import settings
 
 from compaction.models import Compaction, Session
 from compaction.services.pipeline.chunking import split_text_by_bytes
@@ -16,19 +18,21 @@ from compaction.services.pipeline.recalled_text import (
     strip_recalled_pieces,
     strip_rendered_contexts,
 )
-from compaction.services.pipeline.retention.check import extract_facts, fact_lookup
 from compaction.services.pipeline.stored_statements import CitedStatement
-from compaction.services.sessions.turns import LIVE, SessionTurn
+from compaction.services.sessions.turns import SessionTurn
+from context.services.rendering import is_fence_nonce
 from memories.embeddings.embedders import embedder_of, is_local_for
 from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.models import Memory, MemoryEmbedding
+from memories.services.hygiene.statements import states_the_same
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import MAX_CONTENT_BYTES, content_hash, recalled_hash
 from memories.services.store.drafts import MAX_AHEAD, NewMemory
-from memories.store.actions.edit import archive_memory
+from memories.store.actions.edit import archive_memory, restore_memory
 from memories.store.actions.store import store_memories
 from memories.store.recall import recently_recalled_memories
 from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
 
 _KIND = "synthesis"
@@ -36,6 +40,8 @@ _KIND = "synthesis"
 NEAR_DUPLICATE_SIMILARITY = 0.95
 #: The number of newest memories that a text is compared with.
 NEAR_MEMORIES_MAX = 20_000
+#: The nearest of them, whose texts are compared word by word.
+NEAREST_COMPARED = 5
 VECTORS_AT_ONCE = 64
 #: Message ids that a memory's metadata names.
 _SOURCES_MAX = 50
@@ -66,21 +72,31 @@ class JournalEntry:
         }
 
 
-def strip_recalled_text(tenant_id: UUID, turns: Iterable[SessionTurn], *, now: datetime) -> list[SessionTurn]:
-    """Return the live turns without rendered contexts and quoted memories. Opens its own scope."""
-    stripped = [replace(turn, content=strip_rendered_contexts(turn.content)) for turn in turns if turn.state == LIVE]
+def strip_recalled_text(
+    session: Session, turns: Iterable[SessionTurn], *, api_key_ids: Collection[str], now: datetime
+) -> list[SessionTurn]:
+    """Return the turns without rendered contexts, and without memories that those keys received for the session.
+
+    Opens its own scope.
+    """
+    is_ours = partial(is_fence_nonce, settings.SECRET_KEY.encode(), str(session.tenant_id))
+    stripped = [replace(turn, content=strip_rendered_contexts(turn.content, is_ours)) for turn in turns]
     hashes = {each for turn in stripped for each in candidate_recalled_hashes(turn.content)}
-    with tenant_scope(tenant_id):
-        found = recently_recalled_memories(tenant_id=tenant_id, hashes=hashes, now=now) if hashes else {}
-    return [replace(turn, content=strip_recalled_pieces(turn.content, frozenset(found))) for turn in stripped]
+    with tenant_scope(session.tenant_id):
+        found = frozenset(_recalled(session, hashes, api_key_ids, now))
+    return [replace(turn, content=strip_recalled_pieces(turn.content, found)) for turn in stripped]
 
 
 def classify_entries(
-    tenant_id: UUID, path: str, statements: Sequence[CitedStatement], *, now: datetime
+    session: Session, statements: Sequence[CitedStatement], *, api_key_ids: Collection[str], now: datetime
 ) -> list[JournalEntry]:
-    """Classify against memories in `path`, near-duplicates only if embedding is local. Called with no scope open."""
+    """Classify against memories in the session's partition, near-duplicates only if embedding is local.
+
+    Called with no scope open.
+    """
+    tenant_id, path = session.tenant_id, session.partition_path
     each_once = list({recalled_hash(one.text): one for one in reversed(statements)}.values())[::-1]
-    entries = _exact(tenant_id, path, each_once, now)
+    entries = _exact(session, each_once, api_key_ids, now)
     if not is_local_for(tenant_id) or not any(entry.status == _NEW for entry in entries):
         return entries
     try:
@@ -115,17 +131,40 @@ def store_summary_memory(compaction: Compaction, session: Session, *, by: Actor,
     return [result.memory.pk for result in results if result.memory]
 
 
-def withdraw_memories(*, tenant_id: UUID, memory_ids: Iterable[str], by: Actor, now: datetime) -> None:
-    """Archive the memories that a compaction made; already archived ones are skipped."""
-    for memory in Memory.objects.for_tenant(tenant_id).unarchived().with_ids(memory_ids):
-        archive_memory(memory=memory, by=by, now=now)
+def withdraw_memories(*, tenant_id: UUID, memory_ids: Iterable[str], by: Actor, now: datetime) -> list[str]:
+    """Archive the memories that a compaction made; return the ids of those that were not archived already."""
+    rows = list(Memory.objects.for_tenant(tenant_id).unarchived().with_ids(memory_ids))
+    return [str(archive_memory(memory=memory, by=by, now=now).pk) for memory in rows]
 
 
-def _exact(tenant_id: UUID, path: str, statements: Sequence[CitedStatement], now: datetime) -> list[JournalEntry]:
+def restore_withdrawn_memories(*, tenant_id: UUID, memory_ids: Iterable[str], by: Actor, now: datetime) -> None:
+    """Restore withdrawn memories; one whose text a live memory has by now stays archived."""
+    for memory in Memory.objects.for_tenant(tenant_id).archived().with_ids(memory_ids):
+        with suppress(Conflict):
+            restore_memory(memory=memory, by=by, now=now)
+
+
+def journal_texts(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None) -> list[str]:
+    """Return the unarchived memories in journals of a session's applied compactions, without the compaction `but`."""
+    rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id)
+    memories = Memory.objects.for_tenant(tenant_id).unarchived().with_ids(rows.journal_memory_ids(but=but))
+    return [text for _, text in memories.contents()]
+
+
+def _recalled(session: Session, hashes: Iterable[str], api_key_ids: Collection[str], now: datetime) -> dict[str, UUID]:
+    """Return the memories that those keys received for the session's partition, by the hash of their text."""
+    texts = {(value, session.partition_path) for value in hashes}
+    found = recently_recalled_memories(tenant_id=session.tenant_id, texts=texts, api_key_ids=api_key_ids, now=now)
+    return {value: memory_ids[0] for (value, _), memory_ids in found.items()}
+
+
+def _exact(
+    session: Session, statements: Sequence[CitedStatement], api_key_ids: Collection[str], now: datetime
+) -> list[JournalEntry]:
     hashes = {one.text: recalled_hash(one.text) for one in statements}
-    with tenant_scope(tenant_id):
-        recalled = recently_recalled_memories(tenant_id=tenant_id, hashes=hashes.values(), now=now) if hashes else {}
-        live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
+    with tenant_scope(session.tenant_id):
+        recalled = _recalled(session, hashes.values(), api_key_ids, now)
+        live = Memory.objects.for_tenant(session.tenant_id).live(now).within(session.partition_path)
         same = live.with_content_hashes(content_hash(text) for text in hashes)
         held = {memory.content_hash: memory.pk for memory in same}
 
@@ -143,9 +182,8 @@ def _near(
 ) -> list[JournalEntry]:
     """Mark near-duplicates of stored memories and drop those of earlier entries.
 
-    Similarity alone is not enough: vectors hardly reflect another number, so the other text must contain all facts.
+    Similarity alone is not enough, because vectors hardly reflect another number: the texts must state the same.
     """
-    tells_all = cache(lambda text: fact_lookup([text]))
     places = [place for place, entry in enumerate(entries) if entry.status == _NEW]
     stored = _nearest_memories(tenant_id, path, places, vectors, model, now)
     sorted_entries: list[JournalEntry] = []
@@ -154,13 +192,13 @@ def _near(
         if entry.status != _NEW:
             sorted_entries.append(entry)
             continue
-        facts = extract_facts([SessionTurn("", "user", entry.statement.text, 0)])
         duplicates = np.flatnonzero(kept[:place] & (vectors[:place] @ vector > NEAR_DUPLICATE_SIMILARITY))
-        if any(all(map(tells_all(entries[other].statement.text), facts)) for other in duplicates):
+        text = entry.statement.text
+        if any(states_the_same(text, entries[other].statement.text) for other in duplicates):
             continue
-        nearest = stored.get(place)
-        if nearest is not None and all(map(tells_all(nearest.content), facts)):
-            entry = replace(entry, status=_NEAR_DUPLICATE, memory_id=nearest.pk, existing_text=nearest.content)
+        same = next((memory for memory in stored.get(place, ()) if states_the_same(text, memory.content)), None)
+        if same is not None:
+            entry = replace(entry, status=_NEAR_DUPLICATE, memory_id=same.pk, existing_text=same.content)
         else:
             kept[place] = True
         sorted_entries.append(entry)
@@ -169,8 +207,8 @@ def _near(
 
 def _nearest_memories(
     tenant_id: UUID, path: str, places: Sequence[int], vectors: EmbeddingVectors, model: str, now: datetime
-) -> dict[int, Memory]:
-    """Return by index the stored memory nearest to each vector, if above `NEAR_DUPLICATE_SIMILARITY`."""
+) -> dict[int, list[Memory]]:
+    """Return by index the stored memories nearest to each vector and above `NEAR_DUPLICATE_SIMILARITY`."""
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
         rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_newest(live, model, NEAR_MEMORIES_MAX)
@@ -178,17 +216,16 @@ def _nearest_memories(
         if not found:
             return {}
         matrix = np.stack([vector for _, vector in found]).T
-        nearest: dict[int, UUID] = {}
+        nearest: dict[int, list[UUID]] = {}
         for start in range(0, len(places), VECTORS_AT_ONCE):
             some = places[start : start + VECTORS_AT_ONCE]
             similarities = vectors[some] @ matrix
-            best = similarities.argmax(axis=1)
-            near = similarities[np.arange(len(some)), best] > NEAR_DUPLICATE_SIMILARITY
-            nearest |= {
-                place: found[column][0] for place, column, is_near in zip(some, best, near, strict=True) if is_near
-            }
-        memories = {memory.pk: memory for memory in live.with_ids(map(str, set(nearest.values())))}
-    return {place: memories[pk] for place, pk in nearest.items() if pk in memories}
+            count = min(NEAREST_COMPARED, len(found))
+            best = np.argpartition(-similarities, count - 1, axis=1)[:, :count]
+            for place, row, columns in zip(some, similarities, best, strict=True):
+                nearest[place] = [found[each][0] for each in columns if row[each] > NEAR_DUPLICATE_SIMILARITY]
+        memories = {memory.pk: memory for memory in live.with_ids({str(pk) for pks in nearest.values() for pk in pks})}
+    return {place: [memories[pk] for pk in pks if pk in memories] for place, pks in nearest.items()}
 
 
 def _memory(

@@ -16,6 +16,7 @@ from django.db import OperationalError
 
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline import applying, plans
+from compaction.pipeline.breakers import COOLDOWN, FAILURES_TO_OPEN
 from compaction.pipeline.drafting import CompactionDraft, ProviderUnavailableError, draft_summary
 from compaction.pipeline.queries import RunQuerySet
 from compaction.services.pipeline.states import FAIL, next_state
@@ -167,7 +168,7 @@ def clock_from(now: datetime) -> plans.DraftingClock:
 
 def _not_compacted(code: str, detail: str) -> ContextWarning:
     logger.warning("emergency compaction did not help: %s", code)
-    return ContextWarning("not_compacted", f"{detail} The context was cut to what fits ({code}).")
+    return ContextWarning("not_compacted", f"{detail} The context contains the newest messages that fit ({code}).")
 
 
 def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> UUID:
@@ -175,6 +176,9 @@ def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> U
     if waiting is not None:
         return waiting.pk
     plans.plan_or_conflict(session, policy, is_forced=False)
+    rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    if rows.failed_since(now - COOLDOWN).count() >= FAILURES_TO_OPEN:
+        raise Conflict("compaction_paused", "Compactions of this session keep failing and pause for some minutes.")
     trigger = Compaction.Trigger.EMERGENCY
     return plans.open_compaction(session, policy, trigger=trigger, by=Actor.system("emergency"), now=now).pk
 

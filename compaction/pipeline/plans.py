@@ -1,6 +1,6 @@
 """Plan and open a compaction of a session, read prompt versions and the input of a draft."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -9,13 +9,17 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from compaction.models import Compaction, CompactionPrompt, Message, Run, Session
+from compaction.pipeline.journal import journal_texts
 from compaction.pipeline.session_rows import messages_to_turns
 from compaction.pipeline.summarisers import has_model, summary_model
 from compaction.services.pipeline import planning, states
 from compaction.services.pipeline.prompts import PROMPT, PROMPT_VERSION
-from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.pipeline.retention.check import RetainedFact
+from compaction.services.pipeline.stored_statements import CitedStatement, recorded_facts
+from compaction.services.sessions.pressure import planning_reserve
 from compaction.services.sessions.turns import SessionTurn
 from context.services.profiles.compaction_policy import CompactionPolicy
+from memories.models import AuditEntry
 from memories.services.store.content import CodedError
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
@@ -83,11 +87,12 @@ def prompt_version_text(tenant_id: UUID, version: int) -> str:
 
 
 def state_after(compaction: Compaction, action: str) -> str:
-    """Return the state that `action` leads to. Raises `Conflict` `already_decided` if the state does not allow it."""
+    """Return the state that `action` leads to. Raises `Conflict`: `pending`, `failed` or `already_decided`."""
     try:
         return states.next_state(compaction.state, action)
     except states.TransitionError as error:
-        raise Conflict("already_decided", str(error)) from error
+        code = compaction.state if compaction.state in states.UNDECIDED_STATES else "already_decided"
+        raise Conflict(code, str(error)) from error
 
 
 WHY_NOTHING = {
@@ -130,19 +135,19 @@ def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool)
     """Return what a compaction would do now. `is_forced`: plan a summary even if the session is under its target."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     turns = tuple(messages_to_turns(rows.shown().without_vectors(), model=session.model))
-    summary_tokens = rows.of_compaction(session.current_id).tokens_shown() if session.current_id else 0
     make = partial(
         planning.plan_compaction,
         turns,
         window=session.max_context_tokens,
         policy=policy,
-        fixed_tokens=session.directive_tokens + summary_tokens,
-        summary_tokens=summary_tokens,
+        fixed_tokens=session.directive_tokens + session.summary_tokens,
+        summary_tokens=session.summary_tokens,
+        reserved_tokens=planning_reserve(session.max_context_tokens),
     )
     plan = make()
     if plan.is_empty and is_forced:
         plan = make(is_forced=True)
-    return SessionPlan(plan, turns, session.current, summary_tokens)
+    return SessionPlan(plan, turns, session.current, session.summary_tokens)
 
 
 def plan_or_conflict(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
@@ -165,7 +170,11 @@ class DraftingError(CodedError):
 
 @dataclass(frozen=True)
 class DraftingInput:
-    """The input of a draft, read in one scope; `cited` maps ids of messages that earlier statements cite to texts."""
+    """The input of a draft, read in one scope; `cited` maps ids of messages that earlier statements cite to texts.
+
+    `api_key_ids` are the keys that wrote the session, whose recalled text it may repeat. `kept_before`,
+    `missing_before` and `journal_before` are the facts and the journal of all earlier generations.
+    """
 
     session: Session
     model: str
@@ -173,11 +182,22 @@ class DraftingInput:
     policy: CompactionPolicy
     plan: SessionPlan
     deadline: datetime | None
+    api_key_ids: Collection[str] = ()
     earlier: Sequence[CitedStatement] = ()
     cited: Mapping[str, str] = field(default_factory=dict)
+    kept_before: Sequence[RetainedFact] = ()
+    missing_before: Sequence[RetainedFact] = ()
+    journal_before: Sequence[str] = ()
     generation: int = 1
     attempt: int = 1
     can_wait: bool = False
+
+
+def session_key_ids(session: Session, plan: SessionPlan) -> set[str]:
+    """Return the ids of the keys that opened the session or appended messages of the span."""
+    entries = AuditEntry.objects.for_tenant(session.tenant_id).about_any("message", [turn.id for turn in plan.span])
+    writers = entries.of_verbs(["append_messages"]).actor_ids(AuditEntry.ActorKind.KEY)
+    return {*writers, *filter(None, [session.created_by_key_id])}
 
 
 def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) -> DraftingInput:
@@ -198,6 +218,7 @@ def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) 
         earlier = [CitedStatement.of(record) for record in plan.current.statements] if plan.current else []
         ids = {UUID(source) for statement in earlier for source in statement.message_ids}
         cited = Message.objects.for_tenant(tenant_id).with_ids(ids).said()
+        retention = plan.current.retention if plan.current else {}
         version = compaction.prompt_version
         return DraftingInput(
             session=session,
@@ -206,8 +227,12 @@ def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) 
             policy=policy,
             plan=plan,
             deadline=deadline,
+            api_key_ids=session_key_ids(session, plan),
             earlier=earlier,
             cited={str(pk): f"{name} {content}" for pk, name, content in cited},
+            kept_before=recorded_facts(retention, "kept"),
+            missing_before=recorded_facts(retention, "missing"),
+            journal_before=journal_texts(tenant_id, session.pk),
             generation=(plan.current.generation if plan.current else 0) + 1,
             attempt=run.attempts,
             can_wait=can_wait,

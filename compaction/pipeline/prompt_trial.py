@@ -10,7 +10,7 @@ from uuid import UUID
 from compaction.models import Session
 from compaction.pipeline.drafting import CompactionDraft, draft_summary
 from compaction.pipeline.orchestrator import WAITING_SPAN_TOKENS_MAX, clock_from
-from compaction.pipeline.plans import DraftingError, DraftingInput, plan_or_conflict
+from compaction.pipeline.plans import DraftingError, DraftingInput, plan_or_conflict, session_key_ids
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.session_rows import found
 from compaction.pipeline.summarisers import has_model, summary_model
@@ -44,10 +44,11 @@ def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -
         session = found(Session.objects.for_tenant(tenant_id).with_id(session_id).with_current(), Session)
         policy = session_policy(session)
         plan = plan_or_conflict(session, policy, is_forced=True)
+        keys = session_key_ids(session, plan)
     if plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
         raise Conflict("session_too_long", "This session is too long to try a prompt on while you wait.")
     model = summary_model(session.model, policy.compaction_model)
-    task = DraftingInput(session, model, text, policy, plan, deadline=now + _TIME_LIMIT)
+    task = DraftingInput(session, model, text, policy, plan, deadline=now + _TIME_LIMIT, api_key_ids=keys)
     try:
         draft = draft_summary(task, clock=clock_from(now))
     except DraftingError as error:

@@ -7,10 +7,10 @@ from operator import or_
 from typing import Self
 from uuid import UUID
 
-from django.db.models import Exists, F, FloatField, Max, Min, OuterRef, Q, Sum
-from django.db.models.functions import Cast, Coalesce
+from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum
+from django.db.models.functions import Coalesce
 
-from compaction.sessions.queries import SessionRows
+from compaction.sessions.queries import SessionRows, pressure_of
 from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 
@@ -34,6 +34,11 @@ class CompactionQuerySet(SessionRows):
         )
         return {entry["memory_id"] for journal in journals for entry in journal} & wanted
 
+    def journal_memory_ids(self, *, but: UUID | None = None) -> set[str]:
+        """Ids that the journals of the applied ones reference, but not that of one."""
+        journals = self.exclude(pk=but).filter(state="applied").values_list("journal", flat=True)
+        return {entry["memory_id"] for journal in journals for entry in journal if entry["memory_id"]}
+
     def last_settled_first(self) -> Self:
         """The latest decision first, in the order of `Compaction.settled_at`."""
         return self.order_by(SETTLED_AT.desc(), "id")
@@ -43,8 +48,11 @@ class CompactionQuerySet(SessionRows):
 
     def fullest_first(self) -> Self:
         """Ordered by the pressure of their sessions, highest first, then oldest first."""
-        pressure = Cast(F("session__context_tokens"), FloatField()) / F("session__max_context_tokens")
-        return self.order_by(pressure.desc(), "created_at", "id")
+        return self.order_by(pressure_of("session__").desc(), "created_at", "id")
+
+    def failed_since(self, moment: datetime) -> Self:
+        """Compactions requested since then that failed."""
+        return self.filter(state="failed", created_at__gte=moment)
 
     def superseded(self, now: datetime) -> int:
         """Mark as superseded; returns the number of rows."""
@@ -95,7 +103,7 @@ class CompactionMemberQuerySet(TenantRows):
         return self.select_related("message").order_by("message__sequence")
 
     def compacted_by_applied(self, message_ids: Iterable[UUID]) -> Self:
-        """Members whose message an applied compaction summarised, with that compaction's small fields."""
+        """Members whose messages an applied compaction summarised, each with that compaction's small fields."""
         rows = self.filter(message_id__in=list(message_ids), act="compacted", compaction__state="applied")
         return rows.select_related("compaction").defer(*(f"compaction__{name}" for name in _LARGE_FIELDS))
 

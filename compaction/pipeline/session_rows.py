@@ -1,6 +1,6 @@
 """Rows of sessions and messages: find, lock, count in tokens of the session's model (ADR-0052), convert to turns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 from uuid import UUID
@@ -8,12 +8,16 @@ from uuid import UUID
 from django.db.models import Model
 
 from compaction.models import Message, Session
+from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.masking import PLACEHOLDER
 from compaction.services.sessions.drafts import NewMessage
-from compaction.services.sessions.section_budgets import marker_tokens
+from compaction.services.sessions.pressure import ContextNeeds, reserved_tokens
+from compaction.services.sessions.section_budgets import default_budget, marker_tokens
 from compaction.services.sessions.tool_calls import canonical_calls
+from compaction.services.sessions.transcript import MARKER_TOKENS
 from compaction.services.sessions.turns import SessionTurn
 from context.profiles.token_counters import budget_calculator
+from context.services.assembly.model_catalog import family_of
 from context.services.budget import message_text
 from memories.tenancy.exceptions import Conflict, NotFound
 from memories.tenancy.queries.rows import TenantRows
@@ -54,7 +58,7 @@ def lock_session(session_id: UUID, *, is_open: bool = True) -> Session:
 
 
 def count_text_tokens(text: str, model: str) -> int:
-    """Return the tokens of a text."""
+    """Return the number of tokens in a text, counted for `model`."""
     return budget_calculator().count_tokens(text, model)
 
 
@@ -79,11 +83,32 @@ def count_shown_tokens(message: Message, model: str) -> int:
     return message.tokens
 
 
-def count_context_tokens(session: Session) -> int:
-    """Return the tokens of the session's context: directive, current summary and every message as it is shown."""
+#: The counts of a session's context.
+CONTEXT_COUNTS = ("context_tokens", "summary_tokens", "marker_tokens")
+
+
+def recount_context(session: Session) -> Sequence[str]:
+    """Set `CONTEXT_COUNTS` from the rows, and return these names for saving."""
     messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    summary = messages.of_compaction(session.current_id).tokens_shown() if session.current_id else 0
-    return session.directive_tokens + summary + messages.originals().tokens_shown()
+    session.summary_tokens, session.marker_tokens = 0, MARKER_TOKENS if session.directive else 0
+    if session.current is not None:
+        note = generation_warning(session.current.generation)
+        session.summary_tokens = messages.of_compaction(session.current.pk).tokens_shown()
+        session.marker_tokens += MARKER_TOKENS + (count_text_tokens(note, session.model) if note else 0)
+    shown = messages.shown()
+    session.context_tokens = session.directive_tokens + session.summary_tokens + shown.tokens_shown()
+    session.marker_tokens += sum(map(marker_tokens, shown.labels()))
+    return CONTEXT_COUNTS
+
+
+def context_needs(session: Session) -> ContextNeeds:
+    """Return what the session's next context needs, by part."""
+    window, model = session.max_context_tokens, session.model
+    is_exact = budget_calculator().measure("", model).exact
+    budget, _ = default_budget(window, family_of(model).max_output_tokens, is_exact=is_exact)
+    said = session.context_tokens - session.directive_tokens - session.summary_tokens + session.marker_tokens
+    memories = reserved_tokens(window) - (window - budget)
+    return ContextNeeds(said, session.directive_tokens, session.summary_tokens, memories, window - budget)
 
 
 def messages_to_turns(messages: Iterable[Message], *, model: str) -> list[SessionTurn]:
@@ -109,6 +134,7 @@ def _turn(message: Message, placeholder: int) -> SessionTurn:
         created_at=message.created_at,
         name=message.name,
         sequence=message.sequence,
+        marker_tokens=marker_tokens(message),
     )
 
 

@@ -17,9 +17,10 @@ from compaction.pipeline.forms import PromptForm
 from compaction.pipeline.plans import WHY_NOTHING, current_prompt, plan_session, stored_prompt_versions
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import PromptTrial, trial_sessions, try_prompt
-from compaction.pipeline.session_rows import read_all_turns
+from compaction.pipeline.session_rows import context_needs, read_all_turns
 from compaction.pipeline.summarisers import has_model
 from compaction.rollups.actions import request_roll_up
+from compaction.services.sessions.pressure import planning_reserve
 from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.charts import before_after, simulation_chart
 from compaction.sessions.timeline import proposed_compaction
@@ -29,9 +30,10 @@ from context.services.profiles.compaction_policy import CompactionPolicy, proble
 from memories.models import Partition, PartitionSummary
 from memories.partitions.forms import PartitionForm
 from memories.services.store.text_diff import diff_words
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import InvalidInput, PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, wants_fragment, watch_job
 
 ROLL_UPS_SHOWN_MAX = 5
@@ -131,9 +133,8 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         "bars": before_after(
             planned.plan,
             planned.turns,
+            context_needs(session),
             window=session.max_context_tokens,
-            directive_tokens=session.directive_tokens,
-            summary_tokens=planned.summary_tokens,
         ),
         "reason": WHY_NOTHING.get(planned.plan.reason, ""),
     }
@@ -156,8 +157,14 @@ def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase
             form.add_error(problem.field, problem.detail)
     if not form.errors:
         tried, window = CompactionPolicy.of(policy.as_record() | numbers), form.cleaned_data["window"]
-        price, directive = form.cleaned_data["price"], session.directive_tokens
-        done = simulate_session(turns, tried, window, directive_tokens=directive, price_per_million=price)
+        done = simulate_session(
+            turns,
+            tried,
+            window,
+            directive_tokens=session.directive_tokens,
+            reserved_tokens=planning_reserve(window),
+            price_per_million=form.cleaned_data["price"],
+        )
         page |= {"simulation": done, "chart": simulation_chart(done, tried, window), "window": window}
     template = "compaction/simulation/session_simulate.html"
     return render_page(request, template, page, fragment="fragment", form=form)
@@ -208,7 +215,7 @@ def _try_and_respond(request: HtmxRequest, form: PromptForm) -> HttpResponse:
 
 @tenant_page(to_change="admin")
 def prompt_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
-    """Activate the text of an older version again."""
+    """Make the text of an earlier version the active one again."""
     try:
         with tenant_scope(request.tenant.id):
             by, now = operator_actor(request.operator), timezone.now()

@@ -54,6 +54,25 @@ def reject_compaction(
 
 
 @transaction.atomic
+def mark_compaction_reviewed(
+    *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
+) -> Compaction:
+    """Record that a person has read an applied summary; the session does not change.
+
+    Raises `Conflict`: `already_decided`, also if it was approved or reviewed before, `no_summary`, `edited_meanwhile`.
+    """
+    current, _, _ = _held(compaction, states.MARK_REVIEWED, edit_version)
+    if not current.summary_text:
+        raise Conflict("no_summary", "There is no summary to review: masking was enough.")
+    if current.decided_at is not None:
+        raise Conflict("already_decided", f"{current.decided_by or 'Someone'} has reviewed this summary already.")
+    record_decision(current, reason=reason, by=by, now=now)
+    current.save()
+    audit_rows("mark_compaction_reviewed", [current], by=by, now=now)
+    return current
+
+
+@transaction.atomic
 def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
     """Return a rejected or superseded proposal to the queue; a superseded one replaces the one that waits now."""
     current, session, state = _held(compaction, states.REOPEN)

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.pipeline.applying import MEMBER_COMPACTED
 from compaction.pipeline.drafting import HEADING
+from compaction.pipeline.journal import journal_texts
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
 from compaction.services.pipeline.missing_facts import clauses_with_facts
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention
@@ -43,7 +45,9 @@ def append_missing_clauses(
     if set(chosen or ()) - {fact.text for fact in missing}:
         raise InvalidInput("unknown_fact", "Only facts that are missing can be appended.", "facts")
     requested = [fact for fact in missing if chosen is None or fact.text in chosen]
-    turns = messages_to_turns(_summarised_messages(compaction), model=session.model)
+    ids = {UUID(str(one)) for fact in requested for one in fact.message_ids}
+    messages = Message.objects.for_tenant(compaction.tenant_id).of_session(session.pk).with_ids(ids)
+    turns = messages_to_turns(messages.without_vectors(), model=session.model)
     clauses = clauses_with_facts(requested, {str(turn.id): turn for turn in turns})
     if not clauses:
         raise Conflict("nothing_missing", "No fact is missing that could be appended.")
@@ -82,7 +86,8 @@ def measure_revision(compaction: Compaction, session: Session, text: str) -> Rev
     after = compaction.tokens_after + tokens - compaction.summary_token_count
     kept_before = recorded_facts(compaction.retention, "kept")
     facts = [*kept_before, *recorded_facts(compaction.retention, "missing")]
-    retention = check_retention(facts, [text, *(entry["text"] for entry in compaction.journal)])
+    earlier = journal_texts(compaction.tenant_id, session.pk, but=compaction.pk)
+    retention = check_retention(facts, [text, *(entry["text"] for entry in compaction.journal), *earlier])
     missing_facts = [fact for fact in retention.missing if fact in kept_before]
     is_smaller = tokens < compaction.original_token_count and after <= compaction.tokens_before
     return RevisionMeasures(tokens, after, is_smaller, retention, missing_facts)

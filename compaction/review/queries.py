@@ -80,6 +80,8 @@ def allowed_review_actions(compaction: Compaction) -> list[str]:
         actions.remove(states.EDIT)
     if states.ROLL_BACK in actions and not is_latest_applied(compaction):
         actions.remove(states.ROLL_BACK)
+    if states.MARK_REVIEWED in actions and (compaction.decided_at or not compaction.summary_text):
+        actions.remove(states.MARK_REVIEWED)
     if states.EDIT in actions and compaction.retention.get("missing"):
         actions.insert(actions.index(states.EDIT) + 1, states.APPEND_MISSING)
     return actions
@@ -100,6 +102,7 @@ _DONE: Mapping[str, str] = {
     "withdraw_appended_facts": "removed appended facts",
     "reopen_compaction": "reopened it",
     "roll_back_compaction": "rolled it back",
+    "mark_compaction_reviewed": "marked it as reviewed",
 }
 
 

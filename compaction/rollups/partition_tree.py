@@ -74,7 +74,7 @@ def find_partitions(tenant_id: UUID, text: str, *, after: str, now: datetime) ->
 
 
 def read_partition_facts(tenant_id: UUID, path: str, *, now: datetime) -> PartitionFacts:
-    """Return the contents of one partition. Three queries."""
+    """Return the figures shown for one partition. Runs three queries."""
     return _facts(tenant_id, (), path, within=path, now=now)[path]
 
 

@@ -1,4 +1,4 @@
-"""The partition tree with contents; for the partition in the URL, its summaries with versions."""
+"""The page of the partition tree. For the partition in the URL, it also shows the summaries and their versions."""
 
 from http import HTTPStatus
 from typing import Any
@@ -15,9 +15,10 @@ from memories.models import PartitionSummary, TenantMemo
 from memories.partitions.actions import save_summary
 from memories.partitions.forms import PartitionsForm, SummaryForm
 from memories.services.partitions.paths import PartitionPath
-from memories.tenancy.access import operator_actor, tenant_of, tenant_page
 from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, render_page, wants_fragment
 
 _ROOT = PartitionPath()

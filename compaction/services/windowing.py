@@ -1,4 +1,7 @@
-"""Which newest messages of a session stay as they are, and which messages belong together (ADR-0067)."""
+"""Decide which of a session's newest messages are preserved, and which must not be separated (ADR-0067).
+
+A tool call and its results must stay together.
+"""
 
 from collections.abc import Sequence
 
@@ -80,14 +83,23 @@ def preserved_from(
 ) -> int:
     """Return the index of the first turn of a session that stays as it is; units are not split.
 
-    Where the preserved turns take more than `room` tokens, only the newest units that fit in `cut_room` stay. A call
-    that waits for its results always stays: the next message answers it.
+    Where the preserved turns with their markers take more than `room` tokens, only those stay that fit in
+    `preserve_share` or in `cut_room`, whatever `preserve_messages` says; where these take more than `room`, only the
+    newest units that fit in `cut_room`. The newest unit stays if it fits in `room`, and a call that waits for its
+    results always: the next message answers it.
     """
     tokens = [turn.context_tokens for turn in turns]
     first = first_preserved_index(tokens, window, preserve_messages=preserve_messages, preserve_share=preserve_share)
     index = index_between_units(turns, first)
-    if sum(tokens[index:]) > room:
-        index = _index_above_units(turns, _first_index_that_fits(tokens, min(cut_room, room)))
+    costs = [turn.cost for turn in turns]
+    if turns and sum(costs[index:]) > room:
+        first = first_preserved_index(tokens, window, preserve_messages=0, preserve_share=preserve_share)
+        index = index_between_units(turns, first)
+        cut = _index_above_units(turns, _first_index_that_fits(costs, min(cut_room, room)))
+        index = cut if sum(costs[index:]) > room else min(index, cut)
+        newest = tool_call_units(turns)[-1][0]
+        if sum(costs[newest:]) <= room:
+            index = min(index, newest)
     return index_between_units(turns, min(index, _waiting_from(turns)))
 
 

@@ -18,7 +18,9 @@ from compaction.services.sessions.drafts import (
     text_problem,
     tool_call_problems,
 )
+from compaction.services.sessions.section_budgets import marker_tokens
 from compaction.services.sessions.tool_calls import call_ids_of, canonical_calls
+from compaction.services.sessions.transcript import MARKER_TOKENS
 from context.profiles.token_counters import budget_calculator
 from context.services.assembly.model_catalog import DEFAULT_MODEL
 from memories.models import AuditEntry, Tenant
@@ -57,6 +59,7 @@ def create_session(
         created_at=now,
         directive_tokens=tokens,
         context_tokens=tokens,
+        marker_tokens=MARKER_TOKENS if directive else 0,
         **values,
     )
     audit_rows("create_session", [session], by=by, now=now)
@@ -84,8 +87,7 @@ def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, n
     if "model" in fields:
         _recount(current)
     if fields:
-        current.context_tokens = session_rows.count_context_tokens(current)
-        current.save(update_fields=[*fields, "directive_tokens", "context_tokens"])
+        current.save(update_fields=[*fields, "directive_tokens", *session_rows.recount_context(current)])
         audit_rows("update_session", [current], fields=fields, by=by, now=now)
     return current
 
@@ -199,8 +201,11 @@ def pin_message(*, message: Message, pinned: bool, by: Actor, now: datetime) -> 
 
 @transaction.atomic
 def expand_message(*, message: Message, by: Actor, now: datetime) -> Message:
-    """Show the original of a masked message in the context again; any other stays as it is."""
+    """Show the original of a masked message in the context again; a live one stays as it is. Raises `Conflict`."""
     current = _held(message)
+    if current.state == Message.State.COMPACTED:
+        detail = "A summary has replaced this message; roll the compaction back to show it again."
+        raise Conflict("compacted", detail)
     if current.state != Message.State.MASKED:
         return current
     session = current.session
@@ -269,8 +274,9 @@ def _store(session: Session, messages: list[Message], by: Actor, now: datetime) 
     Message.objects.bulk_create(messages)
     session.message_count += len(messages)
     session.context_tokens += sum(message.shown_tokens for message in messages)
+    session.marker_tokens += sum(map(marker_tokens, messages))
     session.last_message_at = now
-    session.save(update_fields=["message_count", "context_tokens", "last_message_at"])
+    session.save(update_fields=["message_count", "context_tokens", "marker_tokens", "last_message_at"])
     audit_rows("append_messages", messages, by=by, now=now)
 
 

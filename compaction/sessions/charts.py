@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from compaction.services.pipeline.planning import CompactionPlan
 from compaction.services.sessions import gauges
+from compaction.services.sessions.pressure import ContextNeeds
 from compaction.services.sessions.turns import SessionTurn
 from compaction.services.simulation.simulator import APPENDED, SCHEDULED, Simulation, SimulationPoint
 from compaction.services.simulation.simulator import EMERGENCY_EVENT as AT_ONCE
@@ -36,22 +37,22 @@ def simulation_chart(simulation: Simulation, policy: CompactionPolicy, window: i
     ]
     levels = [round(share * window) for _, share in lines]
     return Chart(
-        title="Tokens over the messages",
+        title="Tokens needed over the messages",
         unit="tokens",
-        series=["in the context", *(name for name, _ in lines)],
-        rows=[_row(simulation.points[index], levels) for index in thinned(simulation.points)],
+        series=["needed", *(name for name, _ in lines)],
+        rows=[_row(simulation.points[index], window, levels) for index in thinned(simulation.points)],
         kind="number",
         x_name="After message",
         height=320,
     )
 
 
-def _row(point: SimulationPoint, levels: list[int]) -> ChartRow:
+def _row(point: SimulationPoint, window: int, levels: list[int]) -> ChartRow:
     """Return the row of a point; a compaction is halfway to the next message."""
     is_message = point.event == APPENDED
     return ChartRow(
         x=point.sequence if is_message else point.sequence + 0.5,
-        values=[point.tokens, *levels],
+        values=[round(point.pressure * window), *levels],
         label=f"{point.sequence:,}",
         mark=MARKS[point.event],
     )
@@ -71,14 +72,16 @@ DIRECTIVE, SUMMARY, LEAVING, OUTPUTS, STAYING = "directive", "summary", "leaving
 
 
 class BeforeAfter(NamedTuple):
-    """The context before and after a compaction as two bars."""
+    """What the context needs before and after a compaction as two bars, with the tokens of each."""
 
     before: Sequence[BarPart]
     after: Sequence[BarPart]
+    tokens_before: int
+    tokens_after: int
 
 
 def before_after(
-    plan: CompactionPlan, turns: Sequence[SessionTurn], *, window: int, directive_tokens: int, summary_tokens: int
+    plan: CompactionPlan, turns: Sequence[SessionTurn], needs: ContextNeeds, *, window: int
 ) -> BeforeAfter:
     """Return the bars of a plan about these turns; the new summary is assumed to be as long as it may."""
     leaving = set(plan.span_ids)
@@ -86,13 +89,16 @@ def before_after(
     tokens = {LEAVING: 0, OUTPUTS: 0, STAYING: 0}
     for turn in turns:
         name = LEAVING if turn.id in leaving else OUTPUTS if turn.id in masked else STAYING
-        tokens[name] += turn.context_tokens
-    placeholders = sum(turn.placeholder_tokens for turn in turns if turn.id in masked)
-    summary = plan.summary_budget_tokens if plan.span_ids else summary_tokens
-    after = {DIRECTIVE: directive_tokens, SUMMARY: summary, OUTPUTS: placeholders, STAYING: tokens[STAYING]}
-    length = max(window, plan.tokens_before, 1)
-    before = {DIRECTIVE: directive_tokens, SUMMARY: summary_tokens, **tokens}
-    return BeforeAfter(*([part for part in stacked(bar.items(), full=length) if part.value] for bar in (before, after)))
+        tokens[name] += turn.cost
+    placeholders = sum(turn.placeholder_tokens + turn.marker_tokens for turn in turns if turn.id in masked)
+    summary = plan.summary_budget_tokens if plan.span_ids else needs.summary
+    reserved = {"memories": needs.memories, "reply": needs.reply}
+    before = {DIRECTIVE: needs.directive, SUMMARY: needs.summary, **tokens, **reserved}
+    after = {DIRECTIVE: needs.directive, SUMMARY: summary, OUTPUTS: placeholders, STAYING: tokens[STAYING], **reserved}
+    totals = [sum(bar.values()) for bar in (before, after)]
+    full = max(window, *totals)
+    bars = [[part for part in stacked(bar.items(), full=full) if part.value] for bar in (before, after)]
+    return BeforeAfter(bars[0], bars[1], totals[0], totals[1])
 
 
 class Mark(NamedTuple):
@@ -105,31 +111,31 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Gauge:
-    """A bar as long as the window, or as the context where that is longer."""
+    """A bar as long as the window, or as what the context needs where that is longer."""
 
+    parts: Sequence[BarPart]
     tokens: int
     window: int
     pressure: float
-    fill_percent: float
     level: str
     marks: tuple[Mark, ...]
 
     @property
     def description(self) -> str:
-        """The level in words; "" below every threshold."""
+        """The level in words, or "" if the pressure is below every threshold."""
         return gauges.LEVEL_WORDS[self.level]
 
 
-def pressure_gauge(tokens: int, window: int, policy: CompactionPolicy) -> Gauge:
-    """Return the bar of a session with so many tokens."""
-    pressure = tokens / window
+def pressure_gauge(needs: ContextNeeds, window: int, policy: CompactionPolicy) -> Gauge:
+    """Return the bar of a session whose next context needs so much."""
+    pressure = needs.tokens / window
     longest = max(pressure, 1.0)
     marks = gauges.policy_thresholds(policy) + (((gauges.FULL, 1.0),) if pressure > 1 else ())
     return Gauge(
-        tokens=tokens,
+        parts=[part for part in stacked(needs._asdict().items(), full=window * longest) if part.value],
+        tokens=needs.tokens,
         window=window,
         pressure=pressure,
-        fill_percent=round(100 * pressure / longest, 2),
         level=gauges.pressure_level(pressure, policy),
         marks=tuple(Mark(name, share, round(100 * share / longest, 2)) for name, share in marks),
     )

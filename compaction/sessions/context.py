@@ -11,7 +11,7 @@ from uuid import UUID
 
 from compaction.models import Message, Session
 from compaction.pipeline.orchestrator import compact_in_emergency
-from compaction.pipeline.session_rows import find_session, outlines_to_turns
+from compaction.pipeline.session_rows import context_needs, find_session, outlines_to_turns
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.sessions import section_budgets as sections
 from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, render_transcript
@@ -29,7 +29,6 @@ from context.profiles.budget_profiles import budget_profile_for
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import Anchor, AssembledContext, Block, ContextBudget, ContextRequest, ContextWarning
 from context.services.assembly.model_catalog import family_of
-from context.services.assembly.section_budgets import SectionAllocation
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
@@ -118,12 +117,13 @@ def build_session_context(
             conversation = _read(request, caller)
         warnings: list[ContextWarning] = []
         session, policy = conversation.session, conversation.policy
+        building = _Building(request, conversation, caller)  # refuses an impossible budget before it compacts
         if not request.preview and policy.has_emergency and session.pressure >= policy.emergency_threshold:
             with timer.step("compact"):
                 logger.warning("emergency compaction of session %s at pressure %.2f", session.pk, session.pressure)
                 warnings += compact(session, policy, now)
-                conversation = _read(request, caller)
-        context = _Building(request, conversation, caller).build(timer)
+                building = _Building(request, _read(request, caller), caller)
+        context = building.build(timer)
     return replace(context, warnings=[*warnings, *context.warnings], timings=timer.milliseconds)
 
 
@@ -147,32 +147,29 @@ class _Building:
     def build(self, timer: StepTimer) -> SessionContext:
         session, conversation, budget = self._session, self._conversation, self._budget
         head = [self._directive()] if session.directive else []
-        left = budget.max_tokens - sum(part.cost for part in head)
-        settings = sections.session_section_budgets(conversation.profile.sections, budget.max_tokens)
-        allotment = SectionAllocation(left, sections.SESSION_SECTION_ORDER, settings, shares_of=budget.max_tokens)
-        newest = sections.newest_unit_tokens(conversation.turns)
-        kept_free = newest if newest <= left else 0
         summary = self._summary()
+        allocation = sections.SessionAllocation(
+            budget.max_tokens,
+            conversation.profile.sections,
+            conversation.turns,
+            directive_cost=sum(part.cost for part in head),
+            summary_cost=summary.cost if summary else 0,
+            counted_for_memories=self._counted_for_memories(),
+        )
         with timer.step("memories"):
-            token_budget = min(allotment.room_for(sections.SESSION_MEMORIES_SECTION), left - kept_free) - MARKER_TOKENS
-            has_summary = summary is not None and summary.cost <= left - kept_free - max(token_budget, 0)
-            memories = self._memories(token_budget, has_summary=has_summary)
+            memories = self._memories(allocation.memory_tokens - MARKER_TOKENS, has_summary=allocation.has_summary())
         taken = 0
         if memories is not None and memories.text:
             head.append(ContextTurn(ChatMessage("system", memories.text), memories.budget.used, 0, memories.blocks))
             taken = head[-1].cost
-        allotment.take(sections.SESSION_MEMORIES_SECTION, taken)
-        room = min(allotment.room_for(sections.SESSION_SUMMARY_SECTION), allotment.left - kept_free)
-        taken = 0
-        if summary is not None and summary.cost <= room:
+        allocation.take_memories(taken)
+        if allocation.take_summary() and summary is not None:
             head.append(summary)
-            taken = summary.cost
-        allotment.take(sections.SESSION_SUMMARY_SECTION, taken)
         with timer.step("fit"):
             fitted = trim_turns_to_budget(
                 head,
                 conversation.turns,
-                token_budget=allotment.room_for(sections.SESSION_SECTION_ORDER[-1]),
+                token_budget=allocation.message_tokens(),
                 max_tokens=budget.max_tokens,
                 model=session.model,
                 read=lambda ids: read_message_contents(self._caller.tenant_id, ids),
@@ -192,6 +189,12 @@ class _Building:
             budget_profile={"name": conversation.profile.name, "version": conversation.profile.version},
             timings={},
         )
+
+    def _counted_for_memories(self) -> int | None:
+        """Return what the pressure counts for memories, None in a smaller budget than the session's own."""
+        needs = context_needs(self._session)
+        is_smaller = self._budget.max_tokens < self._session.max_context_tokens - needs.reply
+        return None if is_smaller else needs.memories
 
     def _requested_budget(self) -> ContextBudget:
         """Return the requested budget, else the window less the reserve for the answer and inexact counting."""
@@ -256,7 +259,7 @@ class _Building:
         session = self._session
         warnings = [ContextWarning("unknown_model", text) for text in self._calculator.warnings_for(session.model)]
         if session.pressure >= self._conversation.policy.warning_threshold:
-            detail = f"The session fills {session.pressure:.0%} of its window and is not being compacted enough."
+            detail = f"The context needs {session.pressure:.0%} of the session's window: compaction does not keep up."
             warnings.append(ContextWarning("pressure_high", detail))
         if session.current is not None and (text := generation_warning(session.current.generation)):
             warnings.append(ContextWarning("summary_degrades", text))

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import (
     Count,
     Exists,
+    ExpressionWrapper,
     F,
     FloatField,
     Func,
@@ -22,8 +23,10 @@ from django.db.models import (
     Sum,
     Value,
 )
-from django.db.models.functions import Cast, Coalesce, Left
+from django.db.models.expressions import CombinedExpression
+from django.db.models.functions import Cast, Coalesce, Floor, Left
 
+from compaction.services.sessions.pressure import RESERVED_SHARE
 from memories.tenancy.queries.conditions import path_condition, segment_paths
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.rows import TenantRows
@@ -51,6 +54,14 @@ class ToolCallIds(Func):
     function = "jsonb_path_query_array"
     template = "%(function)s(%(expressions)s, '$[*].id')"
     output_field = JSONField()
+
+
+def pressure_of(session: str = "") -> "ExpressionWrapper[CombinedExpression]":
+    """Return the pressure of the session at that path of fields, to annotate and to sort by."""
+    # As a float: a numeric quotient has more digits than the position of a page keeps.
+    window = Cast(F(f"{session}max_context_tokens"), FloatField())
+    needed = F(f"{session}context_tokens") + F(f"{session}marker_tokens") + Floor(window * RESERVED_SHARE)
+    return ExpressionWrapper(needed / window, FloatField())
 
 
 class SessionQuerySet(TenantRows):
@@ -89,7 +100,7 @@ class SessionQuerySet(TenantRows):
 
     def with_pressure(self) -> Self:
         """Add `fullness`, the pressure that the database computes, to filter and to sort by."""
-        return self.annotate(fullness=Cast(F("context_tokens"), FloatField()) / F("max_context_tokens"))
+        return self.annotate(fullness=pressure_of())
 
     def at_least(self, pressure: float) -> Self:
         """Sessions of at least this pressure; after `with_pressure`."""
@@ -169,6 +180,13 @@ class MessageQuerySet(SessionRows):
         """The summary that a compaction made."""
         return self.filter(compaction_id=compaction_id)
 
+    def applied_summary_memory_ids(self) -> list[str]:
+        """Ids of the memories that contain the summaries of applied compactions."""
+        rows = self.filter(sequence__isnull=True, compaction__state="applied").order_by()
+        return [
+            memory_id for metadata in rows.values_list("metadata", flat=True) for memory_id in metadata["memory_ids"]
+        ]
+
     def from_sources(self, source_ids: Collection[str]) -> dict[str, Any]:
         """The messages by the callers' own ids."""
         return {row.source_id: row for row in self.filter(source_id__in=list(source_ids)).without_vectors()}
@@ -191,6 +209,10 @@ class MessageQuerySet(SessionRows):
     def outlines(self) -> Any:
         """Return rows without texts as named tuples of `OUTLINE_COLUMNS`."""
         return self.values_list(*OUTLINE_COLUMNS, named=True)
+
+    def labels(self) -> Any:
+        """Return what the markers of the messages contain, as named tuples."""
+        return self.values_list("name", "tool_calls", "tool_call_id", named=True)
 
     def strip(self) -> list[tuple[int, str, str, int]]:
         """(sequence, role, state, tokens) of each original, in order."""

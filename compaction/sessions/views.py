@@ -18,9 +18,10 @@ from compaction.sessions.actions import expand_message, pin_message
 from compaction.sessions.forms import SessionFilterForm, TimelineForm
 from compaction.sessions.timeline import filtered_sessions, page_containing, read_timeline, search_session_messages
 from memories.models import Partition
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import NotFound, PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, wants_fragment
 from memory_platform.web.tables import SortColumn, read_table
 

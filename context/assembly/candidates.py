@@ -16,7 +16,6 @@ from context.services.assembly.near_duplicates import NearDuplicates
 from context.services.assembly.profiled_scorer import ProfiledScorer, needs_vectors
 from context.services.assembly.section_budgets import SectionBudget
 from context.services.assembly.signals.columns import ScoringQuestion
-from context.services.packer import ELASTIC
 from context.services.scorer import ScoredMemory
 from memories.embeddings.embedders import active_model_name, embedder_of_model
 from memories.embeddings.providers import EmbeddingError
@@ -82,7 +81,7 @@ def _find_candidates(
     request: ResolvedContextRequest, tenant_id: UUID, budget: SectionBudget
 ) -> tuple[Retrieval, list[ContextWarning]]:
     """Return the candidates; if the search fails, the pinned memories; if that fails too, none."""
-    if request.query is None and request.top_k == 0:
+    if request.sources.partition is None or (request.query is None and request.top_k == 0):
         return Retrieval([], {"mode": "none"}), []
     try:
         found = _retrieve(request, tenant_id, budget, query=request.query)
@@ -105,7 +104,9 @@ def _retrieve(
     gate = CandidateGate(
         tokens=budget.gate_budget,
         overfetch_ratio=request.profile.overfetch_ratio,
-        limit=_limit(request, query),
+        limit=MAX_CANDIDATES if query is None else None if scoring.pool_size else request.packing.candidates_max,
+        minimum=request.packing.candidates_min,
+        tokens_each_max=request.packing.candidate_tokens_max,
         marker_tokens=budget.marker_tokens,
         pool_size=scoring.pool_size,
         encoding=budget.encoding,
@@ -121,15 +122,6 @@ def _retrieve(
             embedder=partial(embedder_of_model, request.sources.embedding_model),
         )
     )
-
-
-def _limit(request: ResolvedContextRequest, query: str | None) -> int | None:
-    """Return how many candidates, where tokens do not decide: all without a query, few where texts are shortened."""
-    if query is None:
-        return MAX_CANDIDATES
-    if request.scoring.pool_size:
-        return None
-    return request.packing.candidates_min if request.packing.packer == ELASTIC else None
 
 
 def plan_timings(plan: Mapping[str, Any]) -> dict[str, float]:
@@ -173,19 +165,24 @@ def gate_scored_candidates(
     """Return only those of a pool that the budget admits by score."""
     if not request.is_pool:
         return ranked
-    ratio, minimum = request.profile.overfetch_ratio, request.packing.candidates_min
-    return gate_ranked_candidates(ranked, budget, overfetch_ratio=ratio, minimum=minimum)
+    packing, ratio = request.packing, request.profile.overfetch_ratio
+    minimum, most = packing.candidates_min, packing.candidate_tokens_max
+    return gate_ranked_candidates(ranked, budget, overfetch_ratio=ratio, minimum=minimum, most=most)
 
 
 def gate_ranked_candidates(
-    ranked: Sequence[ScoredMemory], budget: SectionBudget, *, overfetch_ratio: float, minimum: int = MIN_CANDIDATES
+    ranked: Sequence[ScoredMemory],
+    budget: SectionBudget,
+    *,
+    overfetch_ratio: float,
+    minimum: int = MIN_CANDIDATES,
+    most: int | None = None,
 ) -> list[ScoredMemory]:
     """Return the pinned memories of a pool, and the best others by score that the gate admits."""
-    room, encoding, marker_tokens = budget.gate_budget, budget.encoding, budget.marker_tokens
+    room, encoding = budget.gate_budget, budget.encoding
+    cost = partial(gate_cost, budget=room, marker_tokens=budget.marker_tokens, most=most)
     costs = {
-        item.memory["id"]: gate_cost(item.memory["token_counts"][encoding] + marker_tokens, budget=room)
-        for item in ranked
-        if not item.memory["pinned"]
+        item.memory["id"]: cost(item.memory["token_counts"][encoding]) for item in ranked if not item.memory["pinned"]
     }
     chosen = set(gate_by_tokens(list(costs), costs, budget=room, overfetch_ratio=overfetch_ratio, minimum=minimum))
     return [item for item in ranked if item.memory["pinned"] or item.memory["id"] in chosen]
@@ -201,6 +198,7 @@ def _find_near_duplicates(
     memories |= {item.memory["id"]: item.memory for item in scored}
     if threshold >= 1 or len(memories) < 2:
         return NearDuplicates({}, threshold), []
+    texts = {row.id: row.content for row in focus} | {item.memory["id"]: item.memory["content"] for item in scored}
     read = retrieval.vectors
     known = {memory_id: read[memory_id] for memory_id in memories if memory_id in read}
     unread = {memory_id: row["version"] for memory_id, row in memories.items() if memory_id not in known}
@@ -209,7 +207,7 @@ def _find_near_duplicates(
             name = retrieval.query.model or active_model_name(tenant_id)
             with tenant_scope(tenant_id):
                 known |= read_vectors(tenant_id, unread, name)
-        return NearDuplicates(known, threshold), []
+        return NearDuplicates(known, threshold, texts), []
     except (DatabaseFailure, EmbeddingError) as error:
         log_failure("near duplicates", error)
         return NearDuplicates({}, 1.0), [DUPLICATES_FAILED]

@@ -102,7 +102,8 @@ def _receipt_anchors(receipt_id: UUID, current: AssembledContext, tenant_id: UUI
             receipt = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
         except NotFound as error:
             raise NotFound(error.code, error.detail, "since.context_id") from error
-    if receipt.partition_path != current.request["partition"]:
+    is_same_focus = current.request["focus"] and receipt.request["focus"] == current.request["focus"]
+    if receipt.partition_path != current.request["partition"] and not is_same_focus:
         detail = "That context is about another partition; request the same one to compare."
         raise InvalidInput("another_partition", detail, "since.context_id")
     return receipt_anchors(receipt)

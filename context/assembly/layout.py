@@ -47,15 +47,17 @@ class ContextLayout:
     whole: SectionBudget
     allocation: SectionAllocation
     texts: Sequence[Section]
+    memory_marker_tokens: int
 
     def budget_of(self, section: str) -> SectionBudget:
-        """Return what a section may use, after the sections before it."""
-        return self.whole.of(self.allocation.room_for(section))
+        """Return what a section of memories may use, after the sections before it."""
+        return self.whole.of(self.allocation.room_for(section), self.memory_marker_tokens)
 
 
 def build_layout(request: ResolvedContextRequest, calculator: BudgetCalculator) -> ContextLayout:
     """Return the layout at the budget of `request`."""
     fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[request.given.render]
+    memory_marker_tokens = request.marker_tokens(MEMORY)
     whole = SectionBudget(request.max_tokens - fence_tokens, marker_tokens, request.model, calculator)
     allocation = SectionAllocation(
         whole.tokens, CONTEXT_SECTION_ORDER, request.profile.sections, shares_of=request.given.shares_of
@@ -68,10 +70,11 @@ def build_layout(request: ResolvedContextRequest, calculator: BudgetCalculator) 
     }
     texts = []
     for name, items in rows.items():
-        budget = whole.of(allocation.room_for(name))
+        is_memory = name == FOCUS and sources.memory is not None
+        budget = whole.of(allocation.room_for(name), memory_marker_tokens if is_memory else marker_tokens)
         texts.append(fit_whole_blocks([whole_block(item, whole) for item in items if item is not None], budget))
         allocation.take(name, texts[-1].tokens)
-    return ContextLayout(whole, allocation, texts)
+    return ContextLayout(whole, allocation, texts, memory_marker_tokens)
 
 
 def whole_block(row: TenantMemo | PartitionSummary | Candidate, budget: SectionBudget) -> Block:
@@ -82,7 +85,10 @@ def whole_block(row: TenantMemo | PartitionSummary | Candidate, budget: SectionB
         anchor = Anchor(PARTITION_SUMMARY, str(row.summary_id), row.version)
     else:
         anchor = Anchor(MEMORY, str(row.id), row.version)
-    return Block(anchor.type, anchor, row.content, budget.tokens_of(row.token_counts))
+    tokens = budget.tokens_of(row.token_counts)
+    if isinstance(row, Candidate):
+        return Block(anchor.type, anchor, row.content, tokens, **row.times)
+    return Block(anchor.type, anchor, row.content, tokens, created_at=row.recorded_from)
 
 
 def fit_whole_blocks(blocks: Iterable[Block], budget: SectionBudget) -> Section:
@@ -151,7 +157,11 @@ def trim_blocks_to_budget(
     while True:
         ordered = order_items(kept, request.ordering, request.previous)
         rendered = render_context(
-            ordered, style=request.given.render, secret=settings.SECRET_KEY.encode(), tenant_id=str(tenant_id)
+            ordered,
+            style=request.given.render,
+            secret=settings.SECRET_KEY.encode(),
+            tenant_id=str(tenant_id),
+            has_days=request.has_days,
         )
         tokens = calculator.count_tokens(rendered.text, request.model)
         if tokens <= request.max_tokens or not kept:

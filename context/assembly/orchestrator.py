@@ -23,6 +23,7 @@ from context.assembly.layout import (
     pack_sections,
     trim_blocks_to_budget,
 )
+from context.assembly.packing import unused_room_warning
 from context.assembly.requests import STABLE_ORDERING, ResolvedContextRequest, resolve_context_request
 from context.assembly.sources import log_failure
 from context.models import Receipt
@@ -46,6 +47,7 @@ from context.services.assembly.model_catalog import family_of
 from context.services.budget import BudgetCalculator, response_reserve
 from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
+from memories.services.store.moments import TimeAxis
 from memories.store.recall import record_retrieval_tick
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
@@ -56,11 +58,16 @@ RECEIPT_FAILED = ContextWarning(
 )
 
 
+def _since(start: float) -> float:
+    return round((perf_counter() - start) * 1000, 3)
+
+
 @dataclass
 class StepTimer:
     """The duration of each step, in milliseconds."""
 
     milliseconds: dict[str, float] = field(default_factory=dict)
+    started: float = field(default_factory=perf_counter)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -68,7 +75,11 @@ class StepTimer:
         try:
             yield
         finally:
-            self.milliseconds[name] = round((perf_counter() - start) * 1000, 3)
+            self.milliseconds[name] = _since(start)
+
+    def timings(self) -> dict[str, float]:
+        """Return the steps so far, and as `total` the time since the timer was made."""
+        return self.milliseconds | {"total": _since(self.started)}
 
 
 def assemble_context(
@@ -77,22 +88,22 @@ def assemble_context(
     """Return the context for `request`, from the tenant's rows within `reach`. Call with no scope open.
 
     Unless it is a preview, its receipt is stored and the packed memories count as retrieved; at a past time nothing is
-    counted. Raises `InvalidInput`, `Forbidden` or `NotFound`, naming the field, for an invalid request before anything
-    is searched.
+    counted. The receipt's timings end before it is stored; those of the answer include that. Raises `InvalidInput`,
+    `Forbidden` or `NotFound`, naming the field, for an invalid request before anything is searched.
     """
     timer = StepTimer()
     calculator = budget_calculator()
     api_key_id = actor.id if actor.kind == KEY_ACTOR else None
-    with timer.step("total"):
-        with timer.step("resolve"):
-            resolved = resolve_context_request(
-                request, tenant_id=tenant_id, reach=reach, api_key_id=api_key_id, calculator=calculator, now=now
-            )
-        context = _assemble(resolved, tenant_id, calculator, timer, now)
-        if not request.preview:
-            with timer.step("receipt"):
-                context = _record(context, resolved, tenant_id, api_key_id, now)
-    return replace(context, timings=timer.milliseconds)
+    with timer.step("resolve"):
+        resolved = resolve_context_request(
+            request, tenant_id=tenant_id, reach=reach, api_key_id=api_key_id, calculator=calculator, now=now
+        )
+    context = _assemble(resolved, tenant_id, calculator, timer, now)
+    if request.preview:
+        return context
+    with timer.step("receipt"):
+        context = _record(context, resolved, tenant_id, api_key_id, now)
+    return replace(context, timings=timer.timings())
 
 
 def _assemble(
@@ -107,18 +118,18 @@ def _assemble(
         sections = pack_sections(request, layout, candidates)
     with timer.step("render"):
         trimmed = trim_blocks_to_budget(sections, request, tenant_id, calculator)
+    known_at = request.moment.at if request.moment.kind is TimeAxis.RECORDED else now
     family, counter = family_of(request.model), calculator.measure("", request.model)
     reserved = response_reserve(family.context_window, family.max_output_tokens)
     return AssembledContext(
         id=None,
         text=trimmed.text,
-        blocks=trimmed.blocks,
+        blocks=[block.as_known_at(known_at) for block in trimmed.blocks],
         omitted=_omitted(sections, trimmed, request),
         budget=ContextBudget(request.max_tokens, trimmed.tokens, reserved, counter.tokenizer, counter.exact),
         profile={"name": request.scoring.name, "version": request.scoring.version},
         budget_profile={"name": request.profile.name, "version": request.profile.version},
-        warnings=candidates.notices,
-        timings={},
+        warnings=[*candidates.notices, *_unused_room(sections, request)],
         candidates=_candidates(sections, trimmed.dropped),
         plan=plan,
         request=request.as_record(),
@@ -128,6 +139,7 @@ def _assemble(
         optimality=next((section.optimality for section in sections if section.optimality is not None), None),
         scoring=request.scoring,
         minimum_score=request.packing.minimum_score,
+        timings=timer.timings(),
     )
 
 
@@ -160,27 +172,41 @@ def _omitted(sections: Sequence[Section], trimmed: TrimmedContext, request: Reso
     omitted += [block.left_out(OVER_BUDGET) for block in trimmed.dropped]
     kept = {block.anchor for block in trimmed.blocks}
     last = {row.anchor: row for row in omitted if row.reason == ALREADY_INCLUDED or row.anchor not in kept}
-    fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[request.given.render]
-    needed_around = marker_tokens + (fence_tokens if free == request.max_tokens else 0)
+    fence_tokens, _ = EXPECTED_OVERHEAD_TOKENS[request.given.render]
+    fence_left = fence_tokens if free == request.max_tokens else 0
     unpacked = request.max_tokens - fence_tokens - sum(section.tokens for section in sections)
-    limits = _limits(sections, request.max_tokens, marker_tokens)
+    limits = _limits(sections, request)
     return [
         row
         if row.reason != OVER_BUDGET
-        else replace(row, tokens_missing=max(row.tokens + needed_around - free, 1))
-        if row.anchor in dropped or row.tokens + marker_tokens > unpacked
+        else replace(row, tokens_missing=max(_needed(row, request) + fence_left - free, 1))
+        if row.anchor in dropped or _needed(row, request) > unpacked
         else replace(row, limit=limits.get(row.anchor))
         for row in last.values()
     ]
 
 
-def _limits(sections: Sequence[Section], max_tokens: int, marker_tokens: int) -> dict[Anchor, SectionLimit]:
+def _unused_room(sections: Sequence[Section], request: ResolvedContextRequest) -> list[ContextWarning]:
+    marker_tokens = request.marker_tokens(MEMORY)
+    packed = zip(CONTEXT_SECTION_ORDER[-2:], sections[-2:], strict=True)
+    warnings = [
+        unused_room_warning(name.replace("_", " "), section, request.packing, marker_tokens) for name, section in packed
+    ]
+    return [warning for warning in warnings if warning is not None]
+
+
+def _needed(row: Exclusion, request: ResolvedContextRequest) -> int:
+    """Return the tokens of an item with its marker."""
+    return row.tokens + request.marker_tokens(row.anchor.type)
+
+
+def _limits(sections: Sequence[Section], request: ResolvedContextRequest) -> dict[Anchor, SectionLimit]:
     """Return the limit of its section for each item that does not fit there; of two sections, the later one's."""
     return {
-        row.anchor: SectionLimit(name, max(section.available, 0), max_tokens, section.tokens)
+        row.anchor: SectionLimit(name, max(section.available, 0), request.max_tokens, section.tokens)
         for name, section in zip(CONTEXT_SECTION_ORDER, sections, strict=True)
         for row in section.omitted
-        if section.tokens + row.tokens + marker_tokens > section.available
+        if section.tokens + _needed(row, request) > section.available
     }
 
 
@@ -206,7 +232,16 @@ def _record(
             if request.moment.reads_history:
                 insertion.run()
             else:
-                record_retrieval_tick(tenant_id=tenant_id, texts=texts, ids=texts, now=now, beside=insertion)
+                record_retrieval_tick(
+                    tenant_id=tenant_id,
+                    texts=texts,
+                    ids=texts,
+                    now=now,
+                    api_key_id=api_key_id,
+                    partition_path=context.request["partition"],
+                    segments=context.request["segments"],
+                    beside=insertion,
+                )
     except DatabaseFailure as error:
         log_failure("receipt", error)
         return replace(context, warnings=[*context.warnings, RECEIPT_FAILED])

@@ -16,6 +16,7 @@ from context.receipts.results import (
     Anchor,
     Block,
     CandidateOutcome,
+    ContextWarning,
     Exclusion,
     Section,
 )
@@ -29,12 +30,18 @@ from context.services.packer import (
     ElasticPacker,
     GreedyKnapsackPacker,
     OptimalPacker,
+    common_length,
 )
+from context.services.packer.results import stored_tokens
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
 from memories.services.search.fusion import MIN_CANDIDATES
+from memories.store.readings import TIME_FIELDS
+from memory_platform.web.numerals import counted
 
 #: Candidates for each memory of the elastic packer's target.
 ELASTIC_OVERFETCH_ITEMS = 3
+#: The code of the warning about tokens that the limits of the elastic packer leave unused.
+ELASTIC_ROOM_UNUSED = "elastic_room_unused"
 #: Nodes after which the proof of an optimum stops and its bound so far is reported: about 50 ms.
 OPTIMAL_WORK_LIMIT = 2_000_000
 #: A fused score is a sum of reciprocals below 1/60; more decimals distinguish nothing.
@@ -45,6 +52,7 @@ FUSED_DECIMALS = 9
 class PackingSettings:
     """How memories are chosen: the packer, the minimum score, the lengths of shortened ones (in tokens).
 
+    With `fills_budget` the elastic packer exceeds target and maximum length where the section has room (ADR-0099).
     `pinned_share` is the part of the section's budget in which pinned memories come before all others. `is_explained`
     adds the best total score that any choice of whole memories could have had.
     """
@@ -54,6 +62,7 @@ class PackingSettings:
     target_items: int = 6
     min_tokens: int = 20
     max_tokens: int = 90
+    fills_budget: bool = False
     pinned_share: float = 1.0
     is_explained: bool = False
 
@@ -66,6 +75,7 @@ class PackingSettings:
             target_items=profile.elastic_target_items,
             min_tokens=profile.elastic_min_tokens,
             max_tokens=profile.elastic_max_tokens,
+            fills_budget=profile.elastic_fills_budget,
             pinned_share=profile.pinned_share if has_query else 1.0,
             is_explained=is_explained,
         )
@@ -74,6 +84,30 @@ class PackingSettings:
     def candidates_min(self) -> int:
         """The least number of candidates to choose from; packing shortened texts takes more."""
         return self.target_items * ELASTIC_OVERFETCH_ITEMS if self.packer == ELASTIC else MIN_CANDIDATES
+
+    @property
+    def candidates_max(self) -> int | None:
+        """The number of candidates, where it does not depend on the budget."""
+        return self.candidates_min if self.packer == ELASTIC and not self.fills_budget else None
+
+    @property
+    def candidate_tokens_max(self) -> int | None:
+        """The most that a text takes while candidates are chosen; None for its whole length."""
+        return self.max_tokens if self.packer == ELASTIC and self.fills_budget else None
+
+    def lengthened(self, ranked: Sequence[ScoredMemory], budget: SectionBudget) -> Self:
+        """Return the settings for `ranked`: where all of them fit, the length at which they use the budget."""
+        if self.packer != ELASTIC or not self.fills_budget:
+            return self
+        stored = (stored_tokens(item, budget.model, budget.marker_tokens) for item in ranked)
+        lengths = [length for length in stored if length is not None]
+        longest = common_length(lengths, budget.tokens)
+        most = max(lengths, default=0) if longest is None else longest
+        if longest is not None and most < self.max_tokens + budget.marker_tokens:
+            return self
+        # nothing competes, so pinned memories need no share; beyond it, a minimum score would apply to them
+        share = self.pinned_share if self.minimum_score else 1.0
+        return replace(self, max_tokens=max(self.max_tokens, most - budget.marker_tokens), pinned_share=share)
 
     def with_target(self, items: int) -> Self:
         """Return the same with another target of the elastic packer, at least 1."""
@@ -91,6 +125,7 @@ class PackingSettings:
             min_item=self.min_tokens + budget.marker_tokens,
             max_item=self.max_tokens + budget.marker_tokens,
             unit="tokens",
+            fills_budget=self.fills_budget,
             marker_tokens=budget.marker_tokens,
         )
 
@@ -177,6 +212,8 @@ def pack_memories(
     duplicates = included.duplicates
     outcomes = _outcomes_before(ranked, packing, included)
     contenders = [item for item in ranked if item.memory["id"] not in outcomes]
+    repeats = duplicates.repeats([item.memory["id"] for item in contenders])
+    packing = packing.lengthened([item for item in contenders if item.memory["id"] not in repeats], budget)
     pinned = [item for item in contenders if item.memory["pinned"]]
     others = [item for item in contenders if not item.memory["pinned"]]
     share = packing.pinned_share if others else 1.0
@@ -192,7 +229,7 @@ def pack_memories(
     placed = _by_importance(ranked, first if share < 1 else {item.memory["id"] for item in pinned})
     considered = [_candidate_outcome(item, outcomes[item.memory["id"]], budget) for item in placed]
     blocks = [
-        _block(kind, one, item.memory["content"], chosen.snippets.get(item.memory["id"]), budget)
+        _block(kind, one, item.memory, chosen.snippets.get(item.memory["id"]), budget)
         for item, one in zip(placed, considered, strict=True)
         if one.outcome == KEPT
     ]
@@ -205,6 +242,26 @@ def pack_memories(
     return Section(
         blocks, omitted, chosen.tokens, considered, chosen.optimality() if packing.is_explained else None, budget.tokens
     )
+
+
+def unused_room_warning(name: str, section: Section, packing: PackingSettings, marker: int) -> ContextWarning | None:
+    """Return why the elastic packer leaves tokens of a section unused although memories are excluded or shortened."""
+    if packing.packer != ELASTIC:
+        return None
+    unused, whole = section.available - section.tokens, {one.anchor: one.tokens for one in section.candidates}
+    excluded = [row for row in section.omitted if row.reason == OVER_BUDGET]
+    shortened = [max(whole[block.anchor] - block.tokens, 1) for block in section.blocks if block.truncated]
+    needed = [min(row.tokens, packing.max_tokens) + marker for row in excluded]
+    needed += [] if packing.fills_budget else shortened
+    if unused < min(needed, default=unused + 1):
+        return None
+    detail = (
+        f"{unused:,} of {counted(section.available, 'token', 'tokens')} for {name} are unused, although"
+        f" {counted(len(excluded), 'memory is', 'memories are')} excluded and {len(shortened):,} shortened: the budget"
+        f" profile aims at {counted(packing.target_items, 'memory', 'memories')} of at most"
+        f" {counted(packing.max_tokens, 'token', 'tokens')} each."
+    )
+    return ContextWarning(ELASTIC_ROOM_UNUSED, detail)
 
 
 def _outcomes_before(
@@ -289,12 +346,15 @@ def _twins(
     return {str(memory_id): anchors[twin] for memory_id, twin in twins.items() if twin is not None}
 
 
-def _block(kind: str, one: CandidateOutcome, text: str, snippet: str | None, budget: SectionBudget) -> Block:
-    tokens, cut = one.tokens, None
+def _block(
+    kind: str, one: CandidateOutcome, memory: Mapping[str, Any], snippet: str | None, budget: SectionBudget
+) -> Block:
+    text, tokens, cut = memory["content"], one.tokens, None
     if snippet is not None:
         # a snippet is the beginning of the text and one character, the ellipsis
         text, tokens, cut = snippet, budget.counter.count_tokens(snippet, budget.model), len(snippet) - 1
-    return Block(kind, one.anchor, text, tokens, 0, one.score, one.score_breakdown, cut)
+    times = {name: memory.get(name) for name in TIME_FIELDS}
+    return Block(kind, one.anchor, text, tokens, 0, one.score, one.score_breakdown, cut, **times)
 
 
 def _anchor(item: ScoredMemory) -> Anchor:

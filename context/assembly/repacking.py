@@ -17,7 +17,6 @@ from context.assembly.requests import ResolvedContextRequest
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import Section
 from context.services.assembly.section_budgets import SectionBudget
-from context.services.packer import ELASTIC
 from memories.services.search.fusion import gate_by_tokens, gate_cost
 from memories.store.readings import Candidate
 
@@ -78,12 +77,15 @@ def prepare_repacking(request: ResolvedContextRequest, tenant_id: UUID) -> Repac
 
 def _admitted_ids(candidates: Sequence[Candidate], request: ResolvedContextRequest, budget: SectionBudget) -> set[UUID]:
     """Return the ids that a search with this budget finds: the best by tokens of the pinned and of the results each."""
-    if request.packing.packer == ELASTIC and not request.is_pool:
+    packing = request.packing
+    if packing.candidates_max is not None and not request.is_pool:
         return {one.id for one in candidates}  # their number does not depend on the budget
-    tokens, encoding = budget.gate_budget, budget.encoding
-    costs = {one.id: gate_cost(one.token_counts[encoding] + budget.marker_tokens, budget=tokens) for one in candidates}
-    ratio = request.profile.overfetch_ratio
-    by_tokens = partial(gate_by_tokens, tokens_by_id=costs, budget=tokens, overfetch_ratio=ratio)
+    tokens, encoding, ratio = budget.gate_budget, budget.encoding, request.profile.overfetch_ratio
+    cost = partial(gate_cost, budget=tokens, marker_tokens=budget.marker_tokens, most=packing.candidate_tokens_max)
+    costs = {one.id: cost(one.token_counts[encoding]) for one in candidates}
+    by_tokens = partial(
+        gate_by_tokens, tokens_by_id=costs, budget=tokens, overfetch_ratio=ratio, minimum=packing.candidates_min
+    )
     pinned = by_tokens([one.id for one in candidates if one.pinned])
     others = [one.id for one in sorted((one for one in candidates if one.fused_score is not None), key=_fused_order)]
     if request.is_pool:

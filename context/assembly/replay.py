@@ -53,10 +53,10 @@ def _request_of(receipt: Receipt) -> ContextRequest:
     record: Mapping[str, Any] = receipt.request
     ids = {name: UUID(value) for name, value in (record["focus"] or {}).items() if name != "partition"}
     focus = Focus(**ids, partition=record["focus"].get("partition")) if record["focus"] else None
-    plain = [name for name in PLAIN_FIELDS if name != "partition" or focus is None or focus.partition is None]
+    plain = [name for name in PLAIN_FIELDS if name != "partition" or focus is None]
     return ContextRequest(
         focus=focus,
-        **{name: record[name] for name in (*plain, *record["given"])},
+        **{name: record[name] for name in {*plain, *record["given"]}},
         as_of=record["as_of"] and datetime.fromisoformat(record["as_of"]),
         stable_with=record["stable_with"] and UUID(record["stable_with"]),
         shares_of=record.get("shares_of"),

@@ -17,7 +17,7 @@ from context.services.ordering import DEFAULT_ORDERING, ORDERINGS
 from context.services.packer import ELASTIC, OPTIMAL, PACKERS
 from context.services.profiles.fields import SUMMARY_LEVELS_MAX, TOP_K_MAX
 from context.services.profiles.scoring_profiles import ScoringProfile
-from context.services.rendering import RENDER_STYLES
+from context.services.rendering import RENDER_STYLES, item_overhead_tokens
 from memories.models import PartitionSummary
 from memories.services.partitions.paths import MAX_DEPTH, PartitionError, PartitionPath, is_within, parse_partition
 from memories.services.store.content import ContentError, check_content
@@ -30,7 +30,10 @@ EARLIER_UNVERIFIED = ContextWarning(
     "stable_with_unverified", "The earlier context cannot be rendered as it was, so no prefix of it is promised."
 )
 #: Fields that the budget profile or a default decides where a request omits them.
-INCLUDE_FIELDS = ("include_tenant_memo", "include_summaries_at", "include_linked_memories", "include_memories_top_k")
+INCLUDE_FIELDS = (
+    *("include_tenant_memo", "include_summaries_at", "include_linked_memories", "include_memories_top_k"),
+    "include_memory_days",
+)
 OPTIONAL_FIELDS = ("max_tokens", *PROFILE_FIELDS, "summary_style", *INCLUDE_FIELDS)
 
 
@@ -59,6 +62,15 @@ class ResolvedContextRequest:
     previous: Sequence[Anchor] = field(default_factory=list)
     is_pool: bool = False  # the search returns a pool of candidates, which scores cut down to the budget
 
+    @property
+    def has_days(self) -> bool:
+        """Whether the text gives the day of each memory."""
+        return given_or_default(self.given.include_memory_days, self.profile.include_memory_days)
+
+    def marker_tokens(self, block_type: str) -> int:
+        """Return the tokens that the marker of an item usually takes, by the type of its anchor."""
+        return item_overhead_tokens(block_type, style=self.given.render, has_days=self.has_days)
+
     def as_record(self) -> dict[str, Any]:
         """Return the inputs as a receipt stores them; `given` names those that no default filled in."""
         request, profile = self.given, self.profile
@@ -83,9 +95,13 @@ class ResolvedContextRequest:
             "include_summaries_at": list(given_or_default(request.include_summaries_at, profile.include_summaries_at)),
             "include_linked_memories": self.wants_linked,
             "include_memories_top_k": self.top_k,
+            "include_memory_days": self.has_days,
             "as_of": None if request.as_of is None else request.as_of.isoformat(),
             "stable_with": None if request.stable_with is None else str(request.stable_with),
-            "given": [name for name in OPTIONAL_FIELDS if getattr(request, name) not in (None, "")],
+            "given": [
+                *[name for name in OPTIONAL_FIELDS if getattr(request, name) not in (None, "")],
+                *(["partition"] if request.focus is not None and request.partition is not None else []),
+            ],
             **part,
         }
 
@@ -106,18 +122,18 @@ def resolve_context_request(
     """
     _check_choices(request)
     moment = _moment(request, now)
-    partition = _partition(request, reach)
+    named = _named_partition(request, reach)
     query = _query(request.query)
     model = request.model or DEFAULT_MODEL
     window = calculator.context_window(model)
     _check_range("max_tokens", request.max_tokens, window)
-    sources = SourceReader(request, tenant_id, reach, partition.path, moment, api_key_id).read()
+    sources = SourceReader(request, tenant_id, reach, named, moment, api_key_id).read()
     profile = sources.profile
     packer = request.packer or profile.packer
     return ResolvedContextRequest(
         given=request,
         query=query,
-        partition=partition,
+        partition=sources.partition or named,
         moment=moment,
         model=model,
         max_tokens=given_or_default(request.max_tokens, min(profile.default_tokens, window)),
@@ -147,7 +163,7 @@ def _check_choices(request: ContextRequest) -> None:
         raise InvalidInput("out_of_range", detail, "include_summaries_at")
     if focus is not None and len(focus.as_record()) != 1:
         raise InvalidInput("one_focus", "A focus is exactly one of memory_id, summary_id and partition.", "focus")
-    if focus is not None and focus.partition is not None and request.partition:
+    if focus is not None and focus.partition is not None and request.partition is not None:
         raise InvalidInput("given_twice", "Give the partition either as such or as the focus.", "focus.partition")
     if len(request.model) > MODEL_NAME_CHARACTERS:
         raise InvalidInput("too_long", f"A model's name has at most {MODEL_NAME_CHARACTERS} characters.", "model")
@@ -177,7 +193,8 @@ def _moment(request: ContextRequest, now: datetime) -> PointInTime:
     return PointInTime.valid(request.as_of)
 
 
-def _partition(request: ContextRequest, reach: str) -> PartitionPath:
+def _named_partition(request: ContextRequest, reach: str) -> PartitionPath:
+    """Return the partition that the request names, else all that the key reaches."""
     focus = request.focus or Focus()
     name = "partition" if focus.partition is None else "focus.partition"
     try:

@@ -18,7 +18,7 @@ from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve,
 from memories.services.partitions.paths import PartitionPath
 from memories.services.search.fusion import MIN_CANDIDATES
 from memories.services.store.moments import PointInTime
-from memories.store.readings import SearchScope
+from memories.store.readings import SearchScope, read_memory_versions
 from memories.tenancy.scopes import tenant_scope
 
 #: The scorer ranks this many times `top_k` of the best by fused rank: more would let old counters and fresh dates push
@@ -28,7 +28,10 @@ OVERFETCH_RATIO: float = BudgetProfile._meta.get_field("overfetch_ratio").defaul
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """A search: `filters` as in `services.search.filters`, `threshold` of the composite, "" the assigned profile."""
+    """A search: `filters` as in `services.search.filters`, `threshold` of the composite, "" the assigned profile.
+
+    With `as_of`, the memories that were true then are searched, and ages count from it.
+    """
 
     query: str
     partition: PartitionPath
@@ -39,6 +42,7 @@ class SearchRequest:
     threshold: float | None = None
     mode: str = "hybrid"
     profile: str = ""
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -75,18 +79,23 @@ def search_scored_memories(
     with tenant_scope(tenant_id):
         profile = resolve_scoring_profile(tenant_id, name=request.profile, partition_path=path, api_key_id=api_key_id)
     conditions = search_conditions(request.filters)
-    scope = SearchScope(tenant_id, path, PointInTime.now(now), request.exact, request.segments, conditions)
+    moment = PointInTime.now(now) if request.as_of is None else PointInTime.valid(request.as_of)
+    scope = SearchScope(tenant_id, path, moment, request.exact, request.segments, conditions)
     limit = None if profile.pool_size else max(ceil(request.top_k * OVERFETCH_RATIO), MIN_CANDIDATES)
     gate = CandidateGate(overfetch_ratio=OVERFETCH_RATIO, limit=limit, pool_size=profile.pool_size)
     reach, with_vectors = profile.adjacent_turn_reach, needs_vectors(profile)
     found = retrieve(
         RetrievalRequest(scope, query, gate, mode=request.mode, adjacent_turn_reach=reach, with_vectors=with_vectors)
     )
-    scorer = ProfiledScorer(profile, ScoringQuestion(query, now, found.query.lexemes), found.vectors)
+    scorer = ProfiledScorer(profile, ScoringQuestion(query, moment.at, found.query.lexemes), found.vectors)
     least = request.threshold or 0.0
     scored = [item for item in scorer.score(found.candidates) if item.composite_score >= least][: request.top_k]
-    with tenant_scope(tenant_id):  # memories archived since the search are missing
-        rows = Memory.objects.for_tenant(tenant_id).unarchived().with_answer_parts()
-        memories = {row.pk: row for row in rows.with_ids([item.memory["id"] for item in scored])}
+    versions = {item.memory["id"]: item.memory["version"] for item in scored}
+    with tenant_scope(tenant_id):
+        if moment.reads_history:
+            memories = read_memory_versions(tenant_id, versions, moment)
+        else:  # memories archived since the search are missing
+            rows = Memory.objects.for_tenant(tenant_id).unarchived().with_answer_parts()
+            memories = {row.pk: row for row in rows.with_ids(versions)}
     hits = [SearchHit(memories[item.memory["id"]], item) for item in scored if item.memory["id"] in memories]
     return SearchResult(hits, found.plan, [ContextWarning(warning.code, warning.detail) for warning in found.warnings])

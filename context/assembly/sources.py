@@ -16,8 +16,10 @@ from context.profiles.budget_profiles import budget_profile_for, default_budget_
 from context.profiles.scoring_profiles import resolve_scoring_profile
 from context.receipts.results import ContextRequest, ContextWarning, Focus
 from context.receipts.storing import StoredContext, read_receipt
+from context.services.assembly.focus_partition import focus_partition
 from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from memories.models import EmbeddingModel, PartitionSummary, TenantMemo
+from memories.services.partitions.paths import PartitionPath, parse_partition
 from memories.services.store.moments import PointInTime
 from memories.store.readings import Candidate, SearchScope, read_memories, read_partition_summaries, read_summary
 from memories.tenancy.exceptions import NotFound
@@ -32,7 +34,7 @@ FAILURES = {
     "profile": "The budget profile could not be read; the default is used.",
     "scoring_profile": "The scoring profile could not be read; the default is used.",
     "embedding_model": "The embedding model could not be read; the default is used.",
-    "focus": "The focus could not be read and is excluded.",
+    "focus": "The focus could not be read and is excluded; its partition is not searched.",
     "memo": "The memo could not be read and is excluded.",
     "summaries": "The partition summaries could not be read and are excluded.",
     "stable_with": "The earlier context could not be read, so its order is not kept.",
@@ -41,8 +43,12 @@ FAILURES = {
 
 @dataclass(frozen=True)
 class ContextSources:
-    """The rows that were read; `summaries` are those of the partition that the context is about, and above it."""
+    """The rows that were read; `summaries` are those of the partition that the context is about, and above it.
 
+    `partition` bounds the search; None where it is that of a focus that could not be read.
+    """
+
+    partition: PartitionPath | None
     profile: BudgetProfile
     scoring: ScoringProfile
     embedding_model: EmbeddingModel | None
@@ -56,12 +62,12 @@ class ContextSources:
 
 @dataclass
 class SourceReader:
-    """Reads the parts of a request's context; `reach` is the key's prefix, `partition` the requested path in it."""
+    """Reads the parts of a request's context; `reach` is the key's prefix, `partition` the named path in it."""
 
     request: ContextRequest
     tenant_id: UUID
     reach: str
-    partition: str
+    partition: PartitionPath
     moment: PointInTime
     api_key_id: str | None
     is_careful: bool = False
@@ -82,7 +88,13 @@ class SourceReader:
 
     def _parts(self) -> ContextSources:
         request, tenant_id = self.request, self.tenant_id
-        who: dict[str, Any] = {"api_key_id": self.api_key_id, "partition_path": self.partition}
+        memory, summary = self._part("focus", self._focus) or (None, None)
+        about = memory.partition_path if memory else summary.partition.path if summary else None
+        partition = self._bounds(about)
+        who: dict[str, Any] = {
+            "api_key_id": self.api_key_id,
+            "partition_path": (self.partition if partition is None else partition).path,
+        }
         profile = self._part(
             "profile",
             lambda: request.draft or budget_profile_for(tenant_id, name=request.budget_profile or None, **who),
@@ -91,13 +103,13 @@ class SourceReader:
             "scoring_profile",
             lambda: request.scoring or resolve_scoring_profile(tenant_id, name=request.profile, **who),
         )
-        memory, summary = self._part("focus", self._focus) or (None, None)
-        path = memory.partition_path if memory else summary.partition.path if summary else self.partition
         model = self._part("embedding_model", lambda: EmbeddingModel.objects.for_tenant(tenant_id).active().first())
         memo = self._part("memo", lambda: self._memo(profile))
         earlier = self._part("stable_with", self._earlier)
+        path = self.partition.path if about is None else about
         summaries = self._part("summaries", lambda: self._summaries(profile, path)) or []
         return ContextSources(
+            partition=partition,
             profile=profile,
             scoring=scoring or ADR_0040,
             embedding_model=model,  # None where the tenant has no vectors yet
@@ -133,6 +145,15 @@ class SourceReader:
             if summary is None:
                 raise NotFound("not_found", "There is no such summary.", "focus.summary_id")
         return memory, summary
+
+    def _bounds(self, about: str | None) -> PartitionPath | None:
+        """Return the partition to search: the named one, else that of the focus, whose path `about` is."""
+        focus = self.request.focus
+        if self.request.partition is not None or focus is None or focus.partition is not None:
+            return self.partition
+        if about is None:
+            return None
+        return focus_partition(parse_partition(about), self.request.segments, reach=self.reach)
 
     @property
     def _scope(self) -> SearchScope:

@@ -4,8 +4,10 @@ from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, F, Q
 
+from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.rows import TenantRows
 
 _OPEN_STATES = ("queued", "running")
@@ -34,6 +36,10 @@ class EvaluationRunQuerySet(TenantRows):
     def proving_numbers(self, numbers: dict[str, Any]) -> Self:
         """Finished runs on a named corpus with exactly these scoring numbers."""
         return self.of_numbers(numbers).in_state("done").exclude(corpus_name="")
+
+    def of_either_numbers(self, numbers: dict[str, Any], others: dict[str, Any]) -> Self:
+        """Finished runs on a named corpus with exactly one of two sets of scoring numbers."""
+        return (self.proving_numbers(numbers) | self.proving_numbers(others)).defer("corpus_text", "results")
 
     def without_details(self) -> Self:
         """Rows as a list shows them."""
@@ -103,6 +109,17 @@ class GoldenQuestionQuerySet(TenantRows):
     def not_removed(self) -> Self:
         return self.filter(removed_at__isnull=True)
 
+    def removed(self) -> Self:
+        return self.filter(removed_at__isnull=False)
+
+    def within(self, path: str) -> Self:
+        """Questions of the partition `path` and below it."""
+        return self.filter(path_condition("partition_path", path, exact=False))
+
+    def with_memory_ids(self) -> Self:
+        """Add the evidence as `memory_ids`, archived memories included."""
+        return self.annotate(memory_ids=ArrayAgg("wanted__memory_id", order_by="wanted__memory_id"))
+
     def with_question(self, text: str, partition_path: str, asked_at: datetime | None) -> Self:
         """The question with this text, partition and time."""
         return self.filter(text=text, partition_path=partition_path, asked_at=asked_at)
@@ -147,5 +164,5 @@ class GoldenMemoryQuerySet(TenantRows):
         return self.filter(question_id=question_id)
 
     def with_memories(self) -> Self:
-        """The memories in the same query, the newest first."""
+        """Load each row's memory in the same query (`select_related`), newest memory first."""
         return self.select_related("memory").defer("memory__search_vector").order_by("-memory__created_at", "memory_id")

@@ -12,10 +12,12 @@ from context.services.evaluation.evidence import (
     MeasuredAnswer,
     MeasuresSummary,
     QuestionMeasures,
+    RunDifference,
     build_evaluation_report,
     run_difference,
 )
 from context.services.evaluation.knee import knee_index
+from context.services.profiles.publishing import EvidenceComparison
 from memories.tenancy.exceptions import InvalidInput
 from memory_platform.web.charts import BudgetChart, Chart, ChartRow, Interval, budget_chart
 from memory_platform.web.numerals import with_minus_sign
@@ -115,7 +117,7 @@ _EVIDENCE = _MEASURES["recall"]
 
 
 def run_results(answers: Sequence[EvaluationAnswer], budgets: Iterable[int]) -> dict[str, Any]:
-    """Return the summary of a run by budget, as its row stores it."""
+    """Return the summary of a run for each budget, in the form in which it is stored in the run's row."""
     return {
         str(budget): {
             "report": asdict(build_evaluation_report(_measured_answers(answers, budget))),
@@ -204,28 +206,47 @@ def evidence_rows(run: EvaluationRun, base: EvaluationRun | None) -> list[Report
     return rows
 
 
+def published_evidence_rows(comparison: EvidenceComparison) -> list[ReportRow]:
+    """Return by budget the evidence recall of a version, that of the profile in use, and the paired difference."""
+    return [
+        ReportRow(
+            row.budget,
+            [
+                *(ReportCell(_EVIDENCE.heading, f"{100 * share:.1f} %") for share in (row.value, row.base_value)),
+                _EVIDENCE.difference_cell(row.difference),
+            ],
+        )
+        for row in comparison.rows
+    ]
+
+
 def evidence_range_text(run: EvaluationRun) -> str:
     """Return the evidence recall at the smallest and the largest budget as text; "" for an unfinished run."""
     shares = [f"{_EVIDENCE.cell(share).text} at {budget:,}" for budget, share in _evidence(run).items()]
     return ", ".join(dict.fromkeys([shares[0], shares[-1]])) + " tokens" if shares else ""
 
 
-def run_comparison_table(run: EvaluationRun, other: EvaluationRun) -> ReportTable:
+def run_differences(run: EvaluationRun, other: EvaluationRun, *, field: str = "compare") -> dict[int, RunDifference]:
     """Return `run` minus `other`, question by question, at each budget of both; inside a scope that reads both.
 
-    Raises `InvalidInput` `not_comparable` if they share no question or no budget.
+    Raises `InvalidInput` `not_comparable`, naming `field`, if they share no question or no budget.
     """
     budgets = sorted(set(run.budgets) & set(other.budgets))
     rows, other_rows = (
         list(EvaluationAnswer.objects.for_tenant(each.tenant_id).of_run(each.pk).in_order()) for each in (run, other)
     )
     if not budgets or not {row.question_id for row in rows} & {row.question_id for row in other_rows}:
-        raise InvalidInput("not_comparable", "The two runs share no question or no budget.", "compare")
-    differences = {
+        raise InvalidInput("not_comparable", "The two runs share no question or no budget.", field)
+    return {
         budget: run_difference(_measured_answers(other_rows, budget), _measured_answers(rows, budget))
         for budget in budgets
     }
-    first = differences[budgets[0]]
+
+
+def run_comparison_table(run: EvaluationRun, other: EvaluationRun) -> ReportTable:
+    """Return the differences of two runs for people; raises as `run_differences` does."""
+    differences = run_differences(run, other)
+    first = next(iter(differences.values()))
     shown = [measure for measure in _MEASURES if measure in first.measures]
     table = [
         ReportRow(budget, [_MEASURES[measure].difference_cell(difference.measures[measure]) for measure in shown])

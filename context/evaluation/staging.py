@@ -11,7 +11,7 @@ from context.services.evaluation.corpus import Corpus
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.indexer import index_memories
 from memories.models import Memory, Tenant
-from memories.services.tenancy.hidden_tenants import hidden_name
+from memories.services.tenancy.tenant_names import hidden_name
 from memories.store.actions.store import store_memories
 from memories.tenancy.actions.tenants import create_hidden_tenant, drop_hidden_tenant
 from memories.tenancy.audit import Actor

@@ -54,7 +54,10 @@ class FeedbackEndpoint(Endpoint):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Vote on one memory, or on every memory of a context; 200 if all these votes were given before."""
+        """Vote on one memory, or on every memory of a context.
+
+        A key has one vote on each memory and day (UTC); a later one replaces it. 200 if no vote is new.
+        """
         values = self.body(FeedbackInput)
         with tenant_scope(self.tenant_id):
             given = record_feedback(
@@ -65,7 +68,7 @@ class FeedbackEndpoint(Endpoint):
                 by=self.actor,
                 now=self.now,
             )
-        return Response(RecordedVotesOutput(given).data, status=201 if given.votes else 200)
+        return Response(RecordedVotesOutput(given).data, status=201 if given.has_new else 200)
 
 
 class FeedbackWithdrawalEndpoint(Endpoint):

@@ -53,9 +53,9 @@ class FeedbackQuerySet(TenantRows):
         """The votes that answers of a day implied, withdrawn or not."""
         return self.filter(kind="implicit", on_day=day)
 
-    def repeating(self, vote: Any) -> Self:
-        """Standing votes of the same day, actor, context and weight as `vote`."""
-        same = ("kind", "weight", "receipt_id", "on_day", "actor_kind", "actor_id", "actor_label")
+    def of_its_actor_and_day(self, vote: Any) -> Self:
+        """Standing votes of the kind, actor and day of `vote`: at most one for each memory."""
+        same = ("kind", "on_day", "actor_kind", "actor_id")
         return self.standing().filter(**{name: getattr(vote, name) for name in same})
 
     def newest_first(self) -> Self:

@@ -74,6 +74,11 @@ class RecordedVotesOutput(serializers.Serializer[Any]):
     """The result of a vote."""
 
     results = FeedbackOutput(many=True, source="votes", help_text="The votes that were counted, one for each memory.")
+    replaced = FeedbackOutput(
+        many=True,
+        help_text="Votes of this key on the same memories and day (UTC), as they were before `results` replaced them. "
+        "The ids are the same.",
+    )
     repeated = FeedbackOutput(many=True, help_text="Votes that were given before; they are not counted again.")
     skipped = serializers.ListField(
         child=serializers.UUIDField(), help_text="Memories of the context that are now archived or out of reach."

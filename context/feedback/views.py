@@ -15,9 +15,10 @@ from context.models import Feedback, Receipt
 from context.profiles.views.form_errors import add_error_to_form
 from memories.hygiene.actions import MERGED_INTO
 from memories.models import Memory, MemoryLink
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import NotFound, PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
 
 VOTES_SHOWN_MAX = 100
@@ -48,9 +49,21 @@ def _vote(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> bool:
             raise Http404 from error
         add_error_to_form(form, error)
         return False
-    undo = reverse("vote-withdraw", args=[request.tenant.id, memory_id, given.votes[0].pk]) if given.votes else ""
-    add_flash(request, "Vote recorded." if given.votes else "You already gave this vote today.", undo_url=undo)
+    if given.replaced:
+        undo = _restore_url(request, given.replaced[0])
+        add_flash(request, "Vote recorded. It replaces your earlier vote of today.", undo_url=undo)
+    elif given.votes:
+        undo = reverse("vote-withdraw", args=[request.tenant.id, memory_id, given.votes[0].pk])
+        add_flash(request, "Vote recorded.", undo_url=undo)
+    else:
+        add_flash(request, "You already gave this vote today.")
     return True
+
+
+def _restore_url(request: HtmxRequest, vote: Feedback) -> str:
+    """Return the URL that gives an explicit vote again."""
+    again = urlencode({"feedback": VOTE_OF_WEIGHT[vote.weight], "reason": vote.reason})
+    return f"{reverse('vote-restore', args=[request.tenant.id, vote.memory_id])}?{again}"
 
 
 @tenant_page(to_change="operator")
@@ -66,17 +79,14 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
             vote = withdraw_feedback(tenant_id=request.tenant.id, feedback_id=vote_id, by=by, now=now)
     except NotFound as error:
         raise Http404 from error
-    undo = ""
-    if vote.weight in VOTE_OF_WEIGHT and vote.memory_id == memory_id:
-        again = urlencode({"feedback": VOTE_OF_WEIGHT[vote.weight], "reason": vote.reason})
-        undo = f"{reverse('vote-restore', args=[request.tenant.id, memory_id])}?{again}"
-    add_flash(request, "Vote withdrawn.", undo_url=undo)
+    can_restore = vote.weight in VOTE_OF_WEIGHT and vote.memory_id == memory_id
+    add_flash(request, "Vote withdrawn.", undo_url=_restore_url(request, vote) if can_restore else "")
     return _again(request, memory_id)
 
 
 @tenant_page(to_change="operator")
 def vote_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Undo a withdrawal: give the vote that the address names again."""
+    """Undo a withdrawal or a replacement: give the vote that the address names again."""
     with tenant_scope(request.tenant.id):
         _memory(request, memory_id)
     form = FeedbackForm(request.GET)

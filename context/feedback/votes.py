@@ -4,6 +4,7 @@ The memories are locked before a vote is stored, so concurrent votes are all cou
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any
@@ -14,22 +15,32 @@ from context.models import Feedback
 from context.receipts.results import MEMORY
 from context.receipts.storing import find_receipt, receipt_anchors
 from context.services.feedback.votes import IMPLICIT_WEIGHT, usefulness_from_votes
-from memories.models import AuditEntry, Memory
+from memories.models import Memory
 from memories.store.recall import update_usefulness_scores
 from memories.tenancy.audit import Actor, record_audit
+
+#: What a vote says; a later vote of the same actor and day replaces it.
+_SAID = ("weight", "reason", "receipt_id")
 
 
 @dataclass(frozen=True)
 class RecordedVotes:
     """The new votes, those that were given before (`repeated`), and the usefulness by memory.
 
-    `skipped` memories are now archived, erased or out of reach.
+    `votes` contains those that replace an earlier vote of the same day; `replaced` are these earlier votes as they
+    were. `skipped` memories are now archived, erased or out of reach.
     """
 
     votes: Sequence[Feedback] = ()
+    replaced: Sequence[Feedback] = ()
     repeated: Sequence[Feedback] = ()
     skipped: Sequence[UUID] = ()
     scores: Mapping[UUID, float] = field(default_factory=dict)
+
+    @property
+    def has_new(self) -> bool:
+        """Whether a vote was added, not only replaced or repeated."""
+        return len(self.votes) > len(self.replaced)
 
 
 def receipt_memories(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> dict[UUID, int]:
@@ -51,14 +62,14 @@ def record_explicit_votes(
 ) -> RecordedVotes:
     """Store the vote of a person or an agent on each of the memories.
 
-    The same vote by the same actor on the same day counts once: on one context, and by an operator on one memory. The
-    key of an agent votes on a memory for many conversations, so each of those votes counts.
+    An actor has one vote on a memory and day (UTC). A different one replaces it in its row; the same one changes
+    nothing.
     """
     fields = {"kind": Feedback.Kind.EXPLICIT, "weight": weight, "receipt_id": receipt_id, "reason": reason}
     drafts = _drafts(memory_ids, tenant_id, reach, by, now, fields)
-    can_repeat = bool(receipt_id) or by.kind == AuditEntry.ActorKind.OPERATOR
-    before = _votes_on(drafts).repeating(drafts[0]) if drafts and can_repeat else ()
-    return _store(memory_ids, drafts, before)
+    before = list(_votes_on(drafts).of_its_actor_and_day(drafts[0])) if drafts else []
+    replaced = [vote for vote in before if any(getattr(vote, name) != fields[name] for name in _SAID)]
+    return _store(memory_ids, drafts, before, replaced)
 
 
 def record_implicit_votes(
@@ -112,10 +123,16 @@ def _votes_on(drafts: Sequence[Feedback]) -> FeedbackQuerySet:
     return votes.on_memories(draft.memory_id for draft in drafts)
 
 
-def _store(memory_ids: Sequence[UUID], drafts: Sequence[Feedback], before: Iterable[Feedback]) -> RecordedVotes:
-    """Store the drafts on memories that have no vote in `before`, and update their usefulness."""
-    repeated = {vote.memory_id: vote for vote in before}
-    new = [draft for draft in drafts if draft.memory_id not in repeated]
+def _store(
+    memory_ids: Sequence[UUID],
+    drafts: Sequence[Feedback],
+    before: Iterable[Feedback],
+    replaced: Sequence[Feedback] = (),
+) -> RecordedVotes:
+    """Store the drafts on memories that have no vote in `before` or one to be replaced, and update their usefulness."""
+    earlier = {vote.memory_id: vote for vote in before}
+    new = [draft for draft in drafts if draft.memory_id not in earlier]
+    changed = _replace(replaced, drafts[0]) if replaced else []
     scores: dict[UUID, float] = {}
     if new:
         # Only a memory without votes has the score to return to. The first of several votes at the same moment may be
@@ -124,9 +141,25 @@ def _store(memory_ids: Sequence[UUID], drafts: Sequence[Feedback], before: Itera
         for draft in new:
             draft.score_before = None if draft.memory_id in judged else draft.score_before
         Feedback.objects.bulk_create(new)
-        scores = recalculate_usefulness(new[0].tenant_id, [vote.memory_id for vote in new])
-    votable = {draft.memory_id for draft in drafts}
-    return RecordedVotes(new, list(repeated.values()), [pk for pk in memory_ids if pk not in votable], scores)
+    if votes := [*new, *changed]:
+        scores = recalculate_usefulness(votes[0].tenant_id, [vote.memory_id for vote in votes])
+    return RecordedVotes(
+        votes,
+        replaced,
+        repeated=[vote for vote in earlier.values() if vote not in replaced],
+        skipped=[pk for pk in memory_ids if pk not in {draft.memory_id for draft in drafts}],
+        scores=scores,
+    )
+
+
+def _replace(votes: Sequence[Feedback], draft: Feedback) -> list[Feedback]:
+    """Write what the draft says into the rows of earlier votes; return them as they are now."""
+    said = {name: getattr(draft, name) for name in (*_SAID, "at", "actor_label")}
+    Feedback.objects.for_tenant(draft.tenant_id).with_ids(vote.pk for vote in votes).update(**said)
+    changed = [copy(vote) for vote in votes]
+    for vote in changed:
+        vars(vote).update(said)
+    return changed
 
 
 def _day(now: datetime) -> date:

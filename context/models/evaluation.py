@@ -100,6 +100,12 @@ class EvaluationAnswer(models.Model):
     def __str__(self) -> str:
         return f"answer to {self.question_id}"
 
+    @property
+    def evidence_shares(self) -> dict[int, float]:
+        """The share of the evidence (0..1) that the context included, by budget in tokens."""
+        found = {int(budget): each["measured"] for budget, each in self.measures.items()}
+        return {budget: measured["held"] / measured["evidence"] for budget, measured in found.items()}
+
 
 class GoldenQuestion(models.Model):
     """A question and the memories that its context should include. A removed one can be restored."""

@@ -18,7 +18,8 @@ from context.profiles.queries import (
 )
 from context.services.profiles.compaction_policy import CompactionPolicy
 from context.services.profiles.fields import BUDGET_FIELDS, ELASTIC_ITEMS_MAX, ELASTIC_TOKENS_MAX, SUMMARY_LEVELS_MAX
-from context.services.profiles.scoring_profiles import SHIPPED_PROFILES, ScoringProfile
+from context.services.profiles.publishing import EvidenceComparison
+from context.services.profiles.scoring_profiles import SHIPPED_DECISIONS, SHIPPED_PROFILES, ScoringProfile
 from memories.models import ApiKey, PartitionSummary, Tenant
 from memories.models.tenancy import check, one_of, unique
 
@@ -114,6 +115,7 @@ class BudgetProfile(models.Model):
     ordering = models.CharField(max_length=16, choices=Ordering, **_described("ordering"))
     include_tenant_memo = models.BooleanField(**_described("include_tenant_memo"))
     include_memories_top_k = models.PositiveSmallIntegerField(**_described("include_memories_top_k"))
+    include_memory_days = models.BooleanField(**_described("include_memory_days"))
     sections = models.JSONField(
         default=dict, blank=True, help_text='Room by section: {"tokens": n} or {"share": 0..1}; absent: what is left.'
     )
@@ -122,6 +124,7 @@ class BudgetProfile(models.Model):
     include_linked_memories = models.BooleanField(**_described("include_linked_memories"))
     near_duplicate_threshold = models.FloatField(**_described("near_duplicate_threshold"))
     elastic_target_items = models.PositiveSmallIntegerField(**_described("elastic_target_items"))
+    elastic_fills_budget = models.BooleanField(**_described("elastic_fills_budget"))
     elastic_min_tokens = models.PositiveSmallIntegerField(**_described("elastic_min_tokens"))
     elastic_max_tokens = models.PositiveSmallIntegerField(**_described("elastic_max_tokens"))
     receipt_days = models.PositiveSmallIntegerField(**_described("receipt_days"))
@@ -197,9 +200,17 @@ class ScoringProfileVersion(models.Model):
     state = models.CharField(max_length=9, choices=State, default=State.DRAFT)
     numbers = models.JSONField(help_text="What `ScoringProfile.to_numbers` writes.")
     based_on = models.CharField(max_length=80, default="", blank=True, help_text="`name version` it was copied from.")
-    adr_reference = models.CharField(max_length=16, default="", blank=True, help_text="The decision that argues it.")
+    argument = models.JSONField(
+        default=dict, blank=True, help_text="Why it was published: `context`, `decision`, `consequences`, `reason`."
+    )
+    comparison = models.JSONField(
+        default=dict, blank=True, help_text="What `EvidenceComparison.to_dict` wrote when it was published."
+    )
     evaluation_run = models.ForeignKey(
         "context.EvaluationRun", on_delete=models.RESTRICT, null=True, blank=True, related_name="proven_profiles"
+    )
+    baseline_run = models.ForeignKey(
+        "context.EvaluationRun", on_delete=models.RESTRICT, null=True, blank=True, related_name="+"
     )
     report = models.JSONField(default=dict, blank=True, help_text="What `fit_profile` measured on held-out questions.")
     recorded_from = models.DateTimeField(help_text="When it was saved.")
@@ -223,7 +234,8 @@ class ScoringProfileVersion(models.Model):
             check(Q(name__regex=r"^[a-z][a-z0-9_-]*$"), "scoring_profile_name_is_a_word"),
             one_of("state", ["draft", "evaluated", "published", "retired"], "scoring_profile_state_is_known"),
             check(
-                ~Q(state="published") | (Q(evaluation_run__isnull=False) & ~Q(adr_reference="")),
+                ~Q(state="published")
+                | Q(evaluation_run__isnull=False, argument__has_keys=["context", "decision", "consequences"]),
                 "scoring_profile_is_published_with_proof",
             ),
             check(~Q(state="evaluated") | Q(evaluation_run__isnull=False), "scoring_profile_is_evaluated_by_a_run"),
@@ -243,6 +255,11 @@ class ScoringProfileVersion(models.Model):
         return self.name in SHIPPED_PROFILES
 
     @property
+    def adr_reference(self) -> str:
+        """The file in adr/ that argues a built-in profile; "" for a profile of the tenant."""
+        return SHIPPED_DECISIONS.get(self.name, "")
+
+    @property
     def is_calibrated(self) -> bool:
         """Whether its scores are probabilities."""
         return self.numbers.get("coefficients") is not None
@@ -255,6 +272,16 @@ class ScoringProfileVersion(models.Model):
             is_group = isinstance(value, dict)
             flat |= {f"{name}.{part}": each for part, each in value.items()} if is_group else {name: value}
         return flat
+
+    @property
+    def published_argument(self) -> dict[str, str] | None:
+        """Why it was published; None before that."""
+        return self.argument or None
+
+    @property
+    def evidence_comparison(self) -> EvidenceComparison | None:
+        """What was measured when it was published."""
+        return EvidenceComparison.from_dict(self.comparison) if self.comparison else None
 
     @property
     def profile(self) -> ScoringProfile:

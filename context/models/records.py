@@ -83,7 +83,7 @@ class Feedback(models.Model):
     weight = models.FloatField(help_text="+1, -1 or -3 as given; +0.25 where an answer used the memory.")
     reason = models.CharField(max_length=500, default="", blank=True)
     at = models.DateTimeField()
-    on_day = models.DateField(help_text="The day (UTC) of `at`: an implicit vote counts once a memory and day.")
+    on_day = models.DateField(help_text="The day (UTC) of `at`: one explicit vote an actor, one implicit vote.")
     actor_kind = models.CharField(max_length=8)
     actor_id = models.CharField(max_length=150, default="", blank=True)
     actor_label = models.CharField(max_length=150, default="", blank=True)
@@ -108,6 +108,15 @@ class Feedback(models.Model):
                 "on_day",
                 "tenant",
                 condition=Q(kind="implicit", withdrawn_at__isnull=True),
+            ),
+            unique(
+                "feedback_is_explicit_once_a_day",
+                "tenant",
+                "memory",
+                "on_day",
+                "actor_kind",
+                "actor_id",
+                condition=Q(kind="explicit", withdrawn_at__isnull=True),
             ),
         ]
         indexes = [

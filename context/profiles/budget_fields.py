@@ -23,11 +23,12 @@ FIRST_FIELDS = (
     "include_memories_top_k",
     "include_tenant_memo",
     "include_linked_memories",
+    "include_memory_days",
 )
 FOLDED_FIELDS = {
     "Partition summaries": ("levels", "summary_style"),
     "Pinned memories, candidates, near-duplicates": ("pinned_share", "overfetch_ratio", "near_duplicate_threshold"),
-    "Elastic packer": ("elastic_target_items", "elastic_min_tokens", "elastic_max_tokens"),
+    "Elastic packer": ("elastic_fills_budget", "elastic_target_items", "elastic_min_tokens", "elastic_max_tokens"),
     "Receipts kept": ("receipt_days", "receipt_count"),
 }
 # The columns that the form takes unchanged; rooms and levels are typed in another shape.
@@ -103,7 +104,7 @@ class BudgetProfileForm(PlatformForm):
         return [_group(title, self._views(names)) for title, names in FOLDED_FIELDS.items()]
 
     def policy_groups(self) -> list[dict[str, Any]]:
-        """Return the numbers of the compaction policy in groups."""
+        """Return the fields of the compaction policy, grouped for display."""
         return [
             _group(
                 title,

@@ -1,11 +1,12 @@
 """Forms that create, publish, assign and compare profiles."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, ClassVar, Self
 
 from django import forms
 
 from context.services.profiles.fields import ProfileField
+from context.services.profiles.publishing import ARGUMENT_PARTS, TEXT_BOUNDS
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
 
@@ -41,10 +42,32 @@ class NewProfileForm(PlatformForm):
 
 
 class PublishForm(PlatformForm):
-    """The decision that justifies a published version, and the active version that was seen (0: none)."""
+    """The argument for a published version, a reason, and the active version that was seen (0: none)."""
 
-    adr_reference = forms.CharField(label="Decision", required=False, max_length=16)
+    #: The fields of the problems that publishing names.
+    NAMES: ClassVar = {f"argument.{part}": part for part in ARGUMENT_PARTS}
+    HINTS: ClassVar = {
+        "context": "What is the problem, and what was measured?",
+        "decision": "Which numbers change, and why these?",
+        "consequences": "What gets better, what gets worse, what to watch?",
+        "reason": "Required where the version is worse or not clearly better. The audit log shows it.",
+    }
+
     replaces = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, hint in self.HINTS.items():
+            self.fields[name] = forms.CharField(required=False, max_length=TEXT_BOUNDS[1], help_text=hint)
+
+    def texts(self) -> list[forms.BoundField]:
+        """Return the fields that a person writes, in order."""
+        return [self[name] for name in self.HINTS]
+
+    def values(self) -> dict[str, Any]:
+        """Return what was typed, valid or not, as arguments of the action and of the gate."""
+        typed = {name: str(self[name].value() or "") for name in self.HINTS}
+        return {"argument": {part: typed[part] for part in ARGUMENT_PARTS}, "reason": typed["reason"]}
 
 
 class AssignmentForm(PlatformForm):

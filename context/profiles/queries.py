@@ -69,7 +69,7 @@ class ScoringProfileVersionQuerySet(ProfileVersionRows):
         return self.filter(numbers=numbers)
 
     def listed(self) -> Self:
-        """The active version of each name, else the newest."""
+        """The active version of each name, or the newest version if none is active."""
         place = Case(When(ACTIVE, then=Value(0)), default=Value(1))
         return self.alias(place=place).order_by("name", "place", "-version").distinct("name")
 

@@ -16,8 +16,6 @@ from context.services.profiles.scoring_profiles import (
 from context.services.profiles.sections import AssignmentTarget, assigned_profile
 from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 
-#: The decisions that justify the built-in profiles.
-SHIPPED_DECISIONS = {"adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}
 #: Separates name and version where an operator previews one version.
 VERSION_MARK = "@"
 
@@ -136,7 +134,6 @@ def _shipped_row(tenant_id: UUID, profile: ScoringProfile) -> ScoringProfileVers
         version=profile.version,
         state=ScoringProfileVersion.State.PUBLISHED,
         numbers=profile.to_numbers(),
-        adr_reference=SHIPPED_DECISIONS.get(profile.name, ""),
     )
 
 
@@ -149,14 +146,17 @@ def apply_number_changes(base: ScoringProfileVersion, changes: Mapping[str, Any]
     return ScoringProfile.from_numbers(base.name, base.version, numbers).to_numbers()
 
 
-def proving_evaluation(row: ScoringProfileVersion) -> EvaluationRun | None:
-    """Return the finished evaluation of exactly these numbers: the one stored with the version, else the newest."""
-    if row.evaluation_run is not None:
-        return row.evaluation_run
-    run: EvaluationRun | None = (
-        EvaluationRun.objects.for_tenant(row.tenant_id).proving_numbers(row.numbers).newest_first().first()
-    )
-    return run
+def scoring_profile_in_use(tenant_id: UUID, active: ScoringProfileVersion | None) -> ScoringProfileVersion:
+    """Return what a new version would replace: `active` of its name, else the tenant's profile, else `adr-0040`.
+
+    It is also `adr-0040` where this program no longer knows the numbers, so that they cannot be evaluated.
+    """
+    if active is None:
+        assigned = ScoringProfileAssignment.objects.for_tenant(tenant_id).active().for_targets(None, [""]).first()
+        active = listed_scoring_profile(tenant_id, assigned.profile_name) if assigned else None
+    if active is None or problems_of_numbers(active.numbers):
+        return _shipped_row(tenant_id, SHIPPED_PROFILES[DEFAULT_SCORING_PROFILE_NAME])
+    return active
 
 
 def mark_drafts_evaluated(run: EvaluationRun) -> int:

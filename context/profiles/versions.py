@@ -121,8 +121,18 @@ def insert_version(draft: ProfileRow, *, refusal: PlatformError, by: Actor, now:
 
 
 def audit_profile(
-    kind: str, row: ProfileRow, verb: str, fields: Iterable[str] = (), *, targets: list[str], by: Actor, now: datetime
+    kind: str,
+    row: ProfileRow,
+    verb: str,
+    fields: Iterable[str] = (),
+    *,
+    targets: list[str],
+    reason: str = "",
+    by: Actor,
+    now: datetime,
 ) -> None:
     """Record who did what to a version or an assignment of a profile; the kind completes the verb."""
-    target_kind = f"{kind}_profile"
-    record_audit(f"{verb}_{target_kind}", target_kind, targets, tenant_id=row.tenant_id, fields=fields, by=by, now=now)
+    target_kind, tenant_id = f"{kind}_profile", row.tenant_id
+    record_audit(
+        f"{verb}_{target_kind}", target_kind, targets, tenant_id=tenant_id, fields=fields, reason=reason, by=by, now=now
+    )

@@ -9,6 +9,7 @@ from uuid import UUID
 from context.models import BudgetProfile
 from context.services.profiles.scoring_profiles import ScoringProfile
 from memories.services.store.moments import PointInTime
+from memory_platform.rest.fields import format_utc
 
 DEFAULT_RENDER = "markdown"
 
@@ -43,17 +44,17 @@ class Focus:
 class ContextRequest:
     """A request for a context. None, or "" for texts, is the value of the budget profile or the default.
 
-    `partition` is a path (a subtree unless `exact`), `segments` match at any depth, `max_tokens` is in tokens of the
-    model. `profile` and `budget_profile` "" are those assigned to the key or the partition. `as_of` is a valid time to
-    read, `moment` a valid or recorded one. `stable_with` is the receipt whose order is kept. `draft` is an unsaved
-    budget profile and `scoring` a scoring profile in any state, both for previews only. `shares_of` are the tokens of a
-    larger context that this is a part of: the profile's shares are of those, and `already_shown` are memories whose
-    text is elsewhere in it.
+    `partition` is a path (a subtree unless `exact`), "" the whole tenant, None that of the focus or else of the key;
+    `segments` match at any depth, `max_tokens` is in tokens of the model. `profile` and `budget_profile` "" are those
+    assigned to the key or the partition. `as_of` is a valid time to read, `moment` a valid or recorded one.
+    `stable_with` is the receipt whose order is kept. `draft` is an unsaved budget profile and `scoring` a scoring
+    profile in any state, both for previews only. `shares_of` are the tokens of a larger context that this is a part of:
+    the profile's shares are of those, and `already_shown` are memories whose text is elsewhere in it.
     """
 
     query: str = ""
     focus: Focus | None = None
-    partition: str = ""
+    partition: str | None = None
     exact: bool = False
     segments: Mapping[str, str] = field(default_factory=dict)
     max_tokens: int | None = None
@@ -68,6 +69,7 @@ class ContextRequest:
     include_summaries_at: Sequence[int] | None = None
     include_linked_memories: bool | None = None
     include_memories_top_k: int | None = None
+    include_memory_days: bool | None = None
     as_of: datetime | None = None
     moment: PointInTime | None = None
     stable_with: UUID | None = None
@@ -95,7 +97,8 @@ class Anchor:
 class Block:
     """An included item. `tokens` are those of its text alone, `position` its place in the rendered text, from 0.
 
-    `cut` is None for a whole text, else the number of characters of the stored one before the ellipsis.
+    `cut` is None for a whole text, else the number of characters of the stored one before the ellipsis. A memory has
+    the time it is about (`created_at`) and its valid interval; other items only the time they were written.
     """
 
     kind: str
@@ -106,6 +109,9 @@ class Block:
     score: float | None = None
     score_breakdown: Mapping[str, float] | None = None
     cut: int | None = None
+    created_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
 
     @property
     def truncated(self) -> bool:
@@ -115,11 +121,16 @@ class Block:
     def at(self, position: int) -> Self:
         return replace(self, position=position)
 
+    def as_known_at(self, moment: datetime) -> Self:
+        """Return the block without an end of validity that was recorded later."""
+        return replace(self, valid_to=None) if self.valid_to and self.valid_to > moment else self
+
     def left_out(self, reason: str) -> "Exclusion":
         return Exclusion(self.anchor, reason, self.tokens, self.score)
 
     def as_answer(self) -> dict[str, Any]:
         answer = vars(self) | {"anchor": self.anchor.as_answer(), "truncated": self.truncated}
+        answer |= {name: format_utc(answer[name]) for name in ("created_at", "valid_from", "valid_to")}
         del answer["cut"]
         return answer
 

@@ -34,6 +34,9 @@ OPTIMALITY = "optimality"
 #: Attributes that a context and its receipt have in common.
 _COMMON = ("created_at", "request", "profile", "budget_profile", "timings", "nonce_counter", "stable_prefix_tokens")
 
+#: The fields of a block that its row gives; those of a memo or a summary are the first two.
+_ROW_FIELDS = ("text", "created_at", "valid_from", "valid_to")
+
 
 @dataclass(frozen=True)
 class StoredContext:
@@ -85,14 +88,21 @@ def read_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> StoredCont
 def stored_context(receipt: Receipt) -> StoredContext:
     """Return the context of a receipt, its text rendered again. Four queries, inside a scope."""
     contents = _contents(receipt)
-    texts = _texts([block.anchor for block in contents.blocks], receipt.tenant_id)
+    rows = _rows([block.anchor for block in contents.blocks], receipt.tenant_id)
     blocks = [
-        replace(block, text=text if block.cut is None else text[: block.cut] + ELLIPSIS)
+        replace(block, **(rows[block.anchor] | {"text": _shown(block, rows[block.anchor]["text"])})).as_known_at(
+            receipt.created_at
+        )
         for block in contents.blocks
-        if (text := texts.get(block.anchor)) is not None
+        if block.anchor in rows
     ]
-    style, secret = receipt.request["render"], settings.SECRET_KEY.encode()
-    text = render_context(blocks, style=style, secret=secret, tenant_id=str(receipt.tenant_id)).text
+    text = render_context(
+        blocks,
+        style=receipt.request["render"],
+        secret=settings.SECRET_KEY.encode(),
+        tenant_id=str(receipt.tenant_id),
+        has_days=receipt.request.get("include_memory_days", False),
+    ).text
     is_verified = len(blocks) == len(contents.blocks) and context_text_hash(text) == receipt.text_sha256
     return StoredContext(_context(receipt, contents, blocks, text), is_verified)
 
@@ -104,7 +114,8 @@ def receipt_anchors(receipt: Receipt) -> list[Anchor]:
 
 def find_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> Receipt:
     """Return the receipt of a context within `reach`; inside a scope. Raises `NotFound` where there is none."""
-    receipt: Receipt | None = Receipt.objects.for_tenant(tenant_id).for_reach(reach).with_id(receipt_id).first()
+    rows = Receipt.objects.for_tenant(tenant_id).for_reach(reach).with_keys()
+    receipt: Receipt | None = rows.with_id(receipt_id).first()
     if receipt is None:
         raise NotFound("not_found", "There is no such context.")
     return receipt
@@ -141,17 +152,22 @@ def _context(receipt: Receipt, contents: ReceiptContents, blocks: Sequence[Block
     )
 
 
-def _texts(anchors: Iterable[Anchor], tenant_id: UUID) -> Mapping[Anchor, str]:
-    """Return the texts of the anchors whose rows still exist."""
+def _shown(block: Block, text: str) -> str:
+    return text if block.cut is None else text[: block.cut] + ELLIPSIS
+
+
+def _rows(anchors: Iterable[Anchor], tenant_id: UUID) -> Mapping[Anchor, dict[str, Any]]:
+    """Return the texts and times of the anchors whose rows still exist, as fields of a block."""
     wanted = set(anchors)
     ids = {kind: {anchor.id for anchor in wanted if anchor.type == kind} for kind in (MEMORY, PARTITION_SUMMARY)}
     versions = {anchor.version for anchor in wanted}
     memories = [
-        *MemoryVersion.objects.for_tenant(tenant_id).texts_of(ids[MEMORY], versions),
-        *Memory.objects.for_tenant(tenant_id).texts_of(ids[MEMORY], versions),
+        *MemoryVersion.objects.for_tenant(tenant_id).dated_texts_of(ids[MEMORY], versions),
+        *Memory.objects.for_tenant(tenant_id).dated_texts_of(ids[MEMORY], versions),
     ]
     summaries = PartitionSummary.objects.for_tenant(tenant_id).texts_of(ids[PARTITION_SUMMARY], versions)
     memos = TenantMemo.objects.for_tenant(tenant_id).texts_of(versions)
-    found = {Anchor(MEMORY, str(pk), version): text for pk, version, text in memories}
-    found |= {Anchor(PARTITION_SUMMARY, str(pk), version): text for pk, version, text in summaries}
-    return found | {Anchor(TENANT_MEMO, str(tenant_id), version): text for version, text in memos}
+    found = {Anchor(MEMORY, str(pk), version): fields for pk, version, *fields in memories}
+    found |= {Anchor(PARTITION_SUMMARY, str(pk), version): fields for pk, version, *fields in summaries}
+    found |= {Anchor(TENANT_MEMO, str(tenant_id), version): fields for version, *fields in memos}
+    return {anchor: dict(zip(_ROW_FIELDS, fields, strict=False)) for anchor, fields in found.items()}

@@ -16,9 +16,10 @@ from context.receipts.storing import find_receipt, stored_context
 from context.workbench.diff import PreviewDiff
 from context.workbench.preview import Preview, build_preview
 from memories.models import ApiKey, Partition
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import NotFound, PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page, wants_fragment
 from memory_platform.web.tables import SortColumn, read_table
 

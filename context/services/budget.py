@@ -125,7 +125,7 @@ class BudgetCalculator:
         return 0 if self.measure("", model).exact else math.ceil(self.context_window(model) * SAFETY_SHARE)
 
     def warnings_for(self, model: str | None) -> list[str]:
-        """Return a sentence for a model that the catalog does not contain."""
+        """Return a warning if the catalog does not contain the model, otherwise an empty list."""
         if find_family(model) is not None:
             return []
         catalog = load_catalog()

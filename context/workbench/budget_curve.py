@@ -77,7 +77,7 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     retrieved = prepare_repacking(resolved, tenant_id)
     with tenant_scope(tenant_id):
         golden = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
-        evidence = golden.with_text(request.query.strip(), request.partition).evidence_ids()
+        evidence = golden.with_text(request.query.strip(), request.partition or "").evidence_ids()
     wanted = {memory_id for ids in evidence.values() for memory_id in ids}
     points: list[CurvePoint] = []
     for budget in budgets:

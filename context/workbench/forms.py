@@ -44,7 +44,7 @@ class PreviewForm(PlatformForm):
     PACKERS = [("", "By profile"), *PACKER_CHOICES]
     #: Fields of the same name in a context request.
     SAME = (
-        *("query", "partition", "exact", "max_tokens", "profile", "budget_profile", "packer", "ordering", "as_of"),
+        *("query", "exact", "max_tokens", "profile", "budget_profile", "packer", "ordering", "as_of"),
         "model",
     )
 
@@ -75,6 +75,7 @@ class PreviewForm(PlatformForm):
         memory_id, summary_id = uuid_or_none(fields["focus_memory"]), fields["focus_summary"]
         return ContextRequest(
             **{name: fields[name] for name in self.SAME},
+            partition=fields["partition"] or None,
             focus=Focus(memory_id=memory_id, summary_id=summary_id) if memory_id or summary_id else None,
             render=fields["style"] or DEFAULT_RENDER,
             explain=True,

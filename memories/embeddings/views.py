@@ -14,9 +14,9 @@ from memories.embeddings.providers import EmbeddingError, known_models
 from memories.embeddings.reembedding import probe_embedder
 from memories.embeddings.status import ModelStatus, model_history, model_statuses, refused_texts
 from memories.models import EmbeddingModel
-from memories.tenancy.access import acting, submit, tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import acting, submit, tenant_page
 from memory_platform.web.numerals import counted
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, watch_job
 

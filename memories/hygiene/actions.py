@@ -10,13 +10,21 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
+from memories.hygiene.findings import HygieneActionEffect
 from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
 from memories.partitions.actions import link_memories, unlink_memories
 from memories.services.hygiene.rules import combine_memories
 from memories.services.store import bulk
 from memories.store.actions.bulk import BulkActionResult
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.bulk_rows import archive_rows, change_rows, lock_seen_rows, restore_rows, undo_values
+from memories.store.bulk_rows import (
+    archive_rows,
+    change_rows,
+    lock_seen_rows,
+    move_rows_back,
+    restore_rows,
+    undo_values,
+)
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
@@ -80,6 +88,21 @@ def merge_seen_memories(
 
 
 @transaction.atomic
+def perform_hygiene_action(
+    *, tenant_id: UUID, effect: HygieneActionEffect, has_pairs: bool, by: Actor, now: datetime
+) -> HygieneAct:
+    """Merge, archive or dismiss what `effect` describes. Raises as these actions do."""
+    who: dict[str, Any] = {"tenant_id": tenant_id, "by": by, "now": now}
+    if effect.act == bulk.BULK_MERGE:
+        groups = {group.kept.pk: [memory.pk for memory in group.others] for group in effect.groups}
+        return merge_memories(groups=groups, **who)
+    if effect.act == bulk.BULK_ARCHIVE:
+        return archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
+    pair_ids, finding_ids = (effect.ids, ()) if has_pairs else ((), effect.ids)
+    return dismiss_findings(pair_ids=pair_ids, finding_ids=finding_ids, **who)
+
+
+@transaction.atomic
 def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor, now: datetime) -> HygieneAct:
     """Archive memories in one action. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
     memories = _locked_unarchived(tenant_id, memory_ids)
@@ -115,8 +138,8 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     """Undo an action: restore archived memories, end its links, give back counters and values.
 
     A memory that was changed, archived or restored since is skipped; retrievals and votes since then stay. Raises
-    `NotFound`, or `Conflict` and changes nothing then: `already_undone`, `duplicate` where the same text was stored
-    since, `changed` if every memory would be skipped.
+    `NotFound`, or `Conflict` and changes nothing then: `already_undone`, `duplicate` or `source_taken` where the same
+    text or `source_id` was stored since, `changed` if every memory would be skipped.
     """
     act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).select_for_update().first()
     if act is None:
@@ -154,7 +177,9 @@ def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, no
         if is_as_left and was_archived == (memory.archived_at is not None):
             former[row["field"], row["before"]].append(memory)
     for (field, value), rows in former.items():
-        if field != "archived_at":
+        if field == bulk.MOVE.field:
+            move_rows_back(rows, value, by=by, now=now)
+        elif field != "archived_at":
             change_rows(rows, field, value, now)
         elif value is None:
             restore_rows(rows, by=by, now=now)

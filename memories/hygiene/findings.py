@@ -12,6 +12,7 @@ from memories.hygiene.queries import count_up_to
 from memories.models import Memory, MemoryFinding, MemoryPair, UncomparedMemory
 from memories.services.hygiene import rules
 from memories.services.hygiene.rules import HygieneList
+from memories.services.hygiene.statements import states_the_same
 from memories.services.hygiene.value_differences import ComparedSpan, mark_value_differences
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
 from memories.tenancy.exceptions import Conflict, InvalidInput
@@ -78,12 +79,13 @@ class MergeGroup:
 
 @dataclass(frozen=True)
 class HygieneActionEffect:
-    """The effect of an action: `groups` of a merge, else `memories`."""
+    """The effect of an action: `groups` of a merge and those that stay beside them, else `memories`."""
 
     act: str
     ids: Sequence[int]
     groups: Sequence[MergeGroup] = ()
     memories: Sequence[Memory] = ()
+    distinct: Sequence[Memory] = ()
 
     @property
     def archived_memories(self) -> list[Memory]:
@@ -102,7 +104,7 @@ class HygieneActionEffect:
 
 def hygiene_list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> list[HygieneListLength]:
     """Return the length of every list, counted up to `COUNTED_MAX`, inside a scope. One query."""
-    rows = [_open_rows(tenant_id, each, partition, now) for each in rules.LISTS.values()]
+    rows = [open_rows(tenant_id, each, partition, now) for each in rules.LISTS.values()]
     counts = count_up_to(rows, COUNTED_MAX + 1)
     return [
         HygieneListLength(each, min(count, COUNTED_MAX), count > COUNTED_MAX)
@@ -124,7 +126,7 @@ def hygiene_page(
     would read and sort all rows, because row-level security hides row counts from the planner.
     """
     if partition:
-        rows = _open_rows(tenant_id, each, partition, now).with_memories()
+        rows = open_rows(tenant_id, each, partition, now).with_memories()
         found = list(rows.page(each.sorts[sort], after=behind, count=ROWS_PER_PAGE + 1))
     else:
         found = _live_rows(tenant_id, each, each.sorts[sort], behind, now)
@@ -138,7 +140,7 @@ def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, n
     for _ in range(CHUNKS_MAX):
         chunk = _rows_of(tenant_id, each).page(ordering, after=behind, count=CHUNK_ROWS)
         places = list(chunk.values_list(ordering.removeprefix("-"), "pk"))
-        live = _open_rows(tenant_id, each, "", now).with_ids(pk for _, pk in places).with_memories()
+        live = open_rows(tenant_id, each, "", now).with_ids(pk for _, pk in places).with_memories()
         found += live.page(ordering, count=ROWS_PER_PAGE + 1 - len(found))
         if len(found) > ROWS_PER_PAGE or len(places) < CHUNK_ROWS:
             break
@@ -152,13 +154,15 @@ def hygiene_action_effect(
     """Return the effect of `act` on the rows still in the list. Raises `Conflict` `gone` or `InvalidInput`."""
     if act not in (DISMISS, BULK_MERGE if each.has_pairs else BULK_ARCHIVE):
         raise InvalidInput("unknown_choice", "This list does not have that action.", "act")
-    rows = list(_open_rows(tenant_id, each, "", now).with_ids(ids).with_memories().order_by("id"))
+    rows = list(open_rows(tenant_id, each, "", now).with_ids(ids).with_memories().order_by("id"))
     if not rows:
         raise Conflict("gone", "These rows left the list: someone acted on them, or a text changed.")
     numbers = [row.pk for row in rows]
     if act == BULK_MERGE:
-        groups = _merge_groups(rows, keep, prefers_newer=each.kind == rules.CONTRADICTION)
-        return HygieneActionEffect(act, numbers, groups=groups)
+        groups, distinct = _merge_groups(rows, keep, is_contradiction=each.kind == rules.CONTRADICTION)
+        if not groups:
+            raise Conflict("distinct", "These memories do not state the same. Nothing was merged.")
+        return HygieneActionEffect(act, numbers, groups=groups, distinct=distinct)
     return HygieneActionEffect(act, numbers, memories=[row.newer if each.has_pairs else row.memory for row in rows])
 
 
@@ -167,21 +171,40 @@ def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
     return model.objects.for_tenant(tenant_id).of_kind(each.kind).open()
 
 
-def _open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime) -> Any:
+def open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime) -> Any:
+    """Return the rows of a list whose memories are live; inside a scope."""
     return _rows_of(tenant_id, each).live_within(partition, now).filter(RETRIEVED.get(each.kind, Q()))
 
 
-def _merge_groups(rows: Sequence[MemoryPair], keep: UUID | None, *, prefers_newer: bool) -> list[MergeGroup]:
+def _merge_groups(
+    rows: Sequence[MemoryPair], keep: UUID | None, *, is_contradiction: bool
+) -> tuple[list[MergeGroup], list[Memory]]:
+    """Return the groups of a merge, and the memories that stay: those that do not state the same as the kept one.
+
+    In a contradiction the operator decides which of two statements holds, so a pair with the kept one is enough.
+    """
     memories = {memory.pk: memory for row in rows for memory in (row.older, row.newer)}
-    groups = []
+    pairs = {frozenset((row.older_id, row.newer_id)) for row in rows}
+    groups, distinct = list[MergeGroup](), list[Memory]()
     for members in rules.group_pairs((row.older_id, row.newer_id) for row in rows):
         together = [memories[pk] for pk in members]
         kept = next((memory for memory in together if memory.pk == keep), None)
-        kept = kept or rules.choose_kept_memory(together, prefers_newer=prefers_newer)
-        usefulness, retrievals, is_pinned, _ = rules.combine_memories(together)
-        others = [memory for memory in together if memory.pk != kept.pk]
-        groups.append(MergeGroup(kept, others, usefulness, retrievals, is_pinned))
-    return groups
+        kept = kept or rules.choose_kept_memory(together, prefers_newer=is_contradiction)
+        others = [
+            memory
+            for memory in together
+            if memory.pk != kept.pk
+            and (
+                frozenset((memory.pk, kept.pk)) in pairs
+                if is_contradiction
+                else states_the_same(kept.content, memory.content)
+            )
+        ]
+        distinct += [memory for memory in together if memory not in (kept, *others)]
+        if others:
+            usefulness, retrievals, is_pinned, _ = rules.combine_memories([kept, *others])
+            groups.append(MergeGroup(kept, others, usefulness, retrievals, is_pinned))
+    return groups, distinct
 
 
 def _pair_row(pair: MemoryPair) -> MemoryPairRow:

@@ -15,6 +15,7 @@ from memories.embeddings.embedders import active_model_name
 from memories.models import Memory, MemoryEmbedding, MemoryFinding, MemoryPair, RecalledText, Tenant, UncomparedMemory
 from memories.services.hygiene import rules
 from memories.services.store.content import RECALLED_TEXT_KEPT, recalled_hash
+from memories.services.store.recalled_text import repeats_recalled_text
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
 COMPARE_LOCK = "memories.compare-new-memories"
@@ -120,7 +121,13 @@ def _classified(tenant_id: UUID, found: Iterable[DetectedPairs]) -> list[StoredP
         if not pair <= heads.keys():
             continue
         older, newer = sorted((heads[pk] for pk in pair), key=lambda row: (row.created_at, row.pk))
-        was_shown = older.pk in shown and rules.was_recently_recalled(*shown[older.pk], newer.recorded_from)
+        was_shown = any(
+            repeats_recalled_text(newer.partition_path, shown_in=place, stored_in=older.partition_path)
+            and rules.was_recently_recalled(first, last, newer.recorded_from)
+            for place, first, last in shown.get(older.pk, ())
+        )
+        if older.partition_path != newer.partition_path and not was_shown:
+            continue
         if kind := rules.classify_pair(older.content, newer.content, cosine, was_shown=was_shown):
             stamp = rules.texts_hash(older.content_hash, older.partition_path, newer.content_hash, newer.partition_path)
             pairs.append((kind, older.pk, newer.pk, round(cosine, 6), stamp))

@@ -80,10 +80,18 @@ class DismissableQuerySet(TenantRows):
         live = (_of_head(live_condition(now), side) for side in self.sides)
         return self.filter(*live, path_condition(f"{self.sides[-1]}__partition_path", path, exact=False))
 
+    def within_reach(self, path: str) -> Self:
+        """Rows whose memories are all in `path` or below it."""
+        return self.filter(*(path_condition(f"{side}__partition_path", path, exact=False) for side in self.sides))
+
     def with_memories(self) -> Self:
         """The memories in the same query."""
         derived = [f"{side}__{name}" for side in self.sides for name in ("search_vector", *SEARCH_COLUMNS)]
         return self.select_related(*self.sides).defer(*derived)
+
+    def numbers(self) -> list[int]:
+        """Return the ids of the rows."""
+        return list(self.order_by().values_list("pk", flat=True))
 
     def of_kind(self, kind: str) -> Self:
         return self.filter(kind=kind)

@@ -11,16 +11,17 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories.hygiene import findings
-from memories.hygiene.actions import archive_memories, dismiss_findings, merge_memories
+from memories.hygiene.actions import perform_hygiene_action
 from memories.hygiene.findings import HygieneActionEffect
 from memories.hygiene.forms import HygieneActionForm, HygieneFilterForm
 from memories.models import HygieneAct, Partition
 from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE_LIST, HygieneList
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
 from memories.store.views.bulk import undo_bulk_action
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.rest.pages import CursorError, CursorPosition, read_cursor, write_cursor
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, wants_fragment
 
@@ -91,16 +92,17 @@ def _perform(
     request: HtmxRequest, each: HygieneList, effect: HygieneActionEffect, now: datetime
 ) -> tuple[HygieneAct, str]:
     """Perform the action; return it and the message about it."""
-    who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": operator_actor(request.operator), "now": now}
+    done = perform_hygiene_action(
+        tenant_id=request.tenant.id,
+        effect=effect,
+        has_pairs=each.has_pairs,
+        by=operator_actor(request.operator),
+        now=now,
+    )
     if effect.act == BULK_MERGE:
-        groups = {group.kept.pk: [memory.pk for memory in group.others] for group in effect.groups}
-        done = merge_memories(groups=groups, **who)
         return done, f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
     if effect.act == BULK_ARCHIVE:
-        done = archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
         return done, f"{effect.archived} archived. No agent reads them any more."
-    pair_ids, finding_ids = (effect.ids, ()) if each.has_pairs else ((), effect.ids)
-    done = dismiss_findings(pair_ids=pair_ids, finding_ids=finding_ids, **who)
     return done, f"{len(effect.ids)} marked as no problem."
 
 

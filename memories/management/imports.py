@@ -36,7 +36,9 @@ class ImportReport:
 
     def write(self, command: BaseCommand, subject: str = "") -> None:
         """Write one line for people, and the reason why embedding stopped."""
-        stored = f"{self.counts[StoreStatus.CREATED]:,} created, {self.counts[StoreStatus.EXISTING]:,} existing"
+        counted_states = (StoreStatus.CREATED, StoreStatus.UPDATED, StoreStatus.EXISTING)
+        shown = [state for state in counted_states if self.counts[state] or state != StoreStatus.UPDATED]
+        stored = ", ".join(f"{self.counts[state]:,} {state}" for state in shown)
         left = len(self.pending) - self.embedded
         waits = f", {left:,} wait for their embedding" if left else ""
         command.stdout.write(f"{subject}{stored}, {self.embedded:,} embedded{waits}")

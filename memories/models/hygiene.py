@@ -112,6 +112,7 @@ class HygieneAct(models.Model):
         PIN = "pin"
         UNPIN = "unpin"
         KIND = "kind"
+        MOVE = "move"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")

@@ -168,6 +168,11 @@ class Memory(MemoryText):
             models.Index(F("tenant"), F("confidence").desc(), F("id"), name="memory_surest"),
             models.Index(fields=["tenant", "session", "position"], name="memory_in_session"),
             models.Index(
+                fields=["tenant", "partition_path", "source_id"],
+                name="memory_by_source",
+                condition=Q(archived_at__isnull=True) & ~Q(source_id=""),
+            ),
+            models.Index(
                 fields=["tenant", "-created_at", "id"],
                 name="memory_pinned",
                 condition=Q(pinned=True, archived_at__isnull=True),

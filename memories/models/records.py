@@ -16,6 +16,9 @@ from memories.services.store.content import MAX_CONTENT_BYTES
 from memories.store.queries.ticks import RecalledTextQuerySet, RetrievalTickQuerySet
 from memories.tenancy.queries.tenants import AuditEntryQuerySet, IdempotencyRecordQuerySet
 
+#: The length of the package's key prefixes.
+API_KEY_PREFIX_CHARACTERS = 8
+
 
 class RecordedText(models.Model):
     """A version of a text with its token counts; the next version ends it at `recorded_to`."""
@@ -121,6 +124,10 @@ class RetrievalTick(models.Model):
     """What one context packed: memory ids and the hash of each rendered text, "" for none; folded later (ADR-0066)."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    api_key_prefix = models.CharField(max_length=API_KEY_PREFIX_CHARACTERS, default="", blank=True)
+    context_partition = models.TextField(
+        default="", blank=True, db_collation="C", help_text="And, after //, the segments that the context required."
+    )
     memory_ids = ArrayField(models.UUIDField())
     recalled_hashes = ArrayField(models.CharField(max_length=64, blank=True), default=list)
     at = models.DateTimeField()
@@ -136,18 +143,28 @@ class RetrievalTick(models.Model):
 
 
 class RecalledText(models.Model):
-    """The hash of a memory's text that a context rendered, so that an agent does not store it back as new."""
+    """The hash of a memory's text that a context rendered, so that its receiver does not store it back as new."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
     recalled_hash = models.CharField(max_length=64)
+    api_key_prefix = models.CharField(
+        max_length=API_KEY_PREFIX_CHARACTERS, default="", blank=True, help_text="Of the receiver; empty for none."
+    )
+    context_partition = models.TextField(
+        default="", blank=True, db_collation="C", help_text="And, after //, the segments that the context required."
+    )
     first_recalled_at = models.DateTimeField(null=True, blank=True, help_text="Empty where that was not kept.")
     recalled_at = models.DateTimeField(help_text="When last, to within an hour.")
 
     objects = RecalledTextQuerySet.as_manager()
 
     class Meta:
-        constraints = [unique("recalled_text_is_unique", "memory", "recalled_hash", "tenant")]
+        constraints = [
+            unique(
+                "recalled_text_is_unique", "memory", "recalled_hash", "api_key_prefix", "context_partition", "tenant"
+            )
+        ]
         indexes = [
             models.Index(fields=["tenant", "recalled_hash"], name="recalled_text_by_hash"),
             models.Index(fields=["recalled_at"], name="recalled_text_by_age"),
@@ -179,7 +196,7 @@ class IdempotencyRecord(models.Model):
 
 
 class AuditEntry(models.Model):
-    """Who did what to which rows: names of fields, never their text."""
+    """Who did what to which rows: names of fields, never their text; the reason where the act required one."""
 
     class ActorKind(models.TextChoices):
         OPERATOR = "operator"
@@ -196,6 +213,9 @@ class AuditEntry(models.Model):
     target_kind = models.CharField(max_length=64)
     target_ids = ArrayField(models.CharField(max_length=150), default=list)
     fields = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    reason = models.TextField(
+        default="", blank=True, help_text="The reason that the actor gave, where one is required."
+    )
 
     objects = AuditEntryQuerySet.as_manager()
 

@@ -8,12 +8,14 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Func, Lookup, Q
+from django.db.models.functions import Lower
 from django.db.models.lookups import LessThanOrEqual
 from rest_framework_api_key.models import AbstractAPIKey
 
 from memories.search.queries.lexemes import CommonLexemeQuerySet
+from memories.tenancy.queries.api_keys import ApiKeyManager
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
-from memories.tenancy.queries.tenants import ApiKeyManager, MembershipQuerySet, TenantQuerySet
+from memories.tenancy.queries.tenants import MembershipQuerySet, TenantQuerySet
 
 
 def check(condition: "Q | Lookup[Any]", name: str) -> models.CheckConstraint:
@@ -52,7 +54,14 @@ class Tenant(models.Model):
 
     class Meta:
         ordering = ["name"]
-        constraints = [check(Q(name__regex=r"^\S(.*\S)?$"), "tenant_name_is_trimmed")]
+        constraints = [
+            check(Q(name__regex=r"^\S(.*\S)?$"), "tenant_name_is_trimmed"),
+            models.UniqueConstraint(
+                Lower("name"),
+                name="tenant_name_is_unique_in_any_case",
+                violation_error_message="A tenant of this name exists already; upper and lower case are the same.",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -21,10 +21,11 @@ from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import normalise_content
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import count_tokens
-from memories.tenancy.access import acting, operator_actor, submit, tenant_page
 from memories.tenancy.exceptions import StaleVersion
 from memories.tenancy.forms import with_unix_line_ends
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import acting, submit, tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, loads_result_later, render_page
 
 _VERSIONS_MAX = 50

@@ -1,4 +1,4 @@
-"""The language of a tenant's memories."""
+"""Set the full-text search language of a tenant's memories."""
 
 from datetime import datetime
 

@@ -14,7 +14,13 @@ from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVectors
 from memories.search import retrievers
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
-from memories.services.search.fusion import MAX_CANDIDATES, gate_by_tokens, gate_cost, reciprocal_rank_fusion
+from memories.services.search.fusion import (
+    MAX_CANDIDATES,
+    MIN_CANDIDATES,
+    gate_by_tokens,
+    gate_cost,
+    reciprocal_rank_fusion,
+)
 from memories.services.search.plan import RetrievalTrace, rows_to_retrieve
 from memories.services.tokens import ENCODINGS
 from memories.store.readings import (
@@ -44,12 +50,15 @@ class RetrievalMode(StrEnum):
 class CandidateGate:
     """The candidates: `limit`, or as many as fit `overfetch_ratio` x `tokens` with `marker_tokens` each.
 
-    `pool_size` alone decides how many of the query's results are candidates. Raises `ValueError` for unknown encodings.
+    At least `minimum` are taken, and a text counts with at most `tokens_each_max`. `pool_size` alone decides how many
+    of the query's results are candidates. Raises `ValueError` for unknown encodings.
     """
 
     tokens: float = 0
     overfetch_ratio: float = 1.0
     limit: int | None = None
+    minimum: int = MIN_CANDIDATES
+    tokens_each_max: int | None = None
     marker_tokens: int = 0
     pool_size: int = 0
     encoding: str = ENCODINGS[0]
@@ -67,8 +76,9 @@ class CandidateGate:
         if self.limit is not None:
             return list(ids[: self.limit])
         budget = self.tokens
-        costs = {key: gate_cost(tokens + self.marker_tokens, budget=budget) for key, tokens in tokens_by_id.items()}
-        return gate_by_tokens(ids, costs, budget=budget, overfetch_ratio=self.overfetch_ratio)
+        cost = partial(gate_cost, budget=budget, marker_tokens=self.marker_tokens, most=self.tokens_each_max)
+        costs = {key: cost(tokens) for key, tokens in tokens_by_id.items()}
+        return gate_by_tokens(ids, costs, budget=budget, overfetch_ratio=self.overfetch_ratio, minimum=self.minimum)
 
 
 @dataclass(frozen=True)

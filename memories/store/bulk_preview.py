@@ -8,6 +8,7 @@ from uuid import UUID
 
 from memories.models import Memory
 from memories.services.hygiene.rules import choose_kept_memory, combine_memories
+from memories.services.hygiene.statements import states_the_same
 from memories.services.store import bulk
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
@@ -52,6 +53,12 @@ class BulkActionPreview:
     @property
     def suggested(self) -> Memory:
         return choose_kept_memory(self.rows)
+
+    @property
+    def distinct(self) -> set[UUID]:
+        """The memories whose texts do not state the same as the suggested one."""
+        kept = next((row for row in self.examples if row.pk == self.suggested.pk), None)
+        return {row.pk for row in self.examples if kept and not states_the_same(kept.content, row.content)}
 
     @property
     def merged(self) -> tuple[float, int, bool]:

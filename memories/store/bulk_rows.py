@@ -1,7 +1,8 @@
 """Steps of actions on locked memories, in a constant number of queries (ADR-0089); actions write the audit row."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,20 +11,34 @@ from django.db import IntegrityError, transaction
 
 from memories import tasks
 from memories.embeddings.vectors import carry_vectors, note_superseded_version
-from memories.models import Memory, MemoryVersion
+from memories.models import Memory, MemoryVersion, Partition
 from memories.models.memory import VERSION_COLUMNS
+from memories.services.partitions.paths import parse_partition
 from memories.services.search.lexemes import search_columns
-from memories.services.store.bulk import BulkAction, skip_reason
-from memories.store.live_rows import LiveKey, archive_expired, duplicate_key, unarchived_rows_by_key
+from memories.services.store.bulk import SKIPPED_DUPLICATE, SKIPPED_SOURCE, BulkAction, skip_reason
+from memories.store.live_rows import (
+    LiveKey,
+    archive_expired,
+    duplicate_key,
+    ensure_partitions,
+    source_holders,
+    unarchived_rows_by_key,
+)
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 
+REWRITTEN_ROWS_PER_STATEMENT = 100
 LIVE_CONSTRAINT = "memory_is_unique_among_live"
 
 
 def duplicate_conflict() -> Conflict:
     """Return the error for a text that a live memory already has."""
     return Conflict("duplicate", "Another live memory of this partition has the same text.", "content")
+
+
+def source_conflict() -> Conflict:
+    """Return the error for a `source_id` that a live memory of the partition already has."""
+    return Conflict(SKIPPED_SOURCE, "Another live memory of this partition has the same source_id.", "source_id")
 
 
 def lock_seen_rows(
@@ -44,9 +59,8 @@ def archive_rows(rows: Sequence[Memory], now: datetime) -> None:
 
 
 def restore_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> None:
-    """Restore archived rows, each as a new version. Raises `Conflict` `duplicate`."""
-    if unrestorable_rows(rows, by=by, now=now):
-        raise duplicate_conflict()
+    """Restore archived rows, each as a new version. Raises `Conflict` `duplicate` or `source_taken`."""
+    _refuse(unrestorable_rows(rows, by=by, now=now))
     open_next_versions(rows, now, {})
 
 
@@ -55,19 +69,56 @@ def change_rows(rows: Sequence[Memory], field: str, value: Any, now: datetime) -
     open_next_versions(rows, now, {field: value})
 
 
-def unrestorable_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> set[UUID]:
-    """Return ids of rows whose text a live memory or an earlier row has. Archives expired duplicates."""
+def move_rows(rows: Sequence[Memory], path: str, now: datetime) -> None:
+    """Put rows into a partition, each in a new version. Raises `Conflict` `duplicate`."""
+    partition = ensure_partitions(rows[0].tenant_id, [parse_partition(path)])[path]
+    open_next_versions(rows, now, {"partition_id": partition.pk, "partition_path": path})
+
+
+def move_rows_back(rows: Sequence[Memory], path: str, *, by: Actor, now: datetime) -> None:
+    """Put rows into a partition that they left. Raises `Conflict` `duplicate` or `source_taken`."""
+    partition = ensure_partitions(rows[0].tenant_id, [parse_partition(path)])[path]
+    _refuse(unmovable_rows(rows, partition, by=by, now=now))
+    move_rows(rows, path, now)
+
+
+def unmovable_rows(rows: Sequence[Memory], partition: Partition, *, by: Actor, now: datetime) -> dict[UUID, str]:
+    """Return skip reasons: a live memory of the partition, or an earlier row, has the text or the `source_id`."""
+    return _unavailable_rows(rows, {row.pk: (partition.pk, row.content_hash, row.source_id) for row in rows}, by, now)
+
+
+def unrestorable_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> dict[UUID, str]:
+    """Return skip reasons: a live memory, or an earlier row, has the text or the `source_id` in the partition."""
+    return _unavailable_rows(rows, {row.pk: duplicate_key(row) for row in rows}, by, now)
+
+
+def _refuse(reasons: Mapping[UUID, str]) -> None:
+    for reason in reasons.values():
+        raise duplicate_conflict() if reason == SKIPPED_DUPLICATE else source_conflict()
+
+
+def _unavailable_rows(
+    rows: Sequence[Memory], keys: Mapping[UUID, LiveKey], by: Actor, now: datetime
+) -> dict[UUID, str]:
+    """Return skip reasons of rows that would get these keys. Archives expired holders and locks the partitions."""
     if not rows:
-        return set()
-    holders = unarchived_rows_by_key(rows[0].tenant_id, [duplicate_key(row) for row in rows])
-    expired = archive_expired(list(holders.values()), by=by, now=now)
-    taken: set[LiveKey] = {key for key, holder in holders.items() if holder.pk not in expired}
-    refused = set()
+        return {}
+    holders = {*source_holders(rows[0].tenant_id, keys.values())}
+    holders |= {*unarchived_rows_by_key(rows[0].tenant_id, keys.values()).values()}
+    expired = archive_expired(list(holders), by=by, now=now)
+    taken: set[Any] = set()
+    for holder in holders:
+        if holder.pk not in expired:
+            taken |= {duplicate_key(holder), (holder.partition_id, holder.source_id)}
+    reasons: dict[UUID, str] = {}
     for row in rows:
-        if duplicate_key(row) in taken:
-            refused.add(row.pk)
-        taken.add(duplicate_key(row))
-    return refused
+        partition_id, _, source_id = key = keys[row.pk]
+        if key in taken:
+            reasons[row.pk] = SKIPPED_DUPLICATE
+        elif source_id and (partition_id, source_id) in taken:
+            reasons[row.pk] = SKIPPED_SOURCE
+        taken |= {key, (partition_id, source_id)}
+    return reasons
 
 
 def open_next_versions(rows: Sequence[Memory], now: datetime, values: Mapping[str, Any]) -> None:
@@ -75,30 +126,54 @@ def open_next_versions(rows: Sequence[Memory], now: datetime, values: Mapping[st
     if not rows:
         return
     tenant_id, ids, has_new_text = rows[0].tenant_id, [row.pk for row in rows], "content" in values
-    ended = []
-    for row in rows:
-        before = {name: getattr(row, name) for name in VERSION_COLUMNS} | search_columns(row.content)
-        at = _change_time(row, now)
-        end = row.archived_at or at
-        ended.append(MemoryVersion(tenant_id=tenant_id, memory_id=row.pk, **before, valid_to=end, recorded_to=end))
-        if has_new_text and row.embedding_state == Memory.EmbeddingState.PENDING:
-            note_superseded_version(tenant_id, row.pk, row.version)
-        changed = {"version": row.version + 1, "valid_from": at, "recorded_from": at, "archived_at": None, **values}
-        for name, value in changed.items():
-            setattr(row, name, value)
-    MemoryVersion.objects.bulk_create(ended)
-    try:
-        with transaction.atomic():
-            Memory.objects.filter(pk__in=ids).open_next_versions(now, **values)
-    except IntegrityError as error:
-        if getattr(getattr(error.__cause__, "diag", None), "constraint_name", "") != LIVE_CONSTRAINT:
-            raise
-        raise duplicate_conflict() from error
+    _end_versions(rows, now, dict.fromkeys(ids, values))
+    with _duplicates_refused():
+        Memory.objects.filter(pk__in=ids).open_next_versions(now, **values)
     if not has_new_text:
         carry_vectors(tenant_id, ids)
     pending = [row.pk for row in rows if row.embedding_state != Memory.EmbeddingState.READY]
     if pending:
         tasks.enqueue_embedding(tenant_id, pending)
+
+
+def open_rewritten_versions(rows: Sequence[Memory], now: datetime, values: Mapping[UUID, Mapping[str, Any]]) -> None:
+    """End the current version of each live row and open one with its own `values`, a new text among them, by id.
+
+    Raises `Conflict` `duplicate`.
+    """
+    _end_versions(rows, now, values)
+    changed = {"version", "valid_from", "recorded_from"}.union(*values.values())
+    with _duplicates_refused():
+        Memory.objects.bulk_update(rows, sorted(changed), batch_size=REWRITTEN_ROWS_PER_STATEMENT)
+    tasks.enqueue_embedding(rows[0].tenant_id, [row.pk for row in rows])
+
+
+@contextmanager
+def _duplicates_refused() -> Iterator[None]:
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        if getattr(getattr(error.__cause__, "diag", None), "constraint_name", "") != LIVE_CONSTRAINT:
+            raise
+        raise duplicate_conflict() from error
+
+
+def _end_versions(rows: Sequence[Memory], now: datetime, values: Mapping[UUID, Mapping[str, Any]]) -> None:
+    """Store the versions that end now, and give the rows the columns of the next."""
+    ended = []
+    for row in rows:
+        own, tenant_id = values[row.pk], row.tenant_id
+        before = {name: getattr(row, name) for name in VERSION_COLUMNS} | search_columns(row.content)
+        at = _change_time(row, now)
+        end = row.archived_at or at
+        ended.append(MemoryVersion(tenant_id=tenant_id, memory_id=row.pk, **before, valid_to=end, recorded_to=end))
+        if "content" in own and row.embedding_state == Memory.EmbeddingState.PENDING:
+            note_superseded_version(tenant_id, row.pk, row.version)
+        changed = {"version": row.version + 1, "valid_from": at, "recorded_from": at, "archived_at": None, **own}
+        for name, value in changed.items():
+            setattr(row, name, value)
+    MemoryVersion.objects.bulk_create(ended)
 
 
 def _change_time(row: Memory, now: datetime) -> datetime:

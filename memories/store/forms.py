@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import TooManyFieldsSent, ValidationError
 from django.forms.fields import InvalidJSONInput
 from django.http import QueryDict
@@ -12,6 +13,7 @@ from memories.models import Memory
 from memories.services.store.bulk import ACT_MEMORIES_MAX, ACTS, BULK_CHANGE_KIND
 from memories.services.store.content import check_content, check_metadata, normalise_content
 from memories.services.store.drafts import is_kind_name
+from memories.services.store.transfer_files import FILE_TYPES
 from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
 from memory_platform.web.forms import PlatformForm
 
@@ -161,3 +163,28 @@ def memory_form_initial(memory: Memory) -> dict[str, Any]:
     """Return the initial values of the edit form."""
     names = ("content", "kind", "confidence", "expires_at", "metadata")
     return {"seen_version": memory.version} | {name: getattr(memory, name) for name in names}
+
+
+class MemoryExportForm(PlatformForm):
+    """What to export, and as which type of file."""
+
+    partition = PartitionField()
+    type = forms.ChoiceField(choices=[(name, name) for name in FILE_TYPES], required=False)
+
+
+class MemoryImportForm(PlatformForm):
+    """A file of memories, and the partition of lines that name none."""
+
+    file = forms.FileField(label="File")
+    partition = PartitionField()
+
+    def clean_file(self) -> Any:
+        """Read the file as UTF-8 into `text`."""
+        file = self.cleaned_data["file"]
+        if file.size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise ValidationError("The file is larger than 8 MiB.", code="too_large")
+        try:
+            self.cleaned_data["text"] = file.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValidationError("The file is not UTF-8.", code="not_utf8") from error
+        return file

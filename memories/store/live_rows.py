@@ -1,6 +1,6 @@
 """Steps before a row becomes live, inside an action's transaction: create partitions, archive expired duplicates."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -8,7 +8,7 @@ from uuid import UUID
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import PartitionPath
 from memories.services.search.lexemes import search_columns
-from memories.services.store.content import content_hash
+from memories.services.store.content import content_hash, is_same_json, normalise_content
 from memories.services.tokens import token_counts
 from memories.tenancy.audit import Actor, audit_rows
 
@@ -50,8 +50,19 @@ def unarchived_rows_by_key(tenant_id: UUID, keys: Iterable[LiveKey]) -> dict[Liv
     return {duplicate_key(row): row for row in rows if duplicate_key(row) in wanted}
 
 
+def source_holders(tenant_id: UUID, keys: Iterable[LiveKey]) -> list[Memory]:
+    """Return the unarchived rows with the partition and `source_id` of a key; no writer adds one before the commit."""
+    wanted = {(partition_id, source_id) for partition_id, _, source_id in keys if source_id}
+    if not wanted:
+        return []
+    partitions, ids = zip(*wanted, strict=True)
+    Partition.objects.with_ids(partitions).lock()
+    rows = Memory.objects.for_tenant(tenant_id).unarchived().filter(partition_id__in=partitions, source_id__in=ids)
+    return [row for row in rows if (row.partition_id, row.source_id) in wanted]
+
+
 def archive_expired(rows: Sequence[Memory], *, by: Actor, now: datetime) -> list[UUID]:
-    """Archive the expired ones of `rows`, so that their text can be stored again; return their ids."""
+    """Archive those of `rows` that have expired, so that their text can be stored again; return their ids."""
     expired = [row.pk for row in rows if row.expires_at is not None and row.expires_at <= now]
     if not expired:
         return []
@@ -61,3 +72,21 @@ def archive_expired(rows: Sequence[Memory], *, by: Actor, now: datetime) -> list
     if gone := [row for row in rows if row.pk in locked]:
         audit_rows("archive_expired", gone, fields=["archived_at"], by=by, now=now)
     return locked
+
+
+def changed_values(current: Memory, changes: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of changed fields, and the new values of all columns that follow from them."""
+    wanted = dict(changes)
+    if "content" in wanted:
+        wanted["content"] = normalise_content(wanted["content"])
+    path = wanted.pop("partition", None)
+    values = {name: value for name, value in wanted.items() if not is_same_json(getattr(current, name), value)}
+    fields = list(values)
+    if path is not None and path.path != current.partition_path:
+        partition_id = ensure_partitions(current.tenant_id, [path])[path.path].pk
+        values |= {"partition_id": partition_id, "partition_path": path.path}
+        fields.append("partition")
+    if "content" in values:
+        values |= text_columns(values["content"])
+        values |= {"embedding_state": Memory.EmbeddingState.PENDING, "embedding_error": ""}
+    return fields, values

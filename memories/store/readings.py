@@ -1,15 +1,18 @@
 """Memories at a point in time: current rows, and superseded rows for the past (ADR-0094). Call inside a scope."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 from memories.embeddings.providers import EmbeddingVectors
 from memories.models import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, PartitionSummary
+from memories.models.memory import VERSION_COLUMNS
 from memories.services.partitions.paths import PartitionPath, is_within, parse_partition
-from memories.services.search.filters import FilterCondition
+from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
@@ -20,6 +23,10 @@ from memories.store.queries.texts import PositionSpan
 MAX_LINKS_FOLLOWED = 200
 #: The rows of one table; both query sets share `MemoryTextQuerySet`.
 CandidateRows = MemoryQuerySet | MemoryVersionQuerySet
+
+
+#: The times of a candidate that a context gives with its text.
+TIME_FIELDS = ("created_at", "valid_from", "valid_to")
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,8 @@ class Candidate(Mapping[str, Any]):
     content: str
     pinned: bool
     created_at: datetime
+    valid_from: datetime
+    valid_to: datetime | None
     usefulness_score: float
     confidence: float
     retrieval_count: int
@@ -59,6 +68,11 @@ class Candidate(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.__dict__)
+
+    @property
+    def times(self) -> dict[str, Any]:
+        """The time it is about, and its valid interval."""
+        return {name: self[name] for name in TIME_FIELDS}
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the field `name`; faster than what `Mapping` inherits, which catches an error."""
@@ -155,6 +169,60 @@ def read_memories(scope: SearchScope, ids: Iterable[UUID], query: CandidateQuery
     """Return the memories of `ids` in scope, in that order, each once, with their similarity to `query`."""
     keys = dict.fromkeys(pk.int for pk in ids)
     return read_candidates(scope, keys, query or CandidateQuery(), CandidateRanks())
+
+
+def read_memory_versions(tenant_id: UUID, versions: Mapping[UUID, int], moment: PointInTime) -> dict[UUID, Memory]:
+    """Return memories by id in these versions, as `MemoryOutput` reads them: links are those of `moment`.
+
+    The rows are not for saving. Counters are current, and a memory that was archived later is not archived.
+    """
+    heads = Memory.objects.for_tenant(tenant_id).with_answer_parts(moment).with_ids(versions)
+    rows = {row.pk: row for row in heads}
+    past = {pk: number for pk, number in versions.items() if pk in rows and rows[pk].version != number}
+    vectors: dict[UUID, list[MemoryEmbedding]] = defaultdict(list)
+    if past:
+        stored = MemoryEmbedding.objects.for_tenant(tenant_id).of_versions(past.items()).defer("vector")
+        for vector in stored:
+            if past[vector.memory_id] == vector.version:
+                vectors[vector.memory_id].append(vector)
+        for version in MemoryVersion.objects.for_tenant(tenant_id).of_versions(past):
+            if past[version.memory_id] == version.version:
+                _set_version(rows[version.memory_id], version, vectors[version.memory_id])
+    for row in rows.values():
+        row.archived_at = None
+    return rows
+
+
+def _set_version(row: Any, version: MemoryVersion, vectors: list[MemoryEmbedding]) -> None:
+    for name in VERSION_COLUMNS:
+        setattr(row, name, getattr(version, name))
+    row.own_embeddings = vectors
+    row.embedding_state = Memory.EmbeddingState.READY if vectors else Memory.EmbeddingState.PENDING
+
+
+def read_page_at(
+    sources: Iterable[CandidateRows],
+    moment: PointInTime,
+    tenant_id: UUID,
+    *,
+    ordering: str,
+    after: tuple[Any, Any] | None = None,
+    is_backward: bool = False,
+    count: int,
+) -> list[Memory]:
+    """Return a page of the memories of `sources`, as `TenantRows.page` does for one table."""
+    sign, column = ("-" if ordering.startswith("-") else ""), ordering.removeprefix("-")
+    is_down = bool(sign) != is_backward
+    found: list[tuple[Any, UUID, int]] = []
+    for rows in sources:
+        own = rows.head + column if column in COUNTER_FIELDS else column
+        page = rows.page(sign + own, after=after, is_backward=is_backward, count=count, tie=rows.identity)
+        found += page.values_list(own, rows.identity, "version")
+    found.sort(key=itemgetter(1), reverse=not is_down)
+    found.sort(key=itemgetter(0), reverse=is_down)
+    versions = {pk: version for _, pk, version in found[:count]}
+    memories = read_memory_versions(tenant_id, versions, moment)
+    return [memories[pk] for pk in versions if pk in memories]
 
 
 def read_linked_memories(scope: SearchScope, memory_id: UUID, query: CandidateQuery | None = None) -> list[Candidate]:

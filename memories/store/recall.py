@@ -1,6 +1,7 @@
 """Retrievals, recalled texts and usefulness of memories; contexts insert ticks, the worker folds them (ADR-0066)."""
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
@@ -9,6 +10,8 @@ from django.db import transaction
 
 from memories.models import IdempotencyRecord, Memory, RecalledText, RetrievalTick, Tenant
 from memories.services.store.content import RECALLED_TEXT_KEPT, recalled_hash
+from memories.services.store.recalled_text import context_partition, repeats_recalled_text
+from memories.store.queries.ticks import RecalledRow
 from memories.tenancy.queries.insertions import Insertion
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
@@ -19,6 +22,8 @@ IDEMPOTENCY_KEPT = timedelta(hours=24)
 FORGET_BATCH = 10_000
 
 MemoryId = TypeVar("MemoryId", UUID, str)
+#: The hash of a new text and the partition that it is for.
+RecalledKey = tuple[str, str]
 
 
 def record_retrieval_tick(
@@ -27,12 +32,23 @@ def record_retrieval_tick(
     texts: Mapping[MemoryId, str],
     ids: Iterable[MemoryId],
     now: datetime,
+    api_key_id: str | None = None,
+    partition_path: str = "",
+    segments: Mapping[str, str] | None = None,
     beside: Insertion | None = None,
 ) -> None:
-    """Record that a context packed `ids` and rendered `texts` (by memory), in one statement with the row `beside`."""
+    """Record that a context packed `ids` and rendered `texts` (by memory), in one statement with the row `beside`.
+
+    `api_key_id` is the key that received the context, `partition_path` the partition that it was assembled for, and
+    `segments` those that it required at any depth.
+    """
+    place = context_partition(partition_path, segments or {})
+    if place is None:
+        texts = {}
     hashes = dict.fromkeys(ids, "") | {memory_id: recalled_hash(text) for memory_id, text in texts.items()}
     if hashes:
-        RetrievalTick.objects.insertion(tenant_id, hashes, now).beside(beside).run()
+        prefix = _key_prefix(api_key_id or "")
+        RetrievalTick.objects.insertion(tenant_id, prefix, place or "", hashes, now).beside(beside).run()
     elif beside is not None:
         beside.run()
 
@@ -48,13 +64,38 @@ def fold_tenant_retrievals(tenant_id: UUID) -> int:
             return folded
 
 
-def recently_recalled_memories(*, tenant_id: UUID, hashes: Iterable[str], now: datetime) -> dict[str, UUID]:
-    """Return the memories whose texts with these hashes were rendered in the last 30 days, by hash."""
-    wanted, since = set(hashes), now - RECALLED_TEXT_KEPT
-    folded = RecalledText.objects.for_tenant(tenant_id).with_hashes(wanted, since=since).order_by("recalled_at")
-    return dict(folded.values_list("recalled_hash", "memory_id")) | RetrievalTick.objects.recalled_lately(
-        tenant_id, wanted, since=since
-    )
+def recently_recalled_memories(
+    *, tenant_id: UUID, texts: Collection[RecalledKey], api_key_ids: Iterable[str], now: datetime
+) -> dict[RecalledKey, list[UUID]]:
+    """Return for each of `texts` the memories that it repeats, the last rendered first; other texts are absent.
+
+    Only contexts of the last 30 days count that one of the keys received (see `repeats_recalled_text`).
+    """
+    prefixes = {_key_prefix(key_id) for key_id in api_key_ids}
+    if not texts or not prefixes:
+        return {}
+    hashes, since = {value for value, _ in texts}, now - RECALLED_TEXT_KEPT
+    # in this order, so that a fold in between hides no row
+    unfolded = RetrievalTick.objects.recalled_lately(tenant_id, hashes, prefixes, since=since)
+    folded = RecalledText.objects.for_tenant(tenant_id).with_hashes(hashes, since=since).rows_of_keys(prefixes)
+    by_hash: defaultdict[str, list[RecalledRow]] = defaultdict(list)
+    for row in reversed([*folded, *unfolded]):
+        by_hash[row.recalled_hash].append(row)
+    found = {
+        (value, path): [
+            row.memory_id
+            for row in by_hash[value]
+            if repeats_recalled_text(path, shown_in=row.shown_in, stored_in=row.stored_in)
+        ]
+        for value, path in texts
+        if value in by_hash
+    }
+    return {text: ids for text, ids in found.items() if ids}
+
+
+def _key_prefix(api_key_id: str) -> str:
+    """Return the prefix of a key, with which its id begins; the rest of the id is the hash of its secret."""
+    return api_key_id.partition(".")[0]
 
 
 @transaction.atomic

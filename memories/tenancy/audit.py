@@ -1,4 +1,4 @@
-"""The audit log: one row for each action, with names of fields and never their text."""
+"""The audit log: one row for each action, with names of fields and never their text; some have a reason."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -46,11 +46,13 @@ def record_audit(
     *,
     tenant_id: UUID,
     fields: Iterable[str] = (),
+    reason: str = "",
     by: Actor,
     now: datetime,
 ) -> AuditEntry:
-    """Write the audit row of one action, in the transaction of its change."""
+    """Write the audit row of one action, in the transaction of its change; `reason` is the actor's, not memory text."""
     entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, fields=sorted(fields))
+    entry.reason = reason
     entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
     entry.target_ids = [str(target) for target in target_ids]
     entry.save(force_insert=True)

@@ -57,7 +57,7 @@ def operator_read_scope(tenant_ids: Iterable[UUID]) -> AbstractContextManager[No
 
 
 def admin_write_scope() -> AbstractContextManager[None]:
-    """Read and write the rows of every tenant: Django admin and the management commands."""
+    """Read and write the rows of every tenant: superusers in Django admin and the management commands."""
     return _scope("admin_write")
 
 

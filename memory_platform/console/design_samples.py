@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+from compaction.services.sessions.pressure import ContextNeeds
 from compaction.sessions.charts import pressure_gauge
 from context.services.profiles.compaction_policy import CompactionPolicy
 from context.services.profiles.scoring_profiles import ADR_0040
@@ -25,7 +26,8 @@ def component_samples(now: datetime) -> dict[str, Any]:
         "weights": ADR_0040.weights,
         "sections": [("tenant_memo", 120), ("partition_summary", 240), ("linked_memory", 90), ("memory", 610)],
         "gauges": [
-            pressure_gauge(tokens, WINDOW_TOKENS, CompactionPolicy()) for tokens in (2_400, 5_900, 7_100, 8_600)
+            pressure_gauge(ContextNeeds(said, 120, 280, 800, 1_200), WINDOW_TOKENS, CompactionPolicy())
+            for said in (900, 3_500, 4_700, 6_200)
         ],
         "toasts": [
             SimpleNamespace(level_tag="success", message="Archived. Contexts omit it.", extra_tags="/design"),

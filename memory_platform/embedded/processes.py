@@ -29,7 +29,7 @@ class ChildProcess:
     kill_signal: signal.Signals = signal.SIGKILL
 
     def is_running(self) -> bool:
-        """Whether the process has not ended yet."""
+        """Whether the process is still running."""
         return self.process.poll() is None
 
 

@@ -111,9 +111,13 @@ class StrictIntegerField(StrictField):
             data = int(data)
         if isinstance(data, bool) or not isinstance(data, int):
             self.refuse("not_an_integer", "An integer is needed.")
-        if not self.minimum <= data <= self.maximum:
-            self.refuse("out_of_range", f"The integer must be between {self.minimum:,} and {self.maximum:,}.")
+        self.check_range(data)
         return data
+
+    def check_range(self, number: int) -> None:
+        """Refuse an integer out of bounds."""
+        if not self.minimum <= number <= self.maximum:
+            self.refuse("out_of_range", f"The integer must be between {self.minimum:,} and {self.maximum:,}.")
 
 
 @extend_schema_field({"type": "boolean"})

@@ -12,8 +12,8 @@ from django.core.signing import BadSignature, Signer
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from memory_platform.rest.errors import RestError
 from memory_platform.rest.fields import RuleCheckedField, StrictIntegerField
+from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import StrictSerializer
 
 PAGE_SIZE_DEFAULT = 50
@@ -74,9 +74,16 @@ def read_cursor(text: Any) -> CursorPosition:
 class PageInput(StrictSerializer):
     """Query parameters of every list."""
 
-    cursor = RuleCheckedField(rule=read_cursor, shape={"type": "string"}, required=False, default=None)
+    cursor = RuleCheckedField(
+        rule=read_cursor, shape={"type": "string"}, required=False, default=None, help_text="From `next` or `previous`."
+    )
     page_size = StrictIntegerField(
-        minimum=1, maximum=PAGE_SIZE_MAX, required=False, default=PAGE_SIZE_DEFAULT, takes_text=True
+        minimum=1,
+        maximum=PAGE_SIZE_MAX,
+        required=False,
+        default=PAGE_SIZE_DEFAULT,
+        takes_text=True,
+        help_text="Rows of one page.",
     )
 
 

@@ -8,22 +8,26 @@ from typing import IO, Any, NoReturn
 from django.http import UnreadablePostError
 from rest_framework.parsers import BaseParser
 
-from memory_platform.rest.errors import RestError, printable_field_name
+from memory_platform.rest.request_errors import RestError, printable_field_name
 
 NESTING_LEVELS_MAX = 64
 
 
-def parse_strict_json(body: bytes) -> Any:
-    """Return the value of a JSON body: UTF-8, no NaN or infinity, no duplicate key, at most 64 levels deep."""
+def parse_strict_json(body: bytes, *, is_line: bool = False) -> Any:
+    """Return the value of a JSON body: UTF-8, no NaN or infinity, no duplicate key, at most 64 levels deep.
+
+    Errors of a line of a file (`is_line`) name the column only.
+    """
     try:
         text = body.decode("utf-8")
         value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise RestError("malformed_json", "The body is not UTF-8.") from error
     except json.JSONDecodeError as error:
-        raise RestError(
-            "malformed_json", f"The body is not JSON (at line {error.lineno}, column {error.colno})."
-        ) from None
+        detail = f"The body is not JSON (at line {error.lineno}, column {error.colno})."
+        if is_line:
+            detail = f"The line is not JSON (at column {error.colno})."
+        raise RestError("malformed_json", detail) from None
     except RecursionError as error:
         raise _too_deep() from error
     except ValueError as error:  # an integer of more digits than Python converts

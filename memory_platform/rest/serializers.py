@@ -6,7 +6,7 @@ from typing import Any
 from django.http import QueryDict
 from rest_framework import serializers
 
-from memory_platform.rest.errors import printable_field_name
+from memory_platform.rest.request_errors import printable_field_name
 
 UNKNOWN = "unknown_field"
 

@@ -7,7 +7,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
-from memory_platform.rest.errors import is_api_request
+from memory_platform.rest.request_errors import is_api_request
 
 
 class PageCompression(GZipMiddleware):

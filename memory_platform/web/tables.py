@@ -1,8 +1,9 @@
 """Console tables whose order and page are in the URL (ADR-0085), and their template tags.
 
-`?sort=tokens` sorts ascending, `?sort=-tokens` descending. An unknown `sort`, or a `cursor` of another order, shows the
-first page. Every sortable column needs an index of the tenant and the column, or a small table, and has no NULLs. The
-template has `sort_link` in its header, `pager` after the table, and a filter form with `id="filters"`.
+`?sort=tokens` sorts ascending, `?sort=-tokens` descending. An unknown `sort`, or a `cursor` that was made for another
+sort order, leads to the first page. Every sortable column must be NOT NULL and, unless the table is small, have an
+index on (tenant, column). The template has `sort_link` in its header, `pager` after the table, and a filter form with
+`id="filters"`.
 """
 
 from collections.abc import Iterable, Sequence

@@ -9,6 +9,12 @@ from tests.behaviour.conversations import LIST_QUERIES
 if TYPE_CHECKING:
     from tests.behaviour.endpoints import Endpoints
 
+_TEXT = "Travellers ask for trains by name, and recency hides them."
+PUBLISH = {
+    "argument": dict.fromkeys(("context", "decision", "consequences"), _TEXT),
+    "reason": "The corpus is small, and the roll-back is one request.",
+}
+
 
 def write_budget_profiles(api: Endpoints) -> None:
     """Budget profiles: versions, assignments, comparison, roll-back."""
@@ -57,7 +63,8 @@ def write_scoring_profiles(api: Endpoints) -> None:
     api.send("GET", f"{path}/versions")
     api.send("GET", f"{path}/versions/1")
     api.send("GET", f"{path}/compare", query={"a": 1, "b": 1, "other": "adr-0040"})
-    api.send("POST", f"{path}/publish", {"adr_reference": "ADR-0099"}, "without an evaluation")
+    api.send("GET", f"{path}/diff", query={"a": 1, "b": 1, "other": "adr-0040"})
+    api.send("POST", f"{path}/publish", PUBLISH, "without an evaluation")
     api.send("POST", f"{path}/retire", {"version": 1}, "of a draft")
     api.send("POST", f"{path}/rollback", {"version": 1}, "to a draft")
     api.send("PUT", "profiles/assignments", {"partition": "user=emeka", "profile": "conversation-recall"})
@@ -66,6 +73,26 @@ def write_scoring_profiles(api: Endpoints) -> None:
     api.send("POST", "context", {"query": "night train", "user_id": "emeka", "preview": True}, "assigned scoring")
     api.send("POST", "context", {"query": "night train", "profile": "relevant", "preview": True}, "draft")
     api.send("DELETE", "profiles/assignments", query={"partition": "user=emeka"})
+
+
+def write_golden_questions(api: Endpoints) -> None:
+    """Golden questions: collected, imported, changed, removed."""
+    first, second = api.material.memories[:2]
+    body = {"text": "Which train runs at night?", "memory_ids": [first], "category": "trains"}
+    path = f"golden-questions/{api.send('POST', 'golden-questions', body, label='question')['id']}"
+    api.send("POST", "golden-questions", body, "repeated")
+    api.send("POST", "golden-questions/bulk", {"questions": [body, {"text": "No evidence?"}]})
+    for query in (*LIST_QUERIES, {"removed": "true"}):
+        api.send("GET", "golden-questions", query=query)
+    api.send("PATCH", path, {"answer": "The night train."})
+    api.send("PUT", f"{path}/memories/{second}")
+    api.send("DELETE", f"{path}/memories/{second}")
+    api.send("DELETE", f"{path}/memories/{first}", None, "the last one")
+    api.send("DELETE", path)
+    api.send("POST", f"{path}/restore")
+    api.send("GET", path)
+    api.send("POST", "evaluations", {"corpus": "golden", "profile": "nobody"}, "unknown profile")
+    api.send("GET", "evaluations")
 
 
 def write_prompts(api: Endpoints) -> None:
@@ -82,7 +109,7 @@ def write_prompts(api: Endpoints) -> None:
 def publish_profile(api: Endpoints) -> None:
     """A scoring profile that was evaluated: publish it, return to it, retire it."""
     path = "profiles/relevant"
-    api.send("POST", f"{path}/publish", {"adr_reference": "ADR-0099"})
+    api.send("POST", f"{path}/publish", PUBLISH)
     api.send("GET", path, None, "published")
     api.send("PATCH", path, {"mmr_diversity": 0.1}, "a new draft")
     api.send("POST", f"{path}/rollback", {"version": 2}, "to the published one")

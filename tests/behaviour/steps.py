@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from tests.behaviour.conversations import LIST_QUERIES, hold_sessions, settle, spread_journal
 from tests.behaviour.labels import segment
-from tests.behaviour.profiles import write_budget_profiles, write_prompts, write_scoring_profiles
+from tests.behaviour.profiles import (
+    write_budget_profiles,
+    write_golden_questions,
+    write_prompts,
+    write_scoring_profiles,
+)
 
 if TYPE_CHECKING:
     from tests.behaviour.endpoints import Endpoints
@@ -239,6 +244,7 @@ STEPS = (
     write_places,
     write_budget_profiles,
     write_scoring_profiles,
+    write_golden_questions,
     write_prompts,
     hold_sessions,
     spread_journal,

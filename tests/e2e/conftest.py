@@ -15,7 +15,9 @@ from tests.e2e.console import WAIT_MAX_MS, WIDE
 from tests.integration.page_helpers import client_of, make_bakery_memories
 from tests.users import new_operator, new_shared_tenant
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# bin/chromium looks for the same ones in the same order.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 # Playwright keeps an event loop in the thread of the test, where Django would refuse to use the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"

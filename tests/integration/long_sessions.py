@@ -117,6 +117,7 @@ class BeforeCompaction:
 
     messages: list[LongSessionRow]
     tokens: int
+    pressure: float
     said: int
     waiting: list[LongSessionRow]
 
@@ -125,7 +126,8 @@ class BeforeCompaction:
 class PlayedSession:
     """A session being played, and everything that is noted about it.
 
-    `before` has, by compaction, what was shown before it; `rows` is all that was appended, as the API answered.
+    `before` has, by compaction, what was shown before it, `after` the pressure that each left; `rows` is all that was
+    appended, as the API answered.
     """
 
     client: Any
@@ -135,6 +137,7 @@ class PlayedSession:
     session: LongSessionRow = field(default_factory=dict)
     rows: list[LongSessionRow] = field(default_factory=list)
     before: dict[str, BeforeCompaction] = field(default_factory=dict)
+    after: list[float] = field(default_factory=list)
     pressures: list[float] = field(default_factory=list)
     warnings: set[str] = field(default_factory=set)
 
@@ -162,6 +165,7 @@ class PlayedSession:
         else:
             assert context["pressure"] == state["pressure"]
         assert (context["pressure"] >= 0.85) == ("pressure_high" in codes(context))
+        assert context["pressure"] > 1 or "trimmed" not in codes(context), "left out of a context that is not full"
         assert (context["generation"] >= 3) == ("summary_degrades" in codes(context))
         self.warnings |= codes(context)
         if len(self.pressures) % 6 == 0:
@@ -171,8 +175,10 @@ class PlayedSession:
 
     def note(self, before: BeforeCompaction) -> None:
         """What was shown before the compaction that was just applied."""
-        self.before[self.applied()[-1]["id"]] = before
-        assert len(self.before) == len(self.applied())
+        applied = self.applied()
+        self.before[applied[-1]["id"]] = before
+        self.after.append(self.read()["pressure"])
+        assert len(self.before) == len(applied)
 
     def ask(self, **wishes: Any) -> LongSessionRow:
         """A context of the session, its tokens counted anew and its tool calls whole."""
@@ -189,7 +195,8 @@ class PlayedSession:
         context = self.ask(max_tokens=HUGE, include_memories_top_k=1, preview=True)
         own = [message for message in context["messages"] if message["role"] != "system" or _is_own(message["content"])]
         waiting = [row for row in self.rows[-1:] if row["tool_calls"]]
-        return BeforeCompaction(own, self.read()["context_tokens"], len(self.rows), waiting)
+        state = self.read()
+        return BeforeCompaction(own, state["context_tokens"], state["pressure"], len(self.rows), waiting)
 
     def applied(self) -> list[LongSessionRow]:
         """The compactions in force, the first one first."""

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from compaction.models import Message, Session
-from compaction.pipeline.session_rows import count_context_tokens, count_placeholder_tokens
+from compaction.pipeline.session_rows import CONTEXT_COUNTS, count_placeholder_tokens, recount_context
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW
@@ -62,6 +62,12 @@ def stored_messages(tenant: Tenant, session_id: str) -> list[Message]:
         return list(Message.objects.for_tenant(tenant.pk).of_session(UUID(session_id)).originals())
 
 
+def assert_recounted(session: Session) -> None:
+    """The counts of a session's context are those of its rows."""
+    before = [getattr(session, name) for name in CONTEXT_COUNTS]
+    assert before == [getattr(session, name) for name in recount_context(session)]
+
+
 def put_in_state(tenant: Tenant, message_ids: Sequence[str], state: str) -> None:
     """As a compaction leaves messages: masked or compacted, the session's tokens with them."""
     with tenant_scope(tenant.pk):
@@ -73,5 +79,4 @@ def put_in_state(tenant: Tenant, message_ids: Sequence[str], state: str) -> None
                 message.shown_tokens = count_placeholder_tokens(message.name, message.session.model)
             message.save(update_fields=["state", "masked_at", "original_tool", "shown_tokens"])
             session = message.session
-            session.context_tokens = count_context_tokens(session)
-            session.save(update_fields=["context_tokens"])
+            session.save(update_fields=recount_context(session))

@@ -21,7 +21,16 @@ from compaction.pipeline.serializers import compactions as schemas
 from compaction.pipeline.session_rows import found
 from compaction.review import actions
 from compaction.review.queries import allowed_review_actions
-from compaction.services.pipeline.states import APPEND_MISSING, APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
+from compaction.services.pipeline.states import (
+    APPEND_MISSING,
+    APPROVE,
+    EDIT,
+    MARK_REVIEWED,
+    REGENERATE,
+    REJECT,
+    REOPEN,
+    ROLL_BACK,
+)
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.tasks import enqueue_compaction
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
@@ -36,6 +45,7 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
     "Approve": {"action": "approve", "reason": "All there."},
     "Edit": {"action": "edit", "text": "Alex moved to Lisbon on 3 May 2026.", "edit_version": 0},
     "Append what is missing": {"action": "append_missing"},
+    "Mark as reviewed": {"action": "mark_reviewed"},
     "Roll back": {"action": "rollback", "reason": "The dates are wrong."},
 }
 _COMPACT_ANSWER = PolymorphicProxySerializer(
@@ -50,6 +60,7 @@ _ACTIONS: dict[str, Callable[..., Compaction]] = {
     APPEND_MISSING: actions.append_missing_facts,
     ROLL_BACK: actions.roll_back_compaction,
     REOPEN: actions.reopen_compaction,
+    MARK_REVIEWED: actions.mark_compaction_reviewed,
 }
 
 
@@ -178,7 +189,7 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
     )
     @idempotent
     def post(self, request: Request, compaction_id: UUID) -> Response:
-        """Approve, reject, edit, append missing facts, regenerate, or roll back. A second decision is a 409."""
+        """Approve, reject, edit, append missing facts, regenerate, roll back or mark as reviewed; a second is a 409."""
         values = self.body(schemas.ReviewInput)
         action = values.pop("action")
         with tenant_scope(self.tenant_id):

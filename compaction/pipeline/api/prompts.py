@@ -14,6 +14,7 @@ from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import try_prompt
 from compaction.pipeline.serializers import prompts as schemas
 from compaction.pipeline.session_rows import read_all_turns
+from compaction.services.sessions.pressure import planning_reserve
 from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.api.sessions import SessionEndpointBase
 from context.services.profiles.compaction_policy import problems_of_policy
@@ -130,7 +131,12 @@ class SessionSimulateEndpoint(SessionEndpointBase):
             raise invalid([FieldProblem(one.field, one.code, one.detail) for one in problems])
         window = window or session.max_context_tokens
         simulation = simulate_session(
-            turns, policy, window, directive_tokens=session.directive_tokens, price_per_million=price
+            turns,
+            policy,
+            window,
+            directive_tokens=session.directive_tokens,
+            reserved_tokens=planning_reserve(window),
+            price_per_million=price,
         )
         answer = {**vars(simulation), "policy": policy.as_record(), "max_context_tokens": window}
         return Response(schemas.SimulationOutput(answer).data)

@@ -9,14 +9,23 @@ from rest_framework import serializers
 from compaction.models import Compaction, Run
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.pipeline.plans import SessionPlan
-from compaction.services.pipeline.states import APPEND_MISSING, APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
+from compaction.services.pipeline.states import (
+    APPEND_MISSING,
+    APPROVE,
+    EDIT,
+    MARK_REVIEWED,
+    REGENERATE,
+    REJECT,
+    REOPEN,
+    ROLL_BACK,
+)
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
 from context.assembly.serializers.shapes import WarningOutput
 from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN)
+REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)
 FACTS_MAX = 500
 #: The fields that each action takes besides its name.
 FIELDS_OF = {
@@ -27,6 +36,7 @@ FIELDS_OF = {
     REGENERATE: {"model", "prompt_version"},
     ROLL_BACK: {"reason"},
     REOPEN: set(),
+    MARK_REVIEWED: {"reason", "edit_version"},
 }
 
 
@@ -48,12 +58,16 @@ class ReviewInput(StrictSerializer):
 
     action = StrictChoiceField(choices=REVIEW_ACTIONS)
     reason = StrictTextField(
-        max_length=REVIEW_REASON_CHARACTERS_MAX, required=False, help_text="For approve, reject, rollback."
+        max_length=REVIEW_REASON_CHARACTERS_MAX,
+        required=False,
+        help_text="For approve, reject, rollback, mark_reviewed.",
     )
     text = StrictTextField(
         max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the new summary."
     )
-    edit_version = StrictIntegerField(required=False, help_text="For approve, reject, edit: the version that was read.")
+    edit_version = StrictIntegerField(
+        required=False, help_text="For approve, reject, edit, mark_reviewed: the version that was read."
+    )
     facts = serializers.ListField(
         child=StrictTextField(max_length=SUMMARY_BYTES_MAX),
         required=False,
@@ -66,7 +80,7 @@ class ReviewInput(StrictSerializer):
     prompt_version = StrictIntegerField(minimum=1, required=False, help_text="For regenerate: another prompt.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse fields that the action does not take."""
+        """Reject fields that the action does not accept."""
         action = attrs["action"]
         errors = {
             name: [serializers.ErrorDetail(f"The action {action} takes no {name}.", code="unexpected")]
@@ -103,6 +117,7 @@ class PlannedSpanOutput(SpanOutput):
     """The messages that a summary would be made from, and how many of them it would replace: pinned ones stay."""
 
     messages = serializers.IntegerField()
+    tokens = serializers.IntegerField(help_text="Of their originals.")
 
 
 class DryRunOutput(serializers.Serializer[Any]):
@@ -111,6 +126,9 @@ class DryRunOutput(serializers.Serializer[Any]):
     span = PlannedSpanOutput(allow_null=True, help_text="Null where no summary would be made.")
     tokens_before = serializers.IntegerField()
     tokens_after = serializers.IntegerField(help_text="At most, with a summary as long as it may be.")
+    tokens_leaving = serializers.IntegerField(
+        help_text="Tokens that leave the context: of the span, the current summary and masked outputs."
+    )
     masked = serializers.IntegerField()
     summarised = serializers.IntegerField()
     summary_budget_tokens = serializers.IntegerField()
@@ -120,10 +138,12 @@ class DryRunOutput(serializers.Serializer[Any]):
     def to_representation(self, instance: SessionPlan) -> dict[str, Any]:
         """Return the answer for a plan; the context has the session's `pressure`."""
         span = [turn.sequence for turn in instance.span if turn.sequence is not None]
+        ends = {"first_sequence": span[0], "last_sequence": span[-1]} if span else {}
         return {
-            "span": {"first_sequence": span[0], "last_sequence": span[-1], "messages": len(span)} if span else None,
+            "span": {**ends, "messages": len(span), "tokens": instance.span_tokens} if span else None,
             "tokens_before": instance.plan.tokens_before,
             "tokens_after": instance.plan.tokens_after_at_most,
+            "tokens_leaving": instance.plan.tokens_leaving,
             "masked": len(instance.masked),
             "summarised": len(span),
             "summary_budget_tokens": instance.plan.summary_budget_tokens,
@@ -151,7 +171,7 @@ class FailureOutput(serializers.Serializer[Any]):
 
 
 class RetentionOutput(serializers.Serializer[Any]):
-    """How many facts of the messages summary and journal contain."""
+    """How many facts of all messages summarised so far the summary and the journals contain."""
 
     kept = serializers.IntegerField()
     missing = serializers.IntegerField()

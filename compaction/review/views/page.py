@@ -18,8 +18,8 @@ from compaction.review.forms import AppendFactsForm, ReasonForm, RegenerateForm,
 from compaction.review.page import read_review
 from compaction.review.queries import ReviewChange, last_review_change, read_queue_place
 from compaction.services.pipeline.prompts import PROMPT_VERSION
-from memories.tenancy.access import operator_actor
 from memories.tenancy.exceptions import Conflict, NotFound, PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import FlashLink, HtmxRequest, add_flash, render_page
 

@@ -36,9 +36,10 @@ from compaction.review.views.page import (
     render_review,
 )
 from memories.services.store.text_diff import diff_words
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import InvalidInput, PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.numerals import counted
 from memory_platform.web.pages import (
     FlashLink,
@@ -92,6 +93,16 @@ def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     said, undo = "Rejected. The session does not change.", "compaction-reopen"
     verb = partial(actions.reject_compaction, **form.cleaned_data)
     return decide_and_respond(request, compaction_id, verb, said, undo=undo, reason=form, should_continue=True)
+
+
+@tenant_page(to_change="operator")
+def compaction_mark_reviewed(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """Mark an applied summary as reviewed."""
+    form = OptionalReasonForm(request.POST, label_suffix="")
+    if not form.is_valid():
+        return render_review(request, compaction_id, RefusedForms(reason=form))
+    verb = partial(actions.mark_compaction_reviewed, **form.cleaned_data)
+    return decide_and_respond(request, compaction_id, verb, "Marked as reviewed.", reason=form)
 
 
 @tenant_page(to_change="operator")

@@ -12,7 +12,8 @@ from context.services.profiles.compaction_policy import CompactionPolicy
 # ADR-0067. No summary is worth having below this.
 MIN_SUMMARY_TOKENS = 64
 #: A span must be worth a summary: this many tokens, and this share of the window unless a request forces it. Without
-#: it a session whose preserved messages alone are over the target would be compacted again with every message.
+#: it a session whose preserved messages alone are over the target would be compacted again with every message. So much
+#: of the window is left free after a compaction, or messages would be left out before the next span is long enough.
 MIN_SPAN_TOKENS = 2 * MIN_SUMMARY_TOKENS
 MIN_SPAN_SHARE = 0.10
 
@@ -43,8 +44,13 @@ class CompactionPlan:
     reason: str = ""
 
     @property
+    def tokens_leaving(self) -> int:
+        """Return the tokens of the context that masking and the new summary replace, without the summary's own."""
+        return self.tokens_before - self.tokens_after_at_most + self.summary_budget_tokens
+
+    @property
     def is_summary_needed(self) -> bool:
-        """Whether anything is summarised."""
+        """Whether the plan contains messages to summarise."""
         return bool(self.span_ids)
 
     @property
@@ -60,27 +66,31 @@ def plan_compaction(
     policy: CompactionPolicy,
     fixed_tokens: int,
     summary_tokens: int = 0,
+    reserved_tokens: int = 0,
     is_forced: bool = False,
 ) -> CompactionPlan:
     """Return what to do about a session's messages, given in order.
 
     `fixed_tokens` are those of directive and current summary together; `summary_tokens` those of the current summary,
-    which a new one replaces. `is_forced`: a summary was requested although the session is under its target or the
-    span is small. Raises `ValueError` for nonsense.
+    which a new one replaces; `reserved_tokens` of the window are for anything else. `is_forced`: a summary was
+    requested although the session is under its target or the span is small. Raises `ValueError` for nonsense.
     """
-    if window <= 0 or fixed_tokens < 0 or not 0 <= summary_tokens <= fixed_tokens:
+    if window <= 0 or min(fixed_tokens, reserved_tokens) < 0 or not 0 <= summary_tokens <= fixed_tokens:
         raise ValueError("a window is above 0, and the current summary is a part of the fixed tokens")
-    target = window_share_tokens(window, policy.target)
+    target = window_share_tokens(window, policy.target) - reserved_tokens
+    smallest = max(MIN_SPAN_TOKENS, window_share_tokens(window, MIN_SPAN_SHARE))
+    usable = window - reserved_tokens - smallest
     others = fixed_tokens - summary_tokens
     places = [place for place, turn in enumerate(messages) if turn.state != COMPACTED]
     turns = [messages[place] for place in places]
+    room = usable - others - max(summary_tokens, MIN_SUMMARY_TOKENS)
     first = preserved_from(
         turns,
         window,
         preserve_messages=policy.preserve_messages,
         preserve_share=policy.preserve_share,
-        room=window - others - MIN_SUMMARY_TOKENS,
-        cut_room=window_share_tokens(target - others, 1 - policy.summary_share),
+        room=room,
+        cut_room=window_share_tokens(max(target - others, 0), 1 - policy.summary_share),
     )
     mask_ids = messages_to_mask(turns, first, policy.mask_over_bytes) if policy.has_masking else ()
     masked = mask_turns(turns, mask_ids)
@@ -93,13 +103,16 @@ def plan_compaction(
     span = [masked[index] for index in sorted(chain.from_iterable(leaving))]
     span_tokens = sum(turn.context_tokens for turn in span)
     index = places[first] if first < len(places) else len(messages)
-    reason = _reason(masked[:first], span_tokens, after_masking - target, window, policy, is_forced)
+    markers = sum(turn.marker_tokens for turn in masked)
+    smallest = MIN_SPAN_TOKENS if is_forced else smallest
+    reason = _reason(masked[:first], span_tokens, after_masking + markers - target, smallest, policy, is_forced)
     if reason:
         return CompactionPlan(mask_ids, (), index, before, after_masking, after_masking, reason=reason)
     replaced = span_tokens + summary_tokens
     beside = after_masking - replaced
+    kept = beside + markers - sum(turn.marker_tokens for turn in span)
     wanted = window_share_tokens(span_tokens, policy.summary_share) + summary_tokens
-    budget = _summary_budget(wanted, room=target - beside, room_in_window=window - beside, replaced=replaced)
+    budget = _summary_budget(wanted, room=target - kept, room_in_window=usable - kept, replaced=replaced)
     span_ids = tuple(turn.id for turn in span)
     return CompactionPlan(mask_ids, span_ids, index, before, after_masking, beside + budget, budget, span_tokens)
 
@@ -114,7 +127,7 @@ def _reason(
     outside: Sequence[SessionTurn],
     span_tokens: int,
     over_target: int,
-    window: int,
+    smallest: int,
     policy: CompactionPolicy,
     is_forced: bool,
 ) -> str:
@@ -126,7 +139,6 @@ def _reason(
         return NOTHING_OUTSIDE_WINDOW
     if not span_tokens:
         return ALL_PINNED
-    smallest = MIN_SPAN_TOKENS if is_forced else max(MIN_SPAN_TOKENS, window_share_tokens(window, MIN_SPAN_SHARE))
     return SPAN_TOO_SMALL if span_tokens < smallest else ""
 
 

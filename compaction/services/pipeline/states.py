@@ -5,11 +5,13 @@ from collections.abc import Mapping
 COMPACTION_STATES = PENDING, PROPOSED, APPLIED, REJECTED, SUPERSEDED, ROLLED_BACK, _FAILED = (
     *("pending", "proposed", "applied", "rejected", "superseded", "rolled_back", "failed"),
 )
+#: States that await a decision.
+UNDECIDED_STATES = (PENDING, _FAILED)
 #: Actions of the pipeline ...
 PROPOSE, APPLY_ACTION, FAIL = "propose", "apply", "fail"
 #: ... and decisions of people.
-DECISION_ACTIONS = APPROVE, REJECT, EDIT, REGENERATE, ROLL_BACK, RETRY, REOPEN = (
-    *("approve", "reject", "edit", "regenerate", "rollback", "retry", "reopen"),
+DECISION_ACTIONS = APPROVE, REJECT, EDIT, REGENERATE, ROLL_BACK, RETRY, REOPEN, MARK_REVIEWED = (
+    *("approve", "reject", "edit", "regenerate", "rollback", "retry", "reopen", "mark_reviewed"),
 )
 #: Offered beside EDIT while a summary lost facts; no transition of its own.
 APPEND_MISSING = "append_missing"
@@ -24,6 +26,7 @@ TRANSITIONS: Mapping[tuple[str, str], str] = {
     (PROPOSED, REGENERATE): SUPERSEDED,
     (APPLIED, EDIT): APPLIED,
     (APPLIED, ROLL_BACK): ROLLED_BACK,
+    (APPLIED, MARK_REVIEWED): APPLIED,
     (_FAILED, RETRY): PENDING,
     (REJECTED, REOPEN): PROPOSED,
     (SUPERSEDED, REOPEN): PROPOSED,
@@ -37,7 +40,8 @@ class TransitionError(Exception):
 
     def __init__(self, state: str, action: str) -> None:
         allowed = ", ".join(state_actions(state)) or "nothing"
-        super().__init__(f"A compaction that is {state.replace('_', ' ')} allows {allowed}, not {action}.")
+        detail = f"A compaction that is {state.replace('_', ' ')} allows {allowed}, not {action}."
+        super().__init__(f"{detail} Wait until it has finished." if state == PENDING else detail)
         self.state = state
         self.action = action
 

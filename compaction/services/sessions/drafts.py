@@ -9,7 +9,9 @@ from compaction.services.sessions.tool_calls import CallError, call_ids_of, cano
 from memories.services.store.content import ContentError, check_metadata
 from memories.services.store.drafts import MAX_AHEAD, FieldProblem
 
-_SYSTEM, USER, ASSISTANT_ROLE, TOOL_ROLE = ROLES = ("system", "user", "assistant", "tool")
+_SYSTEM, _DEVELOPER, USER, ASSISTANT_ROLE, TOOL_ROLE = ROLES = ("system", "developer", "user", "assistant", "tool")
+#: The roles of instructions: `developer` is what newer models call `system`.
+INSTRUCTING_ROLES = (_SYSTEM, _DEVELOPER)
 APPEND_MESSAGES_MAX = 500
 CONTENT_BYTES_MAX = 256 * 1024
 MESSAGE_NAME_CHARACTERS_MAX = 128

@@ -1,4 +1,4 @@
-"""The division of a session's context among memories, summary and messages (ADR-0073)."""
+"""Divide the token budget of a session's context among memories, summary and messages (ADR-0073)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,8 @@ from typing import Any, Protocol
 from compaction.services.sessions.transcript import MARKER_TOKENS, call_id_tokens
 from compaction.services.sessions.turns import SessionTurn
 from compaction.services.windowing import is_complete_unit, tool_call_units
-from context.services.budget import SAFETY_SHARE, response_reserve
+from context.services.assembly.section_budgets import SectionAllocation
+from context.services.budget import RESPONSE_RESERVE_SHARE, SAFETY_SHARE, response_reserve
 
 #: Share of the budget for memories and memo, if the budget profile has none.
 MEMORIES_SHARE = 0.25
@@ -26,10 +27,10 @@ CALLS_MARKER_TOKENS = 3
 
 
 def default_budget(window: int, max_output_tokens: int | None, *, is_exact: bool) -> tuple[int, int]:
-    """Return the default budget of a context, at least 1, and the tokens reserved for the answer, at most half."""
-    reserve = min(response_reserve(window, max_output_tokens), window // 2)
+    """Return the default budget of a context and the tokens reserved for the answer, at most 15 % of the window."""
+    reserve = min(response_reserve(window, max_output_tokens), int(window * RESPONSE_RESERVE_SHARE))
     safety = 0 if is_exact else math.ceil(window * SAFETY_SHARE)
-    return max(window - reserve - safety, 1), reserve
+    return window - reserve - safety, reserve
 
 
 def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: int) -> dict[str, Mapping[str, Any]]:
@@ -45,6 +46,64 @@ def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: i
     room = own if is_said else max(own, int(budget * MEMORIES_SHARE))
     settings: dict[str, Mapping[str, Any]] = {SESSION_MEMORIES_SECTION: {"tokens": room}}
     return settings | {name: sections[name] for name in (SESSION_SUMMARY_SECTION, _MESSAGES) if sections.get(name)}
+
+
+class SessionAllocation:
+    """The tokens of a context that memories, summary and messages may use, in this order (ADR-0100).
+
+    What fits whole is never cut to a share. Where not everything fits, memories keep the tokens that the pressure
+    counts for them, or their whole share where none are counted, and the shares of the profile divide the rest.
+    """
+
+    def __init__(
+        self,
+        budget: int,
+        sections: Mapping[str, Mapping[str, Any]],
+        turns: Sequence[SessionTurn],
+        *,
+        directive_cost: int,
+        summary_cost: int,
+        counted_for_memories: int | None,
+    ) -> None:
+        """Divide `budget`. The tokens of `turns` include their markers."""
+        left = budget - directive_cost
+        settings = session_section_budgets(sections, budget)
+        self._allocation = SectionAllocation(left, SESSION_SECTION_ORDER, settings, shares_of=budget)
+        newest = newest_unit_tokens(turns)
+        self._kept_free = newest if newest <= left else 0
+        self._summary_cost = summary_cost
+        self._needed = summary_cost + sum(turn.context_tokens for turn in turns)
+        room = self._allocation.room_for(SESSION_MEMORIES_SECTION)
+        if counted_for_memories is not None:
+            room = min(room, max(counted_for_memories, left - self._needed))
+        #: The tokens that the message with the memories may use.
+        self.memory_tokens = min(room, left - self._kept_free)
+
+    def has_summary(self) -> bool:
+        """Return whether the summary fits beside memories that use all they may."""
+        return 0 < self._summary_cost <= self._allocation.left - self._kept_free - max(self.memory_tokens, 0)
+
+    def take_memories(self, tokens: int) -> None:
+        """Record the tokens of the message with the memories."""
+        self._allocation.take(SESSION_MEMORIES_SECTION, tokens)
+
+    def take_summary(self) -> bool:
+        """Return whether the summary fits; it is taken then."""
+        room = self._allocation.left - self._kept_free
+        if not self._fits_whole:
+            room = min(self._allocation.room_for(SESSION_SUMMARY_SECTION), room)
+        fits = 0 < self._summary_cost <= room
+        self._allocation.take(SESSION_SUMMARY_SECTION, self._summary_cost if fits else 0)
+        self._needed -= self._summary_cost
+        return fits
+
+    def message_tokens(self) -> int:
+        """Return the tokens that messages may use."""
+        return self._allocation.left if self._fits_whole else self._allocation.room_for(_MESSAGES)
+
+    @property
+    def _fits_whole(self) -> bool:
+        return self._needed <= self._allocation.left
 
 
 class MarkedMessage(Protocol):

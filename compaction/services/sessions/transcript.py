@@ -13,7 +13,7 @@ from context.services.rendering import LINE_BREAK
 MARKER_TOKENS = 4
 CHARACTERS_PER_CALL_ID_TOKEN = 2
 
-_LOOKALIKE = re.compile(rf"((?:\A|(?<={LINE_BREAK})))(\\*\[(?:system|user|assistant|tool|calls)\b)")
+_LOOKALIKE = re.compile(rf"((?:\A|(?<={LINE_BREAK})))(\\*\[(?:system|developer|user|assistant|tool|calls)\b)")
 
 
 @dataclass(frozen=True)

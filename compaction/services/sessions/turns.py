@@ -10,7 +10,10 @@ LIVE, MASKED, COMPACTED = "live", "masked", "compacted"
 
 @dataclass(frozen=True)
 class SessionTurn:
-    """A message. `tokens` are those of its original content and tool calls, `placeholder_tokens` those when masked."""
+    """A message. `tokens` are those of its original content and tool calls, `placeholder_tokens` those when masked.
+
+    `marker_tokens` are those of the line that marks it in a text, 0 where the others include them.
+    """
 
     id: Hashable
     role: str
@@ -24,6 +27,7 @@ class SessionTurn:
     created_at: datetime | None = None
     name: str = ""
     sequence: int | None = None
+    marker_tokens: int = 0
 
     @property
     def context_tokens(self) -> int:
@@ -31,6 +35,11 @@ class SessionTurn:
         if self.state == COMPACTED:
             return 0
         return self.placeholder_tokens if self.state == MASKED else self.tokens
+
+    @property
+    def cost(self) -> int:
+        """The same with its marker."""
+        return self.context_tokens + (0 if self.state == COMPACTED else self.marker_tokens)
 
     @property
     def call_ids(self) -> tuple[str, ...]:

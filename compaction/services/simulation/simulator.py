@@ -14,7 +14,7 @@ TOKENS_PER_PRICE = 1_000_000
 
 @dataclass(frozen=True)
 class SimulationPoint:
-    """The context's tokens after an event; `sequence` is that of the newest message."""
+    """Tokens of directive, summary and messages after an event; `sequence` is that of the newest message."""
 
     sequence: int
     tokens: int
@@ -26,7 +26,8 @@ class SimulationPoint:
 class SimulationCost:
     """Tokens sent to a model over the session and their price, 0 where none was given.
 
-    A context longer than the window is truncated to it. `summary_call_tokens` are read and written by a summariser.
+    A context over the window is truncated to what is not reserved. `summary_call_tokens` are read and written by a
+    summariser.
     """
 
     price_per_million: float
@@ -53,6 +54,7 @@ class Simulation:
     """The course of a session under a policy. `peak` is the highest pressure at any point."""
 
     cost: SimulationCost
+    reserved_tokens: int = 0
     points: list[SimulationPoint] = field(default_factory=list)
     #: Those that made a summary, without masking alone.
     compactions: int = 0
@@ -67,9 +69,12 @@ def simulate_session(
     window: int,
     *,
     directive_tokens: int = 0,
+    reserved_tokens: int = 0,
     price_per_million: float = 0.0,
 ) -> Simulation:
     """Return the course of `turns`, in order and as they were written, under `policy`.
+
+    `reserved_tokens` of the window are for the reply and memories.
 
     A context is requested before each answer of the assistant (before every message where it has none); there a session
     over the emergency threshold is compacted. A pause of the policy's idle minutes over the sleep threshold compacts it
@@ -77,7 +82,7 @@ def simulate_session(
     """
     played = [replace(turn, state=LIVE) for turn in turns]
     answers = {"assistant"} if any(turn.role == "assistant" for turn in played) else {turn.role for turn in played}
-    course = _Course(policy, window, directive_tokens, SimulationCost(price_per_million))
+    course = _Course(policy, window, directive_tokens, Simulation(SimulationCost(price_per_million), reserved_tokens))
     for position, turn in enumerate(played):
         if position and policy.has_scheduled and _is_pause(played[position - 1], turn, policy.idle_minutes):
             course.compact_over(policy.sleep_threshold, SCHEDULED)
@@ -100,34 +105,39 @@ def _is_pause(before: SessionTurn, after: SessionTurn, minutes: int) -> bool:
 class _Course:
     """A session while it is played."""
 
-    def __init__(self, policy: CompactionPolicy, window: int, directive_tokens: int, cost: SimulationCost) -> None:
-        self.result = Simulation(cost)
+    def __init__(self, policy: CompactionPolicy, window: int, directive_tokens: int, result: Simulation) -> None:
+        self.result = result
         self._policy = policy
         self._window = window
         self._directive = directive_tokens
         self._summary = 0
         self._turns: list[SessionTurn] = []
         self._tokens = self._raw_tokens = directive_tokens
+        self._markers = self._raw_markers = 0
         self._sequence = -1
 
     @property
     def pressure(self) -> float:
-        return self._tokens / self._window
+        return (self._tokens + self._markers + self.result.reserved_tokens) / self._window
 
     def append(self, turn: SessionTurn, position: int) -> None:
         self._turns.append(turn)
         self._tokens += turn.tokens
         self._raw_tokens += turn.tokens
+        self._markers += turn.marker_tokens
+        self._raw_markers += turn.marker_tokens
         self._sequence = position if turn.sequence is None else turn.sequence
         self._note(APPENDED)
 
     def send_context(self) -> None:
         cost = self.result.cost
         cost.calls += 1
-        cost.calls_truncated += self._tokens > self._window
-        cost.calls_truncated_without_compaction += self._raw_tokens > self._window
-        cost.tokens_sent += min(self._tokens, self._window)
-        cost.tokens_sent_without_compaction += min(self._raw_tokens, self._window)
+        room = self._window - self.result.reserved_tokens
+        sent, sent_without = self._tokens + self._markers, self._raw_tokens + self._raw_markers
+        cost.calls_truncated += sent > room
+        cost.calls_truncated_without_compaction += sent_without > room
+        cost.tokens_sent += min(sent, room)
+        cost.tokens_sent_without_compaction += min(sent_without, room)
 
     def compact_over(self, threshold: float, event: str) -> None:
         """Compact where the pressure reaches the threshold and there is something to do."""
@@ -139,6 +149,7 @@ class _Course:
             policy=self._policy,
             fixed_tokens=self._directive + self._summary,
             summary_tokens=self._summary,
+            reserved_tokens=self.result.reserved_tokens,
         )
         if plan.is_empty:
             return
@@ -152,6 +163,7 @@ class _Course:
             self._summary = plan.summary_budget_tokens
         self._turns = [turn for turn in mask_turns(self._turns, plan.mask_ids) if turn.id not in leaving]
         self._tokens = plan.tokens_after_at_most
+        self._markers = sum(turn.marker_tokens for turn in self._turns)
         self._note(event)
 
     def _note(self, event: str) -> None:

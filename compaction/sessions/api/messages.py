@@ -154,7 +154,7 @@ class MessageExpandEndpoint(MessageEndpointBase):
     )
     @idempotent
     def post(self, request: Request, message_id: UUID) -> Response:
-        """Show a masked message in full again. Any other message stays as it is."""
+        """Show a masked message in full again; a live one stays as it is, a compacted one is a 409 (`compacted`)."""
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             message = expand_message(message=self.message(message_id), by=self.actor, now=self.now)

@@ -8,6 +8,8 @@ from rest_framework import serializers
 from compaction.models import Message
 from compaction.services.sessions import drafts
 from compaction.services.sessions.tool_calls import CALLS_MAX
+from memories.services.store.content import ContentError
+from memories.services.store.message_parts import PARTS, content_text
 from memories.store.serializers.inputs import QUERY_CHARACTERS_MAX, metadata_field
 from memory_platform.rest.fields import (
     StrictBooleanField,
@@ -16,6 +18,7 @@ from memory_platform.rest.fields import (
     StrictField,
     StrictIntegerField,
     StrictTextField,
+    text_error,
 )
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
@@ -45,12 +48,36 @@ class ToolCallsField(StrictField):
         return data
 
 
+_PART_SCHEMA = {"type": "object", "properties": {"type": {"type": "string", "enum": list(PARTS)}}, "required": ["type"]}
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": _PART_SCHEMA}]})
+class MessageContentField(StrictField):
+    """The content of a message: a text or a list of content parts."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the text of the content."""
+        try:
+            text: Any = content_text(data)
+        except ContentError as error:
+            self.refuse(error.code, error.detail)
+        if fault := text_error(text):
+            self.refuse(*fault)
+        return str(text)
+
+
 class MessageInput(StrictSerializer):
     """A new message."""
 
     role = StrictChoiceField(choices=drafts.ROLES)
-    content = StrictTextField(
-        required=False, allow_null=True, default="", help_text="At most 256 KiB; may be empty only with `tool_calls`."
+    content = MessageContentField(
+        required=False,
+        allow_null=True,
+        default="",
+        help_text=(
+            "A text, or content parts, which are stored as one text: text parts as their lines, `[image]`, `[audio]` or"
+            " `[file]` for the others. At most 256 KiB; may be empty only with `tool_calls`."
+        ),
     )
     name = StrictTextField(max_length=drafts.MESSAGE_NAME_CHARACTERS_MAX, required=False, allow_null=True, default="")
     tool_calls = ToolCallsField(required=False, allow_null=True, default=list)

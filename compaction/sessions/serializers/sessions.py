@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from compaction.models import Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
+from compaction.pipeline.session_rows import context_needs
 from compaction.services.sessions.drafts import CONTENT_BYTES_MAX, ROLES
 from compaction.sessions.serializers.messages import ToolCallOutput
 from compaction.sessions.trimming import MESSAGE_BLOCK_KIND, SESSION_SUMMARY
@@ -105,6 +106,20 @@ class SessionListInput(PartitionFilterInput, PageInput):
     )
 
 
+class PressurePartsOutput(serializers.Serializer[Any]):
+    """The tokens that a session's next context needs, by part; together the pressure."""
+
+    messages = serializers.IntegerField(help_text="As they are shown, with the lines that mark them.")
+    directive = serializers.IntegerField()
+    summary = serializers.IntegerField()
+    memories = serializers.IntegerField(help_text="The share that is kept for memories.")
+    reply = serializers.IntegerField(help_text="The reserve for the answer and for inexact counts.")
+
+    def to_representation(self, instance: Session) -> dict[str, int]:
+        """The tokens by part."""
+        return context_needs(instance)._asdict()
+
+
 class SessionOutput(serializers.Serializer[Any]):
     """A session."""
 
@@ -119,7 +134,8 @@ class SessionOutput(serializers.Serializer[Any]):
     context_tokens = serializers.IntegerField(
         help_text="Directive, summary and every message as it is shown, in tokens of the model."
     )
-    pressure = serializers.FloatField(help_text="`context_tokens` / `max_context_tokens`; 1 is full.")
+    pressure = serializers.FloatField(help_text="What the next context needs / `max_context_tokens`; 1 is full.")
+    pressure_parts = PressurePartsOutput(source="*")
     compaction_id = serializers.UUIDField(
         allow_null=True, source="current_id", help_text="The one whose summary is in the context."
     )
@@ -205,8 +221,9 @@ class SessionContextOutput(serializers.Serializer[Any]):
     omitted = ExclusionOutput(many=True, help_text="Memories that were left out.")
     budget = ContextBudgetOutput()
     budget_profile = ProfileVersionOutput()
-    pressure = serializers.FloatField(help_text="How full the session is; 1 is full.")
-    context_tokens = serializers.IntegerField(help_text="What all of the session takes.")
+    pressure = serializers.FloatField(help_text="What this context needed / `max_context_tokens`; 1 is full.")
+    pressure_parts = PressurePartsOutput()
+    context_tokens = serializers.IntegerField(help_text="Of directive, summary and messages; a part of the pressure.")
     generation = serializers.IntegerField(help_text="How often its summary was condensed; 0: there is none.")
     warnings = WarningOutput(many=True)
     timings = serializers.DictField(child=serializers.FloatField(), help_text="Milliseconds by step.")

@@ -10,6 +10,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from compaction.models import Session
+from compaction.pipeline.session_rows import context_needs
 from compaction.sessions.charts import Piece, pressure_gauge
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memory_platform.web.templatetags.figures import pluralized
@@ -18,9 +19,10 @@ register = template.Library()
 
 
 @register.inclusion_tag("compaction/sessions/_pressure.html")
-def session_gauge(session: Session, policy: CompactionPolicy) -> dict[str, Any]:
-    """Show how full the session is, with the thresholds of its policy marked."""
-    return {"gauge": pressure_gauge(session.context_tokens, session.max_context_tokens, policy)}
+def session_gauge(session: Session, policy: CompactionPolicy, *, has_legend: bool = False) -> dict[str, Any]:
+    """Show what the session's next context needs by part, with the thresholds of its policy marked."""
+    gauge = pressure_gauge(context_needs(session), session.max_context_tokens, policy)
+    return {"gauge": gauge, "has_legend": has_legend}
 
 
 @register.simple_tag

@@ -72,13 +72,13 @@ def build_context_request(key: ApiKey, values: dict[str, Any]) -> ContextRequest
 def _focus(key: ApiKey, values: dict[str, Any] | None) -> Focus | None:
     if values is None:
         return None
-    path = None if values["partition"] is None else _path(key, values["partition"], "focus.partition")
+    path = _path(key, values["partition"], "focus.partition")
     return Focus(values.get("memory_id"), values.get("summary_id"), path)
 
 
-def _path(key: ApiKey, requested: PartitionPath | None, field: str = "partition") -> str:
-    """Return the requested path, or "", which means all that the key reaches."""
-    return "" if requested is None else readable_partition(key, requested, field).path
+def _path(key: ApiKey, requested: PartitionPath | None, field: str = "partition") -> str | None:
+    """Return the requested path within the key's reach, or None."""
+    return None if requested is None else readable_partition(key, requested, field).path
 
 
 class AssemblingEndpoint(Endpoint):

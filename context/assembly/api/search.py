@@ -34,7 +34,7 @@ class MemorySearchEndpoint(Endpoint):
             partition=readable_partition(self.key, values["partition"]),
             segments=requested_segments(values),
             profile=values["profile"] or "",
-            **{name: values[name] for name in ("query", "exact", "filters", "top_k", "threshold", "mode")},
+            **{name: values[name] for name in ("query", "exact", "filters", "top_k", "threshold", "mode", "as_of")},
         )
         found = search_scored_memories(requested, tenant_id=self.tenant_id, now=self.now, api_key_id=self.actor.id)
         describe = MemoryOutput().to_representation

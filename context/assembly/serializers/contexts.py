@@ -64,6 +64,13 @@ def require_exactly_one(attrs: Mapping[str, Any], names: Sequence[str]) -> None:
         raise serializers.ValidationError(f"Give one of {', '.join(names)}.", "one_of")
 
 
+class WindowTokensField(StrictIntegerField):
+    """A number of tokens. Its range depends on the model, so the request that knows the model checks both ends."""
+
+    def check_range(self, number: int) -> None:
+        """Accept any integer."""
+
+
 class FocusInput(StrictSerializer):
     """What a context is about: a memory, a summary or a partition."""
 
@@ -82,7 +89,7 @@ class ContextInput(PartitionFilterInput):
 
     query = RuleCheckedField(rule=validate_optional_query, shape={"type": "string"}, **OPTIONAL)
     focus = FocusInput(**OPTIONAL)
-    max_tokens = StrictIntegerField(minimum=1, **OPTIONAL, help_text="1 to the model's context window.")
+    max_tokens = WindowTokensField(**OPTIONAL, help_text="1 to the model's context window.")
     model = StrictTextField(max_length=PROFILE_NAME_CHARACTERS_MAX, **OPTIONAL)
     profile = profile_field()
     budget_profile = StrictTextField(max_length=64, **OPTIONAL)
@@ -98,6 +105,7 @@ class ContextInput(PartitionFilterInput):
         help_text="Levels of the partition tree whose summaries are wanted, 0 being the first segment.",
     )
     include_linked_memories = StrictBooleanField(**OPTIONAL, help_text="The memories that the focus links to.")
+    include_memory_days = StrictBooleanField(**OPTIONAL, help_text="The day (UTC) before each memory in the text.")
     summary_style = StrictChoiceField(choices=PartitionSummary.Style.values, **OPTIONAL)
     as_of = StrictDateTimeField(
         is_over=True, **OPTIONAL, help_text="What was true then; nothing is counted. Not in the future."
@@ -149,7 +157,7 @@ class ContextOutput(serializers.Serializer[Any]):
     profile = ProfileVersionOutput()
     budget_profile = ProfileVersionOutput()
     warnings = WarningOutput(many=True)
-    timings = serializers.DictField(child=serializers.FloatField(), help_text="Milliseconds by step.")
+    timings = serializers.DictField(child=serializers.FloatField(), help_text="Milliseconds by step and in `total`.")
     stable_prefix_tokens = serializers.IntegerField(
         required=False, help_text="With `stable_with`: tokens of the text's beginning that are the earlier context's."
     )

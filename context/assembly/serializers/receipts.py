@@ -38,6 +38,9 @@ class ReceiptListInput(PageInput):
 class ReceiptOutput(ContextOutput):
     """A context read from its receipt."""
 
+    timings = serializers.DictField(
+        child=serializers.FloatField(), help_text="Milliseconds by step and in `total`, without storing the receipt."
+    )
     created_at = serializers.DateTimeField()
     request = serializers.DictField()
     is_verified = serializers.BooleanField(help_text="The text is byte for byte the one that was given.")
@@ -60,6 +63,9 @@ class ReceiptRowOutput(serializers.Serializer[Any]):
     as_of = serializers.DateTimeField(allow_null=True)
     block_count = serializers.SerializerMethodField()
     warnings = WarningOutput(many=True)
+    latency_ms = serializers.FloatField(
+        allow_null=True, help_text="The total of its timings in milliseconds, without storing the receipt."
+    )
 
     def get_block_count(self, receipt: Receipt) -> int:
         """Return the number of blocks."""

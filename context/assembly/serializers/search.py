@@ -10,17 +10,19 @@ from context.assembly.serializers.shapes import ScoreBreakdownOutput, WarningOut
 from context.services.profiles.fields import TOP_K_MAX
 from memories.services.search.filters import FILTER_FIELDS, FilterError, parse_filters
 from memories.store.serializers.answers import MemoryOutput
+from memories.store.serializers.inputs import AS_OF_HELP
 from memories.tenancy.serializers.partitions import PartitionFilterInput
-from memory_platform.rest.errors import printable_field_name
 from memory_platform.rest.fields import (
     RuleCheckedField,
     StrictBooleanField,
     StrictChoiceField,
+    StrictDateTimeField,
     StrictField,
     StrictIntegerField,
     StrictNumberField,
     text_error,
 )
+from memory_platform.rest.request_errors import printable_field_name
 
 _MODES = ("hybrid", "vector", "lexical")
 SEARCH_TOP_K_DEFAULT = 10
@@ -51,9 +53,7 @@ class FiltersField(StrictField):
             try:
                 parse_filters({name: wanted})
             except FilterError as error:
-                detail = f"Known filters: {', '.join([*FILTER_FIELDS, 'metadata.<key>'])}."
-                detail = detail if error.code == "unknown_field" else "The field cannot be compared like that."
-                faults[printable_field_name(name)] = [serializers.ErrorDetail(detail, code=error.code)]
+                faults[printable_field_name(name)] = [serializers.ErrorDetail(error.detail, code=error.code)]
         if faults:
             raise serializers.ValidationError(faults)
         return data
@@ -68,6 +68,7 @@ class SearchInput(PartitionFilterInput):
     threshold = StrictNumberField(minimum=0, maximum=1, **OPTIONAL)
     mode = StrictChoiceField(choices=_MODES, default=_MODES[0])
     profile = profile_field()
+    as_of = StrictDateTimeField(is_over=True, **OPTIONAL, help_text=AS_OF_HELP)
     explain = StrictBooleanField(default=False)
 
 

@@ -43,6 +43,11 @@ class BlockOutput(serializers.Serializer[Any]):
     truncated = serializers.BooleanField()
     score = serializers.FloatField(allow_null=True)
     score_breakdown = ScoreBreakdownOutput(allow_null=True)
+    created_at = serializers.DateTimeField(
+        allow_null=True, help_text="When a memory happened or was said; when any other item was written."
+    )
+    valid_from = serializers.DateTimeField(allow_null=True, help_text="Of a memory's version; null for other items.")
+    valid_to = serializers.DateTimeField(allow_null=True, help_text="Null while the version is valid.")
 
 
 class ExclusionOutput(serializers.Serializer[Any]):
@@ -64,7 +69,7 @@ class ContextBudgetOutput(serializers.Serializer[Any]):
 
     max_tokens = serializers.IntegerField()
     used = serializers.IntegerField()
-    reserved = serializers.IntegerField()
+    reserved = serializers.IntegerField(help_text="Kept for the reply in the model's window.")
     tokenizer = serializers.CharField()
     exact = serializers.BooleanField()
 

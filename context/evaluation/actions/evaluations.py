@@ -15,17 +15,18 @@ from context.evaluation.corpora import (
 )
 from context.evaluation.queries import EvaluationRunQuerySet
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, UPLOAD_BYTES_MAX
-from context.models import BUDGETS_MAX, BudgetProfile, EvaluationAnswer, EvaluationRun
-from context.profiles.scoring_profiles import resolve_scoring_profile
+from context.models import BUDGETS_MAX, BudgetProfile, EvaluationAnswer, EvaluationRun, ScoringProfileVersion
+from context.profiles.scoring_profiles import VERSION_MARK, resolve_scoring_profile, scoring_profile_in_use
 from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
-from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
+from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
 from context.tasks import enqueue_evaluation
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 _NAME_CHARACTERS_MAX = 100
+_SETTINGS = ("packer", "ordering", "budgets")
 #: A stable order needs an earlier context, which a question of a corpus does not have.
-_ORDERINGS = tuple(value for value in BudgetProfile.Ordering.values if value != BudgetProfile.Ordering.STABLE)
+ORDERINGS = tuple(value for value in BudgetProfile.Ordering.values if value != BudgetProfile.Ordering.STABLE)
 
 
 @transaction.atomic
@@ -57,15 +58,32 @@ def request_evaluation(
         profile_version=scoring.version,
         profile_numbers=scoring.to_numbers(),
         packer=_known("packer", packer or BudgetProfile.Packer.GREEDY, BudgetProfile.Packer.values),
-        ordering=_known("ordering", ordering or BudgetProfile.Ordering.TOP_DOWN, _ORDERINGS),
+        ordering=_known("ordering", ordering or BudgetProfile.Ordering.TOP_DOWN, ORDERINGS),
         budgets=_checked_budgets(budgets),
         created_by=by.label[:150],
         created_at=now,
     )
-    _audit(run, "request_evaluation", ["corpus", "profile", "packer", "ordering", "budgets"], by, now)
+    _audit(run, "request_evaluation", ["corpus", "profile", *_SETTINGS], by, now)
     if is_enqueued:
         enqueue_evaluation(tenant_id, run.pk)
     return run
+
+
+@transaction.atomic
+def request_baseline(*, run: EvaluationRun, by: Actor, now: datetime) -> EvaluationRun | None:
+    """Queue the same evaluation of the profile in use, which publishing compares with.
+
+    None for a built-in profile, and for the numbers in use.
+    """
+    if run.profile_name in SHIPPED_PROFILES:
+        return None
+    versions = ScoringProfileVersion.objects.for_tenant(run.tenant_id).named(run.profile_name)
+    base = scoring_profile_in_use(run.tenant_id, versions.active().first())
+    if base.numbers == run.profile_numbers:
+        return None
+    same = {name: getattr(run, name) for name in ("corpus_kind", "corpus_name", "corpus_text", *_SETTINGS)}
+    profile = base.name if base.is_shipped else f"{base.name}{VERSION_MARK}{base.version}"
+    return request_evaluation(tenant_id=run.tenant_id, **same, profile=profile, by=by, now=now)
 
 
 @transaction.atomic

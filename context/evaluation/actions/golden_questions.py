@@ -15,7 +15,7 @@ from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
 QUESTION_CHARACTERS_MAX = 4_000
-_ANSWER_CHARACTERS_MAX = 2_000
+ANSWER_CHARACTERS_MAX = 2_000
 CATEGORY_CHARACTERS_MAX = 64
 WANTED_MAX = 100
 
@@ -143,7 +143,7 @@ def _locked(question: GoldenQuestion) -> GoldenQuestion:
 
 def _checked(text: str, answer: str, category: str, asked_at: datetime | None, now: datetime) -> dict[str, Any]:
     values = {"text": text.strip(), "answer": answer.strip(), "category": category.strip()}
-    limits = {"text": QUESTION_CHARACTERS_MAX, "answer": _ANSWER_CHARACTERS_MAX, "category": CATEGORY_CHARACTERS_MAX}
+    limits = {"text": QUESTION_CHARACTERS_MAX, "answer": ANSWER_CHARACTERS_MAX, "category": CATEGORY_CHARACTERS_MAX}
     for name, value in values.items():
         if value or name == "text":
             try:

@@ -10,7 +10,7 @@ from memory_platform.web.pages import HtmxRequest, flash_error
 
 @contextmanager
 def tenant_change(request: HtmxRequest) -> Iterator[None]:
-    """Run the block in the tenant's scope; undo it and show the reason on the next page if it is refused."""
+    """Run the block in the tenant's scope; on a `PlatformError`, roll back and show the reason on the next page."""
     try:
         with tenant_scope(request.tenant.id):
             yield

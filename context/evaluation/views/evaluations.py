@@ -11,6 +11,7 @@ from django.utils import timezone
 from context.evaluation.actions.evaluations import (
     cancel_evaluation,
     delete_evaluation,
+    request_baseline,
     request_evaluation,
     retry_evaluation,
 )
@@ -20,9 +21,10 @@ from context.evaluation.views.changes import tenant_change
 from context.models import EvaluationRun
 from context.profiles.scoring_profiles import listed_scoring_profiles
 from context.profiles.views.form_errors import add_error_to_form
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, render_page, watch_job
 from memory_platform.web.tables import SortColumn, read_table
 
@@ -40,10 +42,11 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
             with tenant_scope(request.tenant.id):
                 by, now = operator_actor(request.operator), timezone.now()
                 run = request_evaluation(tenant_id=request.tenant.id, **form.to_evaluation_settings(), by=by, now=now)
+                baseline = request_baseline(run=run, by=by, now=now)
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            add_flash(request, "Evaluation started.")
+            add_flash(request, f"Evaluation started{_beside(baseline)}.")
             watch_job(request, "evaluation", run.pk)
             return redirect("evaluation", request.tenant.id, run.pk)
     with tenant_scope(request.tenant.id):
@@ -53,6 +56,10 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
     page = {"section": "evaluations", "form": form, "profiles": profiles, "table": table}
     page["is_unfinished"] = any(row.is_open for row in table.rows)
     return render_page(request, "context/evaluation/evaluations.html", page, fragment="rows", form=form)
+
+
+def _beside(baseline: EvaluationRun | None) -> str:
+    return f", with one of {baseline.profile_name} {baseline.profile_version} to compare" if baseline else ""
 
 
 @tenant_page("viewer")

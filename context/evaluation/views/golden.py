@@ -25,9 +25,10 @@ from context.evaluation.views.changes import tenant_change
 from context.models import GoldenMemory, GoldenQuestion
 from context.profiles.views.form_errors import add_error_to_form
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
 from memory_platform.web.tables import SortColumn, read_table
 

@@ -17,9 +17,10 @@ from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 from context.workbench.preview import preview_context
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, render_page
 
 #: Memories offered for selection, and the budget of the search that finds them.

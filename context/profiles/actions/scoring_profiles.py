@@ -1,6 +1,6 @@
 """Draft, publish, roll back and retire scoring profiles. An edit is a new draft; no version's numbers ever change."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -9,14 +9,14 @@ from uuid import UUID
 from django.db import transaction
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
+from context.profiles.publishing_gate import PublishingGate, publishing_gate
 from context.profiles.scoring_profiles import (
     apply_number_changes,
     listed_scoring_profile,
-    proving_evaluation,
     scoring_profile_version,
 )
 from context.profiles.versions import audit_profile, changed_numbers, check_new_name, insert_version, name_is_taken
-from context.services.profiles.publishing import NOT_EVALUATED, PublishingCondition, publishing_conditions
+from context.services.profiles.publishing import ARGUMENT_PARTS, EVALUATION_CODES, NOT_EVALUATED
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
@@ -87,16 +87,18 @@ def publish_scoring_profile(
     tenant_id: UUID,
     name: str,
     version: int,
-    adr_reference: str,
+    argument: Mapping[str, str],
+    reason: str = "",
     replaces: int | None = None,
     by: Actor,
     now: datetime,
 ) -> ScoringProfileVersion:
-    """Publish a version, with the finished evaluation of its numbers and the decision that justifies it.
+    """Publish a version that was compared with the profile in use, with its `argument` by `ARGUMENT_PARTS`.
 
-    `replaces` is the active version that the caller saw, 0 for none. Raises `Conflict` with the codes
-    `not_evaluated` (which names a missing decision as well), `locked`, `already_published`, `retired` and
-    `profile_changed`, `InvalidInput` for the decision's reference.
+    A version that is not clearly better also needs a `reason`. `replaces` is the active version that the caller saw, 0
+    for none. Raises `Conflict` with the codes `not_evaluated`, `too_few_questions`, `baseline_not_evaluated` (which
+    name missing texts as well), `locked`, `already_published`, `retired` and `profile_changed`, `InvalidInput` for the
+    texts.
     """
     rows = _locked_versions(tenant_id, name)
     row = _of_number(rows, version)
@@ -105,12 +107,15 @@ def publish_scoring_profile(
     if row.state == _State.RETIRED:
         raise Conflict("retired", f"Version {version} is retired; copy it into a new draft.")
     before = _active_version(rows, replaces)
-    proof = _locked_proof(row)
-    _refuse_unmet(publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference))
-    row.evaluation_run, row.adr_reference = proof, adr_reference
+    gate = publishing_gate(row, before, argument=argument, reason=reason)
+    _refuse_unmet(gate)
+    _lock_runs(gate)
+    row.evaluation_run, row.baseline_run = gate.run, gate.baseline
+    row.comparison = gate.comparison.to_dict() if gate.comparison else {}
+    row.argument = {part: argument[part].strip() for part in ARGUMENT_PARTS} | {"reason": reason.strip()}
     row.published_at, row.published_by = now, by.stored_label
     _activate(row, before, now)
-    _audit(row, "publish", ["state", "evaluation_run", "adr_reference"], by, now)
+    _audit(row, "publish", ["state", "evaluation_run", "argument"], by, now, reason=row.argument["reason"])
     return row
 
 
@@ -185,19 +190,20 @@ def _active_version(rows: list[ScoringProfileVersion], seen: int | None) -> Scor
     return row
 
 
-def _locked_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
-    """Return the evaluation that proves a version, locked so that nobody deletes it before it is stored."""
-    proof = proving_evaluation(row)
-    return proof and EvaluationRun.objects.for_tenant(row.tenant_id).with_id(proof.pk).locked().first()
-
-
-def _refuse_unmet(conditions: Sequence[PublishingCondition]) -> None:
+def _refuse_unmet(gate: PublishingGate) -> None:
     """Raise one error that names every unmet condition, with the code of the first."""
-    unmet = [condition for condition in conditions if not condition.is_met]
-    if unmet:
-        kind = Conflict if unmet[0].code == NOT_EVALUATED else InvalidInput
+    if unmet := gate.missing:
+        kind = Conflict if unmet[0].code in EVALUATION_CODES else InvalidInput
         detail = " ".join(condition.detail for condition in unmet)
         raise kind(unmet[0].code, detail, unmet[0].field, unmet)
+
+
+def _lock_runs(gate: PublishingGate) -> None:
+    """Lock both runs, so that neither is deleted before the version names it. Raises `Conflict` where one is gone."""
+    ids = {run.pk for run in (gate.run, gate.baseline) if run is not None}
+    rows = EvaluationRun.objects.for_tenant(gate.base.tenant_id).with_ids(ids).order_by("pk").locked()
+    if len(rows) < len(ids):
+        raise Conflict(NOT_EVALUATED, "The evaluation was deleted at this moment. Run another one.", "version")
 
 
 def _activate(row: ScoringProfileVersion, before: ScoringProfileVersion | None, now: datetime) -> None:
@@ -205,8 +211,12 @@ def _activate(row: ScoringProfileVersion, before: ScoringProfileVersion | None, 
         before.recorded_to = max(now, before.recorded_from)
         before.save(update_fields=["recorded_to"])
     row.state, row.recorded_to = _State.PUBLISHED, None
-    row.save(update_fields=["state", "recorded_to", "evaluation_run", "adr_reference", "published_at", "published_by"])
+    published = ("evaluation_run", "baseline_run", "comparison", "argument", "published_at", "published_by")
+    row.save(update_fields=["state", "recorded_to", *published])
 
 
-def _audit(row: ScoringProfileVersion, verb: str, fields: Iterable[str], by: Actor, now: datetime) -> None:
-    audit_profile("scoring", row, verb, fields, targets=[row.name, f"{row.name} {row.version}"], by=by, now=now)
+def _audit(
+    row: ScoringProfileVersion, verb: str, fields: Iterable[str], by: Actor, now: datetime, *, reason: str = ""
+) -> None:
+    targets = [row.name, f"{row.name} {row.version}"]
+    audit_profile("scoring", row, verb, fields, targets=targets, reason=reason, by=by, now=now)

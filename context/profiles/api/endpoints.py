@@ -56,7 +56,15 @@ _WORDS = _example(
 )
 _COPY = _example("A copy to tune", {"name": "own-recall", "based_on": "conversation-recall"})
 _SLOWER = _example("Slower recency", {"half_life_days": 60})
-_NEWEST = _example("The newest", {"adr_reference": "ADR-0101"})
+_ARGUMENT = {
+    "context": "Support agents ask about error codes, and recency buries old answers.",
+    "decision": "Less weight for recency, more for shared words.",
+    "consequences": "Old answers return. Watch questions about current opening hours.",
+}
+_NEWEST = _example("The newest", {"argument": _ARGUMENT})
+_WORSE = _example(
+    "A worse one", {"version": 3, "argument": _ARGUMENT, "reason": "It costs some evidence and halves the latency."}
+)
 
 _describe_budget = partial(operation, tag=BUDGET_KIND.tag)
 _describe_scoring = partial(operation, tag=SCORING_KIND.tag)
@@ -173,11 +181,22 @@ class ScoringProfileEndpoints(ProfileEndpoints):
         return self.read_row(row)
 
     @_describe_scoring(
-        "profiles_publish", _ONE, *CHANGE_PROBLEMS, request=PublishInput, examples=[_NEWEST], parameters=REPEATABLE
+        "profiles_publish",
+        _ONE,
+        *CHANGE_PROBLEMS,
+        request=PublishInput,
+        examples=[_NEWEST, _WORSE],
+        parameters=REPEATABLE,
     )
     @idempotent
     def publish(self, request: Request, name: str) -> Response:
-        """Publish a version. It needs a finished evaluation of exactly its numbers, and a decision."""
+        """Publish a version that was evaluated beside the profile in use, with the argument for it.
+
+        Both need a finished evaluation on one corpus with 30 shared questions: 409 `not_evaluated`,
+        `baseline_not_evaluated` or `too_few_questions`. Where the version is worse or not clearly better, a reason is
+        needed: 400 `reason_required`. The profile in use is the active version, else the profile assigned to the
+        tenant, else `adr-0040`.
+        """
         values = self.changes(PublishInput)
         with tenant_scope(self.tenant_id):
             replaces = self.active_version(name)

@@ -20,7 +20,7 @@ from context.profiles.serializers.profiles import (
     ProfileComparisonOutput,
     ProfileRollBackInput,
 )
-from context.profiles.versions import ProfileVersion, compare_versions
+from context.profiles.versions import ProfileFieldComparison, ProfileVersion, changed_numbers, compare_versions
 from memories.models import ApiKey
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.store.serializers.answers import memory_etag
@@ -74,12 +74,19 @@ class ProfileEndpoints(ProfileEndpointBase):
 
     def compare(self, request: Request, name: str) -> Response:
         """Return every number of two versions of the profile, or of a version of it and one of another profile."""
+        return self._compared(name, compare_versions)
+
+    def diff(self, request: Request, name: str) -> Response:
+        """Return the numbers that differ between two versions of the profile, or of it and another profile."""
+        return self._compared(name, changed_numbers)
+
+    def _compared(self, name: str, fields: Callable[..., Sequence[ProfileFieldComparison]]) -> Response:
         values = self.query(ProfileComparisonInput)
         with tenant_scope(self.tenant_id):
             self.kind.find(self.tenant_id, name)
             a = self._compared_row("a", name, values["a"])
             b = self._compared_row("b", values.get("other", name), values["b"])
-        return Response(ProfileComparisonOutput({"a": a, "b": b, "fields": compare_versions(a, b)}).data)
+        return Response(ProfileComparisonOutput({"a": a, "b": b, "fields": fields(a, b)}).data)
 
     @idempotent
     def roll_back(self, request: Request, name: str) -> Response:
@@ -194,6 +201,7 @@ def describe_profiles(kind: ProfileKind, output: type[serializers.Serializer[Any
         read=describe(f"{noun}s_read", {200: output, 304: None}, 404, parameters=[IF_NONE_MATCH]),
         versions=describe(f"{noun}s_versions", page, 404, parameters=[PageInput]),
         compare=describe(f"{noun}s_compare", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput]),
+        diff=describe(f"{noun}s_diff", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput]),
         roll_back=describe(
             f"{noun}s_roll_back",
             {200: output},

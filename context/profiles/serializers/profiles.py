@@ -8,6 +8,7 @@ from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile, ScoringPr
 from context.profiles.serializers.fields import input_field, output_field, profile_name_field, unchecked_field
 from context.services.profiles.compaction_policy import POLICY_FIELDS
 from context.services.profiles.fields import BUDGET_FIELDS, SUMMARY_LEVELS_MAX
+from context.services.profiles.publishing import BETTER, TEXT_BOUNDS, UNSURE, WORSE
 from context.services.profiles.scoring_profiles import (
     COEFFICIENT_MAX,
     DEFAULT_SCORING_PROFILE_NAME,
@@ -20,8 +21,6 @@ from memories.tenancy.serializers.partitions import path_field
 from memory_platform.rest.fields import INTEGER_MAX, StrictBooleanField, StrictIntegerField, StrictTextField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
-
-ADR_CHARACTERS_MAX = 16
 
 
 def _object_of(properties: dict[str, Any]) -> dict[str, Any]:
@@ -117,13 +116,27 @@ class ProfileRollBackInput(StrictSerializer):
     version = _version_field()
 
 
+def _argument_text(**kwargs: Any) -> StrictTextField:
+    """Return the field of a text whose presence and length the action checks with the evaluation."""
+    bounds = f"{TEXT_BOUNDS[0]} to {TEXT_BOUNDS[1]:,} characters"
+    help_text = f"{kwargs.pop('help_text')} {bounds}."
+    return StrictTextField(max_length=TEXT_BOUNDS[1], required=False, default="", help_text=help_text, **kwargs)
+
+
+class ArgumentInput(StrictSerializer):
+    """Why a version is published."""
+
+    context = _argument_text(help_text="Required: the problem, and what was measured.")  # type: ignore[assignment]
+    decision = _argument_text(help_text="Required: which numbers change, and why these.")
+    consequences = _argument_text(help_text="Required: what gets better and worse, and what to watch.")
+
+
 class PublishInput(StrictSerializer):
-    """The version to publish, and the decision that justifies it."""
+    """The version to publish, and the argument for it."""
 
     version = _version_field(1, required=False, default=None, help_text="Absent: the newest.")
-    adr_reference = StrictTextField(
-        max_length=ADR_CHARACTERS_MAX, required=False, default="", help_text="Required, such as ADR-0078."
-    )
+    argument = ArgumentInput(required=False, default=dict)
+    reason = _argument_text(help_text="Required where the version is worse or not clearly better.")
 
 
 class RetireInput(StrictSerializer):
@@ -200,6 +213,45 @@ class ProvingEvaluationOutput(serializers.Serializer[Any]):
     corpus = serializers.CharField(source="corpus_name")
 
 
+class ArgumentOutput(serializers.Serializer[Any]):
+    """Why a version was published."""
+
+    context = serializers.CharField()  # type: ignore[assignment]
+    decision = serializers.CharField()
+    consequences = serializers.CharField()
+    reason = serializers.CharField(
+        allow_blank=True, help_text="Why it was published although it was not clearly better."
+    )
+
+
+class EstimateOutput(serializers.Serializer[Any]):
+    """A mean over questions with the bounds of its 95 % interval."""
+
+    value = serializers.FloatField()
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+    questions = serializers.IntegerField()
+
+
+class BudgetEvidenceOutput(serializers.Serializer[Any]):
+    """The mean share of the evidence (0..1) in contexts of one budget."""
+
+    budget = serializers.IntegerField()
+    value = serializers.FloatField()
+    base_value = serializers.FloatField()
+    difference = EstimateOutput()
+
+
+class EvidenceComparisonOutput(serializers.Serializer[Any]):
+    """A version and the profile that was in use, question by question."""
+
+    base = serializers.CharField(help_text="`name version` of the profile that was in use.")
+    questions = serializers.IntegerField()
+    verdict = serializers.ChoiceField(choices=[BETTER, WORSE, UNSURE])
+    summary = serializers.CharField(source="__str__")
+    rows = BudgetEvidenceOutput(many=True)
+
+
 class ScoringProfileOutput(ComparedProfileVersionOutput):
     """One version of a scoring profile, read `with_runs`; built-in profiles have no times."""
 
@@ -208,7 +260,11 @@ class ScoringProfileOutput(ComparedProfileVersionOutput):
     is_locked = serializers.BooleanField(source="is_shipped", help_text="Built in; copy it into a profile of your own.")
     is_calibrated = serializers.BooleanField(help_text="Its scores are probabilities.")
     based_on = serializers.CharField(allow_blank=True, help_text="`name version` that it was made from.")
-    adr_reference = serializers.CharField(allow_blank=True)
+    adr_reference = serializers.CharField(allow_blank=True, help_text="The record in adr/ of a built-in profile.")
+    argument = ArgumentOutput(source="published_argument", allow_null=True)
+    comparison = EvidenceComparisonOutput(
+        source="evidence_comparison", allow_null=True, help_text="What it was published with."
+    )
     evaluation = ProvingEvaluationOutput(source="evaluation_run", allow_null=True)
     recorded_from = serializers.DateTimeField(allow_null=True)
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="When it was superseded or retired.")

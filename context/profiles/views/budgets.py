@@ -44,9 +44,9 @@ from context.workbench.forms import BudgetTrialForm
 from context.workbench.preview import Preview
 from context.workbench.saved_questions import SavedQuestion, saved_questions
 from context.workbench.views.preview import SLIDER, operator_preview_request
-from memories.tenancy.access import tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import (
     HtmxRequest,
     add_flash,

@@ -18,8 +18,9 @@ from context.profiles.views.operations import errors_on_form, missing_is_404, se
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.workbench.saved_questions import saved_question_effects, saved_questions
-from memories.tenancy.access import operator_actor, tenant_page
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, render_page, wants_fragment
 
 

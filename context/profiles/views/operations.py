@@ -13,8 +13,8 @@ from context.models import BudgetProfile, ScoringProfileVersion
 from context.profiles.kinds import ProfileKind
 from context.profiles.versions import ProfileFieldComparison, ProfileVersion
 from context.profiles.views.form_errors import add_error_to_form
-from memories.tenancy.access import operator_actor
 from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, flash_error, render_page
 

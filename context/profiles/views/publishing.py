@@ -4,7 +4,7 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from context.evaluation.publishing_gate import publishing_gate
+from context.evaluation.report import published_evidence_rows
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import ScoringProfileAssignment
 from context.profiles.actions.scoring_profiles import (
@@ -14,6 +14,7 @@ from context.profiles.actions.scoring_profiles import (
 )
 from context.profiles.forms import PublishForm
 from context.profiles.kinds import SCORING_KIND
+from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_profiles import scoring_profile_versions
 from context.profiles.versions import labelled_changes
 from context.profiles.views.operations import (
@@ -26,8 +27,9 @@ from context.profiles.views.operations import (
     selected_version,
     version_url,
 )
-from memories.tenancy.access import tenant_page
+from context.services.profiles.publishing import QUESTIONS_MIN
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, render_page
 
 
@@ -38,9 +40,11 @@ def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpRespon
         return _publish_page(request, name, version, None)
     form = PublishForm(request.POST, label_suffix="")
     if form.is_valid():
-        with errors_on_form(form):
-            row = perform(request, publish_scoring_profile, name=name, version=version, **form.cleaned_data)
-            undo_url = _roll_back_url(request, name, form.cleaned_data["replaces"])
+        with errors_on_form(form, PublishForm.NAMES):
+            seen = form.cleaned_data["replaces"]
+            named = {"name": name, "version": version, "replaces": seen}
+            row = perform(request, publish_scoring_profile, **named, **form.values())
+            undo_url = _roll_back_url(request, name, seen)
             add_flash(request, f"Version {row.version} of {name} is published and active.", undo_url=undo_url)
             return redirect(version_url(request, row))
     return _publish_page(request, name, version, form)
@@ -54,18 +58,18 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
     with missing_is_404(), tenant_scope(request.tenant.id):
         rows = scoring_profile_versions(request.tenant.id, name)
         current, active = selected_version(rows, str(version)), active_version(rows)
-        typed = current.adr_reference if form is None else str(form["adr_reference"].value() or "")
-        gate = publishing_gate(current, active, adr_reference=typed)
-    initial = {"adr_reference": current.adr_reference, "replaces": active.version if active else 0}
-    form = form or PublishForm(initial=initial)
+        form = form or PublishForm(initial={"replaces": active.version if active else 0})
+        gate = publishing_gate(current, active, **form.values())
     page = {
         "section": "scoring-profiles",
         "current": current,
         "active_version": active,
         "gate": gate,
+        "lines": published_evidence_rows(gate.comparison) if gate.comparison else [],
         "changes": labelled_changes(active, current),
         "form": form,
         "budgets": DEFAULT_EVALUATION_BUDGETS,
+        "questions_min": QUESTIONS_MIN,
     }
     return render_page(request, "context/profiles/scoring_publish.html", page, form=form)
 

@@ -6,12 +6,12 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
-from context.evaluation.publishing_gate import publishing_gate
-from context.evaluation.report import evaluation_report
+from context.evaluation.report import evaluation_report, published_evidence_rows
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
 from context.profiles.forms import NewProfileForm
+from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_fields import (
     SCORING_FORM_FIELDS,
     SCORING_NUMBERS,
@@ -31,11 +31,12 @@ from context.profiles.views.operations import (
     version_url,
     whole_number,
 )
+from context.services.profiles.publishing import QUESTIONS_MIN
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
 from context.workbench.saved_questions import saved_questions
 from memories.models import AuditEntry
-from memories.tenancy.access import tenant_page
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, render_page, wants_fragment
 
 RUNS_SHOWN_MAX = 10
@@ -119,7 +120,10 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
     tenant_id = request.tenant.id
     versions = scoring_profile_versions(tenant_id, name)
     current, active = selected_version(versions, version), active_version(versions)
-    gate = None if current.is_shipped else publishing_gate(current, active, adr_reference=current.adr_reference)
+    gate = (
+        None if current.published_at or current.is_shipped else publishing_gate(current, active, argument={}, reason="")
+    )
+    comparison = gate.comparison if gate else current.evidence_comparison
     runs = EvaluationRun.objects.for_tenant(tenant_id).proving_numbers(current.numbers).newest_first()
     assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
     changes = AuditEntry.objects.for_tenant(tenant_id).about_any("scoring_profile", [name]).newest_first()
@@ -137,8 +141,11 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
         "weights": weight_views(current.numbers),
         "numbers": [(field_title(field), field, current.numbers[field]) for field in SCORING_NUMBERS],
         "gate": gate,
+        "comparison": comparison,
+        "lines": published_evidence_rows(comparison) if comparison else [],
         "runs": shown,
         "budgets": DEFAULT_EVALUATION_BUDGETS,
+        "questions_min": QUESTIONS_MIN,
         "table": report.tables[0] if report else None,
         "targets": list(assignments.with_keys().newest_first()),
         "changes": list(changes[:CHANGES_SHOWN_MAX]),

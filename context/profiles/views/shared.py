@@ -13,8 +13,8 @@ from context.profiles.kinds import ProfileKind
 from context.profiles.versions import compare_versions, labelled_numbers
 from context.profiles.views.operations import errors_as_flash, errors_on_form, perform
 from memories.models import ApiKey, Partition
-from memories.tenancy.access import tenant_page
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, render_page
 
 
@@ -30,7 +30,9 @@ def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseB
                 numbers = compare_versions(*(kind.version(request.tenant.id, *each) for each in form.named_versions()))
                 page["numbers"] = labelled_numbers(numbers)
                 page["differing"] = any(number.differs for number in numbers)
-    return render_page(request, f"context/profiles/{kind.prefix}_compare.html", page, fragment="result", form=form)
+    return render_page(
+        request, f"context/profiles/{kind.prefix}_versions_compare.html", page, fragment="result", form=form
+    )
 
 
 @tenant_page("viewer", to_change="operator")

@@ -1,27 +1,40 @@
-"""Near duplicates by the cosine of their vectors (ADR-0062)."""
+"""Near duplicates: texts of near vectors that state the same (ADR-0062, ADR-0095)."""
 
 import math
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import combinations, islice
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from memories.services.hygiene.statements import Statement, are_equivalent, read_statement
+
 #: Multiplications of one product. Below 2^18 the linear algebra library starts no threads, which on a busy machine
 #: take far longer to start than the work takes.
 MAX_PRODUCT = 1 << 18
+#: Texts of near vectors that are read, in the order given, their characters, and the pairs of them that are compared
+#: word by word; further ones are no near duplicates.
+TEXTS_READ_MAX, CHARACTERS_READ_MAX, PAIRS_COMPARED_MAX = 300, 30_000, 1_000
 
 MemoryKey = TypeVar("MemoryKey", bound=Hashable)
 SimilarityFlags = npt.NDArray[np.bool_]
 
 
 class NearDuplicates:
-    """The pairs of items whose vectors have a cosine above a threshold; an item without a vector is in no pair."""
+    """The pairs of items that state the same and whose vectors have a cosine above a threshold.
 
-    def __init__(self, vectors: Mapping[Any, npt.NDArray[Any]], threshold: float) -> None:
-        """`vectors` by key, of unit length and one dimension."""
+    An item without a vector is in no pair.
+    """
+
+    def __init__(
+        self, vectors: Mapping[Any, npt.NDArray[Any]], threshold: float, texts: Mapping[Any, str] | None = None
+    ) -> None:
+        """`vectors` by key, of unit length and one dimension; `texts` by key."""
         self._places = {key: place for place, key in enumerate(vectors)}
         self._is_near = _pairs_above(np.asarray(list(vectors.values()), dtype=np.float32), threshold)
+        _keep_equivalent(self._is_near, [(texts or {})[key] for key in vectors])
         self._has_any = bool(self._is_near.any())
 
     def twin_of(self, key: Hashable, others: Iterable[MemoryKey]) -> MemoryKey | None:
@@ -51,6 +64,30 @@ class NearDuplicates:
             else:
                 stays[place] = length
         return gone
+
+
+def _keep_equivalent(is_near: SimilarityFlags, texts: Sequence[str]) -> None:
+    """Clear the flags of pairs that do not state the same."""
+    statements = dict[int, Statement]()
+    forms = defaultdict[Hashable, list[int]](list)
+    characters = 0
+    for place in np.flatnonzero(is_near.any(axis=1))[:TEXTS_READ_MAX].tolist():
+        characters += len(texts[place])
+        if characters > CHARACTERS_READ_MAX:
+            break
+        statements[place] = read_statement(texts[place])
+        forms[statements[place].form].append(place)
+    alike = defaultdict[str, list[list[int]]](list)
+    for places in forms.values():
+        alike[statements[places[0]].key].append(places)
+    equal = np.zeros_like(is_near)
+    for places in forms.values():
+        equal[np.ix_(places, places)] = True
+    pairs = (pair for several in alike.values() for pair in combinations(several, 2))
+    for one, other in islice(pairs, PAIRS_COMPARED_MAX):
+        if are_equivalent(statements[one[0]], statements[other[0]]):
+            equal[np.ix_(one, other)] = equal[np.ix_(other, one)] = True
+    is_near &= equal
 
 
 def _pairs_above(vectors: npt.NDArray[np.float32], threshold: float) -> SimilarityFlags:

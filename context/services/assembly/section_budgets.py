@@ -25,9 +25,10 @@ class SectionBudget:
         """The encoding of the stored counts that apply."""
         return encoding_for(self.model)
 
-    def of(self, tokens: int) -> SectionBudget:
-        """Return the same with `tokens` left."""
-        return replace(self, tokens=tokens)
+    def of(self, tokens: int, marker_tokens: int | None = None) -> SectionBudget:
+        """Return the same with `tokens` left, and with other markers if given."""
+        marker = self.marker_tokens if marker_tokens is None else marker_tokens
+        return replace(self, tokens=tokens, marker_tokens=marker)
 
     def tokens_of(self, token_counts: Mapping[str, int]) -> int:
         """Return the tokens of a stored text for the model, without its marker."""

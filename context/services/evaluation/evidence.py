@@ -16,6 +16,8 @@ from context.services.evaluation.answer_words import answer_word_share, signific
 
 CONFIDENCE_PERCENT = 95
 RESAMPLES = 2_000
+#: A matrix of so many rows and a column per question is in memory at once.
+RESAMPLES_AT_ONCE = 100
 #: Fixed, so that one set of answers has one interval.
 SEED = 79
 
@@ -56,9 +58,21 @@ def _resampled_means(values: Values, known: Values) -> Values:
     """Return (resamples, measures): means over questions drawn with replacement; NaN for a draw without a number."""
     generator = np.random.default_rng(SEED)
     questions = len(values)
-    times = (np.bincount(generator.integers(0, questions, questions), minlength=questions) for _ in range(RESAMPLES))
+    both = np.hstack([values, known])
+    sums = [
+        _draw_counts(generator, min(RESAMPLES_AT_ONCE, RESAMPLES - done), questions) @ both
+        for done in range(0, RESAMPLES, RESAMPLES_AT_ONCE)
+    ]
+    totals, counts = np.hsplit(np.vstack(sums), 2)
     with np.errstate(invalid="ignore"):
-        return np.stack([(each @ values) / (each @ known) for each in times])
+        means: Values = totals / counts
+    return means
+
+
+def _draw_counts(generator: np.random.Generator, draws: int, questions: int) -> Values:
+    """Return (draws, questions): how many times each question is drawn with replacement."""
+    drawn = generator.integers(0, questions, (draws, questions)) + np.arange(draws)[:, None] * questions
+    return np.bincount(drawn.ravel(), minlength=draws * questions).reshape(draws, questions).astype(np.float64)
 
 
 def _estimate(mean: float, resampled: Values, questions: int) -> Estimate:

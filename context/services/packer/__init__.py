@@ -1,6 +1,6 @@
 """Choosing which scored memories fit a token budget: greedily (ADR-0041), elastically (0042), optimally (0043)."""
 
-from context.services.packer.elastic import ElasticPacker
+from context.services.packer.elastic import ElasticPacker, common_length
 from context.services.packer.greedy import MAX_CONSECUTIVE_SKIPS, GreedyKnapsackPacker
 from context.services.packer.optimal import OptimalPacker
 from context.services.packer.results import AFTER_SKIP_LIMIT, OVER_BUDGET, OmittedMemory, PackedMemories, TokenCounter
@@ -21,4 +21,5 @@ __all__ = [
     "OptimalPacker",
     "PackedMemories",
     "TokenCounter",
+    "common_length",
 ]

@@ -30,11 +30,13 @@ class ElasticPacker(TokenPacker):
         max_item: int = MAX_ITEM,
         unit: Unit = "characters",
         final_pass: bool = True,
+        fills_budget: bool = False,
         marker_tokens: int = 0,
     ) -> None:
         """Set the lengths, in `unit` like the budget and every length in the result; 0 or less is the default.
 
         `final_pass` adds short memories that fit although the three phases of the published algorithm omit them.
+        `fills_budget` adds memories beyond the target while they fit, then divides what remains among shortened ones.
         `marker_tokens` are what each memory costs in addition to its text, where the unit is tokens.
         """
         if unit not in DEFAULT_ELASTIC_BUDGETS:
@@ -45,6 +47,7 @@ class ElasticPacker(TokenPacker):
         self._max_item = max_item if max_item > 0 else MAX_ITEM
         self._unit = unit
         self._final_pass = final_pass
+        self._fills_budget = fills_budget
 
     def pack(
         self, scored_memories: Iterable[ScoredMemory], token_budget: int | None = None, model: str = DEFAULT_MODEL
@@ -90,6 +93,12 @@ class ElasticPacker(TokenPacker):
         if self._final_pass:
             for place, cap in enumerate(caps):
                 shares.give(place, cap)
+        if self._fills_budget:
+            shares.target_items = len(lengths)
+            for place, cap in enumerate(caps):
+                if not shares.give(place, cap):
+                    shares.give(place, self._min_item)
+            shares.fill(caps)
         return shares.lengths
 
     def _length(self, scored: ScoredMemory, model: str) -> int:
@@ -117,11 +126,11 @@ class _Shares:
     def __init__(self, budget: int, target_items: int) -> None:
         self.room = budget
         self.lengths: dict[int, int] = {}
-        self._target_items = target_items
+        self.target_items = target_items
 
     @property
     def are_complete(self) -> bool:
-        return len(self.lengths) >= self._target_items
+        return len(self.lengths) >= self.target_items
 
     def give(self, place: int, length: int) -> bool:
         """Give `length` to one that has nothing yet, where that fits; return whether it has something now."""
@@ -140,3 +149,23 @@ class _Shares:
         for place, has in self.lengths.items():
             self.lengths[place] = min(caps[place], has + each)
             self.room -= self.lengths[place] - has
+
+    def fill(self, caps: Sequence[int]) -> None:
+        """Divide the remaining budget evenly, until it is used or all are at their caps."""
+        while self.room and (short := [place for place, has in self.lengths.items() if has < caps[place]]):
+            each = max(self.room // len(short), 1)
+            for place in short:
+                more = min(each, self.room, caps[place] - self.lengths[place])
+                self.lengths[place] += more
+                self.room -= more
+
+
+def common_length(lengths: Iterable[int], budget: int) -> int | None:
+    """Return the greatest common limit at which texts of these lengths all fit; None where they fit as they are."""
+    rest = sorted(lengths)
+    for place, length in enumerate(rest):
+        each = budget // (len(rest) - place)
+        if length > each:
+            return each
+        budget -= length
+    return None

@@ -16,7 +16,7 @@ _WINDOW = ("% of the window",) * 2
 
 @dataclass(frozen=True)
 class CompactionPolicy:
-    """When and how sessions shrink. Thresholds, target, floor and shares are 0..1 (pressure: tokens / window).
+    """When and how sessions shrink. Thresholds, target, floor and shares are 0..1, thresholds and target of pressure.
 
     `decision` says whether a summary is applied at once or waits for a person; `summary_share` is of the tokens of the
     span it stands for; `compaction_model` "" is the session's own.
@@ -67,7 +67,7 @@ class CompactionPolicy:
         return cls(**{name: value for name, value in chosen.items() if name in POLICY_FIELDS})
 
     def as_record(self) -> dict[str, Any]:
-        """Return every number by its name, as a compaction stores its policy."""
+        """Return all settings by name, in the form in which a compaction stores its policy."""
         return asdict(self)
 
 

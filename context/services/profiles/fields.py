@@ -110,6 +110,13 @@ BUDGET_FIELDS: dict[str, ProfileField] = {
     "include_memories_top_k": ProfileField(
         5, (1, TOP_K_MAX), label="Memories without query", title="memories without query", units=("memory", "memories")
     ),
+    "include_memory_days": ProfileField(
+        False,
+        label="Day before each memory",
+        title="day before each memory",
+        hint="Costs 8 tokens a memory.",
+        input_help="Whether the text gives the day (UTC) of each memory before it.",
+    ),
     "overfetch_ratio": ProfileField(
         1.25,
         (1.0, 10.0),
@@ -135,12 +142,19 @@ BUDGET_FIELDS: dict[str, ProfileField] = {
         label="Near-duplicate threshold",
         units=("cosine", "cosine"),
         step="0.005",
-        hint="0 to 1. More similar memories are excluded.",
+        hint="0 to 1. More similar memories that state the same are excluded.",
         is_amount=False,
     ),
     "packer": ProfileField("greedy"),
     "elastic_target_items": ProfileField(
         6, (1, ELASTIC_ITEMS_MAX), label="Target items", title="elastic: items aimed at", units=_ITEMS
+    ),
+    "elastic_fills_budget": ProfileField(
+        True,
+        label="Fill the budget",
+        title="elastic: fills the budget",
+        hint="Adds items and length while the budget has room.",
+        input_help="Whether it exceeds the target and the maximum length where the budget has room.",
     ),
     "elastic_min_tokens": ProfileField(
         20,

@@ -145,7 +145,7 @@ SCORING_FIELDS = tuned_fields(ScoringProfile)
 
 
 def problems_of_numbers(numbers: object) -> list[FieldProblem]:
-    """Return the first 50 problems of a profile's numbers; none when they can be used."""
+    """Return the first 50 problems of a profile's numbers, or an empty list if they are valid."""
     if not isinstance(numbers, Mapping):
         return [FieldProblem("numbers", "not_an_object", "The numbers of a profile are an object.")]
     return list(islice(_problems(numbers), PROBLEMS_MAX))
@@ -268,3 +268,5 @@ CONVERSATION_RECALL = ScoringProfile(
 SHIPPED_PROFILES: Mapping[str, ScoringProfile] = MappingProxyType(
     {profile.name: profile for profile in (ADR_0040, CONVERSATION_RECALL)}
 )
+#: The decisions that justify the built-in profiles.
+SHIPPED_DECISIONS = {"adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}

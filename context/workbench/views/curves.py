@@ -10,9 +10,9 @@ from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.budget_curve import CURVE_BUDGETS, budget_curve_of_request
 from context.workbench.forms import PreviewForm
 from context.workbench.views.preview import NOT_OF_A_RUN, allow_draft_profile, preview_query_string
-from memories.tenancy.access import tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page
 
 #: Parameters of a preview that the page's form shows itself, or that a curve does not use.

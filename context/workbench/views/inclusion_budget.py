@@ -17,9 +17,10 @@ from context.workbench.preview import anchor_rows
 from context.workbench.views.preview import FOCI_OFFERED_MAX, PREVIEW_FIELDS, allow_draft_profile, preview_query_string
 from memories.models import Partition
 from memories.search.browsing import find_memories_by_id_or_text
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, render_page, wants_fragment
 
 PARTITIONS_FOUND_MAX = 20

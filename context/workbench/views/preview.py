@@ -25,9 +25,10 @@ from context.workbench.preview import Preview, build_preview, preview_context
 from context.workbench.saved_questions import demo_questions, recent_questions
 from memories.models import Partition, Snapshot
 from memories.search.browsing import find_memories_by_id_or_text
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import NotFound, PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import (
     WHOLE_RESULT_PARAMETER,
     HtmxRequest,
@@ -195,7 +196,7 @@ def allow_draft_profile(request: HtmxRequest, context_request: ContextRequest) -
     if not context_request.profile:
         return context_request
     with tenant_scope(request.tenant.id):
-        name, path = context_request.profile, context_request.partition
+        name, path = context_request.profile, context_request.partition or ""
         scoring = resolve_scoring_profile(request.tenant.id, name, path, None, allow_drafts=True)
     return replace(context_request, profile="", scoring=scoring)
 

@@ -41,10 +41,11 @@ class MemoryEmbeddingQuerySet(TenantRows):
     def of_version(self, memory_id: UUID, version: int) -> Self:
         return self.filter(memory_id=memory_id, version=version)
 
-    def of_versions(self, versions: Collection[tuple[UUID, int]], model: str) -> Self:
-        """Vectors of one model of any of these memories in any of these versions."""
+    def of_versions(self, versions: Collection[tuple[UUID, int]], model: str = "") -> Self:
+        """Vectors of one model ("" for any) of any of these memories in any of these versions."""
         ids, numbers = {pk for pk, _ in versions}, {number for _, number in versions}
-        return self.filter(memory_id__in=ids, version__in=numbers, model=model)
+        rows = self.filter(memory_id__in=ids, version__in=numbers)
+        return rows.filter(model=model) if model else rows
 
     def of_newest(self, memories: QuerySet[Any], model: str, count: int) -> Self:
         """Vectors of one model of the current versions of the newest `count` memories."""

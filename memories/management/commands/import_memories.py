@@ -62,8 +62,9 @@ def read_memory_lines(path: Path, now: datetime) -> tuple[dict[int, NewMemory], 
         if not line.strip():
             continue
         try:
-            values = checker.run_validation(json.loads(line))
-            rows[number] = build_new_memory(values, requested_partition(values) or PartitionPath())
+            raw = json.loads(line)
+            values = checker.run_validation(raw)
+            rows[number] = build_new_memory(values, requested_partition(values) or PartitionPath(), raw)
         except ValidationError as error:
             problems = flat_errors(error.detail)
             faults[number] = "; ".join(f"{problem['field'] or 'the line'}: {problem['detail']}" for problem in problems)

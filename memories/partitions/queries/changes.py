@@ -1,4 +1,4 @@
-"""Compare two sets of rows (memory, version) in the database."""
+"""Compare two sets of (memory, version) pairs in SQL."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

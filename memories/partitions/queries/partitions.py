@@ -25,6 +25,10 @@ class PartitionQuerySet(TenantRows):
     def within(self, path: str, *, exact: bool = False) -> Self:
         return self.filter(path_condition("path", path, exact=exact))
 
+    def lock(self) -> None:
+        """Lock the rows against other callers of this method, in one order so that two cannot deadlock."""
+        list(self.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+
     def holding(self, text: str) -> Self:
         """Partitions whose path contains `text`, ignoring case."""
         return self.filter(path__icontains=text)
@@ -148,9 +152,10 @@ class TenantMemoQuerySet(VersionedByRecordedTime):
     def newest_first(self) -> Self:
         return self.order_by("-version")
 
-    def texts_of(self, versions: Iterable[int]) -> list[tuple[int, str]]:
-        """(version, content) of these versions."""
-        return list(self.filter(version__in=list(versions)).order_by().values_list("version", "content"))
+    def texts_of(self, versions: Iterable[int]) -> list[tuple[int, str, datetime]]:
+        """(version, content, time written) of these versions."""
+        rows = self.filter(version__in=list(versions)).order_by()
+        return list(rows.values_list("version", "content", "recorded_from"))
 
 
 class PartitionSummaryQuerySet(VersionedByRecordedTime):
@@ -187,10 +192,10 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
     def newest_first(self) -> Self:
         return self.order_by("style", "-version")
 
-    def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
-        """(summary id, version, content) of rows of these summaries in any of these versions."""
+    def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str, datetime]]:
+        """(summary id, version, content, time written) of rows of these summaries in any of these versions."""
         rows = self.filter(summary_id__in=list(ids), version__in=list(versions))
-        return list(rows.order_by().values_list("summary_id", "version", "content"))
+        return list(rows.order_by().values_list("summary_id", "version", "content", "recorded_from"))
 
 
 class SnapshotQuerySet(TenantRows):

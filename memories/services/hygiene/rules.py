@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.services.hygiene.statements import states_the_same
 from memories.services.hygiene.value_differences import has_value_difference
 
 #: Minimum cosine of near-duplicates.
@@ -53,8 +54,8 @@ LISTS: Mapping[str, HygieneList] = {
         HygieneList(
             NEAR_DUPLICATE_LIST,
             "Near-duplicates",
-            f"Two memories of one partition whose vectors have a cosine of {NEAR_DUPLICATE_SIMILARITY_MIN} or more;"
-            f" each is paired with at most {NEIGHBOURS_MAX} others.",
+            f"Two memories of one partition that state the same: the same names, numbers, dates and conditions (cosine"
+            f" {NEAR_DUPLICATE_SIMILARITY_MIN} or more). Each is paired with at most {NEIGHBOURS_MAX} others.",
             _OF_PAIRS,
             has_pairs=True,
         ),
@@ -69,8 +70,9 @@ LISTS: Mapping[str, HygieneList] = {
         HygieneList(
             RECALL_LOOP,
             "Recall loops",
-            f"A memory that repeats what an agent read in the {LOOP_WINDOW.days} days before it was stored: equal"
-            f" but for case and spaces, or with a cosine of {NEAR_DUPLICATE_SIMILARITY_MIN} or more in one partition.",
+            f"A memory that repeats what an agent read in the {LOOP_WINDOW.days} days before it was stored: the same"
+            " text within the partition of that context, or a near-duplicate in one partition. Memories of two"
+            " users are never paired.",
             _OF_PAIRS,
             has_pairs=True,
         ),
@@ -121,11 +123,11 @@ def limit_pairs_per_memory(found: Iterable[tuple[PairKey, PairKey, float]]) -> l
 
 def classify_pair(older: str, newer: str, similarity: float, *, was_shown: bool) -> str | None:
     """Return the list of a pair of texts, or None. `was_shown`: see `was_recently_recalled`."""
-    if has_value_difference(older, newer):
-        return CONTRADICTION
-    if similarity < NEAR_DUPLICATE_SIMILARITY_MIN:
-        return None
-    return RECALL_LOOP if was_shown else NEAR_DUPLICATE_LIST
+    is_near = similarity >= NEAR_DUPLICATE_SIMILARITY_MIN
+    has_difference = has_value_difference(older, newer)
+    if (is_near or has_difference) and states_the_same(older, newer):
+        return (RECALL_LOOP if was_shown else NEAR_DUPLICATE_LIST) if is_near else None
+    return CONTRADICTION if has_difference else None
 
 
 def was_recently_recalled(first_shown_at: datetime, last_shown_at: datetime, stored_at: datetime) -> bool:

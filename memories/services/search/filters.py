@@ -58,7 +58,7 @@ def _conditions(field: str, wanted: object) -> Iterator[FilterCondition]:
     key = field.removeprefix(METADATA_PREFIX) if field.startswith(METADATA_PREFIX) else None
     if key is None and field not in FILTER_FIELDS:
         known = ", ".join([*FILTER_FIELDS, "metadata.<key>"])
-        raise FilterError(f"filters.{field}", "unknown_field", f"There is no filter {field!r}; known: {known}.")
+        raise FilterError(f"filters.{field}", "unknown_field", f"Known filters: {known}.")
     if key is not None and not is_storable_text(key):
         raise FilterError("filters", "wrong_type", "The name of a metadata key contains unstorable characters.")
     kind = "scalar" if key is not None else FILTER_FIELDS[field]
@@ -66,14 +66,14 @@ def _conditions(field: str, wanted: object) -> Iterator[FilterCondition]:
         yield FilterCondition(field, "eq", _value(field, kind, wanted), key)
         return
     if not wanted:
-        raise FilterError(f"filters.{field}", "unknown_operator", f"One of {', '.join(OPERATORS)} is needed.")
+        raise _unknown_operator(field, kind)
     for name, value in wanted.items():
         yield FilterCondition(field, name, _operand(field, kind, name, value), key)
 
 
 def _operand(field: str, kind: str, name: str, value: object) -> Any:
-    if name not in OPERATORS or (name != "in" and kind in {"scalar", "boolean"}):
-        raise FilterError(f"filters.{field}", "unknown_operator", f"{field} cannot be compared by {name!r}.")
+    if name not in _operators_of(kind):
+        raise _unknown_operator(field, kind)
     if name != "in":
         return _value(field, kind, value)
     if not isinstance(value, (list, tuple)):
@@ -83,12 +83,21 @@ def _operand(field: str, kind: str, name: str, value: object) -> Any:
     return [_value(field, kind, item) for item in value]
 
 
+def _operators_of(kind: str) -> tuple[str, ...]:
+    return ("in",) if kind in {"scalar", "boolean"} else OPERATORS
+
+
+def _unknown_operator(field: str, kind: str) -> FilterError:
+    detail = f"The field is compared with a value or by one of these operators: {', '.join(_operators_of(kind))}."
+    return FilterError(f"filters.{field}", "unknown_operator", detail)
+
+
 def _value(field: str, kind: str, value: object) -> Any:
     if kind == "time" and isinstance(value, str):
         value = _time(field, value)
     name, is_of_kind = _KINDS[kind]
     if not is_of_kind(value):
-        raise FilterError(f"filters.{field}", "wrong_type", f"{field} is compared with a {name}.")
+        raise FilterError(f"filters.{field}", "wrong_type", f"The field is compared with a {name}.")
     return value
 
 

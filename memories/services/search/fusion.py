@@ -27,8 +27,9 @@ def reciprocal_rank_fusion(*rankings: Sequence[RankedId]) -> list[tuple[RankedId
     return sorted(scores.items(), key=lambda item: (-item[1], best_ranks[item[0]]))
 
 
-def gate_cost(tokens: int, *, budget: float) -> int:
-    """Return the budget share of a memory; one that can never fit must not starve the rest."""
+def gate_cost(tokens: int, *, budget: float, marker_tokens: int = 0, most: int | None = None) -> int:
+    """Return what a memory of `tokens`, shortened to `most`, takes; one that can never fit must not starve the rest."""
+    tokens = (tokens if most is None else min(tokens, most)) + marker_tokens
     return tokens if tokens <= budget else round(budget * OVERSIZED_COST_SHARE)
 
 

@@ -35,8 +35,11 @@ ACTS: Mapping[str, BulkAction] = {
     )
 }
 
+#: Not offered beside the others, because it needs a target.
+MOVE = BulkAction("move", "partition_path")
+
 #: Skip reasons by code.
-SKIPPED_DUPLICATE = "duplicate"
+SKIPPED_DUPLICATE, SKIPPED_SOURCE = "duplicate", "source_taken"
 SKIP_REASONS: Mapping[str, str] = {
     "not_found": "no longer available",
     "changed": "changed since this page was opened",
@@ -44,6 +47,7 @@ SKIP_REASONS: Mapping[str, str] = {
     "live": "not archived",
     "unchanged": "already in this state",
     SKIPPED_DUPLICATE: "a live memory has the same text",
+    SKIPPED_SOURCE: "a live memory there has the same source_id",
 }
 
 
@@ -57,15 +61,19 @@ class BulkCandidate(Protocol):
 
 
 def skip_reason(act: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str = "") -> str:
-    """Return the reason for which `act` skips a memory that was seen in a version, "" for none."""
+    """Return the reason for which `act` skips a memory that was seen in a version, "" for none.
+
+    `kind` is the value that the caller gives, for a move the path.
+    """
     if memory is None:
         return "not_found"
     if memory.version != seen_version:
         return "changed"
     if (memory.archived_at is not None) != act.is_for_archived:
         return "live" if act.is_for_archived else "archived"
-    value = kind if act.name == BULK_CHANGE_KIND else act.value
-    return "unchanged" if value not in (None, "") and getattr(memory, act.field) == value else ""
+    value = act.value if act.value is not None else kind
+    has_value = act is MOVE or value not in (None, "")
+    return "unchanged" if has_value and getattr(memory, act.field) == value else ""
 
 
 def describe_skipped(left: Mapping[str, int]) -> str:

@@ -42,7 +42,7 @@ def check_content(text: str) -> str:
         raise ContentError("blank", "The text is empty or only white space.")
     size = len(trimmed.encode("utf-8"))
     if size > MAX_CONTENT_BYTES:
-        raise ContentError("too_long", f"The text has {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are stored.")
+        raise ContentError("too_long", f"The text has {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are allowed.")
     return trimmed
 
 

@@ -38,7 +38,10 @@ class NewLink:
 
 @dataclass(frozen=True)
 class NewMemory:
-    """A memory to store. `created_at` None means now; times have an offset."""
+    """A memory to store. `created_at` None means now, `valid_from` None `created_at`; times have an offset.
+
+    If it updates the memory of its `source_id`, the text changes and the fields in `given`; others stay as they are.
+    """
 
     content: str
     partition: PartitionPath = field(default_factory=PartitionPath)
@@ -52,10 +55,14 @@ class NewMemory:
     session: str = ""
     position: int | None = None
     links: tuple[NewLink, ...] = ()
+    given: frozenset[str] = frozenset()
+    valid_from: datetime | None = None
 
 
 #: The fields that an edit may change.
-CHANGEABLE_MEMORY_FIELDS = tuple(each.name for each in fields(NewMemory) if each.name != "links")
+CHANGEABLE_MEMORY_FIELDS = tuple(
+    each.name for each in fields(NewMemory) if each.name not in {"links", "given", "valid_from"}
+)
 _OPTIONAL = frozenset({"created_at", "expires_at", "position"})
 #: The type of a field's values, and code and detail of the problem of another type.
 _TYPES: Mapping[str, tuple[type | tuple[type, ...], str, str]] = {

@@ -9,10 +9,20 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.models import HygieneAct
+from memories.models import HygieneAct, Partition
+from memories.services.partitions.paths import PartitionPath
 from memories.services.store import bulk
 from memories.services.store.drafts import is_kind_name
-from memories.store.bulk_rows import archive_rows, lock_seen_rows, open_next_versions, undo_values, unrestorable_rows
+from memories.store.bulk_rows import (
+    archive_rows,
+    lock_seen_rows,
+    move_rows,
+    open_next_versions,
+    undo_values,
+    unmovable_rows,
+    unrestorable_rows,
+)
+from memories.store.live_rows import ensure_partitions
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
@@ -49,7 +59,7 @@ def apply_bulk_action(
     if act == bulk.RESTORE:
         twins = unrestorable_rows(rows, by=by, now=now)
         rows = [row for row in rows if row.pk not in twins]
-        left += Counter({bulk.SKIPPED_DUPLICATE: len(twins)})
+        left += Counter(twins.values())
     if not rows:
         raise Conflict("nothing_left", f"Nothing was changed: {bulk.describe_skipped(left)}.")
     is_archiving = act == bulk.BULK_ARCHIVE
@@ -64,4 +74,30 @@ def apply_bulk_action(
     archived_ids = [row.pk for row in rows] if is_archiving else []
     done = HygieneAct.objects.create(tenant_id=tenant_id, act=act, at=now, archived_ids=archived_ids, changed=changed)
     audit_rows(_VERBS[act], rows, fields=[chosen.field], by=by, now=now)
+    return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
+
+
+@transaction.atomic
+def move_memories(
+    *, tenant_id: UUID, seen: Mapping[UUID, int], to: PartitionPath, by: Actor, now: datetime
+) -> BulkActionResult:
+    """Move the memories in the version of `seen` to the partition `to`, in a constant number of queries.
+
+    A memory whose text or `source_id` is there already is skipped. Raises `InvalidInput`, or `Conflict`
+    `nothing_left` if every memory is skipped.
+    """
+    if not 1 <= len(seen) <= bulk.ACT_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"One act is about 1 to {bulk.ACT_MEMORIES_MAX:,} memories.", "ids")
+    partition = ensure_partitions(tenant_id, [to])[to.path]
+    Partition.objects.with_ids([partition.pk]).lock()  # before the rows, as writers of a source_id do
+    rows, left = lock_seen_rows(tenant_id, bulk.MOVE, seen, to.path)
+    skipped = unmovable_rows(rows, partition, by=by, now=now)
+    rows = [row for row in rows if row.pk not in skipped]
+    left += Counter(skipped.values())
+    if not rows:
+        raise Conflict("nothing_left", f"Nothing was moved: {bulk.describe_skipped(left)}.")
+    changed = undo_values(rows, bulk.MOVE.field, after=to.path, versions=1)
+    move_rows(rows, to.path, now)
+    done = HygieneAct.objects.create(tenant_id=tenant_id, act=HygieneAct.Act.MOVE, at=now, changed=changed)
+    audit_rows("move_memories", rows, fields=["partition"], by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})

@@ -9,10 +9,9 @@ from uuid import UUID
 from django.db import transaction
 
 from memories.models import Memory
-from memories.services.store.content import is_same_json, normalise_content
 from memories.services.store.drafts import memory_change_problems
-from memories.store.bulk_rows import archive_rows, duplicate_conflict, open_next_versions, restore_rows
-from memories.store.live_rows import archive_expired, ensure_partitions, text_columns, unarchived_rows_by_key
+from memories.store.bulk_rows import archive_rows, duplicate_conflict, open_next_versions, restore_rows, source_conflict
+from memories.store.live_rows import archive_expired, changed_values, source_holders, unarchived_rows_by_key
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invalid
 
@@ -23,7 +22,7 @@ def update_memory(
 ) -> Memory:
     """Apply changes of `CHANGEABLE_MEMORY_FIELDS` as a new version, if they change anything.
 
-    Raises `InvalidInput`, `Conflict` (`archived`, or `duplicate` of a live memory) or `StaleVersion`.
+    Raises `InvalidInput`, `Conflict` (`archived`, or `duplicate` or `source_taken` by a live memory) or `StaleVersion`.
     """
     current = _locked(memory, if_version)
     if current.archived_at is not None:
@@ -31,7 +30,7 @@ def update_memory(
     problems = memory_change_problems(changes, created_at=current.created_at, expires_at=current.expires_at, now=now)
     if problems:
         raise invalid(problems)
-    fields, values = _changed_values(current, changes)
+    fields, values = changed_values(current, changes)
     if not fields:
         return current
     columns = vars(current) | values
@@ -39,6 +38,10 @@ def update_memory(
     holder = unarchived_rows_by_key(current.tenant_id, [key]).get(key)
     if holder is not None and holder.pk != current.pk and not archive_expired([holder], by=by, now=now):
         raise duplicate_conflict()
+    if {"partition", "source_id"} & set(fields):
+        holders = [row for row in source_holders(current.tenant_id, [key]) if row.pk != current.pk]
+        if len(archive_expired(holders, by=by, now=now)) < len(holders):
+            raise source_conflict()
     open_next_versions([current], now, values)
     audit_rows("update_memory", [current], fields=fields, by=by, now=now)
     return current
@@ -56,7 +59,7 @@ def archive_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
 
 @transaction.atomic
 def restore_memory(*, memory: Memory, if_version: int | None = None, by: Actor, now: datetime) -> Memory:
-    """Make an archived memory live again as a new version. Raises `Conflict` `duplicate`."""
+    """Make an archived memory live again as a new version. Raises `Conflict` `duplicate` or `source_taken`."""
     current = _locked(memory, if_version)
     if current.archived_at is None:
         return current
@@ -72,24 +75,6 @@ def _locked(memory: Memory, if_version: int | None) -> Memory:
     if if_version is not None and if_version != current.version:
         raise StaleVersion("stale_version", f"The memory is at version {current.version}, not {if_version}.")
     return current
-
-
-def _changed_values(current: Memory, changes: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of changed fields, and the new values of all columns that follow from them."""
-    wanted = dict(changes)
-    if "content" in wanted:
-        wanted["content"] = normalise_content(wanted["content"])
-    path = wanted.pop("partition", None)
-    values = {name: value for name, value in wanted.items() if not is_same_json(getattr(current, name), value)}
-    fields = list(values)
-    if path is not None and path.path != current.partition_path:
-        partition_id = ensure_partitions(current.tenant_id, [path])[path.path].pk
-        values |= {"partition_id": partition_id, "partition_path": path.path}
-        fields.append("partition")
-    if "content" in values:
-        values |= text_columns(values["content"])
-        values |= {"embedding_state": Memory.EmbeddingState.PENDING, "embedding_error": ""}
-    return fields, values
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,47 @@
 """Store new memories: upsert by the key that is unique among live rows, safe with concurrent writers."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
+from typing import Any
 from uuid import UUID
 
 from django.db import models, transaction
 
 from memories import tasks
-from memories.models import Memory, MemoryLink, Partition, Tenant
+from memories.models import AuditEntry, Memory, MemoryLink, Partition, Tenant
 from memories.services.store.content import content_hash, normalise_content, recalled_hash
-from memories.services.store.drafts import FieldProblem, NewMemory, new_memory_problems
-from memories.store.live_rows import LiveKey, archive_expired, ensure_partitions, text_columns, unarchived_rows_by_key
+from memories.services.store.drafts import (
+    CHANGEABLE_MEMORY_FIELDS,
+    FieldProblem,
+    NewMemory,
+    memory_change_problems,
+    new_memory_problems,
+)
+from memories.store.bulk_rows import open_rewritten_versions
+from memories.store.live_rows import (
+    LiveKey,
+    archive_expired,
+    changed_values,
+    ensure_partitions,
+    text_columns,
+    unarchived_rows_by_key,
+)
 from memories.store.recall import recently_recalled_memories
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict
 
 #: Attempts to insert while concurrent writers insert and archive the same text.
 INSERT_ATTEMPTS = 3
+#: Fields of the memory of a `source_id` that an upsert changes if the caller gives them, besides the text.
+UPDATABLE_FIELDS = frozenset(CHANGEABLE_MEMORY_FIELDS) - {"content", "partition", "source_id"}
 
 
 class StoreStatus(models.TextChoices):
     CREATED = "created"
+    UPDATED = "updated"
     EXISTING = "existing"
     INVALID = "invalid"
 
@@ -48,13 +68,16 @@ def store_memories(
 ) -> list[StoreResult]:
     """Store the rows in a constant number of queries; return their results in order, also of invalid rows.
 
-    With `refuses_recalled_text`, a recently rendered text returns the memory it came from. Links and recalled memories
-    must be within the partition prefix `reach`.
+    A row whose `source_id` a live memory of its partition has with another text updates that memory as a new version.
+    With `refuses_recalled_text`, a text that repeats what a context of the writer's key rendered returns the memory it
+    came from. Links and recalled memories must be within the partition prefix `reach`.
     """
     results = _invalid_rows(tenant.pk, rows, reach, now)
     valid = {index: row for index, row in enumerate(rows) if index not in results}
     if refuses_recalled_text and valid:
-        results |= _recalled_rows(tenant.pk, valid, reach, now)
+        held = _held_sources(tenant.pk, valid)
+        others = {index: row for index, row in valid.items() if (row.partition.path, row.source_id) not in held}
+        results |= _recalled_rows(tenant.pk, others, reach, by, now)
         valid = {index: row for index, row in valid.items() if index not in results}
     if valid:
         results |= _upsert(tenant.pk, valid, by, now)
@@ -79,17 +102,28 @@ def _invalid_rows(tenant_id: UUID, rows: Sequence[NewMemory], reach: str, now: d
     return results
 
 
-def _recalled_rows(tenant_id: UUID, rows: Mapping[int, NewMemory], reach: str, now: datetime) -> dict[int, StoreResult]:
-    """Return the results of rows whose text was rendered in the last 30 days."""
-    hashes = {index: recalled_hash(row.content) for index, row in rows.items()}
-    memory_ids = recently_recalled_memories(tenant_id=tenant_id, hashes=hashes.values(), now=now)
-    if not memory_ids:
+def _held_sources(tenant_id: UUID, rows: Mapping[int, NewMemory]) -> set[tuple[str, str]]:
+    """Return the pairs of partition path and `source_id` that live memories have: these rows update them."""
+    named = {(row.partition.path, row.source_id) for row in rows.values() if row.source_id}
+    found = Memory.objects.for_tenant(tenant_id).unarchived().of_sources(named) if named else ()
+    return named & {(memory.partition_path, memory.source_id) for memory in found}
+
+
+def _recalled_rows(
+    tenant_id: UUID, rows: Mapping[int, NewMemory], reach: str, by: Actor, now: datetime
+) -> dict[int, StoreResult]:
+    """Return the results of rows that repeat a live memory which a context of the writer's key rendered."""
+    texts = {index: (recalled_hash(row.content), row.partition.path) for index, row in rows.items()}
+    keys = [by.id] if by.kind == AuditEntry.ActorKind.KEY else []
+    recalled = recently_recalled_memories(tenant_id=tenant_id, texts=set(texts.values()), api_key_ids=keys, now=now)
+    if not recalled:
         return {}
-    live = Memory.objects.for_tenant(tenant_id).live(now).within(reach).in_bulk(list(memory_ids.values()))
+    live = Memory.objects.for_tenant(tenant_id).live(now).within(reach).in_bulk({*chain(*recalled.values())})
+    sources = {index: [live[pk] for pk in recalled.get(text, ()) if pk in live] for index, text in texts.items()}
     return {
-        index: StoreResult(live[memory_ids[value]], StoreStatus.EXISTING, reason="recalled")
-        for index, value in hashes.items()
-        if value in memory_ids and memory_ids[value] in live
+        index: StoreResult(found[0], StoreStatus.EXISTING, reason="recalled")
+        for index, found in sources.items()
+        if found
     }
 
 
@@ -99,24 +133,97 @@ def _upsert(tenant_id: UUID, rows: Mapping[int, NewMemory], by: Actor, now: date
         index: (partitions[row.partition.path].pk, content_hash(row.content), row.source_id)
         for index, row in rows.items()
     }
+    if any(row.source_id for row in rows.values()):
+        # Writers of the same source_id wait for each other, so that there is one memory of it.
+        Partition.objects.with_ids({partition for partition, _, source_id in keys.values() if source_id}).lock()
+    results: dict[int, StoreResult] = {}
+    for wave in _waves(keys):
+        results |= _upsert_wave(tenant_id, {index: rows[index] for index in wave}, keys, partitions, by, now)
+    return results
+
+
+def _waves(keys: Mapping[int, LiveKey]) -> list[list[int]]:
+    """Split the rows so that each wave has one text of a `source_id`; later texts follow in later waves."""
+    waves: dict[int, list[int]] = defaultdict(list)
+    latest: dict[tuple[int, str], tuple[int, str]] = {}
+    for index, (partition_id, text_hash, source_id) in keys.items():
+        wave, known_hash = latest.get((partition_id, source_id), (0, text_hash))
+        number = wave + 1 if source_id and known_hash != text_hash else wave
+        latest[partition_id, source_id] = (number if source_id else 0, text_hash)
+        waves[number].append(index)
+    return list(waves.values())
+
+
+def _upsert_wave(
+    tenant_id: UUID,
+    rows: Mapping[int, NewMemory],
+    all_keys: Mapping[int, LiveKey],
+    partitions: Mapping[str, Partition],
+    by: Actor,
+    now: datetime,
+) -> dict[int, StoreResult]:
+    keys = {index: all_keys[index] for index in rows}
     # The first of several equal rows of a batch is stored.
     firsts = {key: index for index, key in reversed(keys.items())}
-    holders, created = _insert_absent(tenant_id, rows, firsts, partitions, by, now)
+    changed = _update_by_source(tenant_id, rows, firsts, by, now)
+    absent = {key: index for key, index in firsts.items() if key not in changed}
+    holders, created = _insert_absent(tenant_id, rows, absent, partitions, by, now)
+    holders |= {key: result.memory for key, result in changed.items() if result.memory is not None}
     links = [
         MemoryLink(
             tenant_id=tenant_id, source=holders[key], target_id=link.target_id, kind=link.kind, recorded_from=now
         )
-        for key in created
+        for key in created | (changed.keys() & holders.keys())
         for link in dict.fromkeys(rows[firsts[key]].links)
+        if link.target_id != holders[key].pk  # a link joins two memories
     ]
     if links:
         MemoryLink.objects.bulk_create(links, ignore_conflicts=True)
+    stored = changed | {key: StoreResult(holders[key], StoreStatus.CREATED) for key in created}
     return {
-        index: StoreResult(holders[key], StoreStatus.CREATED)
-        if key in created and firsts[key] == index
+        index: stored[key]
+        if key in stored and (firsts[key] == index or key not in holders)
         else StoreResult(holders[key], StoreStatus.EXISTING, reason="duplicate")
         for index, key in keys.items()
     }
+
+
+def _update_by_source(
+    tenant_id: UUID, rows: Mapping[int, NewMemory], firsts: Mapping[LiveKey, int], by: Actor, now: datetime
+) -> dict[LiveKey, StoreResult]:
+    """Give live memories of the same `source_id` the new texts; return the results of the keys that name one."""
+    wanted = {(rows[index].partition.path, key[2]): key for key, index in firsts.items() if key[2]}
+    if not wanted:
+        return {}
+    found = list(Memory.objects.for_tenant(tenant_id).unarchived().of_sources(wanted).locked())
+    expired = archive_expired(found, by=by, now=now)
+    live: dict[tuple[str, str], list[Memory]] = defaultdict(list)
+    for row in found:
+        if row.pk not in expired:
+            live[row.partition_path, row.source_id].append(row)
+    results: dict[LiveKey, StoreResult] = {}
+    values: dict[UUID, dict[str, Any]] = {}
+    names: set[str] = set()
+    for source, key in wanted.items():
+        held = live[source]
+        if not held or any(row.content_hash == key[1] for row in held):
+            continue  # the caller inserts it, or finds it existing
+        current, new = max(held, key=lambda row: (row.recorded_from, row.version)), rows[firsts[key]]
+        changes = {name: getattr(new, name) for name in ("content", *sorted(new.given & UPDATABLE_FIELDS))}
+        if changes.get("created_at", current.created_at) is None:
+            del changes["created_at"]
+        created_at, expires_at = current.created_at, current.expires_at
+        if problems := memory_change_problems(changes, created_at=created_at, expires_at=expires_at, now=now):
+            results[key] = StoreResult(None, StoreStatus.INVALID, problems=tuple(problems))
+            continue
+        fields, values[current.pk] = changed_values(current, changes)
+        names.update(fields)
+        results[key] = StoreResult(current, StoreStatus.UPDATED)
+    if values:
+        updated = [result.memory for result in results.values() if result.memory is not None]
+        open_rewritten_versions(updated, now, values)
+        audit_rows("update_memory", updated, fields=names, by=by, now=now)
+    return results
 
 
 def _insert_absent(
@@ -157,7 +264,7 @@ def _new_row(tenant_id: UUID, row: NewMemory, partitions: Mapping[str, Partition
         partition=partitions[row.partition.path],
         partition_path=row.partition.path,
         created_at=created_at,
-        valid_from=min(created_at, now),
+        valid_from=min(row.valid_from or created_at, now),
         recorded_from=now,
         **{name: getattr(row, name) for name in own},
         **text_columns(normalise_content(row.content)),

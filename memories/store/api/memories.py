@@ -1,24 +1,28 @@
 """Endpoints of memories."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from operator import itemgetter
-from typing import Any
+from operator import attrgetter, itemgetter
+from typing import Any, TypeVar
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
+from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 
 from memories.embeddings.indexer import index_now
 from memories.models import ApiKey, Memory, MemoryVersion
 from memories.services.store.drafts import NewMemory
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import StoreResult, StoreStatus, store_memories
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.queries.texts import MemoryTextQuerySet
+from memories.store.readings import SearchScope, read_page_at
 from memories.store.serializers.answers import (
     MemoryBulkOutput,
     MemoryOutput,
@@ -35,16 +39,18 @@ from memories.store.serializers.inputs import (
     MemoryListInput,
     build_new_memory,
 )
+from memories.store.serializers.messages import MemoryMessagesInput, MessageMemoriesOutput, message_memories
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
-from memories.tenancy.exceptions import Forbidden, NotFound, invalid
+from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, invalid
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
-from memory_platform.rest.pages import CursorPosition, PageInput, page_of
+from memory_platform.rest.pages import CursorPosition, PageInput, page_of, position_to_row
 from memory_platform.rest.serializers import EmptyInput, flat_errors
 
+Rows = TypeVar("Rows", bound=MemoryTextQuerySet)
 _NEW_MEMORY = OpenApiExample(
     "A preference",
     {"content": "Alex prefers meetings before noon.", "kind": "preference", "user_id": "alex", "confidence": 0.9},
@@ -60,6 +66,25 @@ _BULK = OpenApiExample(
     },
     request_only=True,
 )
+_MESSAGES = OpenApiExample(
+    "Messages of a conversation",
+    {
+        "messages": [
+            {"role": "user", "name": "Alex", "content": "I moved to Lisbon."},
+            {"role": "assistant", "content": "How do you like it?"},
+        ],
+        "user_id": "alex",
+        "session": "s1",
+    },
+    request_only=True,
+)
+
+
+def _proxy(name: str, *kinds: type[Serializer[Any]]) -> PolymorphicProxySerializer:
+    return PolymorphicProxySerializer(component_name=name, serializers=list(kinds), resource_type_field_name=None)
+
+
+_STORED = _proxy("StoredMemoryOrMessages", StoredMemoryOutput, MessageMemoriesOutput)
 _CHANGE = OpenApiExample("Another confidence", {"confidence": 0.4}, request_only=True)
 
 
@@ -88,8 +113,8 @@ class MemoryEndpointBase(Endpoint):
                 by=self.actor,
                 now=self.now,
             )
-        new = [row.memory.pk for row in results if row.memory is not None and row.status == StoreStatus.CREATED]
-        index_now(self.tenant_id, new)
+        new = {row.memory.pk for row in results if row.memory is not None and row.status != StoreStatus.EXISTING}
+        index_now(self.tenant_id, list(new))
         return results
 
     def _act(self, action: Callable[..., Memory], memory_id: UUID, *, is_live: bool = False) -> None:
@@ -112,17 +137,26 @@ class MemoryListEndpoint(MemoryEndpointBase):
 
     @operation(
         "memories_create",
-        {201: StoredMemoryOutput, 200: StoredMemoryOutput},
+        {201: _STORED, 200: _STORED},
         *(409, 413),
-        request=MemoryInput,
-        examples=[_NEW_MEMORY],
+        request=_proxy("NewMemoryOrMessages", MemoryInput, MemoryMessagesInput),
+        examples=[_NEW_MEMORY, _MESSAGES],
         parameters=[IDEMPOTENCY_KEY],
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Store a memory, or return the live one that already has this text."""
+        """Store a memory, or return the live one that already has this text.
+
+        With the `source_id` of a live memory of the partition and another text, that memory gets the text and the given
+        fields as a new version: 200 with the status `updated`. With `messages`, each message of a user or an assistant
+        becomes a memory, its speaker before the text; instructions, tool outputs and empty messages are skipped.
+        """
+        if isinstance(request.data, Mapping) and "messages" in request.data:
+            if "content" in request.data:
+                raise InvalidInput("one_of", "Give one of content, messages.", "content")
+            return self._post_messages()
         values = self.body(MemoryInput)
-        row = build_new_memory(values, writable_partition(self.key, requested_partition(values)))
+        row = build_new_memory(values, writable_partition(self.key, requested_partition(values)), request.data)
         (result,) = self._store([row])
         if result.memory is None:
             raise invalid(result.problems)
@@ -133,28 +167,61 @@ class MemoryListEndpoint(MemoryEndpointBase):
             response["Location"] = request.build_absolute_uri(f"{request.path_info}/{result.memory.pk}")
         return response
 
+    def _post_messages(self) -> Response:
+        values = self.body(MemoryMessagesInput)
+        partition = writable_partition(self.key, requested_partition(values))
+        rows = list(message_memories(values, partition))
+        stored = iter(self._store([row for row in rows if row is not None]))
+        results = [
+            {"index": index, "status": "skipped", "reason": "", "id": None, "errors": ()}
+            if row is None
+            else _result_values(index, next(stored))
+            for index, row in enumerate(rows)
+        ]
+        is_any_new = any(result["status"] == StoreStatus.CREATED for result in results)
+        code = status.HTTP_201_CREATED if is_any_new else status.HTTP_200_OK
+        return Response(MessageMemoriesOutput({"results": results}).data, status=code)
+
     @operation("memories_list", {200: page_of(MemoryOutput)}, parameters=[MemoryListInput])
     def get(self, request: Request) -> Response:
-        """Live memories (or archived ones) that meet the query parameters."""
+        """List the memories that match: live ones, archived ones, or those that were true `as_of` a time."""
         values = self.query(MemoryListInput)
         partition = readable_partition(self.key, values["partition"])
         ordering = values["ordering"]
+        column = ordering.removeprefix("-").replace("updated_at", "recorded_from")
+        page: dict[str, Any] = {"ordering": ordering, "answer": MemoryOutput().to_representation}
+        page["kinds"] = (MEMORY_LIST_ORDERINGS[ordering.removeprefix("-")], UUID)
         with tenant_scope(self.tenant_id):
-            rows = Memory.objects.for_tenant(self.tenant_id)
-            rows = rows.archived() if values["archived"] else rows.live(self.now)
-            rows = rows.within(partition.path, exact=values["exact"]).with_segments(requested_segments(values))
-            rows = rows.created_between(values.get("created_after"), values.get("created_before"))
-            rows = rows.of_kind(values["kind"]) if "kind" in values else rows
-            rows = rows.pinned(values["pinned"]) if "pinned" in values else rows
-            rows = rows.matching(values["q"]) if "q" in values else rows
-            return self.listing(
-                rows.with_answer_parts(),
-                values,
-                ordering=ordering,
-                column=ordering.removeprefix("-").replace("updated_at", "recorded_from"),
-                kinds=(MEMORY_LIST_ORDERINGS[ordering.removeprefix("-")], UUID),
-                answer=MemoryOutput().to_representation,
-            )
+            if "as_of" not in values:
+                rows = Memory.objects.for_tenant(self.tenant_id)
+                rows = rows.archived() if values["archived"] else rows.live(self.now)
+                rows = rows.within(partition.path, exact=values["exact"]).with_segments(requested_segments(values))
+                rows = _meeting(rows, values)
+                return self.listing(rows.with_answer_parts(), values, column=column, **page)
+            moment = PointInTime.valid(values["as_of"])
+            scope = SearchScope(self.tenant_id, partition.path, moment, values["exact"], requested_segments(values))
+            sources = [_meeting(rows, values) for rows in scope.sources()]
+            by = f"-{column}" if ordering.startswith("-") else column
+
+            def rows_from(position: CursorPosition | None, count: int) -> list[Memory]:
+                place = position_to_row(position)
+                return read_page_at(sources, moment, self.tenant_id, ordering=by, count=count, **place)
+
+            return self.page_response(values, rows_from=rows_from, place_of=attrgetter(column, "pk"), **page)
+
+
+def _result_values(index: int, result: StoreResult) -> dict[str, Any]:
+    memory_id = result.memory and result.memory.pk
+    outcome = {"status": result.status, "reason": result.reason, "id": memory_id}
+    return {"index": index, **outcome, "errors": result.problems}
+
+
+def _meeting(rows: Rows, values: Mapping[str, Any]) -> Rows:
+    """Return the rows that meet the query parameters."""
+    rows = rows.created_between(values.get("created_after"), values.get("created_before"))
+    rows = rows.of_kind(values["kind"]) if "kind" in values else rows
+    rows = rows.pinned(values["pinned"]) if "pinned" in values else rows
+    return rows.matching(values["q"]) if "q" in values else rows
 
 
 class BulkRows:
@@ -168,7 +235,7 @@ class BulkRows:
         for index, row in enumerate(rows):
             try:
                 values = checker.run_validation(row)
-                self.valid[index] = build_new_memory(values, writable_partition(key, requested_partition(values)))
+                self.valid[index] = build_new_memory(values, writable_partition(key, requested_partition(values)), row)
             except ValidationError as error:
                 self.faults[index] = flat_errors(error.detail)
             except Forbidden as error:
@@ -177,11 +244,10 @@ class BulkRows:
     def results(self, stored: Sequence[StoreResult]) -> list[dict[str, Any]]:
         """Return the values of a `MemoryBulkResultOutput` per row, in their order; `stored` are those of `valid`."""
         results: list[dict[str, Any]] = [
-            {"index": index, "status": "invalid", "id": None, "errors": faults} for index, faults in self.faults.items()
+            {"index": index, "status": "invalid", "reason": "", "id": None, "errors": faults}
+            for index, faults in self.faults.items()
         ]
-        for index, result in zip(self.valid, stored, strict=True):
-            memory_id = result.memory and result.memory.pk
-            results.append({"index": index, "status": result.status, "id": memory_id, "errors": result.problems})
+        results += map(_result_values, self.valid, stored)
         return sorted(results, key=itemgetter("index"))
 
 
@@ -198,7 +264,7 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Store the valid rows and report the faults of the others."""
+        """Store the valid rows and report the faults of the others; each row is stored as by `POST memories`."""
         rows = BulkRows(self.body(MemoryBulkInput)["memories"], key=self.key, now=self.now)
         results = self._store(list(rows.valid.values()))
         return Response(MemoryBulkOutput({"results": rows.results(results)}).data)

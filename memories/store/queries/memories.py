@@ -11,10 +11,8 @@ from django.db.models import Exists, F, FilteredRelation, FloatField, OuterRef, 
 from django.db.models.functions import Greatest
 from pgvector.django import CosineDistance
 
-from memories.search.queries.lexemes import query_lexemes_in_scope
 from memories.search.queries.nearest import Vector
 from memories.services.partitions.counts import MemoryCountKind, MemoryTally, tally_memories
-from memories.services.search.plan import match_all
 from memories.services.store.moments import PointInTime
 from memories.store.queries.texts import SEARCH_COLUMNS, MemoryTextQuerySet
 from memories.store.queries.ticks import pending_retrieval_counts
@@ -57,12 +55,13 @@ class MemoryQuerySet(MemoryTextQuerySet):
         """In partitions that contain every given `key=value` segment, at any depth."""
         return self.filter(partition__segments__contains=segment_paths(segments)) if segments else self
 
+    def of_sources(self, sources: Iterable[tuple[str, str]]) -> Self:
+        """Rows with any of these pairs of partition path and `source_id`, and perhaps with other pairs of them."""
+        paths, ids = zip(*sources, strict=True)
+        return self.exclude(source_id="").filter(partition_path__in=set(paths), source_id__in=set(ids))
+
     def with_content_hashes(self, hashes: Iterable[str]) -> Self:
         return self.filter(content_hash__in=list(hashes))
-
-    def matching(self, text: str) -> Self:
-        """Rows that contain any word of `text`, best `text_rank` first."""
-        return self.matching_any(match_all(query_lexemes_in_scope(text)))
 
     def with_similarity_to(self, vector: Vector, model: str) -> Self:
         """Add `similarity` as `nearest_to` does, None for a row that has no vector of `model` yet."""
@@ -72,6 +71,9 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def retrieved_at_least(self, times: int) -> dict[UUID, int]:
         return dict(self.filter(retrieval_count__gte=times).order_by().values_list("pk", "retrieval_count"))
+
+    def live_oldest_first(self, now: datetime) -> Self:
+        return self.live(now).order_by("created_at", "pk")
 
     def with_failed_embedding(self) -> Self:
         return self.filter(embedding_state="failed", archived_at__isnull=True)
@@ -160,9 +162,17 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def ids(self) -> list[UUID]:
         return list(self.values_list("pk", flat=True))
 
+    def versions(self) -> dict[UUID, int]:
+        """Return the current version of each memory by id, in the order of the rows."""
+        return dict(self.values_list("pk", "version"))
+
     def ids_by_source(self, model: str) -> dict[str, UUID]:
         """Return the memory of each `source_id`, if its current version has a vector of `model`."""
         return dict(self.with_embedding(model).values_list("source_id", "pk"))
+
+    def elsewhere(self, path: str) -> Self:
+        """Rows that are not in the partition `path` itself."""
+        return self.exclude(partition_path=path)
 
     def of_partition(self, partition_id: int) -> Self:
         """Rows of the partition itself, not of those below it."""
@@ -174,14 +184,15 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def newest_texts(self, count: int) -> list[str]:
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])
 
-    def with_answer_parts(self) -> Self:
-        """Add `own_embeddings`, `current_links`, and `uncounted_retrievals` (`_at`) of unfolded contexts."""
+    def with_answer_parts(self, moment: PointInTime | None = None) -> Self:
+        """Add `own_embeddings`, `current_links` (at `moment`) and the unfolded `uncounted_retrievals` (`_at`)."""
         embeddings = self.model._meta.get_field("embeddings").related_model.objects
         links = self.model._meta.get_field("links_out").related_model.objects
+        links = links.current() if moment is None else links.at(moment)
         ticks = self.model._meta.apps.get_model("memories", "RetrievalTick").objects
         return self.annotate(**pending_retrieval_counts(ticks)).prefetch_related(
             Prefetch("embeddings", embeddings.filter(version=F("memory__version")).defer("vector"), "own_embeddings"),
-            Prefetch("links_out", links.current().order_by("recorded_from", "id"), "current_links"),
+            Prefetch("links_out", links.order_by("recorded_from", "id"), "current_links"),
         )
 
     def end(self, now: datetime) -> int:
@@ -209,6 +220,7 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
 
     identity = "memory_id"
     head = "memory__"
+    valid_end = "valid_to"
 
     def at(self, moment: PointInTime) -> Self:
         """The versions of `moment`; none for the present."""
@@ -237,6 +249,10 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
 
     def of_memory(self, memory_id: UUID) -> Self:
         return self.filter(memory_id=memory_id).order_by("-version")
+
+    def of_versions(self, versions: Mapping[UUID, int]) -> Self:
+        """These versions of memories, by id, and perhaps other versions of the same memories."""
+        return self.filter(memory_id__in=list(versions), version__in=set(versions.values()))
 
     def numbered(self, version: int) -> Any:
         return self.filter(version=version).first()

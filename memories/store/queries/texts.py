@@ -14,10 +14,10 @@ from django.db.models import F, Value
 from django.db.models.expressions import RawSQL
 from pgvector.django import CosineDistance
 
-from memories.search.queries.lexemes import AnyLexeme, MatchedLexemes
+from memories.search.queries.lexemes import AnyLexeme, MatchedLexemes, query_lexemes_in_scope
 from memories.search.queries.nearest import Vector, indexed_distance
 from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
-from memories.services.search.plan import TextQuery
+from memories.services.search.plan import TextQuery, match_all
 from memories.services.tokens import ENCODINGS
 from memories.tenancy.queries.conditions import filter_condition, path_condition
 from memories.tenancy.queries.rows import TenantRows
@@ -41,7 +41,8 @@ _IDS_IN_SPANS = (
 )
 #: Columns of a candidate besides counters and tokens.
 CANDIDATE_COLUMNS = (
-    *("version", "content", "pinned", "created_at", "confidence", "kind", "partition_path", "session", "position"),
+    *("version", "content", "pinned", "created_at", "valid_from", "confidence"),
+    *("kind", "partition_path", "session", "position"),
 )
 TOKEN_COLUMNS = tuple(f"tokens_{encoding}" for encoding in ENCODINGS)
 
@@ -56,6 +57,8 @@ class MemoryTextQuerySet(TenantRows):
     identity: ClassVar[str] = "id"
     #: The prefix of the memory's counters and vectors.
     head: ClassVar[str] = ""
+    #: The column with the end of validity; of a current row, when it was archived.
+    valid_end: ClassVar[str] = "archived_at"
 
     def for_tenant(self, tenant_id: UUID) -> Self:
         return super().for_tenant(tenant_id).without_search_columns()
@@ -76,8 +79,15 @@ class MemoryTextQuerySet(TenantRows):
 
     def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
         """Return (memory id, version, content) of rows of these memories in any of these versions."""
-        rows = self.of_memories(ids).filter(version__in=list(versions))
-        return list(rows.order_by().values_list(self.identity, "version", "content"))
+        return list(self._of_versions(ids, versions).values_list(self.identity, "version", "content"))
+
+    def dated_texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[Any, ...]]:
+        """Return the same, each with `created_at` and its valid interval."""
+        columns = ("version", "content", "created_at", "valid_from", self.valid_end)
+        return list(self._of_versions(ids, versions).values_list(self.identity, *columns))
+
+    def _of_versions(self, ids: Iterable[object], versions: Iterable[int]) -> Self:
+        return self.of_memories(ids).filter(version__in=list(versions)).order_by()
 
     def contents(self) -> list[tuple[UUID, str]]:
         return list(self.order_by().values_list(self.identity, "content"))
@@ -108,6 +118,10 @@ class MemoryTextQuerySet(TenantRows):
             column = self.head + condition.field if is_counted else condition.field
             rows = rows.filter(filter_condition(replace(condition, field=column)))
         return rows
+
+    def matching(self, text: str) -> Self:
+        """Rows that contain any word of `text`, best `text_rank` first."""
+        return self.matching_any(match_all(query_lexemes_in_scope(text)))
 
     def matching_any(self, text: TextQuery) -> Self:
         """Rows that match a text query, best `text_rank` first, ties newest first; none without a word."""
@@ -166,8 +180,8 @@ class MemoryTextQuerySet(TenantRows):
         """Return the values of each candidate by name; the rows need `similarity`."""
         counters = {name: F(self.head + name) for name in COUNTER_FIELDS if self.head}
         columns = (*CANDIDATE_COLUMNS, *COUNTER_FIELDS, *TOKEN_COLUMNS, "similarity", "holds")
-        rows = self.with_lexemes_held(lexemes).annotate(**counters).values_list(self.identity, *columns)
-        names = ("id", *columns)
+        rows = self.with_lexemes_held(lexemes).annotate(**counters).values_list(self.identity, self.valid_end, *columns)
+        names = ("id", "valid_to", *columns)
         return [dict(zip(names, values, strict=True)) for values in rows]
 
     def without_similarity(self) -> Self:

@@ -1,15 +1,16 @@
 """Retrieval ticks: one row per context, inserted once and deleted when it is folded into the memories."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import Count, Max, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from memories.tenancy.queries.insertions import Insertion, array_text
+from memories.tenancy.queries.insertions import Insertion, array_text, execute
 from memories.tenancy.queries.rows import TenantRows
 
 #: A text that is rendered again within this time is not recorded again.
@@ -19,7 +20,10 @@ FOLD_LOCK_TIMEOUT = "1s"
 #: Limits the search through unfolded ticks.
 TICKS_LOOKED_THROUGH = 1_000
 
-_INSERT = "INSERT INTO memories_retrievaltick (tenant_id, memory_ids, recalled_hashes, at) VALUES (%s, %s, %s, %s)"
+_INSERT = (
+    "INSERT INTO memories_retrievaltick (tenant_id, api_key_prefix, context_partition, memory_ids, recalled_hashes, at)"
+    " VALUES (%s, %s, %s, %s, %s, %s)"
+)
 _TAKE_TURNS = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended('memories.fold-retrievals ' || %s, 0)),"
     " set_config('lock_timeout', %s, true)"
@@ -32,9 +36,9 @@ WITH taken AS (
         SELECT id FROM memories_retrievaltick WHERE tenant_id = %(tenant)s ORDER BY id LIMIT %(limit)s
         FOR UPDATE SKIP LOCKED
     )
-    RETURNING memory_ids, recalled_hashes, at
+    RETURNING api_key_prefix, context_partition, memory_ids, recalled_hashes, at
 ), told AS (
-    SELECT memory_id, recalled_hash, at
+    SELECT memory_id, recalled_hash, api_key_prefix, context_partition, at
     FROM taken, unnest(memory_ids, recalled_hashes) AS pair (memory_id, recalled_hash)
 ), present AS MATERIALIZED (
     SELECT id FROM memories_memory WHERE id IN (SELECT memory_id FROM told) ORDER BY id FOR NO KEY UPDATE
@@ -47,27 +51,42 @@ WITH taken AS (
     WHERE memory.id = total.memory_id
 ), remembered AS (
     INSERT INTO memories_recalledtext AS old
-        (tenant_id, memory_id, recalled_hash, first_recalled_at, recalled_at)
-    SELECT %(tenant)s, memory_id, recalled_hash, min(at), max(at) FROM told JOIN present ON present.id = memory_id
-    WHERE recalled_hash <> '' GROUP BY memory_id, recalled_hash ORDER BY memory_id, recalled_hash
-    ON CONFLICT (memory_id, recalled_hash, tenant_id) DO UPDATE SET recalled_at = excluded.recalled_at
+        (tenant_id, memory_id, recalled_hash, api_key_prefix, context_partition, first_recalled_at, recalled_at)
+    SELECT %(tenant)s, memory_id, recalled_hash, api_key_prefix, context_partition, min(at), max(at)
+    FROM told JOIN present ON present.id = memory_id
+    WHERE recalled_hash <> '' GROUP BY 2, 3, 4, 5 ORDER BY 2, 3, 4, 5
+    ON CONFLICT (memory_id, recalled_hash, api_key_prefix, context_partition, tenant_id)
+    DO UPDATE SET recalled_at = excluded.recalled_at
     WHERE old.recalled_at < excluded.recalled_at - %(precision)s
 )
 SELECT count(*) FROM taken
 """
 _RECALLED = """
-SELECT recalled_hash, memory_id
+SELECT recalled_hash, memory_id, context_partition, partition_path
 FROM (SELECT * FROM memories_retrievaltick WHERE tenant_id = %s AND at >= %s ORDER BY id DESC LIMIT %s) AS tick,
     unnest(memory_ids, recalled_hashes) AS pair (memory_id, recalled_hash)
-WHERE recalled_hash = ANY (%s)
+JOIN memories_memory AS memory ON memory.id = memory_id
+WHERE api_key_prefix = ANY (%s) AND recalled_hash = ANY (%s)
 ORDER BY tick.id
 """
 
 
+class RecalledRow(NamedTuple):
+    """A memory of the partition `stored_in` whose text a context rendered; see `context_partition` for `shown_in`."""
+
+    recalled_hash: str
+    memory_id: UUID
+    shown_in: str
+    stored_in: str
+
+
 class RetrievalTickQuerySet(TenantRows):
-    def insertion(self, tenant_id: UUID, hashes: Mapping[Any, str], at: datetime) -> Insertion:
+    def insertion(
+        self, tenant_id: UUID, key_prefix: str, context_partition: str, hashes: Mapping[Any, str], at: datetime
+    ) -> Insertion:
         """Return the insertion of a tick with a hash or "" for each packed memory."""
-        return Insertion(_INSERT, [tenant_id, array_text(hashes), array_text(hashes.values()), at])
+        ids, texts = array_text(hashes), array_text(hashes.values())
+        return Insertion(_INSERT, [tenant_id, key_prefix, context_partition, ids, texts, at])
 
     def fold(self, tenant_id: UUID, limit: int) -> int:
         """Count the oldest ticks of a tenant and delete them, in a transaction; 0 while another worker folds."""
@@ -80,11 +99,12 @@ class RetrievalTickQuerySet(TenantRows):
             cursor.execute(_FOLD, values)
             return int(cursor.fetchone()[0])
 
-    def recalled_lately(self, tenant_id: UUID, hashes: Iterable[str], *, since: datetime) -> dict[str, UUID]:
-        """Return the memories of unfolded ticks by the hash of their text."""
-        with connection.cursor() as cursor:
-            cursor.execute(_RECALLED, [tenant_id, since, TICKS_LOOKED_THROUGH, list(hashes)])
-            return dict(cursor.fetchall())
+    def recalled_lately(
+        self, tenant_id: UUID, hashes: Iterable[str], key_prefixes: Iterable[str], *, since: datetime
+    ) -> list[RecalledRow]:
+        """Return the memories of unfolded ticks of these keys whose text has one of the hashes, oldest first."""
+        values = [tenant_id, since, TICKS_LOOKED_THROUGH, list(key_prefixes), list(hashes)]
+        return list(map(RecalledRow._make, execute(_RECALLED, values)))
 
 
 def pending_retrieval_counts(ticks: QuerySet[Any]) -> dict[str, Subquery]:
@@ -101,15 +121,24 @@ class RecalledTextQuerySet(TenantRows):
     def with_hashes(self, hashes: Iterable[str], *, since: datetime) -> Self:
         return self.filter(recalled_hash__in=list(hashes), recalled_at__gte=since)
 
+    def rows_of_keys(self, key_prefixes: Iterable[str]) -> list[RecalledRow]:
+        """Return what these keys received, oldest first."""
+        rows = self.filter(api_key_prefix__in=list(key_prefixes)).order_by("recalled_at")
+        columns = ("recalled_hash", "memory_id", "context_partition", "memory__partition_path")
+        return list(map(RecalledRow._make, rows.values_list(*columns)))
+
     def sources(self) -> list[tuple[str, UUID]]:
         """(hash, id of the memory with that text)."""
         return list(self.order_by("memory_id").values_list("recalled_hash", "memory_id"))
 
-    def spans(self, memory_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, datetime]]:
-        """By memory: when its texts were first and last rendered."""
-        rows = self.filter(memory_id__in=list(memory_ids)).order_by().values("memory_id")
+    def spans(self, memory_ids: Iterable[UUID]) -> dict[UUID, list[tuple[str, datetime, datetime]]]:
+        """By memory: the partition of each context that rendered its texts, and when it first and last did."""
+        rows = self.filter(memory_id__in=list(memory_ids)).order_by().values("memory_id", "context_partition")
         spans = rows.annotate(first=Min(Coalesce("first_recalled_at", "recalled_at")), last=Max("recalled_at"))
-        return {pk: (first, last) for pk, first, last in spans.values_list("memory_id", "first", "last")}
+        by_memory = defaultdict[UUID, list[tuple[str, datetime, datetime]]](list)
+        for pk, *span in spans.values_list("memory_id", "context_partition", "first", "last"):
+            by_memory[pk].append((span[0], span[1], span[2]))
+        return by_memory
 
     def recalled_before(self, moment: datetime) -> Self:
         return self.filter(recalled_at__lt=moment)

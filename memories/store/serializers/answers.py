@@ -85,11 +85,15 @@ class MemoryOutput(MemoryTextOutput):
         return answer
 
 
+#: Why an existing memory is the answer.
+STORED_REASONS = ("", "duplicate", "recalled")
+
+
 class StoredMemoryOutput(MemoryOutput):
     """The answer to a new memory."""
 
-    status = serializers.ChoiceField(choices=["created", "existing"])
-    reason = serializers.ChoiceField(choices=["", "duplicate", "recalled"])
+    status = serializers.ChoiceField(choices=["created", "updated", "existing"])
+    reason = serializers.ChoiceField(choices=STORED_REASONS)
 
 
 class MemoryVersionOutput(MemoryTextOutput):
@@ -131,7 +135,8 @@ class MemoryBulkResultOutput(serializers.Serializer[Any]):
     """The result of one row."""
 
     index = serializers.IntegerField()
-    status = serializers.ChoiceField(choices=["created", "existing", "invalid"])
+    status = serializers.ChoiceField(choices=["created", "updated", "existing", "invalid"])
+    reason = serializers.ChoiceField(choices=STORED_REASONS)
     id = serializers.UUIDField(allow_null=True)
     errors = FieldErrorOutput(many=True)  # type: ignore[assignment]
 

@@ -1,5 +1,6 @@
 """Requests about memories."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +25,7 @@ from memory_platform.rest.fields import (
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
+AS_OF_HELP = "What was true at that time, in the versions of that time. Not in the future; inclusive."
 BULK_ROWS_MAX = 1000
 QUERY_CHARACTERS_MAX = 32 * 1024
 
@@ -76,10 +78,11 @@ class MemoryInput(MemoryFields):
     links = serializers.ListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
 
 
-def build_new_memory(values: dict[str, Any], partition: PartitionPath) -> NewMemory:
-    """Return the memory that the validated values of a `MemoryInput` describe."""
+def build_new_memory(values: dict[str, Any], partition: PartitionPath, given: Iterable[str] = ()) -> NewMemory:
+    """Return the memory that the validated values of a `MemoryInput` describe; `given` are the names in the input."""
     own = {name: value for name, value in values.items() if name not in SHORTHAND}
-    return NewMemory(**own | {"partition": partition, "links": tuple(NewLink(**link) for link in values["links"])})
+    links = tuple(NewLink(**link) for link in values["links"])
+    return NewMemory(**own | {"partition": partition, "links": links, "given": frozenset(given)})
 
 
 class MemoryChanges(MemoryFields):
@@ -132,10 +135,18 @@ class MemoryListInput(PartitionFilterInput, PageInput):
     created_after = StrictDateTimeField(required=False, help_text="Inclusive.")
     created_before = StrictDateTimeField(required=False, help_text="Exclusive.")
     archived = StrictBooleanField(
-        required=False, default=False, takes_text=True, help_text="Archived ones instead of live."
+        required=False, default=False, takes_text=True, help_text="Archived ones instead of live; not with `as_of`."
     )
+    as_of = StrictDateTimeField(is_over=True, required=False, help_text=AS_OF_HELP)
     ordering = StrictChoiceField(
         required=False,
         default="-created_at",
         choices=[sign + name for name in MEMORY_LIST_ORDERINGS for sign in ("", "-")],
     )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse `archived` at a past time: what was archived then is in the history alone."""
+        if attrs["archived"] and "as_of" in attrs:
+            detail = "Archived memories cannot be read as of a time."
+            raise serializers.ValidationError({"archived": [serializers.ErrorDetail(detail, "not_with_as_of")]})
+        return super().validate(attrs)

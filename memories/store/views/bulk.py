@@ -25,9 +25,10 @@ from memories.store.forms import (
     MergeSearchForm,
 )
 from memories.store.views import memory_list
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import NotFound, PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
 
 #: Memories offered for a merge without a search.

@@ -16,9 +16,10 @@ from memories.search.browsing import read_memory_detail
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.forms import MemoryEditForm, memory_form_initial
 from memories.store.views.memory_list import list_again, list_return_query
-from memories.tenancy.access import operator_actor, tenant_page
 from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.link_graph import LinkedNeighbour, link_graph
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
 

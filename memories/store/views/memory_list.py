@@ -15,8 +15,8 @@ from django.utils import timezone
 from memories.models import Memory, Partition
 from memories.search.browsing import MemoryFilter, search_memory_list
 from memories.store.forms import MemoryFilterForm
-from memories.tenancy.access import tenant_page
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page, wants_fragment
 from memory_platform.web.tables import SortColumn, read_table
 

@@ -1,7 +1,6 @@
 """Create tenants, hidden ones too, API keys, operators and memberships."""
 
 import logging
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import cast
@@ -13,7 +12,7 @@ from django.db import IntegrityError, transaction
 
 from memories.models import ApiKey, Membership, Memory, Tenant
 from memories.services.partitions.paths import PartitionPath
-from memories.services.tenancy.hidden_tenants import HIDDEN_PREFIX, hidden_name, is_hidden
+from memories.services.tenancy.tenant_names import TenantNameError, check_tenant_name, hidden_name
 from memories.tenancy.audit import Actor, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.languages import check_language
@@ -22,7 +21,6 @@ from memory_platform.web.pages import Role
 
 logger = logging.getLogger(__name__)
 
-MAX_TENANT_NAME_CHARACTERS = 100
 MAX_KEY_NAME_CHARACTERS = 50
 #: Models that the group `admin` may change in Django admin.
 ADMIN_MODELS = ("tenant", "membership", "apikey", "memory", "memoryversion", "memorylink", "tenantmemo", "auditentry")
@@ -31,17 +29,18 @@ ADMIN_MODELS = ("tenant", "membership", "apikey", "memory", "memoryversion", "me
 @transaction.atomic
 def create_tenant(*, name: str, language: str = DEFAULT_TEXT_SEARCH_CONFIG, by: Actor, now: datetime) -> Tenant:
     """Create a tenant; runs in `admin_write_scope`. Raises `InvalidInput` or `Conflict` `duplicate`."""
-    name = name.strip()
-    if not name or len(name) > MAX_TENANT_NAME_CHARACTERS or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
-        raise InvalidInput("bad_name", "A tenant's name has 1 to 100 characters on one line.", "name")
-    if is_hidden(name):
-        raise InvalidInput("bad_name", f"A tenant's name does not begin with {HIDDEN_PREFIX}.", "name")
+    try:
+        name = check_tenant_name(name)
+    except TenantNameError as error:
+        raise InvalidInput(error.code, error.detail, "name") from error
     check_language(language)
     try:
         with transaction.atomic():
             tenant = Tenant.objects.create(name=name, text_search_config=language, created_at=now)
     except IntegrityError as error:
-        raise Conflict("duplicate", f"A tenant named {name!r} exists already.", "name") from error
+        raise Conflict(
+            "duplicate", f"A tenant named {name!r} exists already; upper and lower case are the same.", "name"
+        ) from error
     record_audit("create_tenant", "tenant", [tenant.pk], tenant_id=tenant.pk, fields=["name"], by=by, now=now)
     return tenant
 
@@ -120,7 +119,7 @@ def create_operator(
     by: Actor,
     now: datetime,
 ) -> User:
-    """Create a person who may sign in, with a role (viewer, operator, admin) and tenants."""
+    """Create a user who can sign in, with a role (viewer, operator, admin) and membership of the given tenants."""
     user = User(username=username.strip(), is_staff=True, is_superuser=sees_every_tenant)
     try:
         wanted = Role(role)

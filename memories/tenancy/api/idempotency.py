@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from memories.tenancy.idempotency import claim_idempotency_key, release_idempotency_key, store_response
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.errors import RestError
+from memory_platform.rest.request_errors import RestError
 
 HEADER = "Idempotency-Key"
 HEADER_CHARACTERS_MAX = 255

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from memories.tenancy.api.problems import PROBLEM_TYPE, plain_problem_response
-from memory_platform.rest.errors import is_api_request
+from memory_platform.rest.request_errors import is_api_request
 
 DRAINED_BYTES_MAX = 8 * settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 PIECE_BYTES = 64 * 1024

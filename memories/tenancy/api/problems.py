@@ -18,7 +18,7 @@ from rest_framework.response import Response
 
 from memories.services.store.drafts import FieldProblem
 from memories.tenancy.exceptions import InvalidInput, PlatformError
-from memory_platform.rest.errors import RestError
+from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import flat_errors
 
 logger = logging.getLogger("memory_platform.api")
@@ -59,7 +59,6 @@ FIXED_PROBLEMS: dict[type[Exception], tuple[int, str, str]] = {
     exceptions.AuthenticationFailed: (401, "key_invalid", "This key is unknown, revoked or expired."),
     exceptions.MethodNotAllowed: (405, "method_not_allowed", "This address does not take that method."),
     exceptions.NotAcceptable: (406, "not_acceptable", "Answers are application/json only."),
-    exceptions.UnsupportedMediaType: (415, "unsupported_media_type", "Send the body as application/json."),
     exceptions.Throttled: (429, "rate_limited", "Too many requests with this key; wait and try again."),
 }
 
@@ -77,6 +76,9 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
     if isinstance(error, RestError):
         errors = [_entry(error)] if error.status_code == 400 else []
         return problem_payload(error.status_code, error.code, str(error.detail), errors, _headers(error))
+    if isinstance(error, exceptions.UnsupportedMediaType):
+        types = " or ".join(parser.media_type for parser in context["view"].parser_classes)
+        return problem_payload(415, "unsupported_media_type", f"Send the body as {types}.")
     if fixed := next((fixed for kind, fixed in FIXED_PROBLEMS.items() if isinstance(error, kind)), None):
         return problem_payload(*fixed, headers=_headers(error))
     if isinstance(error, exceptions.APIException):

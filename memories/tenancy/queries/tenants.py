@@ -1,4 +1,4 @@
-"""Tenants, members, users, API keys, idempotency records and audit entries."""
+"""Tenants, members, users, idempotency records and audit entries."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
@@ -7,11 +7,8 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import OuterRef, Subquery
-from rest_framework_api_key.models import BaseAPIKeyManager
 
-from memories.services.tenancy.hidden_tenants import HIDDEN_PREFIX
-from memories.tenancy.queries.conditions import path_condition
+from memories.services.tenancy.tenant_names import HIDDEN_PREFIX
 from memories.tenancy.queries.rows import TenantRows
 
 #: Partitions that a form offers; others can be typed.
@@ -42,6 +39,10 @@ class AuditEntryQuerySet(TenantRows):
     def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
         return self.filter(target_kind=target_kind, target_ids__overlap=[str(target_id) for target_id in target_ids])
 
+    def actor_ids(self, actor_kind: str) -> list[str]:
+        """The ids of the actors of this kind, each once."""
+        return list(self.filter(actor_kind=actor_kind).order_by().values_list("actor_id", flat=True).distinct())
+
     def narrowed(self, wanted: Mapping[str, Any]) -> Self:
         """Entries with these texts in actor label and verb, about this kind and id, within these times; "" for any."""
         lookups = {"actor": "actor_label__icontains", "verb": "verb__contains", "target_kind": "target_kind"}
@@ -67,6 +68,10 @@ class TenantQuerySet(models.QuerySet[Any]):
     def with_language_older_than(self, moment: datetime) -> Self:
         """Tenants that changed their language before `moment`."""
         return self.leaving_a_language().filter(text_search_changed_at__lt=moment)
+
+    def of_tenants(self, tenant_ids: Iterable[UUID]) -> Self:
+        """These tenants, as `TenantRows.of_tenants` selects their rows."""
+        return self.filter(pk__in=list(tenant_ids))
 
     def of_member(self, user_id: int) -> Self:
         return self.filter(memberships__user_id=user_id)
@@ -99,50 +104,13 @@ def users_by_username(username: str) -> models.QuerySet[Any]:
     return get_user_model()._default_manager.filter(username=username)
 
 
+def members_of(tenant_ids: Iterable[UUID]) -> models.QuerySet[Any]:
+    """Return the members of any of these tenants by user name, inside a scope that reads the tenants."""
+    users = get_user_model()._default_manager.filter(memberships__tenant_id__in=list(tenant_ids))
+    return users.order_by("username").distinct()
+
+
 def usernames_by_id(user_ids: Collection[str]) -> dict[str, str]:
-    """Return user names by id (as text), without deleted users."""
+    """Return a mapping of user id (as text) to user name. Ids of deleted users are omitted."""
     rows = get_user_model()._default_manager.filter(pk__in=[each for each in user_ids if each.isdecimal()])
     return {str(pk): name for pk, name in rows.values_list("pk", "username")}
-
-
-class ApiKeyQuerySet(TenantRows):
-    """API keys, identified by their prefix, because the primary key contains the hash."""
-
-    def with_prefix(self, prefix: str) -> Self:
-        return self.filter(prefix=prefix)
-
-    def by_name(self) -> Self:
-        return self.order_by("name", "prefix")
-
-    def usable_first(self) -> Self:
-        """Usable keys by name, then revoked ones."""
-        return self.order_by("revoked", "name", "prefix")
-
-    def with_last_change(self, entries: AuditEntryQuerySet) -> Self:
-        """Adds `last_change`, the time of the key's newest of these audit entries, if any."""
-        # A condition on the kind of actor is unnecessary and would keep Postgres from using the index.
-        own = entries.filter(actor_id=OuterRef("pk")).order_by("-at")
-        return self.annotate(last_change=Subquery(own.values("at")[:1]))
-
-    def within(self, path: str) -> Self:
-        """Keys confined to `path`."""
-        return self.filter(path_condition("partition_prefix", path, exact=False))
-
-
-class ApiKeyManager(BaseAPIKeyManager):
-    """The package's key manager, also by tenant."""
-
-    def get_usable_keys(self) -> models.QuerySet[Any]:
-        """Usable keys with their tenants, readable in `authentication_scope`."""
-        return super().get_usable_keys().select_related("tenant")
-
-    def get_from_key(self, key: str) -> Any:
-        """The usable key of this text. Raises `DoesNotExist`. Keys of two tenants may share a prefix (ADR-0093)."""
-        model: Any = self.model
-        for row in self.get_usable_keys().filter(prefix=key.partition(".")[0]):
-            if row.is_valid(key):
-                return row
-        raise model.DoesNotExist("Key is not valid.")
-
-    def for_tenant(self, tenant_id: UUID) -> ApiKeyQuerySet:
-        return ApiKeyQuerySet(self.model, using=self._db).for_tenant(tenant_id)

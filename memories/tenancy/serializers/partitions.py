@@ -19,7 +19,8 @@ PATH_SHAPE = {"type": "string", "nullable": True, "example": "user=alex/topic=me
 ID_SHAPE = {"type": "string", "nullable": True, "minLength": 1, "maxLength": 128}
 
 
-def _path(value: Any) -> PartitionPath:
+def partition_path(value: Any) -> PartitionPath:
+    """Return a path of a request. Raises `PartitionError` without the value."""
     try:
         return parse_partition(value)
     except PartitionError as error:
@@ -36,7 +37,9 @@ def _identifier(value: Any) -> str:
 
 def path_field(**kwargs: Any) -> RuleCheckedField:
     """Return the field of a partition path."""
-    return RuleCheckedField(rule=_path, shape=PATH_SHAPE, required=False, allow_null=True, default=None, **kwargs)
+    return RuleCheckedField(
+        rule=partition_path, shape=PATH_SHAPE, required=False, allow_null=True, default=None, **kwargs
+    )
 
 
 def id_field(**kwargs: Any) -> RuleCheckedField:

@@ -10,7 +10,7 @@ from memories.models import Tenant
 from tests.e2e.console import at_both_widths
 from tests.integration.evaluation_helpers import golden
 from tests.integration.page_helpers import client_of, page, store_memories_for_pages
-from tests.integration.scoring_helpers import BY_WORDS, finished_evaluation, new_version, published
+from tests.integration.scoring_helpers import ARGUMENT, BY_WORDS, REASON, finished_evaluation, new_version, published
 from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -72,14 +72,18 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     console.goto(page("scoring-publish", acme, "own", 2))
     expect(console.locator("main")).to_contain_text("Run an evaluation with a button above")
     expect(console.get_by_role("button", name="Publish version 2")).to_have_count(0)
-    finished_evaluation(acme, numbers)
+    finished_evaluation(acme, numbers, shares=[0.5, 0.3] * 20)
     console.reload()
     console.get_by_role("button", name="Publish version 2").click()
     expect(console.get_by_role("heading", name="Not published")).to_be_visible()
-    expect(console.locator("#adr-errors")).to_contain_text("such as ADR-0078")
-    console.fill("#id_adr_reference", "ADR-0101")
+    expect(console.locator("#reason-errors")).to_contain_text("It is worse than own 1: evidence at 1,000 tokens -10.0")
+    expect(console.locator("#decision-errors")).to_contain_text("20 to 4,000 characters")
+    assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    for name, text in {**ARGUMENT, "reason": REASON}.items():
+        console.fill(f"#id_{name}", text)
     console.get_by_role("button", name="Publish version 2").click()
     expect(console.locator(".flash", has_text="Version 2 of own is published")).to_be_visible()
+    expect(console.locator("#gate")).to_contain_text(REASON)
     console.get_by_role("link", name="Roll back …").click()
     console.get_by_role("link", name="Roll back to 1").click()
     dialog = console.get_by_role("dialog")

@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 from compaction.services.pipeline.retention import addresses, matches, quantities
 from compaction.services.pipeline.retention.dates import find_dates
@@ -47,6 +47,11 @@ class RetainedFact:
     normalised: str
     message_ids: tuple[Hashable, ...]
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What facts are compared by."""
+        return self.kind, self.normalised
+
 
 @dataclass(frozen=True)
 class RetentionResult:
@@ -84,6 +89,16 @@ def extract_facts(messages: Iterable[SessionTurn]) -> list[RetainedFact]:
         if (FACT_KIND_NAME, normalised) in mentions:
             mentions[FACT_KIND_NAME, normalised][message_id] = None
     return [RetainedFact(kind, texts[kind, told], told, tuple(ids)) for (kind, told), ids in mentions.items()]
+
+
+def merge_facts(*groups: Iterable[RetainedFact]) -> list[RetainedFact]:
+    """Return the facts of all groups, each once with all its messages."""
+    merged: dict[tuple[str, str], RetainedFact] = {}
+    for fact in chain(*groups):
+        known = merged.setdefault(fact.key, fact)
+        if known is not fact:
+            merged[fact.key] = replace(known, message_ids=(*known.message_ids, *fact.message_ids))
+    return list(merged.values())
 
 
 def _text_facts(text: str) -> list[tuple[str, FactMatch]]:

@@ -46,7 +46,7 @@ won't wonderful wow would wouldn't xd yay yea yeah year yep yes yesterday yet yi
 tuesday wednesday thursday friday saturday sunday january february march april may june july august september
 october november december jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun tv am pm asap
 fyi btw diy eta faq ceo id ids url urls api apis json http https todo n/a idk imo tbh pic photo image error warning
-info debug true false null none user assistant system tool summary archived output result
+info debug true false null none user assistant system developer tool summary archived output result
 """
 _COMMON_WORDS = frozenset(_COMMON_TEXT.split())
 

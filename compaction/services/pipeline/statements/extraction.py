@@ -12,6 +12,7 @@ from compaction.services.pipeline.statements.people import ASSISTANT_NAME, Speak
 from compaction.services.pipeline.statements.reading import StatementDraft, StatementReader
 from compaction.services.pipeline.statements.weighting import is_name, word_weights
 from compaction.services.pipeline.statements.words import bare_word, content_words, is_past, join_tokens
+from compaction.services.sessions.drafts import INSTRUCTING_ROLES
 
 #: Weighs statements of a kind against others, whose factor is 1.
 KIND_FACTORS = {"event": 1.1, "preference": 1.1, "decision": 1.2, "constraint": 1.2, "opinion": 0.8, "verbatim": 0.5}
@@ -50,7 +51,9 @@ def extract_statements(messages: Sequence[StatementMessage]) -> list[Statement]:
     nicknames = {name[:size] for name in names for size in range(_MIN_NICKNAME_LETTERS, len(name))}
     reader = StatementReader(names, names | nicknames)
     # systems and texts without a role talk only by a name, and a tool's name is no one's
-    talkers = (one for one in ordered if one.role not in ("tool", "system", "") or (one.name and one.role != "tool"))
+    talkers = (
+        one for one in ordered if one.role not in ("tool", *INSTRUCTING_ROLES, "") or (one.name and one.role != "tool")
+    )
     speakers = list(dict.fromkeys(one.speaker for one in talkers))
     for message in ordered:
         reader.read(message, SpeakerTurn(message.speaker, _listener(message, speakers)))
@@ -87,7 +90,7 @@ def _with_speakers(messages: Sequence[StatementMessage]) -> list[StatementMessag
 
 def _listener(message: StatementMessage, talkers: Sequence[str]) -> str:
     """Whom a message speaks to: the other one of two, for the system the assistant; "" for a group."""
-    if message.role == "system":
+    if message.role in INSTRUCTING_ROLES:
         return ASSISTANT_NAME
     others = [name for name in talkers if name != message.speaker]
     return others[0] if len(talkers) == 2 and len(others) == 1 else ""

@@ -1,6 +1,6 @@
-"""Signals: score components beside the cosine, each a pure function of the candidates and the query.
+"""Signals: the score components beyond those of `adr-0040`. Each is a pure function of the candidates and the query.
 
-Every signal returns one number per candidate, 0..1 (`supersession` -1..1). A scoring profile weighs them.
+Every signal returns one number per candidate, 0..1 (`supersession` -1..1). A scoring profile assigns a weight to each.
 """
 
 from collections.abc import Callable, Mapping

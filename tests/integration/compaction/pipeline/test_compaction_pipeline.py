@@ -42,7 +42,7 @@ def test_session_shrinks_below_its_target_and_says_what_is_kept(api: APIClient, 
     assert answer["state"] == "applied"
     made = answer["compaction"]
     after = read(api, session)
-    assert after["pressure"] <= 0.5
+    assert after["pressure"] < 0.7
     assert made["tokens_after"] == after["context_tokens"] < made["tokens_before"]
     assert made["generation"] == 1
     assert made["summariser"] == "extractive"
@@ -117,7 +117,7 @@ def test_masking_alone_is_enough_when_it_reaches_the_target(admin: APIClient, te
     assert all(message.masked_at for message in masked)
     assert message_texts(shown(tenant, session["id"])).count(PLACEHOLDER) == 4
     assert live_memories(tenant) == []
-    assert read(admin, session)["pressure"] <= 0.5
+    assert read(admin, session)["pressure"] < 0.7
     expanded = admin.post(f"/api/v1/messages/{masked[0].pk}/expand").json()
     assert expanded["content"] == masked[0].content
     review(admin, made, "rollback")

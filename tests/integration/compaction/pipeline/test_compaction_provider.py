@@ -81,7 +81,7 @@ def test_model_writes_summary_and_journal(admin: APIClient, tenant: Tenant, serv
     assert made["journal"]
     if made["state"] == "proposed":
         review(admin, made, "approve")
-    assert read(admin, session)["pressure"] <= 0.5
+    assert read(admin, session)["pressure"] < 0.7
     review(admin, made, "rollback")
     assert shown(tenant, session["id"]) == before
 
@@ -134,7 +134,7 @@ def test_model_that_fails_for_the_moment_is_asked_again_then_done_without(
     assert (made.summariser, made.is_fallback, made.model, made.prompt_version) == ("extractive", True, "", 0)
     assert [warning["code"] for warning in made.warnings] == ["fallback"]
     assert code in made.warnings[0]["detail"]
-    assert stored_session(tenant, session["id"]).pressure <= 0.5
+    assert stored_session(tenant, session["id"]).pressure < 0.7
     assert len(server.requests) == 3
 
 

@@ -226,7 +226,7 @@ def test_failed_event_is_tried_again(admin: APIClient, tenant: Tenant) -> None:
     session = full_session(admin)
     started = compact(admin, session, 202, wait=False)
     url = f"{EVENTS}/{started['event_id']}"
-    assert_problem(admin.post(f"{url}/retry"), 409, "already_decided")
+    assert_problem(admin.post(f"{url}/retry"), 409, "already_running")
     run = stored_runs(tenant)[0]
     admin.delete(f"/api/v1/sessions/{session['id']}")
     outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=hours_later(seconds=1))

@@ -13,14 +13,13 @@ from rest_framework.test import APIClient
 from compaction.models import Compaction, Message, Session
 from compaction.pipeline import orchestrator
 from compaction.pipeline.actions import request_compaction
-from compaction.pipeline.session_rows import count_context_tokens
 from compaction.review.actions import edit_compaction_summary, roll_back_compaction
 from compaction.sessions.actions import expand_message, pin_message
 from memories.models import Tenant
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.compaction_helpers import live_memories, said_pair, shown, tool_lookup_pair
-from tests.integration.session_helpers import append, open_session, stored_messages
+from tests.integration.session_helpers import append, assert_recounted, open_session, stored_messages
 from tests.users import BY, api_client
 
 pytestmark = pytest.mark.django_db
@@ -146,7 +145,7 @@ class Played:
         """The counters agree with the rows, and nothing is lost."""
         with tenant_scope(self.tenant.pk):
             session = Session.objects.get(pk=self.session["id"])
-            assert session.context_tokens == count_context_tokens(session)
+            assert_recounted(session)
             for message in Message.objects.filter(session=session, sequence__isnull=False):
                 assert (message.shown_tokens == 0) == (message.state == "compacted")
 

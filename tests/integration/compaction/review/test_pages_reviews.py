@@ -21,7 +21,10 @@ from tests.integration.session_scripts import (
 )
 from tests.users import new_operator
 
-DECISIONS = ("compaction-append", "compaction-approve", "compaction-reject", "compaction-regenerate")
+DECISIONS = (
+    *("compaction-append", "compaction-approve", "compaction-reject", "compaction-regenerate"),
+    "compaction-mark-reviewed",
+)
 
 
 @pytest.fixture
@@ -166,6 +169,34 @@ def test_proposal_is_approved_once_and_rolled_back_exactly(
     assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(proposal.session)] == before
     assert "cannot be rolled back" in text_of(client.get(address))
     assert "rolled back allows" in text_of(client.post(address))
+
+
+def test_applied_summary_is_marked_as_reviewed_with_one_click(client: Client, tenant: Tenant) -> None:
+    applied = compacted(make_long_session(tenant))
+    address, mark = page("compaction", tenant, applied.pk), page("compaction-mark-reviewed", tenant, applied.pk)
+    text = text_of(client.get(address))
+    assert mark in text
+    assert "Mark as reviewed" in text
+    text = text_of(client.post(mark, {"edit_version": "0"}, follow=True))
+    assert "Marked as reviewed." in text
+    assert "Reviewed by olga" in text
+    assert mark not in text
+    decided = as_decided(applied)
+    assert (decided.state, decided.decided_by) == ("applied", "olga")
+    assert "reviewed by olga" in text_of(client.get(page("reviews", tenant)))
+    again = client.post(mark)
+    assert again.status_code == 422
+    assert "olga has reviewed this summary already." in text_of(again)
+    assert client.get(mark).status_code == 405
+    assert client.post(mark, {"edit_version": "x"}).status_code == 422
+
+
+def test_viewer_sees_no_button_to_mark_a_summary(tenant: Tenant) -> None:
+    applied = compacted(make_long_session(tenant))
+    viewer = client_of(new_operator("vera", "viewer", tenant))
+    assert "Mark as reviewed" not in text_of(viewer.get(page("compaction", tenant, applied.pk)))
+    assert viewer.post(page("compaction-mark-reviewed", tenant, applied.pk)).status_code == 403
+    assert as_decided(applied).decided_at is None
 
 
 def test_proposal_is_rejected_with_a_reason(client: Client, tenant: Tenant, proposal: Compaction) -> None:

@@ -57,7 +57,9 @@ def test_messages_stand_in_their_order_with_their_tokens(api: APIClient, session
     assert [row["tokens"] for row in rows] == [count_tokens(text, "o200k_base") for text in said]
     assert rows[1]["tool_calls"] == calls["tool_calls"]
     assert answer["context_tokens"] == sum(row["tokens"] for row in rows)
-    assert answer["pressure"] == round(answer["context_tokens"] / 4000, 4) == read(api, session)["pressure"]
+    parts = read(api, session)["pressure_parts"]
+    assert parts["messages"] >= answer["context_tokens"] + 4 * len(rows)
+    assert answer["pressure"] == round(sum(parts.values()) / 4000, 4) == read(api, session)["pressure"]
     assert [row | {"status": "created"} for row in listed(api, session)] == rows
     append(api, session, tool_result_body("call_1"))
     assert [row["sequence"] for row in listed(api, session)] == [0, 1, 2, 3]
@@ -259,13 +261,14 @@ def test_masked_message_is_expanded_to_its_original(api: APIClient, session: dic
     assert api.post(f"{MESSAGES}/{row['id']}/expand").json() == expanded
 
 
-def test_compacted_message_answers_its_original_and_stays(
+def test_compacted_message_is_not_expanded_and_keeps_its_original(
     api: APIClient, session: dict[str, Any], tenant: Tenant
 ) -> None:
     (row,) = append(api, session, user("long ago"))
     put_in_state(tenant, [row["id"]], "compacted")
-    expanded = api.post(f"{MESSAGES}/{row['id']}/expand").json()
-    assert (expanded["content"], expanded["state"], expanded["shown_tokens"]) == ("long ago", "compacted", 0)
+    assert_problem(api.post(f"{MESSAGES}/{row['id']}/expand"), 409, "compacted")
+    original = api.get(f"{MESSAGES}/{row['id']}").json()
+    assert (original["content"], original["state"], original["shown_tokens"]) == ("long ago", "compacted", 0)
 
 
 def test_messages_of_a_closed_session_do_not_change(api: APIClient, session: dict[str, Any]) -> None:

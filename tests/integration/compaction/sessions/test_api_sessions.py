@@ -19,7 +19,10 @@ def test_session_is_opened_with_the_defaults_of_its_model(api: APIClient) -> Non
     session = open_session(api, user_id="alex", directive=DIRECTIVE, metadata={"channel": "chat"})
     assert (session["model"], session["max_context_tokens"], session["partition"]) == ("gpt-4o", 128_000, "user=alex")
     assert session["context_tokens"] == count_tokens(DIRECTIVE, "o200k_base")
-    assert session["pressure"] == round(session["context_tokens"] / 128_000, 4)
+    directive = session["context_tokens"]
+    parts = {"messages": 4, "directive": directive, "summary": 0, "memories": 32_000 - 4_096, "reply": 4_096}
+    assert session["pressure_parts"] == parts
+    assert session["pressure"] == round((directive + 4 + 32_000) / 128_000, 4)
     assert (session["state"], session["message_count"], session["generation"]) == ("open", 0, 0)
     assert read(api, session) == session
 
@@ -63,7 +66,7 @@ def test_change_of_the_directive_changes_the_pressure(api: APIClient) -> None:
     before = read(api, session)["context_tokens"]
     changed = api.patch(f"{SESSIONS}/{session['id']}", {"directive": DIRECTIVE, "metadata": {"a": 1}}).json()
     assert changed["context_tokens"] == before + count_tokens(DIRECTIVE, "o200k_base")
-    assert changed["pressure"] == changed["context_tokens"] / 1000
+    assert changed["pressure"] == sum(changed["pressure_parts"].values()) / 1000 > 0.25
     assert changed["metadata"] == {"a": 1}
 
 

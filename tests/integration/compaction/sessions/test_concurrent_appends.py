@@ -6,14 +6,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from compaction.pipeline.session_rows import count_context_tokens
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions import AppendResult, append_messages, create_session
 from memories.models import Tenant
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import TESTER, make_tenant
-from tests.integration.session_helpers import stored_messages, stored_session
+from tests.integration.session_helpers import assert_recounted, stored_messages, stored_session
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,7 +55,7 @@ def test_concurrent_appends_leave_no_gap_and_keep_each_batch_together(tenant: Te
     session = stored_session(tenant, session_id)
     assert session.message_count == len(messages)
     with tenant_scope(tenant.pk):
-        assert session.context_tokens == count_context_tokens(session)
+        assert_recounted(session)
 
 
 def test_threads_with_the_same_sources_store_each_once(tenant: Tenant) -> None:

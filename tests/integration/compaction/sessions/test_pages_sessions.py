@@ -192,7 +192,7 @@ def test_message_is_pinned_and_let_go(client: Client, tenant: Tenant) -> None:
 
 
 def test_masked_output_is_read_in_place_and_put_back(client: Client, tenant: Tenant) -> None:
-    session = make_long_session(tenant, turns=30, window=6_000)
+    session = make_long_session(tenant, turns=30, window=9_000)
     compacted(session)
     masked = next(row for row in messages_of(session) if row.state == Message.State.MASKED)
     text = text_of(client.get(f"{page('session', tenant, session.pk)}?at={masked.sequence}"))

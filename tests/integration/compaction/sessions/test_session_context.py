@@ -7,6 +7,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from compaction.models import Compaction, Message, Session
+from compaction.pipeline.session_rows import recount_context
 from compaction.services.pipeline.masking import PLACEHOLDER
 from context.services.budget import message_text
 from memories.models import Tenant
@@ -79,7 +80,8 @@ def summarise(tenant: Tenant, session_id: str, text: str, generation: int = 1, *
             tenant=tenant, session=session, compaction=compaction, role="system", content=content,
             tokens=tokens, shown_tokens=tokens, created_at=FACTORY_NOW, recorded_at=FACTORY_NOW, metadata=metadata,
         )  # fmt: skip
-        Session.objects.filter(pk=session_id).update(current=compaction)
+        session.current = compaction
+        session.save(update_fields=["current", *recount_context(session)])
 
 
 def test_empty_session_has_an_empty_context(api: APIClient) -> None:
@@ -278,7 +280,7 @@ def test_warnings_of_pressure_and_generation(api: APIClient, tenant: Tenant) -> 
     session = open_session(api, max_context_tokens=1000)
     append(api, session, user("word " * 860))
     summarise(tenant, session["id"], "Much was said.", generation=3)
-    context = ask(api, session)
+    context = ask(api, session, preview=True)
     assert {"pressure_high", "summary_degrades", "trimmed"} <= codes(context)
     assert context["pressure"] > 0.85
     assert context["generation"] == 3

@@ -184,8 +184,8 @@ def test_full_session_is_compacted_before_its_context_is_built(
     with caplog.at_level(logging.WARNING):
         context = build(tenant, full, compact=compaction)
     assert compaction.calls == [(full.pk, 0.80, FACTORY_NOW)]
-    assert f"emergency compaction of session {full.pk} at pressure 0.9" in caplog.text
-    assert context.pressure < 0.5
+    assert f"emergency compaction of session {full.pk} at pressure 1.20" in caplog.text
+    assert context.pressure < 0.8
     assert "pressure_high" not in {notice.code for notice in context.warnings}
 
 

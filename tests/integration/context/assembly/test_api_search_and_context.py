@@ -135,6 +135,7 @@ def test_blocks_and_profiles_have_the_documented_shape(rows: None, api: APIClien
     assert (memo["kind"], memo["anchor"]["type"], memo["text"]) == ("tenant_memo", "tenant_memo", "You help Sam.")
     assert set(memory) == {
         "kind", "anchor", "text", "tokens", "position", "truncated", "score", "score_breakdown",
+        "created_at", "valid_from", "valid_to",
     }  # fmt: skip
     assert set(memory["anchor"]) == {"type", "id", "version"}
     assert set(memory["score_breakdown"]) == PARTS

@@ -60,6 +60,7 @@ def test_answer_has_exactly_the_documented_shape() -> None:
     for block in answer["blocks"]:
         assert set(block) == {
             "kind", "anchor", "text", "tokens", "position", "truncated", "score", "score_breakdown",
+            "created_at", "valid_from", "valid_to",
         }  # fmt: skip
         assert set(block["anchor"]) == {"type", "id", "version"}
     assert answer["omitted"]

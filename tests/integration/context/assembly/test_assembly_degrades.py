@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import OperationalError, connections
 
 from context.models import Receipt
 from context.receipts.results import Focus
@@ -144,7 +144,7 @@ def test_part_that_cannot_be_read_is_left_out_and_the_rest_remains(
     whole: tuple[Tenant, Memory], table: str, code: str, lost: str | None
 ) -> None:
     tenant, focus = whole
-    wish = {"focus": Focus(memory_id=focus.pk), "preview": True}
+    wish = {"focus": Focus(memory_id=focus.pk), "partition": "", "preview": True}
     everything = block_texts(assemble_test_context(tenant, QUESTION, **wish))
     assert {MEMO, SUMMARY, LINKED, PINNED, RYE} <= set(everything)
     with without_right("SELECT", table):
@@ -159,10 +159,26 @@ def test_when_the_search_fails_memo_summaries_focus_links_and_pinned_memories_re
 ) -> None:
     tenant, focus = whole
     with without_right("SELECT", "memories_memoryembedding"):
-        context = assemble_test_context(tenant, QUESTION, focus=Focus(memory_id=focus.pk))
+        context = assemble_test_context(tenant, QUESTION, focus=Focus(memory_id=focus.pk), partition="")
     assert warning_codes(context) == ["search_failed", "duplicates_failed"]
     assert block_texts(context) == [MEMO, SUMMARY, FOCUS, LINKED, PINNED]
     assert context.id is not None
+
+
+def test_nothing_is_searched_while_the_focus_that_bounds_the_search_cannot_be_read(
+    whole: tuple[Tenant, Memory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant, focus = whole
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OperationalError("no connection")
+
+    monkeypatch.setattr("context.assembly.sources.read_memories", fail)
+    context = assemble_test_context(tenant, QUESTION, focus=Focus(memory_id=focus.pk), preview=True)
+    assert warning_codes(context) == ["focus_failed"]
+    assert block_texts(context) == [MEMO]
+    named = assemble_test_context(tenant, QUESTION, focus=Focus(memory_id=focus.pk), partition="", preview=True)
+    assert PINNED in block_texts(named)
 
 
 def test_when_no_memory_can_be_read_a_focus_is_left_out_and_memo_and_summaries_remain(

@@ -63,7 +63,6 @@ def test_elastic_shortens_texts_so_that_more_of_them_fit(tenant: Tenant, max_tok
     wish = {"max_tokens": max_tokens, "render": render, "preview": True, "query": "What does Alex like?"}
     greedy, elastic = (assemble_test_context(tenant, packer=packer, **wish) for packer in ("greedy", "elastic"))
     assert recounted(elastic) == elastic.budget.used <= max_tokens
-    assert len(memories(elastic)) <= 6
     if render == "markdown" and max_tokens <= 300:
         assert len(memories(elastic)) >= len(memories(greedy))
         assert any(block.truncated for block in elastic.blocks)
@@ -104,14 +103,35 @@ def test_elastic_numbers_are_the_profiles(tenant: Tenant) -> None:
         elastic_target_items=3,
         elastic_min_tokens=10,
         elastic_max_tokens=30,
+        elastic_fills_budget=False,
     )
     context = assemble_test_context(tenant, "What does Alex like?", draft=draft, preview=True)
     assert len(memories(context)) == 3
     assert all(block.tokens <= 30 for block in context.blocks if block.kind == "memory")
+    [warning] = [notice for notice in context.warnings if notice.code == "elastic_room_unused"]
+    omitted = len([row for row in context.omitted if row.reason == OVER_BUDGET])
+    shortened = len([block for block in context.blocks if block.truncated])
+    assert f"{omitted} memories are excluded and {shortened} shortened" in warning.detail
+    assert "3 memories of at most 30 tokens each" in warning.detail
+
+
+def test_elastic_budget_is_filled_with_all_that_fits_and_then_with_length(tenant: Tenant) -> None:
+    for max_tokens in (400, 700, 1_000, 4_000):
+        context = assemble_test_context(tenant, "What does Alex like?", packer="elastic", max_tokens=max_tokens)
+        assert recounted(context) == context.budget.used <= max_tokens
+        assert "elastic_room_unused" not in warning_codes(context)
+        if any(block.truncated for block in context.blocks) or any(
+            row.reason == OVER_BUDGET for row in context.omitted
+        ):
+            assert context.budget.used > 0.9 * max_tokens
+    assert not any(block.truncated for block in context.blocks)
+    assert not context.omitted
 
 
 def test_text_beyond_the_elastic_target_or_the_room_of_its_section_is_not_said_to_lack_tokens(tenant: Tenant) -> None:
-    few = BudgetProfile(tenant_id=tenant.pk, version=0, packer="elastic", elastic_target_items=1)
+    few = BudgetProfile(
+        tenant_id=tenant.pk, version=0, packer="elastic", elastic_target_items=1, elastic_fills_budget=False
+    )
     narrow = BudgetProfile(tenant_id=tenant.pk, version=0, sections={"memories": {"tokens": 1}})
     for draft in (few, narrow):
         context = assemble_test_context(tenant, "What does Alex like?", draft=draft, preview=True)

@@ -137,7 +137,7 @@ def test_recorded_replay_gives_the_text_byte_for_byte(
     with tenant_scope(tenant.pk):
         focus = Memory.objects.for_tenant(tenant.pk).get(content="Alex holds a tasting.").pk
     given = assemble_test_context(
-        tenant, QUESTION, focus=Focus(memory_id=focus), packer=packer, max_tokens=300, explain=True
+        tenant, QUESTION, focus=Focus(memory_id=focus), partition="", packer=packer, max_tokens=180, explain=True
     )
     assert packer != "elastic" or any(block.truncated for block in given.blocks)
     with tenant_scope(tenant.pk):
@@ -178,7 +178,7 @@ def test_context_from_before_pinned_memories_had_a_share_is_given_back_as_it_was
 
 
 def test_shortened_text_is_stored_as_the_place_of_its_cut(tenant: Tenant) -> None:
-    given = assemble_test_context(tenant, QUESTION, packer="elastic")
+    given = assemble_test_context(tenant, QUESTION, packer="elastic", max_tokens=150)
     with tenant_scope(tenant.pk):
         row = Receipt.objects.for_tenant(tenant.pk).get(pk=given.id)
     cuts = [block.cut for block in given.blocks]

@@ -19,7 +19,7 @@ from memories.tenancy.scopes import tenant_scope
 from tests.concurrency import concurrent_refusal_codes
 from tests.factories import TESTER, make_memory, make_tenant
 from tests.integration.evaluation_helpers import golden
-from tests.integration.scoring_helpers import finished_evaluation, new_version
+from tests.integration.scoring_helpers import ARGUMENT, new_version, prove
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -86,7 +86,7 @@ def test_evaluation_that_is_deleted_while_a_profile_is_published_by_it_does_one_
     def publish(name: str) -> None:
         with tenant_scope(tenant.pk):
             publish_scoring_profile(
-                tenant_id=tenant.pk, name=name, version=1, adr_reference="ADR-0078", by=TESTER, now=timezone.now()
+                tenant_id=tenant.pk, name=name, version=1, argument=ARGUMENT, by=TESTER, now=timezone.now()
             )
 
     def delete(run: EvaluationRun) -> None:
@@ -95,7 +95,7 @@ def test_evaluation_that_is_deleted_while_a_profile_is_published_by_it_does_one_
 
     for number in range(2 * ROUNDS):
         numbers = {**ADR_0040.to_numbers(), "half_life_days": 10.0 + number}
-        run = finished_evaluation(tenant, numbers)
+        run = prove(tenant, numbers)
         new_version(tenant, f"profile-{number}", numbers=numbers)
         found = concurrent_refusal_codes([partial(publish, f"profile-{number}"), partial(delete, run)])
         assert found in (["", "proves_a_profile"], ["not_evaluated", ""])

@@ -135,13 +135,51 @@ def test_votes_from_before_a_memory_came_within_reach_are_not_told(
     assert len(votes(api, memory["id"])) == 2
 
 
-def test_repeated_post_is_one_vote_and_votes_are_paged(api: APIClient, memory: dict[str, Any]) -> None:
+def test_thirty_votes_of_one_key_count_as_one(api: APIClient, memory: dict[str, Any]) -> None:
+    body = {"memory_id": memory["id"], "feedback": "POSITIVE"}
+    answers = [api.post(FEEDBACK, body) for _ in range(30)]
+    assert [answer.status_code for answer in answers] == [201] + [200] * 29
+    assert score(api, memory["id"]) == pytest.approx(2 / 3)
+    (vote,) = votes(api, memory["id"])
+    assert (answers[-1].json()["results"], answers[-1].json()["repeated"]) == ([], [vote])
+
+
+def test_later_vote_of_a_key_replaces_that_of_the_day_and_says_so(
+    api: APIClient, tenant: Tenant, memory: dict[str, Any]
+) -> None:
+    body = {"memory_id": memory["id"], "feedback": "POSITIVE"}
+    (first,) = api.post(FEEDBACK, body).json()["results"]
+    answer = api.post(FEEDBACK, {**body, "feedback": "VERY_NEGATIVE", "reason": "It sank."})
+    assert answer.status_code == 200
+    given = answer.json()
+    assert (given["replaced"], given["repeated"]) == ([first], [])
+    assert [(row["id"], row["weight"], row["reason"]) for row in given["results"]] == [(first["id"], -3, "It sank.")]
+    assert given["usefulness_scores"] == [{"memory_id": memory["id"], "usefulness_score": pytest.approx(1 / 5)}]
+    assert votes(api, memory["id"]) == given["results"]
+    for _ in range(3):
+        assert api_client(new_key(tenant, "write")).post(FEEDBACK, body).json()["replaced"] == []
+    assert score(api, memory["id"]) == pytest.approx(4 / 8)
+    assert api.delete(f"{FEEDBACK}/{first['id']}").status_code == 204
+    assert score(api, memory["id"]) == pytest.approx(4 / 5)
+
+
+def test_vote_on_a_context_replaces_the_earlier_ones_on_its_memories(api: APIClient, memory: dict[str, Any]) -> None:
+    other = post_memory(api, "Sam owns a boat.", partition="user=sam")
+    (first,) = api.post(FEEDBACK, {"memory_id": memory["id"], "feedback": "NEGATIVE"}).json()["results"]
+    context = api.post(CONTEXT, {"query": "Sam's boat"}).json()
+    answer = api.post(FEEDBACK, {"context_id": context["id"], "feedback": "POSITIVE"})
+    assert (answer.status_code, answer.json()["replaced"]) == (201, [first])
+    assert len(answer.json()["results"]) == 2
+    assert [score(api, row["id"]) for row in (memory, other)] == [pytest.approx(2 / 3)] * 2
+
+
+def test_repeated_post_is_one_vote_and_votes_are_paged(api: APIClient, tenant: Tenant, memory: dict[str, Any]) -> None:
     body, url = {"memory_id": memory["id"], "feedback": "POSITIVE"}, f"{MEMORIES}/{memory['id']}/feedback"
     first, again = (api.post(FEEDBACK, body, headers={"Idempotency-Key": "v"}) for _ in range(2))
     assert again.json() == first.json()
     few = query_count(api, url)
     for _ in range(4):
-        api.post(FEEDBACK, body)
+        api_client(new_key(tenant, "write")).post(FEEDBACK, body)
     assert query_count(api, url) == few
     assert [len(page) for page in every_page(api, f"{url}?page_size=2")] == [2, 2, 1]
 

@@ -1,7 +1,7 @@
 """Votes on memories: given, repeated, taken back, and implied by what a model answered."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
@@ -37,6 +37,7 @@ pytestmark = pytest.mark.django_db
 
 KIM = Actor.operator(7, "Kim")
 AGENT = Actor("key", "abc", "support agent (abc)")
+OTHER_AGENT = Actor("key", "def", "shop agent (def)")
 DAY = timedelta(days=1)
 SOURDOUGH = "On Saturday he bakes sourdough."
 
@@ -89,8 +90,8 @@ def bread_of(tenant: Tenant) -> Memory:
 def test_votes_of_agents_add_up(given: list[str], expected: float) -> None:
     tenant = make_empty_tenant()
     memory = make_memory(tenant)
-    for feedback in given:
-        result = vote(tenant, feedback, memory_id=memory.pk)
+    for number, feedback in enumerate(given):
+        result = vote(tenant, feedback, memory_id=memory.pk, by=Actor("key", f"k{number}", "an agent"))
     assert score(memory) == pytest.approx(expected)
     assert result.scores == {memory.pk: pytest.approx(expected)}
     assert len(votes(tenant)) == len(given)
@@ -152,12 +153,51 @@ def test_same_judgement_of_a_context_on_one_day_stands_once() -> None:
     assert vote(tenant, receipt_id=context.id, now=CONTEXT_NOW + DAY).votes
 
 
-def test_operator_has_one_opinion_of_a_memory_a_day() -> None:
+@pytest.mark.parametrize("by", [KIM, AGENT], ids=["person", "key"])
+def test_actor_has_one_vote_on_a_memory_a_day(by: Actor) -> None:
     tenant = make_empty_tenant()
     memory = make_memory(tenant)
     for now in (CONTEXT_NOW, CONTEXT_NOW, CONTEXT_NOW + DAY):
-        vote(tenant, memory_id=memory.pk, by=KIM, now=now)
+        vote(tenant, memory_id=memory.pk, by=by, now=now)
     assert len(votes(tenant)) == 2
+
+
+def test_days_of_votes_are_those_of_utc() -> None:
+    tenant = make_empty_tenant()
+    memory = make_memory(tenant)
+    midnight = datetime(2026, 6, 2, 0, 30, tzinfo=timezone(timedelta(hours=2)))
+    for now in (midnight, midnight - timedelta(hours=5), midnight + timedelta(hours=2)):
+        vote(tenant, memory_id=memory.pk, now=now)
+    assert sorted(row.on_day.day for row in votes(tenant)) == [1, 2]
+
+
+def test_later_vote_of_the_day_replaces_the_earlier_one_wherever_it_was_given() -> None:
+    tenant = bakery()
+    context = assemble_test_context(tenant, "sourdough bread")
+    bread = bread_of(tenant)
+    (first,) = vote(tenant, "POSITIVE", memory_id=bread.pk, reason="as told").votes
+    second = vote(tenant, "NEGATIVE", receipt_id=context.id, now=CONTEXT_NOW + timedelta(hours=1))
+    (replaced,) = second.replaced
+    assert (replaced.pk, replaced.weight, replaced.reason, replaced.receipt_id) == (first.pk, 1, "as told", None)
+    assert bread.pk in second.scores
+    row = next(row for row in votes(tenant) if row.memory_id == bread.pk)
+    assert (row.pk, row.weight, row.reason, row.receipt_id) == (first.pk, -1, "", context.id)
+    assert (row.at, row.score_before) == (CONTEXT_NOW + timedelta(hours=1), 0.5)
+    assert score(bread) == pytest.approx(1 / 3)
+    take_back(tenant, first.pk)
+    assert score(bread) == 0.5
+    assert vote(tenant, "POSITIVE", memory_id=bread.pk).has_new
+    assert score(bread) == pytest.approx(2 / 3)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_concurrent_votes_of_one_key_leave_one_and_those_of_many_all_count() -> None:
+    tenant = make_empty_tenant()
+    memory = make_memory(tenant)
+    keys = [AGENT] * 6 + [Actor("key", f"k{number}", "an agent") for number in range(3)]
+    assert set(concurrent_refusal_codes([partial(vote, tenant, memory_id=memory.pk, by=key) for key in keys])) == {""}
+    assert len(votes(tenant)) == 4
+    assert score(memory) == pytest.approx(5 / 6)
 
 
 def test_vote_taken_back_stays_in_the_history_and_counts_no_more() -> None:
@@ -165,7 +205,7 @@ def test_vote_taken_back_stays_in_the_history_and_counts_no_more() -> None:
     memory = make_memory(tenant)
     vote(tenant, "VERY_NEGATIVE", memory_id=memory.pk)
     wrong = votes(tenant)[0]
-    vote(tenant, "POSITIVE", memory_id=memory.pk)
+    vote(tenant, "POSITIVE", memory_id=memory.pk, by=OTHER_AGENT)
     taken = take_back(tenant, wrong.pk, now=CONTEXT_NOW + DAY)
     assert (taken.withdrawn_at, taken.withdrawn_by) == (CONTEXT_NOW + DAY, "Kim")
     assert score(memory) == pytest.approx(2 / 3)
@@ -182,8 +222,8 @@ def test_memory_without_votes_keeps_what_it_brought_and_returns_to_it() -> None:
     with tenant_scope(tenant.pk):
         brought = MemoryCounters(usefulness_score=0.9, retrieval_count=4, last_retrieved_at=None)
         import_counters(tenant_id=tenant.pk, counters={memory.pk: brought, other.pk: brought}, by=KIM, now=CONTEXT_NOW)
-    for minutes, feedback in enumerate(("NEGATIVE", "POSITIVE")):
-        vote(tenant, feedback, memory_id=memory.pk, now=CONTEXT_NOW + timedelta(minutes=minutes))
+    for minutes, (feedback, by) in enumerate((("NEGATIVE", AGENT), ("POSITIVE", OTHER_AGENT))):
+        vote(tenant, feedback, memory_id=memory.pk, by=by, now=CONTEXT_NOW + timedelta(minutes=minutes))
     assert (score(memory), score(other)) == (0.5, 0.9)
     for row in votes(tenant):
         take_back(tenant, row.pk)
@@ -193,8 +233,8 @@ def test_memory_without_votes_keeps_what_it_brought_and_returns_to_it() -> None:
 def test_vote_that_was_asked_for_first_and_counted_last_does_not_change_where_a_memory_returns_to() -> None:
     tenant = make_empty_tenant()
     memory = make_memory(tenant)
-    for minutes, feedback in ((2, "VERY_NEGATIVE"), (1, "POSITIVE")):
-        vote(tenant, feedback, memory_id=memory.pk, now=CONTEXT_NOW + timedelta(minutes=minutes))
+    for minutes, feedback, by in ((2, "VERY_NEGATIVE", AGENT), (1, "POSITIVE", OTHER_AGENT)):
+        vote(tenant, feedback, memory_id=memory.pk, by=by, now=CONTEXT_NOW + timedelta(minutes=minutes))
     for row in votes(tenant):
         take_back(tenant, row.pk)
     assert score(memory) == 0.5

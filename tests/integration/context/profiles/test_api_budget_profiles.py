@@ -86,6 +86,8 @@ def test_versions_are_compared_number_by_number(admin: APIClient, chat: dict[str
     assert [row for row in answer["fields"] if row["differs"]] == [
         {"field": "default_tokens", "a": 1200, "b": 1500, "differs": True}
     ]
+    differing = [row for row in answer["fields"] if row["differs"]]
+    assert admin.get(f"{PROFILES}/chat/diff", {"a": 1, "b": 2}).json() == {**answer, "fields": differing}
     across = admin.get(f"{PROFILES}/chat/compare", {"a": 1, "b": 0, "other": "default"}).json()
     assert {row["field"] for row in across["fields"] if row["differs"]} == {"default_tokens", "packer", "sections"}
     assert_problem(admin.get(f"{PROFILES}/chat/compare", {"a": 1}), 400, "required", "b")

@@ -8,18 +8,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
-from context.models import ScoringProfileVersion
+from context.models import EvaluationRun, ScoringProfileVersion
 from context.profiles.serializers.profiles import ScoringAssignmentOutput, ScoringProfileOutput
 from context.services.profiles.scoring_profiles import ADR_0040, SHIPPED_PROFILES
 from memories.models import AuditEntry, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest_helpers import assert_problem, every_page, query_count
-from tests.integration.scoring_helpers import BY_WORDS, finished_evaluation
+from tests.integration.scoring_helpers import ARGUMENT, BY_WORDS, REASON, finished_evaluation, prove
 from tests.users import api_client, new_key
 
 PROFILES = "/api/v1/profiles"
 ASSIGNMENTS = f"{PROFILES}/assignments"
 OWN = f"{PROFILES}/own"
+PUBLISH = {"argument": ARGUMENT}
 DRAFT = {"name": "own", "weights": BY_WORDS, "half_life_days_by_kind": {"preference": 180}}
 
 
@@ -40,15 +41,10 @@ def numbers_of(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: answer[name] for name in ADR_0040.to_numbers()}
 
 
-def prove(tenant: Tenant, answer: dict[str, Any], **fields: Any) -> str:
-    return str(finished_evaluation(tenant, numbers_of(answer), **fields).pk)
-
-
 def publish(admin: APIClient, tenant: Tenant, answer: dict[str, Any]) -> dict[str, Any]:
-    prove(tenant, answer)
-    response = admin.post(
-        f"{PROFILES}/{answer['name']}/publish", {"version": answer["version"], "adr_reference": "ADR-0101"}
-    )
+    shown = admin.get(f"{PROFILES}/{answer['name']}").json()
+    prove(tenant, numbers_of(answer), numbers_of(shown) if shown["is_active"] else None)
+    response = admin.post(f"{PROFILES}/{answer['name']}/publish", {"version": answer["version"], **PUBLISH})
     assert response.status_code == 200, response.content
     published: dict[str, Any] = response.json()
     return published
@@ -74,7 +70,7 @@ def test_shipped_profiles_are_there_published_and_locked(api: APIClient, admin: 
         assert api.get(url).json() == row == api.get(f"{url}/versions/{row['version']}").json()
         for refused in (
             admin.patch(url, {"pool_size": 50}),
-            admin.post(f"{url}/publish", {"adr_reference": "ADR-0101"}),
+            admin.post(f"{url}/publish", PUBLISH),
             admin.post(f"{url}/retire", {"version": 1}),
             admin.post(f"{url}/rollback", {"version": 1}),
         ):
@@ -157,45 +153,139 @@ def test_if_match_keeps_two_editors_apart(admin: APIClient, own: dict[str, Any])
     assert admin.get(OWN, headers={"If-None-Match": etag}).status_code == 304
     assert admin.patch(OWN, {"pool_size": 50}, headers={"If-Match": etag}).status_code == 200
     assert_problem(admin.patch(OWN, {"pool_size": 70}, headers={"If-Match": etag}), 412, "stale_version")
-    assert_problem(
-        admin.post(f"{OWN}/publish", {"adr_reference": "ADR-0101"}, headers={"If-Match": etag}), 412, "stale_version"
-    )
+    assert_problem(admin.post(f"{OWN}/publish", PUBLISH, headers={"If-Match": etag}), 412, "stale_version")
 
 
 def test_publishing_needs_an_evaluation_of_exactly_these_numbers(
     admin: APIClient, tenant: Tenant, other_tenant: Tenant, own: dict[str, Any]
 ) -> None:
-    body = {"adr_reference": "ADR-0101"}
-    assert_code(admin.post(f"{OWN}/publish", body), 409, "not_evaluated")
-    assert_code(admin.post(f"{OWN}/publish", {}), 409, "not_evaluated")
-    prove(tenant, {**own, "pool_size": 50})
-    prove(tenant, own, state="running")
-    prove(tenant, own, state="failed")
-    prove(tenant, own, corpus_name="")
-    prove(other_tenant, own)
-    assert_code(admin.post(f"{OWN}/publish", body), 409, "not_evaluated")
-    run = prove(tenant, own)
-    published = admin.post(f"{OWN}/publish", body).json()
-    assert (published["state"], published["is_active"], published["adr_reference"]) == ("published", True, "ADR-0101")
-    assert published["evaluation"] == {"id": run, "corpus": "questions"}
+    url, numbers = f"{OWN}/publish", numbers_of(own)
+    assert_code(admin.post(url, PUBLISH), 409, "not_evaluated")
+    problem = assert_problem(admin.post(url, {}), 409, "not_evaluated", "version")
+    parts = {f"argument.{part}" for part in ARGUMENT}
+    assert {entry["field"] for entry in problem["errors"] if entry["code"] == "required"} == parts
+    prove(tenant, {**numbers, "pool_size": 50})
+    prove(other_tenant, numbers)
+    for fields in ({"state": "running"}, {"state": "failed"}, {"corpus_name": ""}):
+        finished_evaluation(tenant, numbers, **fields)
+    assert_code(admin.post(url, PUBLISH), 409, "not_evaluated")
+    run = prove(tenant, numbers)
+    published = admin.post(url, PUBLISH).json()
+    assert (published["state"], published["is_active"], published["adr_reference"]) == ("published", True, "")
+    assert published["evaluation"] == {"id": str(run.pk), "corpus": "questions"}
+    assert published["argument"] == {**ARGUMENT, "reason": ""}
+    comparison = published["comparison"]
+    assert (comparison["base"], comparison["verdict"], comparison["questions"]) == ("adr-0040 1", "better", 40)
+    assert comparison["summary"].startswith("evidence at 1,000 tokens +35.0 points [3")
+    assert [row["budget"] for row in comparison["rows"]] == [250, 1000]
     assert published["published_by"].startswith("an agent")
     assert admin.get(OWN).json() == published
-    assert_code(admin.post(f"{OWN}/publish", body), 409, "already_published")
+    assert_code(admin.post(url, PUBLISH), 409, "already_published")
+
+
+def test_an_edit_invalidates_the_evaluation(admin: APIClient, tenant: Tenant, own: dict[str, Any]) -> None:
+    prove(tenant, numbers_of(own))
+    admin.patch(OWN, {"half_life_days": 13.5})
+    assert_code(admin.post(f"{OWN}/publish", PUBLISH), 409, "not_evaluated")
+    assert admin.post(f"{OWN}/publish", {**PUBLISH, "version": 1}).status_code == 200
+
+
+@pytest.mark.parametrize("questions", [1, 29])
+def test_publishing_needs_thirty_questions(
+    admin: APIClient, tenant: Tenant, own: dict[str, Any], questions: int
+) -> None:
+    prove(tenant, numbers_of(own), shares=[0.9] * questions, base_shares=[0.5] * questions)
+    problem = assert_problem(admin.post(f"{OWN}/publish", PUBLISH), 409, "too_few_questions", "version")
+    assert f"{questions} question{'' if questions == 1 else 's'}; 30 are needed" in problem["detail"]
+    reason = admin.post(f"{OWN}/publish", {**PUBLISH, "reason": REASON})
+    assert_code(reason, 409, "too_few_questions")
+
+
+@pytest.mark.parametrize("fields", [{"corpus_sha256": "1" * 64}, {"packer": "elastic"}, {"embedder_model": "other"}])
+def test_publishing_needs_the_profile_in_use_on_the_same_corpus(
+    admin: APIClient, tenant: Tenant, own: dict[str, Any], fields: dict[str, str]
+) -> None:
+    finished_evaluation(tenant, numbers_of(own), shares=[0.9] * 40)
+    finished_evaluation(tenant, ADR_0040.to_numbers(), **fields)
+    problem = assert_problem(admin.post(f"{OWN}/publish", PUBLISH), 409, "baseline_not_evaluated", "version")
+    assert "adr-0040 1 was not evaluated on the same corpus" in problem["detail"]
 
 
 @pytest.mark.parametrize(
-    ("reference", "code"),
-    [("", "adr_missing"), ("78", "bad_adr_reference"), ("ADR-78", "bad_adr_reference"), ("x" * 17, "too_long")],
+    ("shares", "verdict", "words"),
+    [
+        ([0.2] * 40, "worse", "It is worse than adr-0040 1: evidence at 1,000 tokens -30.0 points [-30.0, -30.0], 40"),
+        (
+            [0.5] * 40,
+            "unsure",
+            "It is not clearly better than adr-0040 1: evidence at 1,000 tokens 0.0 points [0.0, 0.0]",
+        ),
+        ([0.6] + [0.5] * 39, "unsure", "+0.2 points [0.0, 0.8], 40 questions"),
+    ],
 )
-def test_publishing_needs_a_decision(
-    admin: APIClient, tenant: Tenant, own: dict[str, Any], reference: str, code: str
+def test_worse_or_unsure_needs_a_reason_that_is_stored_and_audited(
+    admin: APIClient, tenant: Tenant, own: dict[str, Any], shares: list[float], verdict: str, words: str
 ) -> None:
-    prove(tenant, own)
-    assert_problem(admin.post(f"{OWN}/publish", {"adr_reference": reference}), 400, code, "adr_reference")
-    assert_problem(admin.post(f"{OWN}/publish", {"adr": "ADR-0101"}), 400, "unknown_field", "adr")
-    assert_problem(
-        admin.post(f"{OWN}/publish", {"adr_reference": "ADR-0101", "version": 9}), 400, "unknown_version", "version"
-    )
+    prove(tenant, numbers_of(own), shares=shares)
+    problem = assert_problem(admin.post(f"{OWN}/publish", PUBLISH), 400, "reason_required", "reason")
+    assert words in problem["detail"]
+    assert_problem(admin.post(f"{OWN}/publish", {**PUBLISH, "reason": "fine"}), 400, "too_short", "reason")
+    assert admin.get(OWN).json()["state"] == "draft"
+    published = admin.post(f"{OWN}/publish", {**PUBLISH, "reason": f" {REASON} "}).json()
+    assert (published["argument"]["reason"], published["comparison"]["verdict"]) == (REASON, verdict)
+    with tenant_scope(tenant.pk):
+        assert AuditEntry.objects.for_tenant(tenant.pk).get(verb="publish_scoring_profile").reason == REASON
+
+
+def test_zero_evidence_in_both_needs_a_reason(admin: APIClient, tenant: Tenant, own: dict[str, Any]) -> None:
+    prove(tenant, numbers_of(own), shares=[0.0] * 40, base_shares=[0.0] * 40)
+    problem = assert_problem(admin.post(f"{OWN}/publish", PUBLISH), 400, "reason_required", "reason")
+    assert "no evidence found by either" in problem["detail"]
+
+
+def test_a_version_is_compared_with_what_it_replaces(admin: APIClient, tenant: Tenant, own: dict[str, Any]) -> None:
+    """The active version, else the profile assigned to the tenant, else adr-0040."""
+    admin.put(ASSIGNMENTS, {"profile": "conversation-recall", "partition": ""})
+    prove(tenant, numbers_of(own))
+    problem = assert_problem(admin.post(f"{OWN}/publish", PUBLISH), 409, "baseline_not_evaluated", "version")
+    assert "conversation-recall 1 was not" in problem["detail"]
+    finished_evaluation(tenant, SHIPPED_PROFILES["conversation-recall"].to_numbers())
+    assert admin.post(f"{OWN}/publish", PUBLISH).json()["comparison"]["base"] == "conversation-recall 1"
+    second = admin.patch(OWN, {"pool_size": 100}).json()
+    finished_evaluation(tenant, numbers_of(second), shares=[0.9, 0.8] * 20)
+    refused = admin.post(f"{OWN}/publish", PUBLISH)
+    assert "not clearly better than own 1" in assert_problem(refused, 400, "reason_required", "reason")["detail"]
+
+
+def test_runs_of_a_published_version_stay(admin: APIClient, tenant: Tenant, own: dict[str, Any]) -> None:
+    publish(admin, tenant, own)
+    with tenant_scope(tenant.pk):
+        ids = list(EvaluationRun.objects.for_tenant(tenant.pk).values_list("pk", flat=True))
+    assert len(ids) == 2
+    for run_id in ids:
+        assert_code(admin.delete(f"/api/v1/evaluations/{run_id}"), 409, "proves_a_profile")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("argument.decision", "", "required"),
+        ("argument.decision", "ADR-9999", "too_short"),
+        ("argument.decision", "x" * 4001, "too_long"),
+        ("argument.context", "\x00" * 30, "null_character"),
+        ("argument.consequences", 7, "not_text"),
+        ("argument.adr", "ADR-0101", "unknown_field"),
+    ],
+)
+def test_publishing_needs_an_argument(
+    admin: APIClient, tenant: Tenant, own: dict[str, Any], field: str, value: Any, code: str
+) -> None:
+    prove(tenant, numbers_of(own))
+    argument = {**ARGUMENT, field.partition(".")[2]: value}
+    assert_problem(admin.post(f"{OWN}/publish", {"argument": argument}), 400, code, field)
+    assert_problem(admin.post(f"{OWN}/publish", {"adr_reference": "ADR-9999"}), 400, "unknown_field", "adr_reference")
+    assert_problem(admin.post(f"{OWN}/publish", {"argument": "ADR-9999"}), 400, "not_an_object", "argument")
+    assert_problem(admin.post(f"{OWN}/publish", {**PUBLISH, "version": 9}), 400, "unknown_version", "version")
     assert admin.get(OWN).json()["state"] == "draft"
 
 
@@ -249,7 +339,7 @@ def test_retired_version_is_out_of_use_until_somebody_rolls_back(
     assert admin.delete(f"{ASSIGNMENTS}?partition=").status_code == 204
     retired = admin.post(f"{OWN}/retire", {"version": 1}).json()
     assert (retired["state"], retired["is_active"]) == ("retired", False)
-    assert_code(admin.post(f"{OWN}/publish", {"adr_reference": "ADR-0101"}), 409, "retired")
+    assert_code(admin.post(f"{OWN}/publish", PUBLISH), 409, "retired")
     assert_problem(admin.put(ASSIGNMENTS, {"profile": "own", "partition": ""}), 400, "not_published", "profile")
     assert admin.post(f"{OWN}/rollback", {"version": 1}).json()["is_active"]
 
@@ -268,6 +358,10 @@ def test_versions_are_compared_number_by_number(admin: APIClient, own: dict[str,
     across = admin.get(f"{OWN}/compare", {"a": 1, "b": 1, "other": "adr-0040"}).json()
     assert across["b"] == {"name": "adr-0040", "version": 1}
     assert "half_life_days_by_kind.preference" in {row["field"] for row in across["fields"] if row["differs"]}
+    diff = admin.get(f"{OWN}/diff", {"a": 1, "b": 2}).json()
+    assert diff == {**answer, "fields": [row for row in answer["fields"] if row["differs"]]}
+    assert admin.get(f"{OWN}/diff", {"a": 1, "b": 1}).json()["fields"] == []
+    assert_problem(admin.get(f"{OWN}/diff", {"a": 7, "b": 1}), 400, "unknown_version", "a")
     assert_problem(admin.get(f"{OWN}/compare", {"a": 7, "b": 1}), 400, "unknown_version", "a")
     assert_problem(admin.get(f"{OWN}/compare", {"a": 1}), 400, "required", "b")
 
@@ -311,7 +405,7 @@ def test_only_admins_change_and_a_confined_admin_does_not(api: APIClient, tenant
     calls: list[tuple[str, str, dict[str, Any]]] = [
         ("post", PROFILES, {"name": "x"}),
         ("patch", OWN, {"pool_size": 50}),
-        ("post", f"{OWN}/publish", {"adr_reference": "ADR-0101"}),
+        ("post", f"{OWN}/publish", PUBLISH),
         ("post", f"{OWN}/rollback", {"version": 1}),
         ("post", f"{OWN}/retire", {"version": 1}),
         ("put", ASSIGNMENTS, {"profile": "adr-0040", "partition": ""}),
@@ -329,7 +423,7 @@ def test_another_tenant_sees_nothing_of_it(admin: APIClient, other_tenant: Tenan
     for url in (OWN, f"{OWN}/versions", f"{OWN}/versions/1", f"{OWN}/compare?a=1&b=1"):
         assert_problem(stranger.get(url), 404, "not_found")
     assert_problem(stranger.patch(OWN, {"pool_size": 50}), 404, "not_found")
-    for verb, body in (("publish", {"version": 1, "adr_reference": "ADR-0101"}), ("rollback", {"version": 1})):
+    for verb, body in (("publish", {"version": 1, **PUBLISH}), ("rollback", {"version": 1})):
         assert_problem(stranger.post(f"{OWN}/{verb}", body), 404, "not_found")
     assert_problem(stranger.post(PROFILES, {"name": "mine", "based_on": "own"}), 400, "unknown_choice", "based_on")
     assert stranger.post(PROFILES, DRAFT).status_code == 201

@@ -19,7 +19,7 @@ from memories.tenancy.scopes import tenant_scope
 from tests.integration.context_helpers import CONTEXT_NOW
 from tests.integration.evaluation_helpers import golden, requested
 from tests.integration.page_helpers import HTMX, client_of, make_bakery_memories, page, text_of, undo_of
-from tests.integration.scoring_helpers import BY_WORDS, finished_evaluation, new_version, published
+from tests.integration.scoring_helpers import ARGUMENT, BY_WORDS, REASON, new_version, prove, published
 from tests.users import new_operator
 
 NUMBERS = {**ADR_0040.to_numbers(), "weights": BY_WORDS}
@@ -204,59 +204,83 @@ def test_two_editors_do_not_overwrite_each_other(client: Client, tenant: Tenant)
     assert "was saved by now" in text_of(refused)
 
 
+TYPED = {**ARGUMENT, "reason": "", "replaces": "0"}
+
+
 def test_gate_names_what_is_missing_and_publishing_needs_both(admin: Client, tenant: Tenant) -> None:
     new_version(tenant, "own")
     url = page("scoring-publish", tenant, "own", 1)
-    fields = {"adr_reference": "ADR-0101", "replaces": "0"}
     shown = text_of(admin.get(page("scoring-profile", tenant, "own")))
     assert "No finished evaluation of exactly these numbers" in shown
-    assert "enter it when you publish" in shown
-    refused = admin.post(url, fields)
+    assert "entered when you publish" in shown
+    refused = admin.post(url, TYPED)
     assert refused.status_code == 422
     assert "No finished evaluation" in text_of(refused)
-    finished_evaluation(tenant, NUMBERS)
-    for reference in ("", "78"):
-        refused = admin.post(url, {"adr_reference": reference, "replaces": "0"})
+    assert ARGUMENT["decision"] in text_of(refused), "what was typed stays"
+    prove(tenant, NUMBERS)
+    for decision, words in (("", "20 to 4,000 characters"), ("ADR-9999", "At least 20 characters")):
+        refused = admin.post(url, {**TYPED, "decision": decision})
         assert refused.status_code == 422
-        assert "ADR-0078" in text_of(refused)
+        assert words in refused.context["form"].errors["decision"][0]
     assert in_force(tenant) == []
-    done = admin.post(url, fields, follow=True)
+    done = admin.post(url, TYPED, follow=True)
     assert "Version 1 of own is published and active" in text_of(done)
     assert in_force(tenant) == [1]
+    for words in (*ARGUMENT.values(), "evidence at 1,000 tokens +35.0 points", "adr-0040 1", "?with="):
+        assert words in text_of(done), words
 
 
-def test_refusal_names_evaluation_and_decision_together(admin: Client, tenant: Tenant) -> None:
+def test_refusal_names_evaluation_and_argument_together(admin: Client, tenant: Tenant) -> None:
     new_version(tenant, "own")
     url = page("scoring-publish", tenant, "own", 1)
     asked = text_of(admin.get(url))
     assert "Publish version 1 of own?" in asked
-    assert "2 of 2 requirements missing" in asked
+    assert "evaluation and argument missing" in asked
     assert "Run an evaluation with a button above" in asked
     assert 'btn-primary">Publish version 1' not in asked
     draft = text_of(admin.get(page("scoring-profile", tenant, "own")))
     assert "Evaluate and publish" in draft
     assert url not in draft, "publishing is offered once there is an evaluation"
-    refused = admin.post(url, {"adr_reference": "", "replaces": "0"})
+    refused = admin.post(url, {"replaces": "0"})
     assert refused.status_code == 422
     errors = refused.context["form"].errors
     assert "No finished evaluation" in errors["__all__"][0]
-    assert "such as ADR-0078" in errors["adr_reference"][0]
+    assert set(errors) == {"__all__", "context", "decision", "consequences"}
     assert in_force(tenant) == []
 
 
-def test_gate_shows_what_was_measured_beside_what_counts_today(admin: Client, tenant: Tenant) -> None:
+def test_version_that_is_not_clearly_better_needs_a_reason_that_the_audit_log_shows(
+    admin: Client, tenant: Tenant
+) -> None:
+    new_version(tenant, "own")
+    prove(tenant, NUMBERS, shares=[0.2] * 40)
+    url = page("scoring-publish", tenant, "own", 1)
+    asked = " ".join(text_of(admin.get(url)).split())
+    assert "argument and reason missing" in asked
+    assert "evidence at 1,000 tokens -30.0 points [-30.0, -30.0], 40 questions" in asked
+    refused = admin.post(url, TYPED)
+    assert refused.status_code == 422
+    assert "It is worse than adr-0040 1" in refused.context["form"].errors["reason"][0]
+    assert in_force(tenant) == []
+    done = admin.post(url, {**TYPED, "reason": REASON}, follow=True)
+    assert in_force(tenant) == [1]
+    assert REASON in text_of(done)
+    assert REASON in text_of(admin.get(page("audit-log", tenant)))
+
+
+def test_gate_shows_what_was_measured_beside_what_is_in_use(admin: Client, tenant: Tenant) -> None:
     memories = make_bakery_memories(tenant)
     golden(tenant, "What does ERR_4012 mean?", memories[1])
     new_version(tenant, "own")
-    for profile in ("adr-0040", "own@1"):
+    for profile in ("own@1", "adr-0040"):
+        shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
+        assert "evidence at" not in shown
         run = requested(tenant, profile=profile)
         assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
+    assert "adr-0040 1 was not evaluated on the same corpus" in shown
     shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
-    told = ("decision missing", 'href="#id_adr_reference">enter it below', "percentage points (pp)")
-    for words in (*told, "Evidence included", "adr-0040 1", "0.0 pp", "golden questions"):
+    for words in ("percentage points (pp)", "adr-0040 1", "0.0 pp", "golden questions", "1 question; 30 are needed"):
         assert words in shown, words
-    assert ">missing</span>" not in shown
-    assert f"?with={run.pk}" not in shown
 
 
 def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -> None:
@@ -276,7 +300,7 @@ def test_publishing_has_an_undo_and_a_version_can_be_retired_and_brought_back(ad
     published(tenant, "own")
     new_version(tenant, "own", 2)
     published_again = admin.post(
-        page("scoring-publish", tenant, "own", 2), {"adr_reference": "ADR-0101", "replaces": "1"}, follow=True
+        page("scoring-publish", tenant, "own", 2), {**TYPED, "reason": REASON, "replaces": "1"}, follow=True
     )
     assert in_force(tenant) == [2]
     undone = admin.post(undo_of(published_again), follow=True)
@@ -294,7 +318,7 @@ def test_publishing_has_an_undo_and_a_version_can_be_retired_and_brought_back(ad
 def test_page_that_was_overtaken_does_not_publish(admin: Client, tenant: Tenant) -> None:
     published(tenant, "own")
     new_version(tenant, "own", 2)
-    refused = admin.post(page("scoring-publish", tenant, "own", 2), {"adr_reference": "ADR-0101", "replaces": "0"})
+    refused = admin.post(page("scoring-publish", tenant, "own", 2), {**TYPED, "replaces": "0"})
     assert refused.status_code == 422
     assert "version 1 is active" in text_of(refused)
 
@@ -393,7 +417,8 @@ def test_draft_is_evaluated_from_its_page(client: Client, tenant: Tenant) -> Non
     response = client.post(page("evaluations", tenant), {**fields, "corpus": "updated_facts"})
     assert response.status_code == 302
     with tenant_scope(tenant.pk):
-        run = EvaluationRun.objects.for_tenant(tenant.pk).get()
+        baseline, run = EvaluationRun.objects.for_tenant(tenant.pk).order_by("profile_name")
+    assert (baseline.profile_name, baseline.corpus_kind) == ("adr-0040", "updated_facts")
     assert (run.profile_name, run.profile_version, run.profile_numbers) == ("own", 1, NUMBERS)
 
 

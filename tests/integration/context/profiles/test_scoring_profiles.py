@@ -18,7 +18,7 @@ from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.concurrency import concurrent_refusal_codes
 from tests.integration.context_helpers import CONTEXT_NOW, make_empty_tenant
-from tests.integration.scoring_helpers import KIM, finished_evaluation, new_version, published
+from tests.integration.scoring_helpers import ARGUMENT, KIM, REASON, new_version, prove, published
 
 TIMES = {"by": KIM, "now": CONTEXT_NOW}
 
@@ -40,7 +40,7 @@ def in_force(tenant: Tenant) -> list[int]:
 
 def publishing(tenant: Tenant, version: int, replaces: int) -> Callable[[], object]:
     named: dict[str, Any] = {"tenant_id": tenant.pk, "name": "own", "version": version, "replaces": replaces}
-    return lambda: publish_scoring_profile(**named, adr_reference="ADR-0101", **TIMES)
+    return lambda: publish_scoring_profile(**named, argument=ARGUMENT, reason=REASON, **TIMES)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -50,7 +50,7 @@ def test_of_two_admins_who_publish_at_once_one_wins(is_active: bool) -> None:
     first = published(tenant, "own", 1) if is_active else new_version(tenant, "own", 1)
     new_version(tenant, "own", 2)
     new_version(tenant, "own", 3)
-    finished_evaluation(tenant, first.numbers)
+    prove(tenant, first.numbers)
     seen = 1 if is_active else 0
     outcomes = each_within(tenant, publishing(tenant, 2, seen), publishing(tenant, 3, seen))
     assert sorted(outcomes) == ["", "profile_changed"]
@@ -60,7 +60,7 @@ def test_of_two_admins_who_publish_at_once_one_wins(is_active: bool) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_of_two_admins_who_publish_the_same_version_one_wins() -> None:
     tenant = make_empty_tenant()
-    finished_evaluation(tenant, new_version(tenant, "own", 1).numbers)
+    prove(tenant, new_version(tenant, "own", 1).numbers)
     outcomes = each_within(tenant, publishing(tenant, 1, 0), publishing(tenant, 1, 0))
     assert sorted(outcomes) == ["", "already_published"]
     assert in_force(tenant) == [1]

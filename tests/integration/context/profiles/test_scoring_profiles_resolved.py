@@ -19,7 +19,7 @@ from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import make_key
 from tests.integration.context_helpers import CONTEXT_NOW, make_empty_tenant
-from tests.integration.scoring_helpers import BY_WORDS, finished_evaluation, new_version, published
+from tests.integration.scoring_helpers import ARGUMENT, BY_WORDS, finished_evaluation, new_version, published
 
 pytestmark = pytest.mark.django_db
 
@@ -139,7 +139,7 @@ def test_another_tenants_profile_is_absent() -> None:
     ("fields", "constraint"),
     [
         ({"state": "published"}, "scoring_profile_is_published_with_proof"),
-        ({"state": "published", "adr_reference": "ADR-0078"}, "scoring_profile_is_published_with_proof"),
+        ({"state": "published", "argument": ARGUMENT}, "scoring_profile_is_published_with_proof"),
         ({"state": "evaluated"}, "scoring_profile_is_evaluated_by_a_run"),
         ({"state": "liked"}, "scoring_profile_state_is_known"),
         ({"name": "Own"}, "scoring_profile_name_is_a_word"),

@@ -1,5 +1,6 @@
 """The contexts that were given and the votes on memories: what is shown, replayed, given and taken back."""
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -66,6 +67,24 @@ def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: A
     assert "2 contexts shown" in fragment
     assert "<html" not in fragment
     assert "No results" in text_of(client.get(page("context-log", tenant) + "?q=nothing+of+this"))
+
+
+def test_timings_of_a_context_are_stored_and_shown_with_their_unit(client: Client, tenant: Tenant, api: Any) -> None:
+    make_bakery_memories(tenant)
+    answer = api.post("/api/v1/context", {"query": QUESTION, "max_tokens": 90}, format="json").json()
+    stored = api.get(f"/api/v1/context/{answer['id']}").json()["timings"]
+    assert {name: answer["timings"][name] for name in stored if name != "total"} | {"total": stored["total"]} == stored
+    assert answer["timings"].keys() - stored.keys() == {"receipt"}
+    assert {"resolve", "embed", "vector", "lexical", "pack", "render"} <= stored.keys()
+    assert 0 < stored["total"] <= answer["timings"]["total"] - answer["timings"]["receipt"]
+    assert sum(stored[name] for name in ("resolve", "retrieve", "pack", "render")) <= stored["total"]
+    (row,) = api.get("/api/v1/contexts").json()["results"]
+    assert row["latency_ms"] == stored["total"]
+    entry = text_of(client.get(page("receipt", tenant, answer["id"])))
+    assert re.search(r'<tr><th scope="row">Total</th><td class="num">[\d.]+ ms</td></tr>', entry)
+    assert "Storing the receipt is not included." in entry
+    assert re.search(r"For API key \S.* on <", entry)
+    assert re.search(r'data-label="Latency">[\d.]+ ms<', text_of(client.get(page("context-log", tenant))))
 
 
 @pytest.mark.parametrize("query", ["partition=nonsense", "after=yesterday", "before=x"])
@@ -139,6 +158,19 @@ def test_vote_is_given_counts_and_is_taken_back(client: Client, tenant: Tenant, 
     again = page("vote-restore", tenant, memory.pk) + "?" + urlencode({"feedback": "NEGATIVE", "reason": vote.reason})
     client.post(again)
     assert [row.withdrawn_at is None for row in votes(tenant)] == [True, False]
+
+
+def test_later_vote_of_a_person_replaces_that_of_the_day_and_can_be_undone(client: Client, tenant: Tenant) -> None:
+    memory = make_bakery_memories(tenant)[0]
+    address = page("memory-votes", tenant, memory.pk)
+    client.post(address, {"feedback": "POSITIVE", "reason": "It helped."}, headers=HTMX)
+    replaced = client.post(address, {"feedback": "NEGATIVE"}, headers=HTMX)
+    assert "It replaces your earlier vote of today." in text_of(replaced)
+    assert [row.weight for row in votes(tenant)] == [-1]
+    assert as_stored(memory).usefulness_score == pytest.approx(1 / 3)
+    client.post(undo_of(replaced))
+    assert [(row.weight, row.reason) for row in votes(tenant)] == [(1, "It helped.")]
+    assert as_stored(memory).usefulness_score == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize("typed", [{"feedback": "SPLENDID"}, {}, {"feedback": "POSITIVE", "reason": "x" * 501}])

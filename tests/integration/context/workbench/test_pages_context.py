@@ -39,6 +39,7 @@ NUMBERS: dict[str, Any] = {
     "packer": "greedy",
     "ordering": "top_down",
     "include_tenant_memo": "on",
+    "elastic_fills_budget": "on",
     "include_memories_top_k": 5,
     "include_linked_memories": "on",
 }

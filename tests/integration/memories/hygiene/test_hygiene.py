@@ -124,6 +124,21 @@ def test_shown_text_stored_in_another_partition_is_a_loop(tenant: Tenant) -> Non
     assert (pair.kind, pair.older_id, pair.newer_id) == ("recall_loop", shown.pk, repeated.pk)
 
 
+@pytest.mark.parametrize(
+    ("read_in", "repeated_in"), [("user=alex", "user=mina"), ("", "user=mina"), ("user=alex", "agent=writer")]
+)
+def test_text_of_another_user_or_partition_is_no_pair(tenant: Tenant, read_in: str, repeated_in: str) -> None:
+    shown = memory(tenant, BAKER, created_at=FACTORY_NOW - timedelta(days=2))
+    repeated = memory(tenant, BAKER, partition=repeated_in)
+    for row, at, place in ((shown, FACTORY_NOW, read_in), (repeated, FACTORY_NOW + timedelta(minutes=5), repeated_in)):
+        with tenant_scope(tenant.pk):
+            record_retrieval_tick(
+                tenant_id=tenant.pk, texts={row.pk: BAKER}, ids=[row.pk], now=at, partition_path=place
+            )
+    fold_tenant_retrievals(tenant.pk)
+    assert compare(tenant) == []
+
+
 def test_edit_is_compared_again_and_its_former_pair_is_forgotten(tenant: Tenant) -> None:
     memory(tenant, BAKER)
     edited = memory(tenant, BAKER_AGAIN)
@@ -168,7 +183,7 @@ def test_many_like_texts_are_paired_with_few_and_in_batches(tenant: Tenant, monk
     monkeypatch.setattr(maintenance, "COMPARED_BATCH", 7)
     monkeypatch.setattr(maintenance, "ROWS_READ", 4)
     for number in range(20):
-        memory(tenant, f"{BAKER} {'very ' * (number % 3)}good, note {chr(97 + number)}")
+        memory(tenant, f"{BAKER}{'!' * number}")
     found = compare(tenant)
     assert 20 <= len(found) <= 20 * 5
     assert len({frozenset((pair.older_id, pair.newer_id)) for pair in found}) == len(found)

@@ -24,6 +24,7 @@ KINDS = tuple(LISTS)
 BREAD = "Alex prefers rye flour for the sourdough bread."
 BREAD_AGAIN = "Alex prefers rye flour for sourdough bread!"
 RENT = "The rent of the workshop in Kiel is 1,200 EUR a month."
+OWES = ("Anna owes Ben 20 euros.", "Ben owes Anna 20 euros.")
 RENT_NOW = "The rent of the workshop in Kiel is 1,350 EUR a month."
 
 
@@ -106,7 +107,7 @@ def test_pair_shows_both_texts_with_the_differing_numbers_marked(client: Client,
 
 
 def test_text_of_a_memory_is_escaped_in_a_pair(client: Client, tenant: Tenant) -> None:
-    found(tenant, f"<script>x</script> {BREAD}", f"<script>y</script> {BREAD_AGAIN}")
+    found(tenant, f"<script>x</script> {BREAD}", f"<script>x</script> {BREAD_AGAIN}")
     text = text_of(client.get(page("hygiene", tenant)))
     assert "finding-side" in text
     assert "<script>x" not in text
@@ -129,7 +130,7 @@ def test_merge_from_a_row_keeps_the_chosen_and_undo_brings_both_back(client: Cli
 
 def test_bulk_shows_its_effect_before_and_changes_nothing_by_showing(client: Client, tenant: Tenant) -> None:
     memories = found(tenant, BREAD, BREAD_AGAIN, RENT)
-    store_memories_for_pages(tenant, (RENT.replace("Kiel", "Kiel itself"), "user=alex", "fact"))
+    store_memories_for_pages(tenant, (f"{RENT[:-1]}!", "user=alex", "fact"))
     detect_pairs_in_batch(tenant.pk, now=timezone.now())
     ids = pair_ids(tenant, "near_duplicate")
     assert len(ids) == 2
@@ -149,6 +150,41 @@ def test_pairs_that_hang_together_are_merged_into_one(client: Client, tenant: Te
     done = act(client, tenant, "near_duplicate", act="merge", id=ids)
     assert "Merged: 2 archived, 1 kept." in text_of(done)
     assert [as_stored(memory).archived_at is None for memory in memories].count(True) == 1
+
+
+def test_near_texts_that_state_something_else_are_not_proposed_for_merging(client: Client, tenant: Tenant) -> None:
+    found(tenant, "The door code of room 12 is 4711.", "The door code of room 21 is 1174.", *OWES)
+    assert pair_ids(tenant, "near_duplicate") == pair_ids(tenant, "recall_loop") == []
+
+
+def test_merge_leaves_out_what_does_not_state_the_same_as_the_kept_one(client: Client, tenant: Tenant) -> None:
+    bread, again, (owed, owing) = *found(tenant, BREAD, BREAD_AGAIN), found(tenant, *OWES)
+    ids = pair_ids(tenant, "near_duplicate")
+    with tenant_scope(tenant.pk):
+        pairs = [
+            MemoryPair(
+                tenant=tenant, kind="near_duplicate", older=older, newer=newer, similarity=0.99, found_at=timezone.now()
+            )
+            for older, newer in ((again, owed), (owed, owing))
+        ]
+        stale = [pair.pk for pair in MemoryPair.objects.bulk_create(pairs)]
+    done = act(client, tenant, "near_duplicate", act="merge", id=stale[1])
+    assert "These memories do not state the same. Nothing was merged." in text_of(done)
+    chosen = urlencode([("act", "merge"), ("keep", bread.pk), *(("id", number) for number in (*ids, stale[0]))])
+    shown = client.get(f"{page('hygiene-bulk', tenant, 'near_duplicate')}?{chosen}")
+    assert "1 memory stays, because the text does not state the same as the kept one." in text_of(shown)
+    done = act(client, tenant, "near_duplicate", act="merge", id=[*ids, stale[0]], keep=bread.pk)
+    assert "Merged: 1 archived, 1 kept." in text_of(done)
+    assert as_stored(again).archived_at is not None
+    assert as_stored(owed).archived_at is as_stored(owing).archived_at is None
+
+
+def test_bulk_merge_shows_which_memory_states_something_else(client: Client, tenant: Tenant) -> None:
+    memories = found(tenant, *OWES)
+    query = urlencode([("act", "merge"), *(("id", memory.pk) for memory in memories)])
+    shown = text_of(client.get(f"{page('memories-bulk', tenant)}?{query}"))
+    assert "1 memory does not state the same as the suggested one." in shown
+    assert shown.count("states something else") == 1
 
 
 def test_of_a_contradiction_the_newer_is_kept_where_nobody_chose(client: Client, tenant: Tenant) -> None:

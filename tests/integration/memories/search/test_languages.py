@@ -27,7 +27,7 @@ from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
 from tests.integration.memories.search_helpers import retrieve_for_test
-from tests.users import new_operator
+from tests.users import User, new_operator
 
 pytestmark = pytest.mark.django_db
 
@@ -156,6 +156,7 @@ def test_admin_chooses_and_changes_the_language(tenant: Tenant) -> None:
         assert AuditEntry.objects.for_tenant(tenant.pk).filter(verb="set_language").count() == 1
     client.post(url, {"text_search_config": "klingon"})
     assert reread(tenant).text_search_config == "german"
+    client.force_login(User.objects.create_superuser("root", password="unused"))
     client.post(reverse("admin:memories_tenant_add"), {"name": "Initech", "text_search_config": "french"})
     with admin_write_scope():
         assert Tenant.objects.named("Initech").get().text_search_config == "french"

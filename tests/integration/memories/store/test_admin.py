@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from rest_framework_api_key.models import APIKey
@@ -12,9 +13,10 @@ from rest_framework_api_key.models import APIKey
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.actions.tenants import add_member
 from memories.tenancy.scopes import admin_write_scope, authentication_scope, tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_key, make_memory, reread_memory
-from tests.users import new_operator
+from tests.users import PASSWORD, new_operator, new_shared_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,6 +26,13 @@ def client(tenant: Tenant) -> Client:
     """A browser in which a person of the group admin is signed in."""
     client = Client()
     client.force_login(new_operator("ada", "admin", tenant))
+    return client
+
+
+@pytest.fixture
+def superuser(db: None) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root", password=PASSWORD))
     return client
 
 
@@ -157,13 +166,16 @@ def test_failed_embedding_is_tried_again_by_a_button(client: Client, tenant: Ten
         assert AuditEntry.objects.for_tenant(tenant.pk).about(memory.pk).filter(verb="retry_embeddings").exists()
 
 
-def test_list_searches_filters_and_shows_every_tenant(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
+def test_list_searches_and_filters_within_the_tenants_of_a_person(
+    client: Client, superuser: Client, tenant: Tenant, other_tenant: Tenant
+) -> None:
     make_memory(tenant, "Alex prefers tea.")
     make_memory(other_tenant, "Sam prefers coffee.")
-    whole = client.get(page("memory_changelist")).content.decode()
-    assert "Alex prefers tea." in whole
-    assert "Sam prefers coffee." in whole
-    found = client.get(page("memory_changelist"), {"q": "teas", "kind__exact": "fact"}).content.decode()
+    for reader, sees_all in ((client, False), (superuser, True)):
+        whole = reader.get(page("memory_changelist")).content.decode()
+        assert "Alex prefers tea." in whole
+        assert ("Sam prefers coffee." in whole) == sees_all
+    found = superuser.get(page("memory_changelist"), {"q": "teas", "kind__exact": "fact"}).content.decode()
     assert "Alex prefers tea." in found
     assert "Sam prefers coffee." not in found
     assert client.get(page("memory_history", make_memory(tenant).pk)).status_code == 200
@@ -187,19 +199,85 @@ def test_key_is_revoked_and_its_hash_not_shown(client: Client, tenant: Tenant) -
         ApiKey.objects.get_from_key(plain)
 
 
-def test_tenant_and_membership_are_made_by_the_verbs(client: Client, tenant: Tenant) -> None:
+def test_superuser_creates_a_tenant_and_any_person_becomes_its_member(superuser: Client, tenant: Tenant) -> None:
     user = new_operator("olga", "operator", tenant)
-    client.post(page("tenant_add"), {"name": "Initech"})
+    superuser.post(page("tenant_add"), {"name": "Initech"})
     with admin_write_scope():
         made = Tenant.objects.named("Initech").get()
-    client.post(page("membership_add"), {"user": user.pk, "tenant": made.pk})
+    superuser.post(page("membership_add"), {"user": user.pk, "tenant": made.pk})
     with admin_write_scope():
         membership = Membership.objects.for_tenant(made.pk).get(user_id=user.pk)
         verbs = set(AuditEntry.objects.for_tenant(made.pk).values_list("verb", flat=True))
     assert verbs == {"create_tenant", "add_member"}
-    client.post(page("membership_delete", membership.pk), {"post": "yes"})
+    superuser.post(page("membership_delete", membership.pk), {"post": "yes"})
     with admin_write_scope():
         assert not Membership.objects.for_tenant(made.pk).exists()
+
+
+def test_superuser_deletes_a_person_with_the_memberships(superuser: Client, tenant: Tenant) -> None:
+    people = [new_operator(name, "viewer", tenant) for name in ("olga", "paul")]
+    url = reverse("admin:auth_user_changelist")
+    assert superuser.post(f"{url}{people[0].pk}/delete/", {"post": "yes"}).status_code == 302
+    chosen = {"action": "delete_selected", "_selected_action": [people[1].pk], "post": "yes"}
+    assert superuser.post(url, chosen).status_code == 302
+    with tenant_scope(tenant.pk):
+        assert not Membership.objects.for_tenant(tenant.pk).exists()
+
+
+def test_admin_changes_the_members_and_the_language_of_own_tenants(client: Client, tenant: Tenant) -> None:
+    second = new_shared_tenant("Initech")
+    olga, ada = new_operator("olga", "operator", tenant), User.objects.get(username="ada")
+    assert client.post(page("membership_add"), {"user": olga.pk, "tenant": second.pk}).status_code == 200
+    with tenant_scope(second.pk):
+        add_member(user=ada, tenant=second, by=TESTER, now=FACTORY_NOW)
+    assert client.post(page("membership_add"), {"user": olga.pk, "tenant": second.pk}).status_code == 302
+    with tenant_scope(second.pk):
+        membership = Membership.objects.for_tenant(second.pk).get(user_id=olga.pk)
+    chosen = {"action": "delete_selected", "_selected_action": [membership.pk], "post": "yes"}
+    assert client.post(page("membership_changelist"), chosen).status_code == 302
+    with tenant_scope(second.pk):
+        assert not Membership.objects.for_tenant(second.pk).of_username("olga")
+    client.post(page("tenant_change", tenant.pk), {"text_search_config": "german"})
+    with tenant_scope(tenant.pk):
+        assert Tenant.objects.get().text_search_config == "german"
+
+
+@pytest.mark.parametrize(
+    ("action", "first"), [("export_json_lines", '{"content": "=1+1"'), ("export_csv", "content,kind")]
+)
+def test_selected_memories_of_one_tenant_are_exported(
+    client: Client, tenant: Tenant, other_tenant: Tenant, action: str, first: str
+) -> None:
+    memory, gone = make_memory(tenant, "=1+1"), make_memory(tenant, "archived")
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=gone, by=TESTER, now=FACTORY_NOW)
+    data = {"action": action, "_selected_action": [memory.pk, gone.pk]}
+    response = client.post(page("memory_changelist"), data)
+    assert response["Content-Disposition"].startswith("attachment; filename=")
+    text = response.content.decode()
+    assert text.startswith(first)
+    assert "archived" not in text
+    other = make_memory(other_tenant, "of another tenant")
+    mixed = client.post(page("memory_changelist"), {**data, "_selected_action": [memory.pk, other.pk]})
+    assert "of another tenant" not in mixed.content.decode()
+
+
+def test_list_leads_to_the_import_of_own_tenants(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
+    text = client.get(page("memory_changelist")).content.decode()
+    assert reverse("memory-transfer", args=[tenant.pk]) in text
+    assert reverse("memory-transfer", args=[other_tenant.pk]) not in text
+
+
+def test_tenant_name_is_stored_by_the_rules_of_the_verb(superuser: Client) -> None:
+    superuser.post(page("tenant_add"), {"name": "  Initech\u3000 Ltd "})
+    with admin_write_scope():
+        assert Tenant.objects.named("Initech Ltd").exists()
+    for name in ("a" * 101, "~hidden", "new\nline", "a\u200bb", "right\u202eleft", "\u200b", "initech ltd"):
+        response = superuser.post(page("tenant_add"), {"name": name})
+        assert response.status_code == 200, name
+        assert "errorlist" in response.content.decode(), name
+    with admin_write_scope():
+        assert Tenant.objects.filter(name__istartswith="initech").count() == 1
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator"])

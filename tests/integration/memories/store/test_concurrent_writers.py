@@ -144,3 +144,19 @@ def test_edits_that_trade_texts_and_bulks_of_both_neither_deadlock_nor_double(te
         assert {answer.status_code for answer in answers} <= {200, 201, 409}
         keys = live_keys(tenant)
         assert len(keys) == len(set(keys))
+
+
+def test_one_memory_of_a_source_whatever_its_writers_say(tenant: Tenant, key: str) -> None:
+    for number in range(ROUNDS):
+        source = f"doc-{number}"
+        texts = [f"{source} by writer {writer}" for writer in range(WRITERS)]
+        writes = [
+            create(text, source_id=source) if place % 2 else bulk(text, source_id=source)
+            for place, text in enumerate(texts)
+        ]
+        answers = answers_of(key, writes)
+        assert {answer.status_code for answer in answers} <= {200, 201}
+        with tenant_scope(tenant.pk):
+            rows = list(Memory.objects.for_tenant(tenant.pk).unarchived().filter(source_id=source))
+        assert [row.version for row in rows] == [WRITERS]
+        assert rows[0].content in texts

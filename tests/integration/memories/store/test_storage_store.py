@@ -18,6 +18,7 @@ from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import StoreResult, store_memories
 from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick
+from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant, reread_memory
 
@@ -195,9 +196,21 @@ def test_one_audit_row_names_who_and_what_but_not_the_text(tenant: Tenant) -> No
 # --- Recalled text -------------------------------------------------------------------------------------------------
 
 
-def recall(memory: Memory, at: datetime = FACTORY_NOW, *, is_folded: bool = True) -> None:
+RECEIVER = Actor("key", "prefix01.hash", "an agent")
+
+
+def recall(
+    memory: Memory, at: datetime = FACTORY_NOW, *, is_folded: bool = True, by: Actor = RECEIVER, partition: str = ""
+) -> None:
     with tenant_scope(memory.tenant_id):
-        record_retrieval_tick(tenant_id=memory.tenant_id, texts={memory.pk: memory.content}, ids=[memory.pk], now=at)
+        record_retrieval_tick(
+            tenant_id=memory.tenant_id,
+            texts={memory.pk: memory.content},
+            ids=[memory.pk],
+            now=at,
+            api_key_id=by.id or None,
+            partition_path=partition,
+        )
     if is_folded:
         assert fold_tenant_retrievals(memory.tenant_id) == 1
 
@@ -207,21 +220,22 @@ def recall(memory: Memory, at: datetime = FACTORY_NOW, *, is_folded: bool = True
 def test_recalled_text_is_answered_with_the_memory_it_came_from(tenant: Tenant, text: str, is_folded: bool) -> None:
     memory = make_memory(tenant, "Alex likes tea.", partition="user=alex")
     recall(memory, is_folded=is_folded)
-    (result,) = store(tenant, NewMemory(text, partition=parse_partition("user=alex/run=2")), refuses_recalled_text=True)
+    row = NewMemory(text, partition=parse_partition("user=alex/run=2"))
+    (result,) = store(tenant, row, refuses_recalled_text=True, by=RECEIVER)
     assert (result.status, result.reason, result.memory) == ("existing", "recalled", memory)
     assert live_count(tenant) == 1
 
 
 def test_recalled_text_is_stored_where_the_key_does_not_refuse_it(tenant: Tenant) -> None:
     recall(make_memory(tenant, "Alex likes tea."))
-    (result,) = store(tenant, NewMemory("alex likes tea"), refuses_recalled_text=False)
+    (result,) = store(tenant, NewMemory("alex likes tea"), refuses_recalled_text=False, by=RECEIVER)
     assert result.status == "created"
 
 
 @pytest.mark.parametrize("is_folded", [True, False])
 def test_recalled_text_is_forgotten_after_30_days(tenant: Tenant, is_folded: bool) -> None:
     recall(make_memory(tenant, "Alex likes tea."), is_folded=is_folded)
-    rows = {"refuses_recalled_text": True}
+    rows = {"refuses_recalled_text": True, "by": RECEIVER}
     (early,) = store(tenant, NewMemory("alex likes tea"), now=FACTORY_NOW + timedelta(days=30), **rows)
     (late,) = store(tenant, NewMemory("alex likes tea"), now=FACTORY_NOW + timedelta(days=30, seconds=1), **rows)
     assert (early.reason, late.status) == ("recalled", "created")
@@ -231,13 +245,13 @@ def test_recalled_memory_that_is_gone_or_out_of_reach_refuses_nothing(tenant: Te
     beyond = make_memory(tenant, "Alex likes tea.", partition="user=sam")
     recall(beyond)
     row = NewMemory("alex likes tea", partition=parse_partition("user=alex"))
-    (result,) = store(tenant, row, refuses_recalled_text=True, reach="user=alex")
+    (result,) = store(tenant, row, refuses_recalled_text=True, reach="user=alex", by=RECEIVER)
     assert result.status == "created"
     gone = make_memory(tenant, "Alex likes coffee.")
     recall(gone)
     with tenant_scope(tenant.pk):
         archive_memory(memory=gone, by=TESTER, now=FACTORY_NOW)
-    (result,) = store(tenant, NewMemory("alex likes coffee"), refuses_recalled_text=True)
+    (result,) = store(tenant, NewMemory("alex likes coffee"), refuses_recalled_text=True, by=RECEIVER)
     assert result.status == "created"
 
 
@@ -245,9 +259,54 @@ def test_recalling_again_keeps_one_row_and_the_later_time(tenant: Tenant) -> Non
     memory = make_memory(tenant, "Alex likes tea.")
     recall(memory)
     recall(memory, FACTORY_NOW + timedelta(days=20))
-    (result,) = store(
-        tenant, NewMemory("alex likes tea"), refuses_recalled_text=True, now=FACTORY_NOW + timedelta(days=45)
-    )
+    later = {"refuses_recalled_text": True, "by": RECEIVER, "now": FACTORY_NOW + timedelta(days=45)}
+    (result,) = store(tenant, NewMemory("alex likes tea"), **later)
+    assert result.reason == "recalled"
+
+
+@pytest.mark.parametrize("is_folded", [True, False])
+@pytest.mark.parametrize("writer", [TESTER, Actor("key", "prefix02.hash"), Actor("operator", "prefix01")])
+def test_text_that_another_received_refuses_nothing(tenant: Tenant, writer: Actor, is_folded: bool) -> None:
+    recall(make_memory(tenant, "Alex likes tea."), is_folded=is_folded)
+    (result,) = store(tenant, NewMemory("alex likes tea"), refuses_recalled_text=True, by=writer)
+    assert result.status == "created"
+
+
+def test_text_that_nobody_received_by_a_key_refuses_nothing(tenant: Tenant) -> None:
+    recall(make_memory(tenant, "Alex likes tea."), by=TESTER)
+    (result,) = store(tenant, NewMemory("alex likes tea"), refuses_recalled_text=True, by=RECEIVER)
+    assert result.status == "created"
+
+
+@pytest.mark.parametrize("is_folded", [True, False])
+def test_each_partition_has_its_own_recalled_text(tenant: Tenant, is_folded: bool) -> None:
+    memories = {path: make_memory(tenant, "I am allergic to nuts.", partition=path) for path in ("user=u1", "user=u2")}
+    for path, memory in memories.items():
+        recall(memory, partition=path, is_folded=is_folded)
+    paths = ["user=u1/run=1", "user=u2", "user=u3"]
+    rows = [NewMemory("I am allergic to nuts", partition=parse_partition(path)) for path in paths]
+    results = store(tenant, *rows, refuses_recalled_text=True, by=RECEIVER)
+    assert [result.reason for result in results] == ["recalled", "recalled", ""]
+    assert [result.memory for result in results[:2]] == list(memories.values())
+
+
+def test_archived_memory_does_not_hide_a_live_one_of_the_same_text(tenant: Tenant) -> None:
+    live, gone = (make_memory(tenant, "Alex likes tea.", source_id=name) for name in ("live", "gone"))
+    recall(live)
+    recall(gone, FACTORY_NOW + timedelta(hours=1))
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=gone, by=TESTER, now=FACTORY_NOW)
+    (result,) = store(tenant, NewMemory("alex likes tea"), refuses_recalled_text=True, by=RECEIVER)
+    assert (result.reason, result.memory) == ("recalled", live)
+
+
+def test_context_of_the_longest_partition_is_recorded(tenant: Tenant) -> None:
+    letters = "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(816))
+    path = "/".join(f"k{number}={letters[number * 102 : number * 102 + 102]}" for number in range(8))
+    memory = make_memory(tenant, "Alex likes tea.", partition=path)
+    recall(memory, partition=path)
+    row = NewMemory("alex likes tea", partition=parse_partition(path))
+    (result,) = store(tenant, row, refuses_recalled_text=True, by=RECEIVER)
     assert result.reason == "recalled"
 
 

@@ -301,5 +301,5 @@ def test_counters_reach_no_memory_of_another_tenant(demo: Tenant, other_tenant: 
 
 
 def test_name_that_no_tenant_may_have_is_refused(db: None) -> None:
-    with pytest.raises(CommandError, match="1 to 100 characters"):
+    with pytest.raises(CommandError, match="1 to 100 printable characters"):
         run("--tenant", "x" * 101)

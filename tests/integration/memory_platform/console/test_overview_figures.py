@@ -78,6 +78,20 @@ def test_curves_bin_contexts_by_day_with_percentiles_and_the_share_of_the_budget
     assert sum(values[0] or 0 for values in values_of(charts, "Contexts served").values()) == 4
 
 
+def test_contexts_of_agents_have_a_latency_on_the_overview(client: Client, tenant: Tenant, api: Any) -> None:
+    store_memories_for_pages(tenant, ("A bike was sold.", "agent=shop", "fact"))
+    ids = [api.post("/api/v1/context", {"query": "Which bike?"}, format="json").json()["id"] for _ in range(3)]
+    took = sorted(api.get(f"/api/v1/context/{each}").json()["timings"]["total"] for each in ids)
+    with tenant_scope(tenant.pk):
+        charts = activity_curves(tenant.pk, DAYS, now=timezone.now())
+    (median, highest) = next(each for each in values_of(charts, "Latency").values() if each != (None, None))
+    assert median == pytest.approx(took[1])
+    assert took[1] <= highest <= took[2]
+    shown = text_of(client.get(page("tenant-overview", tenant)))
+    assert 'aria-label="Latency, in ms. The table below has the values."' in shown
+    assert f'<td class="num" data-value="{median}">{median:.1f}</td>' in shown
+
+
 def test_curves_of_memories_and_savings_are_of_this_tenant_alone(tenant: Tenant, other_tenant: Tenant) -> None:
     for each in (tenant, other_tenant):
         store_memories_for_pages(each, ("A bike was sold.", "agent=shop", "fact"), now=NOW - timedelta(hours=1))

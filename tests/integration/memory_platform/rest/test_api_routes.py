@@ -23,6 +23,8 @@ NEW_KEY = {"name": "an agent", "scopes": ["read"]}
 BODIES: dict[str, dict[str, Any]] = {
     "memories": {"content": "x"},
     "memories/bulk": {"memories": [{"content": "x"}]},
+    "memories/move": {"ids": ["{memory}"], "to": "user=sam"},
+    "hygiene/<name:name>": {"act": "dismiss", "ids": [1]},
     "memories/search": {"query": "x"},
     "context": {"query": "x"},
     "links": {"source_id": "{memory}", "target_id": "{target}", "kind": "because"},
@@ -42,9 +44,13 @@ BODIES: dict[str, dict[str, Any]] = {
     "profiles": {"name": "other"},
     "profiles/assignments": {"profile": "adr-0040", "partition": ""},
     "profiles/<name:name>": {"pool_size": 50},
-    "profiles/<name:name>/publish": {"adr_reference": "ADR-0101"},
+    "profiles/<name:name>/publish": {"argument": {"decision": "Porto first."}},
     "profiles/<name:name>/rollback": {"version": 1},
     "profiles/<name:name>/retire": {"version": 1},
+    "golden-questions": {"text": "x", "memory_ids": ["{memory}"]},
+    "golden-questions/bulk": {"questions": [{"text": "x", "memory_ids": ["{memory}"]}]},
+    "golden-questions/<uuid:question_id>": {"answer": "x"},
+    "evaluations": {"corpus": "updated_facts"},
     "sessions": {"directive": "x"},
     "sessions/<uuid:session_id>": {"directive": "x"},
     "sessions/<uuid:session_id>/messages": {"messages": [{"role": "user", "content": "x"}]},
@@ -60,6 +66,9 @@ BODIES: dict[str, dict[str, Any]] = {
 QUERIES = {
     ("get", "budget-profiles/<name:name>/compare"): "?a=1&b=1",
     ("get", "profiles/<name:name>/compare"): "?a=1&b=1",
+    ("get", "budget-profiles/<name:name>/diff"): "?a=1&b=1",
+    ("get", "profiles/<name:name>/diff"): "?a=1&b=1",
+    ("get", "evaluations/<uuid:run_id>/compare"): f"?other={NOWHERE}",
     ("delete", "profiles/assignments"): "?partition=user%3Dsam",
     ("delete", "budget-profiles/assignments"): "?partition=user%3Dsam",
 }
@@ -110,6 +119,7 @@ class Rows:
 
 
 IDS = (
+    "act_id",
     "memory_id",
     "target_id",
     "receipt_id",
@@ -119,8 +129,13 @@ IDS = (
     "message_id",
     "compaction_id",
     "event_id",
+    "question_id",
+    "run_id",
 )
-SHOWN_TO_NOBODY = ("memory_id", "receipt_id", "snapshot_id", "key_id", "session_id", "message_id", "compaction_id")
+SHOWN_TO_NOBODY = (
+    *("memory_id", "receipt_id", "snapshot_id", "key_id", "session_id", "message_id", "compaction_id"),
+    *("question_id", "run_id"),
+)
 NOTHING = Rows(
     {
         **dict.fromkeys(IDS, str(NOWHERE)),
@@ -141,7 +156,7 @@ def rows(admin_key: str) -> Rows:
 
     def made(method: str, url: str, body: dict[str, Any]) -> dict[str, Any]:
         response = getattr(admin, method)(f"/api/v1/{url}", body)
-        assert response.status_code in {200, 201}, response.content
+        assert response.status_code in {200, 201, 202}, response.content
         answer: dict[str, Any] = response.json()
         return answer
 
@@ -158,6 +173,7 @@ def rows(admin_key: str) -> Rows:
     made("post", f"sessions/{long}/messages", {"messages": tales})
     compacted = made("post", f"sessions/{long}/compact", {"wait": True})
     made("put", "prompts", {"text": "Write about Porto."})
+    question = made("post", "golden-questions", {"text": "Who lives in Porto?", "memory_ids": [memory]})["id"]
     vote = {"memory_id": memory, "feedback": "POSITIVE", "reason": "Porto it is."}
     return Rows(
         {
@@ -166,10 +182,13 @@ def rows(admin_key: str) -> Rows:
             "receipt_id": made("post", "context", {"query": "Porto"})["id"],
             "session_id": session,
             "message_id": made("post", f"sessions/{session}/messages", messages)["results"][0]["id"],
+            "act_id": made("post", "memories/move", {"ids": [target], "to": "user=sam/topic=Porto"})["act_id"],
             "snapshot_id": made("post", "snapshots", {"name": "Porto"})["id"],
             "feedback_id": made("post", "feedback", vote)["results"][0]["id"],
             "compaction_id": compacted["compaction_id"],
             "event_id": compacted["event_id"],
+            "question_id": question,
+            "run_id": made("post", "evaluations", {"corpus": "golden"})["id"],
             "place": "user%3Dsam",
             "name": "chat",
             "key_id": made("post", "keys", NEW_KEY)["id"],
@@ -221,7 +240,7 @@ def test_no_route_shows_or_changes_another_tenants_rows(
 
 
 def _knows_nothing(rows: Rows, response: Any, asked: str) -> None:
-    route, answer = asked.partition(" ")[2], response.content.decode()
+    route, answer = asked.partition(" ")[2], b"".join(response).decode()  # a file is streamed
     where = f"{asked}: {response.status_code} {answer[:300]!r}"
     assert response.status_code < 500, where
     if route in OWN_PLACE:

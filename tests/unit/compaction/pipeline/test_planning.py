@@ -23,7 +23,7 @@ from compaction.services.windowing import tool_call_units
 from context.services.profiles.compaction_policy import CompactionPolicy
 from tests.unit.conversations import call, conversations, plain, tool_result_turn
 
-FEW = CompactionPolicy(preserve_messages=2, preserve_share=0.0)
+FEW = CompactionPolicy(preserve_messages=2, preserve_share=0.0, has_emergency=False)
 TALK = [plain(place, 100) for place in range(10)]
 #: A tool's long output outside the window of two messages.
 TOOL = [plain(0, 100), call(1, "a"), tool_result_turn(2, "a", 700), *(plain(place, 50) for place in range(3, 8))]
@@ -39,7 +39,7 @@ GOLDEN = [
     ("the directive counts", 1000, 100, 0, TALK, (), range(8), 1100, 1100, 160, ""),
     ("a little room under the target bounds the summary", 1000, 200, 0, TALK, (), range(8), 1200, 1200, 100, ""),
     ("no room under the target leaves half a summary", 1000, 300, 0, TALK, (), range(8), 1300, 1300, 80, ""),
-    ("no room but a little in the window leaves that", 1000, 730, 0, TALK, (), range(8), 1730, 1730, 70, ""),
+    ("no room but a little in the window leaves that", 1000, 600, 0, TALK, (), range(8), 1600, 1600, 72, ""),
     ("half of the current summary is taken over too", 1000, 600, 300, TALK, (), range(8), 1600, 1600, 230, ""),
     ("a new summary takes over the room of the current one", 1000, 60, 60, TALK, (), range(8), 1060, 1060, 220, ""),
     ("masking alone is enough", 1000, 0, 0, TOOL, (2,), (), 1060, 372, 0, UNDER_TARGET),
@@ -66,7 +66,7 @@ def test_plans_are_as_reckoned_by_hand(window, fixed, current, turns, masked, sp
 def test_empty_plan_says_why():
     assert plan([]).is_empty
     assert plan([]).reason == UNDER_TARGET
-    assert plan(TALK[:2], window=300).reason == NOTHING_OUTSIDE_WINDOW
+    assert plan(TALK[:2], window=395).reason == NOTHING_OUTSIDE_WINDOW
     assert plan(TALK, policy=replace(FEW, has_summaries=False)).reason == SUMMARIES_OFF
     pinned = [replace(turn, pinned=True) for turn in TALK]
     assert plan(pinned).reason == ALL_PINNED
@@ -123,8 +123,30 @@ def test_preserved_messages_that_exceed_the_window_are_cut_to_what_reaches_the_t
 
 
 def test_preserved_messages_that_fit_the_window_all_stay():
-    turns = [plain(place, 180) for place in range(6)]
-    assert plan(turns, 1000, policy=replace(FEW, preserve_messages=5)).span_ids == (0,)
+    turns = [plain(place, 160) for place in range(6)]
+    policy = replace(FEW, preserve_messages=5)
+    assert plan(turns, 1000, policy=policy).span_ids == (0,)
+    assert plan(turns, 1000, policy=policy, reserved_tokens=9).span_ids == (0, 1, 2, 3), "the next span has no room"
+
+
+def test_reserved_tokens_lower_the_target() -> None:
+    assert plan(TALK, 2000, reserved_tokens=0).reason == UNDER_TARGET
+    made = plan(TALK, 2000, reserved_tokens=500)
+    assert made.span_ids == tuple(range(8))
+    assert (made.tokens_before, made.tokens_after_at_most) == (1000, 360), "what is reserved is no part of the context"
+
+
+def test_markers_count_towards_the_target() -> None:
+    assert plan([replace(turn, marker_tokens=4) for turn in TALK], 2000).span_ids == tuple(range(8))
+
+
+def test_twenty_messages_are_preserved_even_where_they_keep_an_emergency():
+    turns = [plain(place, 30) for place in range(30)]
+    policy = CompactionPolicy(has_masking=False)
+    assert plan(turns, 1200, policy=policy, reserved_tokens=250).first_preserved_index == 30 - 20
+    assert plan(turns, 900, policy=policy, reserved_tokens=225).first_preserved_index == 30 - 6, (
+        "they exceed the window"
+    )
 
 
 def test_compacted_messages_are_passed_over():

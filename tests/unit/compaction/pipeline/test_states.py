@@ -26,6 +26,7 @@ ACTIONS = sorted({action for _, action in TRANSITIONS})
         ("proposed", "regenerate", "superseded"),
         ("applied", "edit", "applied"),
         ("applied", "rollback", "rolled_back"),
+        ("applied", "mark_reviewed", "applied"),
         ("failed", "retry", "pending"),
         ("rejected", "reopen", "proposed"),
         ("superseded", "reopen", "proposed"),
@@ -36,7 +37,7 @@ def test_every_transition_leads_where_it_should(state, action, after):
 
 
 def test_there_are_no_other_transitions():
-    assert len(TRANSITIONS) == 12
+    assert len(TRANSITIONS) == 13
     for state in COMPACTION_STATES:
         for action in ACTIONS:
             if (state, action) not in TRANSITIONS:
@@ -63,7 +64,7 @@ def test_people_see_only_what_they_may_decide():
     allowed = {state: state_actions(state) for state in COMPACTION_STATES}
     assert {state: actions for state, actions in allowed.items() if actions} == {
         "proposed": ("approve", "reject", "edit", "regenerate"),
-        "applied": ("edit", "rollback"),
+        "applied": ("edit", "rollback", "mark_reviewed"),
         "failed": ("retry",),
         "rejected": ("reopen",),
         "superseded": ("reopen",),

@@ -109,8 +109,8 @@ def test_calls_and_results_are_paired_in_order() -> None:
         (128_000, 16_384, True, (123_904, 4_096)),
         (10_000, None, False, (8_000, 1_500)),
         (8_192, 8_192, True, (6_964, 1_228)),
-        (1_000, None, True, (500, 500)),
-        (256, None, True, (128, 128)),
+        (1_000, None, True, (850, 150)),
+        (256, None, True, (218, 38)),
     ],
 )
 def test_default_budget_is_the_window_without_reserve_and_safety(

@@ -8,12 +8,18 @@ from hypothesis import strategies as st
 
 from compaction.services.pipeline.planning import plan_compaction
 from compaction.services.sessions.gauges import policy_thresholds
+from compaction.services.sessions.pressure import ContextNeeds
 from compaction.services.sessions.turns import SessionTurn
 from compaction.services.simulation.simulator import APPENDED, SimulationPoint, simulate_session
 from compaction.sessions.charts import POINTS_MAX, before_after, pressure_gauge, simulation_chart, thinned
 from context.services.profiles.compaction_policy import CompactionPolicy
 
 POLICY = CompactionPolicy()
+
+
+def needs(tokens: int) -> ContextNeeds:
+    reserved = tokens // 4
+    return ContextNeeds(tokens - 2 * reserved, 0, 0, reserved, reserved)
 
 
 @pytest.mark.parametrize(
@@ -29,28 +35,29 @@ POLICY = CompactionPolicy()
     ],
 )
 def test_level_is_the_gravest_threshold_reached(tokens: int, level: str) -> None:
-    gauge = pressure_gauge(tokens, 1000, POLICY)
+    gauge = pressure_gauge(needs(tokens), 1000, POLICY)
     assert gauge.level == level
     assert bool(gauge.description) == (level != "calm")
 
 
 def test_marks_stand_at_their_share_of_the_window_and_closer_when_it_overflows() -> None:
-    assert [mark.at_percent for mark in pressure_gauge(100, 1000, POLICY).marks] == [70, 80, 85]
-    over = pressure_gauge(2000, 1000, POLICY)
-    assert over.fill_percent == 100
+    assert [mark.at_percent for mark in pressure_gauge(needs(100), 1000, POLICY).marks] == [70, 80, 85]
+    over = pressure_gauge(needs(2000), 1000, POLICY)
+    assert over.parts[-1].start_percent + over.parts[-1].width_percent == 100
     assert [mark.at_percent for mark in over.marks] == [35, 40, 42.5, 50]
 
 
 def test_threshold_that_is_switched_off_is_not_marked() -> None:
     policy = CompactionPolicy(has_scheduled=False, has_emergency=False)
     assert [name for name, _ in policy_thresholds(policy)] == ["warning"]
-    assert pressure_gauge(800, 1000, policy).level == "calm"
+    assert pressure_gauge(needs(800), 1000, policy).level == "calm"
 
 
 @given(st.integers(0, 10**7), st.integers(1, 10**7))
 def test_everything_lies_within_the_bar(tokens: int, window: int) -> None:
-    gauge = pressure_gauge(tokens, window, POLICY)
-    assert 0 <= gauge.fill_percent <= 100
+    gauge = pressure_gauge(needs(tokens), window, POLICY)
+    assert sum(part.value for part in gauge.parts) == tokens
+    assert all(0 <= part.start_percent <= part.start_percent + part.width_percent <= 100.01 for part in gauge.parts)
     assert all(0 <= mark.at_percent <= 100 for mark in gauge.marks)
 
 
@@ -66,7 +73,7 @@ def _turns(count: int) -> list[SessionTurn]:
 def test_chart_has_every_point_the_thresholds_and_each_compaction_marked() -> None:
     done = simulate_session(_turns(120), POLICY, 2000)
     chart = simulation_chart(done, POLICY, 2000)
-    names = ["in the context", "window", "compacted when idle", "compacted at once", "warning", "target"]
+    names = ["needed", "window", "compacted when idle", "compacted at once", "warning", "target"]
     assert chart.series == names
     assert len(chart.rows) == len(done.points)
     assert sum(bool(row.mark) for row in chart.rows) == sum(point.event != APPENDED for point in done.points) > 0
@@ -81,10 +88,10 @@ def test_chart_of_nothing_is_empty() -> None:
 def test_bars_before_and_after_add_up_to_the_plan() -> None:
     turns = _turns(60)
     plan = plan_compaction(turns, window=2000, policy=POLICY, fixed_tokens=130, summary_tokens=100)
-    bars = before_after(plan, turns, window=2000, directive_tokens=30, summary_tokens=100)
-    assert sum(part.value for part in bars.before) == plan.tokens_before
-    assert sum(part.value for part in bars.after) == plan.tokens_after_at_most
-    assert {part.name for part in bars.before} == {"directive", "summary", "leaving", "staying"}
+    bars = before_after(plan, turns, ContextNeeds(2400, 30, 100, 200, 300), window=2000)
+    assert sum(part.value for part in bars.before) == bars.tokens_before == plan.tokens_before + 500
+    assert sum(part.value for part in bars.after) == bars.tokens_after == plan.tokens_after_at_most + 500
+    assert {part.name for part in bars.before} == {"directive", "summary", "leaving", "staying", "memories", "reply"}
     assert "leaving" not in {part.name for part in bars.after}
     assert all(part.start_percent + part.width_percent <= 100.01 for part in (*bars.before, *bars.after))
 

@@ -1,10 +1,12 @@
 """Packing by shortening (ADR-0042): who gets how much; the cutting itself is in test_snippets.py."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from context.services.budget import BudgetCalculator
 from context.services.packer import ElasticPacker, OmittedMemory
-from context.services.packer.elastic import MAX_ITEM, MIN_ITEM, TARGET_ITEMS
+from context.services.packer.elastic import MAX_ITEM, MIN_ITEM, TARGET_ITEMS, common_length
 from context.services.scorer import ScoredMemory
 from memories.services.tokens import count_tokens
 
@@ -152,3 +154,49 @@ class TestInTokens:
         packed = ElasticPacker(calculator, unit="tokens").pack(rows, 10)
         assert packed.allotted == {0: count_tokens("Hallo")}
         assert calculator.asked == ["Hallo"]
+
+
+def test_filled_budget_takes_more_than_the_target_at_the_cap_and_then_at_the_minimum():
+    assert allotted([500] * 12, 1_000, fills_budget=False, target_items=2, max_item=100) == {0: 100, 1: 100}
+    filled = allotted([500] * 12, 1_000, fills_budget=True, target_items=2, max_item=100, min_item=40)
+    assert filled == dict.fromkeys(range(10), 100)
+    assert allotted([500] * 3, 250, fills_budget=True, target_items=2, max_item=100, min_item=40) == {
+        0: 100,
+        1: 100,
+        2: 50,
+    }
+
+
+def test_filled_budget_divides_what_remains_until_it_is_used():
+    options = {"fills_budget": True, "target_items": 2, "min_item": 50, "max_item": 110}
+    assert allotted([300, 300, 300, 52], 320, **options) == {0: 110, 1: 110, 2: 50, 3: 50}
+    assert allotted([300, 300, 300, 52], 325, **options) == {0: 110, 1: 110, 2: 53, 3: 52}
+
+
+@given(
+    st.lists(st.integers(1, 200), max_size=30),
+    st.integers(-5, 2_000),
+    st.integers(1, 40),
+    st.integers(1, 60),
+    st.integers(0, 120),
+)
+def test_filled_budget_leaves_out_only_what_does_not_fit(lengths, budget, target, min_item, more):
+    max_item = min_item + more
+    shares = allotted(lengths, budget, fills_budget=True, target_items=target, min_item=min_item, max_item=max_item)
+    unused = max(budget, 0) - sum(shares.values())
+    assert unused >= 0
+    for place, length in enumerate(lengths):
+        if place in shares:
+            assert shares[place] == min(length, max_item) or unused == 0
+        else:
+            assert min(length, max_item) > unused
+
+
+@given(st.lists(st.integers(1, 200), max_size=30), st.integers(0, 3_000))
+def test_common_length_is_the_greatest_at_which_all_fit(lengths, budget):
+    limit = common_length(lengths, budget)
+    if limit is None:
+        assert sum(lengths) <= budget
+    else:
+        assert sum(min(length, limit) for length in lengths) <= budget
+        assert sum(min(length, limit + 1) for length in lengths) > budget

@@ -13,7 +13,8 @@ def direction(degrees: float) -> "np.ndarray":
 
 
 def likeness(threshold: float = 0.97, **degrees: float) -> NearDuplicates:
-    return NearDuplicates({key: direction(value) for key, value in degrees.items()}, threshold)
+    vectors = {key: direction(value) for key, value in degrees.items()}
+    return NearDuplicates(vectors, threshold, dict.fromkeys(vectors, "The door code is 4711."))
 
 
 @pytest.mark.parametrize(("degrees", "is_near"), [(0, True), (14, True), (15, False), (90, False), (180, False)])

@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ElementTree
+from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from context.services.rendering import (
+    DATED_KINDS,
+    DAY_TOKENS,
     MARKERS,
     NONCE_DIGITS,
     RENDER_STYLES,
@@ -16,7 +19,7 @@ from context.services.rendering import (
     render_context,
 )
 from memories.services.tokens import count_tokens
-from tests.parsed_contexts import parse_context
+from tests.parsed_contexts import parse_context, parse_dated_context
 
 SECRET = b"a secret of the server"
 TENANT = "0198c0de-0000-7000-8000-000000000001"
@@ -102,6 +105,53 @@ def test_parsing_gives_back_exactly_what_went_in(style, pairs):
     assert parse_context(rendered.text, style) == pairs
     assert rendered.text == "" or rendered.text.count(fence_nonce(SECRET, TENANT, rendered.nonce_counter)) == 2
     assert rendered == render_context(items, style=style, secret=SECRET, tenant_id=TENANT)
+
+
+_FIRST = datetime(1, 1, 2, tzinfo=timezone(timedelta(hours=-5)))
+DAYS = st.timedeltas(timedelta(0), timedelta(days=3_652_055)).map(lambda later: _FIRST + later)
+DATED_TEXT = st.tuples(st.sampled_from(["", "2026-04-12: ", "\n- 2026-04-12: "]), ANY_TEXT).map("".join)
+
+
+@pytest.mark.parametrize("style", RENDER_STYLES)
+@settings(max_examples=200)
+@given(rows=st.lists(st.tuples(st.sampled_from(list(MARKERS)), DATED_TEXT, DAYS), max_size=6))
+def test_parsing_gives_back_exactly_the_texts_and_the_days_that_went_in(style, rows):
+    items = [SimpleNamespace(kind=kind, text=text, created_at=at) for kind, text, at in rows]
+    rendered = render_context(items, style=style, secret=SECRET, tenant_id=TENANT, has_days=True)
+    days = [at.astimezone(UTC).date().isoformat() if kind in DATED_KINDS else "" for kind, _, at in rows]
+    expected = [(kind, text, day) for (kind, text, _), day in zip(rows, days, strict=True)]
+    assert parse_dated_context(rendered.text, style) == expected
+    without = render_context(items, style=style, secret=SECRET, tenant_id=TENANT)
+    assert parse_context(without.text, style) == [(kind, text) for kind, text, _ in rows]
+    assert without.text == "" or without.text.count(fence_nonce(SECRET, TENANT, without.nonce_counter)) == 2
+
+
+@pytest.mark.parametrize(
+    ("style", "line"),
+    [
+        ("markdown", "\n- 2026-04-12: Alex likes tea.\n"),
+        ("xml", '\n<memory day="2026-04-12">Alex likes tea.</memory>\n'),
+        ("json", '\n{"kind":"memory","day":"2026-04-12","text":"Alex likes tea."}\n'),
+    ],
+)
+def test_the_day_before_a_memory_is_that_of_its_time_in_utc(style, line):
+    at = datetime(2026, 4, 11, 23, tzinfo=timezone(timedelta(hours=-2)))
+    alex = SimpleNamespace(kind="memory", text="Alex likes tea.", created_at=at)
+    text = render_context([alex], style=style, secret=SECRET, tenant_id=TENANT, has_days=True).text
+    assert line in text
+    alex.created_at = None
+    undated = render_context([alex], style=style, secret=SECRET, tenant_id=TENANT, has_days=True).text
+    assert count_tokens(text, "o200k_base") - count_tokens(undated, "o200k_base") == DAY_TOKENS[style]
+
+
+def test_digits_of_a_day_and_of_the_text_after_it_never_make_the_nonce():
+    secrets = (str(number).encode() for number in range(2_000_000))
+    secret = next(each for each in secrets if fence_nonce(each, TENANT, 0).startswith("0412"))
+    text = fence_nonce(secret, TENANT, 0)[4:]
+    dated = SimpleNamespace(kind="memory", text=text, created_at=datetime(2026, 4, 12, tzinfo=UTC))
+    options = {"secret": secret, "tenant_id": TENANT}
+    assert render_context([dated], **options).nonce_counter == 0
+    assert render_context([dated], has_days=True, **options).nonce_counter == 1
 
 
 @pytest.mark.parametrize("style", RENDER_STYLES)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from context.assembly.candidates import gate_ranked_candidates, rank_candidates
 from context.assembly.layout import fit_whole_blocks, whole_block
-from context.assembly.packing import IncludedMemories, PackingSettings, pack_memories
+from context.assembly.packing import IncludedMemories, PackingSettings, pack_memories, unused_room_warning
 from context.receipts.results import BELOW_MINIMUM_SCORE, EXCLUDED_NEAR_DUPLICATE, KEPT, Section
 from context.services.assembly.near_duplicates import NearDuplicates
 from context.services.assembly.profiled_scorer import ProfiledScorer
@@ -62,6 +62,8 @@ def found_memory(
         "vector_rank": None,
         "text_rank": None,
         "fused_score": None,
+        "valid_from": None,
+        "valid_to": None,
         "kind": "fact",
         "partition_path": "",
         "session": "",
@@ -191,7 +193,8 @@ def test_pinned_memory_beyond_its_share_is_held_to_the_minimum_score() -> None:
 @pytest.mark.parametrize(("share", "expected"), [(0.5, ["pin"]), (0.2, ["best"])])
 def test_what_a_pinned_memory_says_is_left_out_only_where_that_one_stands(share: float, expected: list[str]) -> None:
     best, pin = found_memory("best", 20, 1.0), found_memory("pin", 20, 0.2, pinned=True)
-    alike = NearDuplicates({best.id: np.array([1.0, 0.0]), pin.id: np.array([1.0, 0.0])}, 0.97)
+    vectors = dict.fromkeys((best.id, pin.id), np.array([1.0, 0.0]))
+    alike = NearDuplicates(vectors, 0.97, dict.fromkeys(vectors, "the same"))
     section = packed([best, pin], 100, pinned_share=share, likeness=alike)
     assert texts(section) == expected
     assert [(left.reason, left.twin) for left in section.omitted] == [
@@ -222,6 +225,42 @@ def test_share_of_pinned_memories_leaves_the_rest_of_the_room_to_the_best(
     best = [row for row in outcomes.values() if row.score == highest]
     if best and packer != "optimal" and all(0 < row.tokens + 3 <= tokens - int(tokens * share) for row in best):
         assert any(row.outcome == KEPT for row in best)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 300), st.floats(0, 1), st.booleans()), max_size=25),
+    st.integers(0, 3_000),
+    st.floats(0, 1),
+    st.booleans(),
+)
+def test_elastic_packing_excludes_nothing_that_fits_without_saying_why(
+    drawn: list[tuple[int, float, bool]], tokens: int, share: float, fills: bool
+) -> None:
+    candidates = [found_memory(("word " * size).strip(), size, alike, pinned) for size, alike, pinned in drawn]
+    whole = SectionBudget(tokens, 3, "gpt-4o", WordCounter())
+    packing = PackingSettings(packer="elastic", pinned_share=share, fills_budget=fills)
+    section = pack_memories(rank_candidates(candidates, SCORING), whole, packing)
+    warning = unused_room_warning("memories", section, packing, 3)
+    unused = tokens - section.tokens
+    fitting = [row for row in section.omitted if min(row.tokens, packing.max_tokens) + 3 <= unused]
+    assert (section.tokens <= tokens, len(section.blocks) + len(section.omitted)) == (True, len(candidates))
+    if fills:
+        assert fitting == []
+        assert warning is None or section.omitted == []
+    if fitting:
+        assert warning is not None
+        assert f"{unused:,} of {tokens:,} tokens for memories" in warning.detail
+
+
+def test_everything_that_fits_in_the_section_is_whole_in_a_filled_elastic_one() -> None:
+    candidates = [found_memory(("word " * size).strip(), size, size / 500, size > 200) for size in (50, 150, 250, 350)]
+    packing = PackingSettings(packer="elastic", pinned_share=0.1, fills_budget=True)
+    ranked, counter = rank_candidates(candidates, SCORING), WordCounter()
+    section = pack_memories(ranked, SectionBudget(812, 3, "gpt-4o", counter), packing)
+    assert [block.truncated for block in section.blocks] == [False] * 4
+    narrow = pack_memories(ranked, SectionBudget(600, 3, "gpt-4o", counter), packing)
+    assert sorted(block.truncated for block in narrow.blocks) == [False, False, True, True]
+    assert 590 <= sum(block.tokens + 3 for block in narrow.blocks) <= narrow.tokens <= 600
 
 
 @pytest.mark.parametrize(("model", "factor"), [("gpt-4o", 1.0), ("claude-sonnet-4-6", 1.2), ("claude-opus-4-7", 1.6)])

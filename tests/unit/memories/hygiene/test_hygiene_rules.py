@@ -45,9 +45,11 @@ def row(number: int, **fields: object) -> Row:
     [
         ("the fee is 15 EUR here", 0.99, False, "contradiction"),
         ("the fee is 15 EUR here", 0.99, True, "contradiction"),
-        ("the fee was 14 EUR here", NEAR_DUPLICATE_SIMILARITY_MIN, False, "near_duplicate"),
-        ("the fee was 14 EUR here", NEAR_DUPLICATE_SIMILARITY_MIN, True, "recall_loop"),
-        ("the fee was 14 EUR here", NEAR_DUPLICATE_SIMILARITY_MIN - 0.001, True, None),
+        ("the fee is EUR 14.00 here", NEAR_DUPLICATE_SIMILARITY_MIN, False, "near_duplicate"),
+        ("the fee is EUR 14.00 here", NEAR_DUPLICATE_SIMILARITY_MIN, True, "recall_loop"),
+        ("the fee is EUR 14.00 here", NEAR_DUPLICATE_SIMILARITY_MIN - 0.001, True, None),
+        ("the fee was 14 EUR here", 0.99, False, None),
+        ("the fee is 14 EUR there", 0.99, True, None),
     ],
 )
 def test_pair_stands_in_one_list(newer: str, similarity: float, was_shown: bool, kind: str | None) -> None:

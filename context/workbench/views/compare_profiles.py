@@ -16,9 +16,9 @@ from context.workbench.preview import Preview
 from context.workbench.saved_questions import demo_questions, recent_questions
 from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
 from memories.models import Partition
-from memories.tenancy.access import tenant_page
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page, wants_fragment
 
 #: Fields of the page's form; every other input of a run is passed on unchanged.
@@ -28,7 +28,7 @@ NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 
 
 @tenant_page("viewer")
-def context_compare(request: HtmxRequest) -> HttpResponseBase:
+def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
     """Two scoring profiles, and optionally budget profiles, on the same query. Changes nothing."""
     with tenant_scope(request.tenant.id):
         page: dict[str, Any] = {
@@ -49,7 +49,7 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
         with tenant_scope(request.tenant.id):
             page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
             page["suggestions"] = recent_questions(request.tenant.id) or demo_questions(request.tenant.name)
-    return render_page(request, "context/workbench/context_compare.html", page, fragment="fragment", form=form)
+    return render_page(request, "context/workbench/profiles_compare.html", page, fragment="fragment", form=form)
 
 
 def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[str, str]:

@@ -1,0 +1,198 @@
+"""Endpoints of evaluations. They concern the whole tenant: a key with a partition may not use them."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiExample
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from context.evaluation.actions import evaluations as actions
+from context.evaluation.queries import EvaluationRunQuerySet
+from context.evaluation.report import run_differences
+from context.evaluation.serializers import evaluations as schemas
+from context.models import EvaluationAnswer, EvaluationRun
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.permissions import require_whole_tenant
+from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.pages import PageInput, page_of
+from memory_platform.rest.serializers import EmptyInput
+
+_DRAFT = OpenApiExample(
+    "A draft and the profile in use", {"corpus": "golden", "profile": "support@2"}, request_only=True
+)
+_UPLOAD = OpenApiExample(
+    "A corpus of your own",
+    {
+        "corpus": "upload",
+        "corpus_name": "support",
+        "memories": [{"id": "m1", "content": "ERR_4012: wet plug.", "created_at": "2026-05-04T09:30:00Z"}],
+        "questions": [{"id": "q1", "text": "What does ERR_4012 mean?", "evidence": ["m1"]}],
+        "budgets": [250, 1000],
+    },
+    request_only=True,
+)
+
+
+class EvaluationEndpointBase(Endpoint):
+    """The base of the endpoints of evaluations."""
+
+    scopes = {"POST": "admin", "DELETE": "admin"}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse keys with a partition before anything is read."""
+        super().initial(request, *args, **kwargs)
+        require_whole_tenant(self.key)
+
+    def rows(self) -> EvaluationRunQuerySet:
+        rows: EvaluationRunQuerySet = EvaluationRun.objects.for_tenant(self.tenant_id)
+        return rows
+
+    def run(self, run_id: UUID, field: str = "") -> EvaluationRun:
+        """Return one run; inside a scope. Raises `NotFound`."""
+        run: EvaluationRun = self.found(self.rows().without_details().with_id(run_id), "evaluation", field)
+        return run
+
+    def act(self, action: Callable[..., EvaluationRun], run_id: UUID) -> Response:
+        """Return the run after an action on it."""
+        self.body(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            run = action(run=self.run(run_id), by=self.actor, now=self.now)
+            return Response(schemas.EvaluationOutput(run).data)
+
+
+class EvaluationListEndpoint(EvaluationEndpointBase):
+    """Start an evaluation; list evaluations."""
+
+    @operation(
+        "evaluations_list", {200: page_of(schemas.EvaluationRowOutput)}, parameters=[schemas.EvaluationListInput]
+    )
+    def get(self, request: Request) -> Response:
+        """Evaluations, newest first."""
+        values = self.query(schemas.EvaluationListInput)
+        rows = self.rows().without_results()
+        rows = rows.in_state(values["state"]) if "state" in values else rows
+        answer = schemas.EvaluationRowOutput().to_representation
+        return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
+
+    @operation(
+        "evaluations_create",
+        {202: schemas.StartedEvaluationOutput},
+        *(409, 413),
+        request=schemas.EvaluationInput,
+        examples=[_DRAFT, _UPLOAD],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Start an evaluation in a worker, and for a profile of the tenant one of the profile in use beside it."""
+        values = self.body(schemas.EvaluationInput)
+        with_baseline = values.pop("with_baseline")
+        same: dict[str, Any] = {"by": self.actor, "now": self.now}
+        with tenant_scope(self.tenant_id):
+            run = actions.request_evaluation(tenant_id=self.tenant_id, **values, **same)
+            baseline = actions.request_baseline(run=run, **same) if with_baseline else None
+        answer = {**schemas.EvaluationOutput(run).data, "baseline_id": baseline and baseline.pk}
+        return Response(answer, status=status.HTTP_202_ACCEPTED)
+
+
+class EvaluationEndpoint(EvaluationEndpointBase):
+    """One evaluation."""
+
+    @operation("evaluations_read", {200: schemas.EvaluationOutput}, 404)
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """State, progress and, once it is done, the results by budget."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            return Response(schemas.EvaluationOutput(self.run(run_id)).data)
+
+    @operation("evaluations_delete", {204: None}, *(404, 409))
+    def delete(self, request: Request, run_id: UUID) -> Response:
+        """Delete the evaluation with its answers; one that a scoring profile needs is a 409."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            actions.delete_evaluation(run=self.run(run_id), by=self.actor, now=self.now)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class EvaluationAnswerListEndpoint(EvaluationEndpointBase):
+    """The questions of an evaluation."""
+
+    @operation("evaluations_answers", {200: page_of(schemas.EvaluationAnswerOutput)}, 404, parameters=[PageInput])
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """What was measured at each question so far, in the order of the corpus."""
+        values = self.query(PageInput)
+        with tenant_scope(self.tenant_id):
+            run = self.run(run_id)
+        rows = EvaluationAnswer.objects.for_tenant(self.tenant_id).of_run(run.pk)
+        answer = schemas.EvaluationAnswerOutput().to_representation
+        return self.listing(rows, values, ordering="position", kinds=(int, int), answer=answer)
+
+
+class EvaluationComparisonEndpoint(EvaluationEndpointBase):
+    """Two evaluations compared."""
+
+    @operation(
+        "evaluations_compare",
+        {200: schemas.EvaluationComparisonOutput},
+        *(404, 409),
+        parameters=[schemas.EvaluationComparisonInput],
+    )
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """The evaluation minus the other one, question by question, at each budget of both."""
+        other_id = self.query(schemas.EvaluationComparisonInput)["other"]
+        with tenant_scope(self.tenant_id):
+            run, other = self.run(run_id), self.run(other_id, "other")
+            if EvaluationRun.State.DONE not in (run.state, other.state) or run.state != other.state:
+                raise Conflict("not_finished", "Both evaluations must be done.")
+            if run.corpus_sha256 != other.corpus_sha256:
+                raise InvalidInput("not_comparable", "The two evaluations are of different corpora.", "other")
+            found = run_differences(run, other, field="other")
+        results = [{"budget": budget, **_plain(difference)} for budget, difference in found.items()]
+        return Response(schemas.EvaluationComparisonOutput({"id": run.pk, "other": other.pk, "results": results}).data)
+
+
+def _plain(difference: Any) -> dict[str, Any]:
+    return {
+        "questions": difference.questions,
+        "measures": {name: asdict(each) for name, each in difference.measures.items()},
+    }
+
+
+class EvaluationCancelEndpoint(EvaluationEndpointBase):
+    """Cancel an evaluation."""
+
+    @operation(
+        "evaluations_cancel",
+        {200: schemas.EvaluationOutput},
+        *(404, 409),
+        request=None,
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Cancel an unfinished evaluation; its answers stay."""
+        return self.act(actions.cancel_evaluation, run_id)
+
+
+class EvaluationRetryEndpoint(EvaluationEndpointBase):
+    """Continue an evaluation."""
+
+    @operation(
+        "evaluations_retry",
+        {200: schemas.EvaluationOutput},
+        *(404, 409),
+        request=None,
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Continue a failed or cancelled evaluation with its unanswered questions."""
+        return self.act(actions.retry_evaluation, run_id)

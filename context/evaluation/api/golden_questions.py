@@ -1,0 +1,202 @@
+"""Endpoints of golden questions. A key with a partition reads those of its subtree and changes none."""
+
+from collections.abc import Callable, Collection
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiExample
+from rest_framework import status
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from context.evaluation.actions import golden_questions as actions
+from context.evaluation.queries import GoldenQuestionQuerySet
+from context.evaluation.serializers import golden_questions as schemas
+from context.models import GoldenQuestion
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.permissions import require_whole_tenant
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition
+from memory_platform.rest.pages import page_of
+from memory_platform.rest.serializers import EmptyInput, flat_errors
+
+_describe = partial(operation, tag="golden questions")
+_ONE = {200: schemas.GoldenQuestionOutput}
+_QUESTION = {
+    "text": "What does ERR_4012 mean?",
+    "partition": "agent=service",
+    "memory_ids": ["7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11"],
+    "answer": "The plug of the torque sensor is wet.",
+}
+_NEW = OpenApiExample("A question and its evidence", _QUESTION, request_only=True)
+_IMPORT = OpenApiExample("An import", {"questions": [_QUESTION]}, request_only=True)
+_CHANGE = OpenApiExample("Another answer", {"answer": "A wet plug."}, request_only=True)
+
+
+class GoldenQuestionEndpointBase(Endpoint):
+    """The base of the endpoints of golden questions."""
+
+    scopes = dict.fromkeys(("POST", "PATCH", "PUT", "DELETE"), "admin")
+
+    def rows(self) -> GoldenQuestionQuerySet:
+        """Return the questions within the key's reach."""
+        rows: GoldenQuestionQuerySet = GoldenQuestion.objects.for_tenant(self.tenant_id)
+        return rows.within(self.key.partition_prefix).with_memory_ids()
+
+    def question(self, question_id: UUID) -> GoldenQuestion:
+        """Return one question; inside a scope. Raises `NotFound`."""
+        question: GoldenQuestion = self.found(self.rows().with_id(question_id), "golden question")
+        return question
+
+    def answer(self, question_id: UUID, code: int = status.HTTP_200_OK) -> Response:
+        """Return the answer for a question; inside a scope."""
+        return Response(schemas.GoldenQuestionOutput(self.question(question_id)).data, status=code)
+
+    def act(self, action: Callable[..., GoldenQuestion], question_id: UUID, **values: Any) -> Response:
+        """Return the question after an action on it."""
+        with tenant_scope(self.tenant_id):
+            action(question=self.question(question_id), **values, by=self.actor, now=self.now)
+            return self.answer(question_id)
+
+    def collect(self, values: dict[str, Any]) -> GoldenQuestion:
+        """Store a validated question, or add its evidence to the same question; inside a scope."""
+        own = {name: value for name, value in values.items() if name not in SHORTHAND}
+        own["partition"] = requested_partition(values)
+        return actions.collect_golden_question(tenant_id=self.tenant_id, **own, by=self.actor, now=self.now)
+
+    def is_new(self, question: GoldenQuestion, stored: Collection[UUID] = ()) -> bool:
+        """Whether this request stored the question, and not for an earlier row; `stored` are those of earlier rows."""
+        return question.created_at == self.now and question.pk not in stored
+
+
+class GoldenQuestionListEndpoint(GoldenQuestionEndpointBase):
+    """Add a golden question; list golden questions."""
+
+    @_describe(
+        "golden_questions_list",
+        {200: page_of(schemas.GoldenQuestionOutput)},
+        parameters=[schemas.GoldenQuestionListInput],
+    )
+    def get(self, request: Request) -> Response:
+        """Golden questions within the key's reach, newest first."""
+        values = self.query(schemas.GoldenQuestionListInput)
+        rows = self.rows().removed() if values["removed"] else self.rows().not_removed()
+        answer = schemas.GoldenQuestionOutput().to_representation
+        return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
+
+    @_describe(
+        "golden_questions_create",
+        {201: schemas.GoldenQuestionOutput, **_ONE},
+        *(404, 409, 413),
+        request=schemas.GoldenQuestionInput,
+        examples=[_NEW],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Add a question; the same question (text, partition and time) gets the evidence as well and answers 200."""
+        require_whole_tenant(self.key)
+        values = self.body(schemas.GoldenQuestionInput)
+        with tenant_scope(self.tenant_id):
+            question = self.collect(values)
+            return self.answer(question.pk, status.HTTP_201_CREATED if self.is_new(question) else status.HTTP_200_OK)
+
+
+class GoldenQuestionBulkEndpoint(GoldenQuestionEndpointBase):
+    """Import golden questions."""
+
+    @_describe(
+        "golden_questions_bulk",
+        {200: schemas.GoldenQuestionBulkOutput},
+        *(409, 413),
+        request=schemas.GoldenQuestionBulkInputSchema,
+        examples=[_IMPORT],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Add up to 200 questions. Each is checked alone, and the valid ones are kept."""
+        require_whole_tenant(self.key)
+        rows = self.body(schemas.GoldenQuestionBulkInput)["questions"]
+        with tenant_scope(self.tenant_id):
+            results: list[dict[str, Any]] = []
+            for row in rows:
+                results.append({"index": len(results), **self._result(row, {each["id"] for each in results})})
+        return Response(schemas.GoldenQuestionBulkOutput({"results": results}).data)
+
+    def _result(self, row: Any, stored: Collection[UUID]) -> dict[str, Any]:
+        try:
+            question = self.collect(self.checked(schemas.GoldenQuestionInput, row, {}))
+        except ValidationError as error:
+            return {"status": "invalid", "id": None, "errors": flat_errors(error.detail)}
+        except PlatformError as error:
+            return {"status": "invalid", "id": None, "errors": error.problems}
+        is_new = self.is_new(question, stored)
+        return {"status": "created" if is_new else "existing", "id": question.pk, "errors": []}
+
+
+class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
+    """One golden question."""
+
+    @_describe("golden_questions_read", _ONE, 404)
+    def get(self, request: Request, question_id: UUID) -> Response:
+        """The question with its evidence, also a removed one."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            return self.answer(question_id)
+
+    @_describe(
+        "golden_questions_change", _ONE, *(404, 409, 413), request=schemas.GoldenQuestionChanges, examples=[_CHANGE]
+    )
+    def patch(self, request: Request, question_id: UUID) -> Response:
+        """Change text, answer, category or time; absent fields stay."""
+        require_whole_tenant(self.key)
+        changes = self.body(schemas.GoldenQuestionChanges)
+        with tenant_scope(self.tenant_id):
+            question = self.question(question_id)
+            same = {name: getattr(question, name) for name in ("text", "answer", "category", "asked_at")}
+            actions.update_golden_question(question=question, **same | changes, by=self.actor, now=self.now)
+            return self.answer(question_id)
+
+    @_describe("golden_questions_remove", {204: None}, 404)
+    def delete(self, request: Request, question_id: UUID) -> Response:
+        """Remove the question; it can be restored. Repeating this is no error."""
+        require_whole_tenant(self.key)
+        self.query(EmptyInput)
+        self.act(actions.remove_golden_question, question_id)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class GoldenQuestionRestoreEndpoint(GoldenQuestionEndpointBase):
+    """Restore a golden question."""
+
+    @_describe("golden_questions_restore", _ONE, *(404, 409), request=None)
+    def post(self, request: Request, question_id: UUID) -> Response:
+        """Restore a removed question."""
+        require_whole_tenant(self.key)
+        self.body(EmptyInput)
+        return self.act(actions.restore_golden_question, question_id)
+
+
+class GoldenMemoryEndpoint(GoldenQuestionEndpointBase):
+    """One memory of the evidence of a golden question."""
+
+    @_describe("golden_questions_add_memory", _ONE, *(404, 409), request=None)
+    def put(self, request: Request, question_id: UUID, memory_id: UUID) -> Response:
+        """Add a live memory in the question's partition to the evidence."""
+        require_whole_tenant(self.key)
+        self.body(EmptyInput)
+        return self.act(actions.add_golden_memory, question_id, memory_id=memory_id)
+
+    @_describe("golden_questions_remove_memory", _ONE, *(404, 409))
+    def delete(self, request: Request, question_id: UUID, memory_id: UUID) -> Response:
+        """Remove a memory from the evidence; the last one stays."""
+        require_whole_tenant(self.key)
+        self.query(EmptyInput)
+        return self.act(actions.remove_golden_memory, question_id, memory_id=memory_id)

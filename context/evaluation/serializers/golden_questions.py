@@ -1,0 +1,102 @@
+"""Golden questions: what admins send and what they get."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from context.evaluation.actions.golden_questions import (
+    ANSWER_CHARACTERS_MAX,
+    CATEGORY_CHARACTERS_MAX,
+    QUESTION_CHARACTERS_MAX,
+    WANTED_MAX,
+)
+from memories.store.serializers.answers import FieldErrorOutput
+from memories.tenancy.serializers.partitions import PartitionScopedInput
+from memory_platform.rest.fields import StrictBooleanField, StrictDateTimeField, StrictTextField, StrictUuidField
+from memory_platform.rest.pages import PageInput
+from memory_platform.rest.serializers import StrictSerializer
+
+GOLDEN_ROWS_MAX = 200
+
+
+class GoldenQuestionFields(StrictSerializer):
+    """The fields of golden questions that can change."""
+
+    text = StrictTextField(min_length=1, max_length=QUESTION_CHARACTERS_MAX)
+    answer = StrictTextField(
+        max_length=ANSWER_CHARACTERS_MAX, required=False, default="", help_text="Words that the right answer contains."
+    )
+    category = StrictTextField(
+        max_length=CATEGORY_CHARACTERS_MAX, required=False, default="", help_text="Groups the results."
+    )
+    asked_at = StrictDateTimeField(
+        is_over=True, required=False, allow_null=True, default=None, help_text="The time it is about; null: now."
+    )
+
+
+class GoldenQuestionInput(GoldenQuestionFields, PartitionScopedInput):
+    """A new golden question."""
+
+    memory_ids = serializers.ListField(
+        child=StrictUuidField(),
+        min_length=1,
+        max_length=WANTED_MAX,
+        help_text="The memories its context should include.",
+    )
+
+
+class GoldenQuestionChanges(GoldenQuestionFields):
+    """Changes of a golden question; absent fields stay as they are."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, partial=True, **kwargs)
+
+
+class GoldenQuestionBulkInput(StrictSerializer):
+    """Golden questions to import; each is checked alone."""
+
+    questions = serializers.ListField(
+        child=serializers.JSONField(allow_null=True), min_length=1, max_length=GOLDEN_ROWS_MAX
+    )
+
+
+class GoldenQuestionBulkInputSchema(StrictSerializer):
+    """`GoldenQuestionBulkInput` as the schema shows it."""
+
+    questions = serializers.ListField(child=GoldenQuestionInput(), min_length=1, max_length=GOLDEN_ROWS_MAX)
+
+
+class GoldenQuestionListInput(PageInput):
+    """The query parameters of the list."""
+
+    removed = StrictBooleanField(required=False, default=False, takes_text=True, help_text="Removed ones instead.")
+
+
+class GoldenQuestionOutput(serializers.Serializer[Any]):
+    """A golden question, read `with_memory_ids`."""
+
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+    answer = serializers.CharField(allow_blank=True)
+    category = serializers.CharField(allow_blank=True)
+    partition = serializers.CharField(source="partition_path", allow_blank=True)
+    asked_at = serializers.DateTimeField(allow_null=True)
+    memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Its evidence.")
+    created_at = serializers.DateTimeField()
+    created_by = serializers.CharField(allow_blank=True)
+    removed_at = serializers.DateTimeField(allow_null=True)
+
+
+class GoldenQuestionResultOutput(serializers.Serializer[Any]):
+    """The result of one row of an import."""
+
+    index = serializers.IntegerField()
+    status = serializers.ChoiceField(choices=["created", "existing", "invalid"])
+    id = serializers.UUIDField(allow_null=True)
+    errors = FieldErrorOutput(many=True)  # type: ignore[assignment]
+
+
+class GoldenQuestionBulkOutput(serializers.Serializer[Any]):
+    """The results of an import in the order of its rows."""
+
+    results = GoldenQuestionResultOutput(many=True)

@@ -1,0 +1,77 @@
+"""The gate before a version of a scoring profile: conditions, and what was measured (ADR-0084, ADR-0098)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from context.models import EvaluationAnswer, EvaluationRun, ScoringProfileVersion
+from context.profiles.scoring_profiles import scoring_profile_in_use
+from context.services.profiles.publishing import (
+    BETTER,
+    EvidenceComparison,
+    PublishingCondition,
+    compare_evidence,
+    publishing_conditions,
+    select_runs,
+)
+
+#: The newest finished runs of both profiles that are looked at.
+_RUNS_READ = 200
+
+
+@dataclass(frozen=True)
+class PublishingGate:
+    """The conditions of a version in order, and its comparison with the profile in use, `base`.
+
+    `run` is an evaluation of exactly its numbers, `baseline` the one of the profile in use that it is compared with,
+    `unfinished` an evaluation of either that is missing and not finished.
+    """
+
+    conditions: list[PublishingCondition]
+    base: ScoringProfileVersion
+    run: EvaluationRun | None
+    baseline: EvaluationRun | None
+    comparison: EvidenceComparison | None
+    unfinished: EvaluationRun | None
+
+    @property
+    def missing(self) -> list[PublishingCondition]:
+        return [condition for condition in self.conditions if not condition.is_met]
+
+    @property
+    def evaluation(self) -> PublishingCondition:
+        return self.conditions[0]
+
+    @property
+    def needs_reason(self) -> bool:
+        """Whether the version is not clearly better, whatever was written."""
+        return self.comparison is not None and self.comparison.verdict != BETTER
+
+
+def publishing_gate(
+    row: ScoringProfileVersion, active: ScoringProfileVersion | None, *, argument: Mapping[str, str], reason: str
+) -> PublishingGate:
+    """Return what publishing `row` in place of `active` needs; inside a scope."""
+    base = scoring_profile_in_use(row.tenant_id, active)
+    rows = EvaluationRun.objects.for_tenant(row.tenant_id).newest_first()
+    finished = list(rows.of_either_numbers(row.numbers, base.numbers)[:_RUNS_READ])
+    run, baseline = select_runs(row.numbers, base.numbers, finished)
+    comparison = None
+    if run is not None and baseline is not None:
+        shares, base_shares = (_evidence_shares(row.tenant_id, each) for each in (run, baseline))
+        comparison = compare_evidence(shares, base_shares, base=f"{base.name} {base.version}")
+    conditions = publishing_conditions(
+        has_run=run is not None,
+        comparison=comparison,
+        base=f"{base.name} {base.version}",
+        argument=argument,
+        reason=reason,
+    )
+    wanted = row.numbers if run is None else base.numbers
+    unfinished = None if conditions[0].is_met else rows.open().of_numbers(wanted).first()
+    return PublishingGate(conditions, base, run, baseline, comparison, unfinished)
+
+
+def _evidence_shares(tenant_id: UUID, run: EvaluationRun) -> dict[str, dict[int, float]]:
+    answers = EvaluationAnswer.objects.for_tenant(tenant_id).of_run(run.pk)
+    return {answer.question_id: answer.evidence_shares for answer in answers}

@@ -1,0 +1,123 @@
+"""Endpoints of the hygiene lists: read them, act on their rows, undo an act."""
+
+from datetime import datetime
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiExample
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.hygiene import findings, serializers
+from memories.hygiene.actions import perform_hygiene_action, undo_hygiene
+from memories.services.hygiene.rules import LISTS, HygieneList
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.permissions import WRITE, readable_partition, require_whole_tenant
+from memories.tenancy.exceptions import InvalidInput, NotFound
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.pages import page_of
+from memory_platform.rest.serializers import EmptyInput
+
+_TIMES, _FLOATS = {"at", "found_at"}, {"similarity"}
+_MERGE = OpenApiExample("Merge two pairs", {"act": "merge", "ids": [17, 18]}, request_only=True)
+
+
+class HygieneListsEndpoint(Endpoint):
+    """The lengths of all lists."""
+
+    @operation("hygiene_lists", {200: serializers.HygieneListsOutput}, parameters=[serializers.HygieneListsInput])
+    def get(self, request: Request) -> Response:
+        """Every hygiene list with its meaning and length."""
+        values = self.query(serializers.HygieneListsInput)
+        path = readable_partition(self.key, values["partition"]).path
+        with tenant_scope(self.tenant_id):
+            lengths = findings.hygiene_list_lengths(self.tenant_id, path, now=self.now)
+            waiting = findings.comparison_backlog(self.tenant_id)
+        return Response(serializers.HygieneListsOutput({"results": lengths, "waiting": waiting}).data)
+
+
+class HygieneEndpointBase(Endpoint):
+    """The base of the endpoints of one list."""
+
+    scopes = WRITE
+
+    def list_named(self, name: str) -> HygieneList:
+        """Return the list. Raises `NotFound`."""
+        if name not in LISTS:
+            raise NotFound("not_found", f"There is no such list; known: {', '.join(LISTS)}.")
+        return LISTS[name]
+
+
+class HygieneListEndpoint(HygieneEndpointBase):
+    """One list; act on its rows."""
+
+    @operation(
+        "hygiene_list",
+        {200: page_of(serializers.HygieneRowOutput)},
+        404,
+        parameters=[serializers.HygieneListInput],
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """The unresolved rows: pairs of memories, or memories. A key with a partition sees its own."""
+        values = self.query(serializers.HygieneListInput)
+        each = self.list_named(name)
+        path = readable_partition(self.key, values["partition"]).path
+        sort = values.get("sort") or next(iter(each.sorts))
+        if sort not in each.sorts:
+            raise InvalidInput("not_a_choice", f"This list has the orders {', '.join(each.sorts)}.", "sort")
+        ordering = each.sorts[sort]
+        column = ordering.removeprefix("-")
+        kind = datetime if column in _TIMES else float if column in _FLOATS else int
+        rows = findings.open_rows(self.tenant_id, each, path, self.now).within_reach(self.key.partition_prefix)
+        answer = serializers.HygieneRowOutput().to_representation
+        return self.listing(rows.with_memories(), values, ordering=ordering, kinds=(kind, int), answer=answer)
+
+    @operation(
+        "hygiene_act",
+        {200: serializers.HygieneActionOutput},
+        *(404, 409, 413),
+        request=serializers.HygieneActionInput,
+        examples=[_MERGE],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Merge, archive or dismiss rows of the list, all at once; rows that left the list are skipped."""
+        values = self.body(serializers.HygieneActionInput)
+        each, act = self.list_named(name), None
+        with tenant_scope(self.tenant_id):
+            rows = findings.open_rows(self.tenant_id, each, "", self.now).within_reach(self.key.partition_prefix)
+            ids = rows.with_ids(values["ids"]).numbers()
+            effect = findings.hygiene_action_effect(
+                self.tenant_id, each, values["act"], ids, keep=values["keep"], now=self.now
+            )
+            if not values["dry_run"]:
+                act = perform_hygiene_action(
+                    tenant_id=self.tenant_id, effect=effect, has_pairs=each.has_pairs, by=self.actor, now=self.now
+                )
+        context = {"act_id": act and act.pk}
+        return Response(serializers.HygieneActionOutput(effect, context=context).data)
+
+
+class ActUndoEndpoint(Endpoint):
+    """Undo an act."""
+
+    scopes = WRITE
+
+    @operation(
+        "acts_undo",
+        {200: serializers.UndoneActOutput},
+        *(404, 409),
+        tag="hygiene",
+        request=None,
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request, act_id: UUID) -> Response:
+        """Undo an act of hygiene or a move, except for memories changed since. Needs a key of the whole tenant."""
+        require_whole_tenant(self.key)
+        self.body(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            undone = undo_hygiene(tenant_id=self.tenant_id, act_id=act_id, by=self.actor, now=self.now)
+        return Response(serializers.UndoneActOutput(undone).data)

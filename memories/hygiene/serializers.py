@@ -1,0 +1,134 @@
+"""Inputs and outputs of the API of the hygiene lists."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers
+
+from memories.hygiene.findings import DISMISS, HygieneListLength
+from memories.models import MemoryFinding, MemoryPair
+from memories.services.hygiene import rules
+from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
+from memories.store.serializers.answers import MemoryTextOutput
+from memories.tenancy.serializers.partitions import path_field
+from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictUuidField
+from memory_platform.rest.pages import PageInput
+from memory_platform.rest.serializers import StrictSerializer
+
+HYGIENE_ROWS_MAX = 200
+ROW_ID_MAX = 2**63 - 1
+
+
+class HygieneListsInput(StrictSerializer):
+    """The query parameters of the lengths of all lists."""
+
+    partition = path_field()
+
+
+class HygieneListInput(HygieneListsInput, PageInput):
+    """The query parameters of one list."""
+
+    sort = StrictChoiceField(
+        choices=sorted({name for each in rules.LISTS.values() for name in each.sorts}),
+        required=False,
+        help_text="One of the list's `sorts`; default: the first.",
+    )
+
+
+class HygieneActionInput(StrictSerializer):
+    """An action on rows of a list."""
+
+    act = StrictChoiceField(
+        choices=(BULK_MERGE, BULK_ARCHIVE, DISMISS),
+        help_text="merge for pairs, archive for the others.",
+    )
+    ids = serializers.ListField(
+        child=StrictIntegerField(minimum=1, maximum=ROW_ID_MAX), min_length=1, max_length=HYGIENE_ROWS_MAX
+    )
+    keep = StrictUuidField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="For merge: the memory to keep.",
+    )
+    dry_run = StrictBooleanField(required=False, default=False, help_text="Report what would be done, do nothing.")
+
+
+class HygieneListLengthOutput(serializers.Serializer[Any]):
+    """One list and its length."""
+
+    name = serializers.CharField(source="list.kind")
+    title = serializers.CharField(source="list.title")
+    meaning = serializers.CharField(source="list.meaning")
+    has_pairs = serializers.BooleanField(source="list.has_pairs")
+    sorts = serializers.SerializerMethodField()
+    count = serializers.IntegerField()
+    is_more = serializers.BooleanField(help_text="Counting stopped here.")
+
+    def get_sorts(self, row: HygieneListLength) -> list[str]:
+        """The orders of the list, the default first."""
+        return list(row.list.sorts)
+
+
+class HygieneListsOutput(serializers.Serializer[Any]):
+    """All lists, and how many memories wait to be compared."""
+
+    results = HygieneListLengthOutput(many=True)
+    waiting = serializers.IntegerField()
+
+
+class ListedMemoryOutput(MemoryTextOutput):
+    """A memory in a hygiene list."""
+
+    id = serializers.UUIDField()
+    usefulness_score = serializers.FloatField()
+    retrieval_count = serializers.IntegerField()
+
+
+class HygieneRowOutput(serializers.Serializer[Any]):
+    """A row of a list: two memories with their similarity, the older first, or one memory."""
+
+    id = serializers.IntegerField()
+    kind = serializers.CharField(help_text="The name of the list.")
+    memories = ListedMemoryOutput(many=True)
+    similarity = serializers.FloatField(allow_null=True, help_text="Cosine of a pair; null for one memory.")
+    suggested = serializers.UUIDField(allow_null=True, help_text="Of a pair: the memory that a merge keeps by default.")
+    found_at = serializers.DateTimeField()
+
+    def to_representation(self, instance: MemoryPair | MemoryFinding) -> dict[str, Any]:
+        """Return the answer for a row read `with_memories`."""
+        memories, suggested, similarity = [], None, None
+        if isinstance(instance, MemoryPair):
+            memories, similarity = [instance.older, instance.newer], instance.similarity
+            suggested = rules.choose_kept_memory(memories, prefers_newer=instance.kind == rules.CONTRADICTION).pk
+        else:
+            memories = [instance.memory]
+        values = {"id": instance.pk, "kind": instance.kind, "found_at": instance.found_at, "memories": memories}
+        return super().to_representation({**values, "similarity": similarity, "suggested": suggested})
+
+
+class HygieneActionOutput(serializers.Serializer[Any]):
+    """What an action did, or would do."""
+
+    act_id = serializers.UUIDField(allow_null=True, help_text="For the undo; null for a dry run.")
+    act = serializers.CharField()
+    ids = serializers.ListField(child=serializers.IntegerField(), help_text="The rows that were still in the list.")
+    archived = serializers.ListField(child=serializers.UUIDField())
+    kept = serializers.ListField(child=serializers.UUIDField())
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """Return the answer for an effect; the context has the `act_id`."""
+        act_id: UUID | None = self.context["act_id"]
+        archived = [memory.pk for memory in instance.archived_memories]
+        kept = [group.kept.pk for group in instance.groups]
+        values = {"act_id": act_id, "act": instance.act, "ids": instance.ids, "archived": archived, "kept": kept}
+        return super().to_representation(values)
+
+
+class UndoneActOutput(serializers.Serializer[Any]):
+    """An undone act."""
+
+    act_id = serializers.UUIDField(source="act.pk")
+    act = serializers.CharField(source="act.act")
+    undone = serializers.IntegerField(source="count")
+    skipped = serializers.IntegerField(source="left", help_text="Changed since, so they stay as they are.")

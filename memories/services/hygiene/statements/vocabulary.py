@@ -1,0 +1,148 @@
+"""Closed classes of words, by language, that the comparison of statements knows; every other word is content."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+_FILE: Mapping[str, Any] = json.loads(Path(__file__).with_name("vocabulary.json").read_text("utf-8"))
+#: Words other than numbers and months with which an amount may begin.
+_VALUE_STARTS = ("€", "$", "£", "eur", "usd", "gbp", "chf")
+
+#: The number of fields of a language that are sets of words; they come first.
+_WORD_SETS = 10
+
+Phrase = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Language:
+    """The closed classes of one language.
+
+    `typical` words and `letters` recognise the language. `comments` are the words of asides such as "please note that",
+    `fillers` can be dropped anywhere. A phrase that begins with one of `adverbials` or `conjunctions` may stand first
+    or last; one of `adverbs` is such a phrase by itself. `auxiliaries` are the verbs that may precede their subject;
+    None where any verb may. After `predicate_verbs` an article tells a noun from an adjective. The
+    letters of `doubled` are often doubled by mistake. `phrases` have one meaning with what they are replaced by.
+    """
+
+    typical: frozenset[str]
+    comments: frozenset[str]
+    fillers: frozenset[str]
+    adverbials: frozenset[str]
+    adverbs: frozenset[str]
+    conjunctions: frozenset[str]
+    negations: frozenset[str]
+    dropped_articles: frozenset[str]
+    leading_articles: frozenset[str]
+    predicate_verbs: frozenset[str]
+    letters: frozenset[str]
+    auxiliaries: frozenset[str] | None
+    that: str
+    doubled: frozenset[str]
+    decimal_comma: bool
+    numbers: Mapping[str, int]
+    ordinals: Mapping[str, int]
+    months: Mapping[str, int]
+    phrases: Mapping[Phrase, Phrase]
+
+    @cached_property
+    def value_words(self) -> frozenset[str]:
+        """The words with which a number, date or time may begin."""
+        return frozenset((*self.numbers, *self.ordinals, *self.months, *_VALUE_STARTS))
+
+    @cached_property
+    def phrase_sizes(self) -> Mapping[str, Sequence[int]]:
+        """The numbers of words of phrases by their first word, the longest first."""
+        sizes: dict[str, set[int]] = {}
+        for phrase in self.phrases:
+            sizes.setdefault(phrase[0], set()).add(len(phrase))
+        return {first: sorted(several, reverse=True) for first, several in sizes.items()}
+
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """The words that are no acronyms when written in capitals."""
+        return self.typical | self.negations
+
+    @cached_property
+    def unended(self) -> frozenset[str]:
+        """The words that a phrase does not end with."""
+        return self.adverbials | self.negations | self.leading_articles
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a text between spaces."""
+    return frozenset(text.split())
+
+
+def _language(name: str, given: Mapping[str, Any]) -> Language:
+    numbers = given["numbers"]
+    return Language(
+        **{field.name: words_of(given.get(field.name, "")) for field in fields(Language)[:_WORD_SETS]},
+        letters=frozenset(given.get("letters", "")),
+        auxiliaries=words_of(given["auxiliaries"]) if "auxiliaries" in given else None,
+        that=given.get("that", ""),
+        doubled=frozenset(given.get("doubled", "")),
+        decimal_comma=given.get("decimal_comma", True),
+        numbers=_german_numbers(numbers) if name == "de" else numbers,
+        ordinals=given.get("ordinals", {}),
+        months=given["months"],
+        phrases={tuple(one.split()): tuple(other.split()) for one, other in given["phrases"].items()},
+    )
+
+
+def _german_numbers(simple: Mapping[str, int]) -> dict[str, int]:
+    """Return the German number words, which are one word each below a million."""
+    digits = {"ein": 1, **{word: value for word, value in simple.items() if 1 < value < 10}}
+    tens = {word: value for word, value in simple.items() if 20 <= value < 100 and value % 10 == 0}
+    small = {word: value for word, value in simple.items() if value < 100}
+    small |= {f"{unit}und{ten}": value + more for ten, value in tens.items() for unit, more in digits.items()}
+    hundreds = {f"{unit}hundert": value * 100 for unit, value in digits.items()} | {"hundert": 100}
+    large = {word + rest: value + more for word, value in hundreds.items() for rest, more in small.items()}
+    thousands = {f"{unit}tausend": value * 1000 for unit, value in (digits | small).items()}
+    return {**small, **hundreds, **large, **thousands, **simple}
+
+
+LANGUAGES: Mapping[str, Language] = {name: _language(name, given) for name, given in _FILE["languages"].items()}
+ENGLISH, GERMAN, SPANISH = LANGUAGES["en"], LANGUAGES["de"], LANGUAGES["es"]
+#: English for a text that may be of another language: "a" and a final s may mean something there.
+NEUTRAL = replace(ENGLISH, dropped_articles=frozenset(["the"]))
+#: Typical words of English that are words of other languages too.
+SHARED_WORDS = words_of(_FILE["shared_words"])
+
+#: Canonical unit and factor of the words and symbols of units that follow a number; the case of symbols counts.
+UNITS: Mapping[str, tuple[str, int]] = {
+    word: (unit, factor) for unit, factor, words in _FILE["units"] for word in words.split()
+}
+#: Units of two words.
+UNIT_PAIRS: Mapping[Phrase, str] = {tuple(pair.split()): unit for pair, unit in _FILE["unit_pairs"].items()}
+#: Other spellings, short titles and names of days, with the spelling that stands for both.
+VARIANTS: Mapping[str, str] = _FILE["variants"]
+TITLES: Mapping[str, str] = _FILE["titles"]
+WEEKDAYS: Mapping[str, str] = _FILE["weekdays"]
+#: Beginnings of words in -our that American English writes with -or.
+OUR_WORDS: Sequence[str] = _FILE["our_words"].split()
+#: Words in -s that are no plural, or whose plural means something else.
+NO_PLURALS = words_of(_FILE["no_plurals"])
+#: Words that another word differs from only in ß, ph or an accent.
+DISTINCT_SPELLINGS = words_of(_FILE["distinct_spellings"])
+#: Words after which a point does not end the sentence.
+ABBREVIATIONS = words_of(_FILE["abbreviations"])
+#: Words of which an aside contains at least one; those of `ASIDE_FIRST_WORDS` only at the beginning of a text.
+ASIDE_WORDS, ASIDE_FIRST_WORDS = words_of(_FILE["asides"]["words"]), words_of(_FILE["asides"]["first_words"])
+#: Words that may precede an aside.
+ASIDE_SOFTENERS = words_of(_FILE["asides"]["softeners"])
+#: Asides that need no punctuation after them, and those that do.
+UNMARKED_ASIDES, MARKED_ASIDES = (
+    frozenset(tuple(text.split()) for text in _FILE["asides"][name]) for name in ("unmarked", "marked")
+)
+#: Verbs before a list whose order says nothing, the words between its last items, and words that give it an order.
+LIST_VERBS, LIST_ANDS, ORDER_WORDS = (words_of(_FILE["lists"][name]) for name in ("verbs", "ands", "order_words"))
+#: Beginnings of English words that one letter distinguishes.
+CONFUSABLE = tuple(_FILE["confusable"].split())
+#: Words that mean something else where an adverb stands before or after them.
+SCOPE_WORDS = words_of(_FILE["scope_words"])
+#: Verbs with a statement of their own after them: a phrase belongs to the one that it stands in.
+REPORTING_WORDS = words_of(_FILE["reporting_words"])

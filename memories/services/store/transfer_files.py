@@ -1,0 +1,91 @@
+"""Files of memories: JSON lines or CSV with one memory each. Written and read again, every value is the same."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memories.services.store.content import CodedError
+
+FILE_TYPES = JSONL, CSV = ("jsonl", "csv")
+IMPORT_LINES_MAX = 10_000
+#: The fields of a line, in the order of the columns.
+TRANSFER_FIELDS = (
+    *("content", "kind", "partition", "confidence", "pinned", "metadata", "created_at", "expires_at", "valid_from"),
+    *("source_id", "session", "position"),
+)
+_JSON_COLUMNS = ("confidence", "pinned", "metadata", "position")
+#: Spreadsheets run cells that begin like this, so an apostrophe is put before them, and before those with one already.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_ESCAPED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
+
+
+class TransferFileError(CodedError):
+    """A file that cannot be read as a whole."""
+
+
+def csv_header() -> str:
+    """Return the first line of a CSV file."""
+    return _csv_line(TRANSFER_FIELDS)
+
+
+def memory_line(values: Mapping[str, Any], file_type: str) -> str:
+    """Return the line of a memory, with its line end."""
+    if file_type == JSONL:
+        return json.dumps(values, ensure_ascii=False) + "\n"
+    return _csv_line([_cell(name, values.get(name)) for name in TRANSFER_FIELDS])
+
+
+def csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number of the first line of each row, and its values; empty cells are absent.
+
+    Raises `TransferFileError`: `malformed_csv`, `unknown_field` or `required` for the header.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = next(reader, [])
+        if unknown := [name for name in header if name not in TRANSFER_FIELDS]:
+            detail = f"{len(unknown)} columns are unknown; known: {', '.join(TRANSFER_FIELDS)}."
+            raise TransferFileError("unknown_field", detail)
+        if "content" not in header or len(set(header)) < len(header):
+            raise TransferFileError("required", "The first line names the columns, each once, content among them.")
+        line = reader.line_num + 1
+        for row in reader:
+            if row:
+                yield line, _csv_values(header, row)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise TransferFileError("malformed_csv", f"Line {reader.line_num} is not CSV.") from error
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue()
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    text = json.dumps(value, ensure_ascii=False) if name in _JSON_COLUMNS else str(value)
+    return f"'{text}" if name not in _JSON_COLUMNS and _FORMULA.match(text) else text
+
+
+def _csv_values(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
+    """Return the values by name; a row of another length has a field that no memory has."""
+    values: dict[str, Any] = {}
+    for name, cell in zip(header, row, strict=False):
+        if name in _JSON_COLUMNS and cell:
+            values[name] = _json(cell)
+        elif cell or name in ("content", "partition"):
+            values[name] = cell[1:] if _ESCAPED_FORMULA.match(cell) else cell
+    return values if len(row) == len(header) else values | {"(cells)": len(row)}
+
+
+def _json(cell: str) -> Any:
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell  # its field says what is wrong with a text

@@ -1,0 +1,79 @@
+"""The endpoint that moves many memories to another partition."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import OpenApiExample
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.models import Memory
+from memories.services.partitions.paths import PartitionPath
+from memories.services.store.bulk import ACT_MEMORIES_MAX
+from memories.store.actions.bulk import move_memories
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.serializers.moves import MemoryMoveInput, MemoryMoveOutput
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.permissions import WRITE, readable_partition, require_reach
+from memories.tenancy.exceptions import Conflict
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.serializers.partitions import requested_segments
+
+_RENAME = OpenApiExample(
+    "Another user", {"filter": {"user_id": "alex"}, "to": "user=alexander", "dry_run": True}, request_only=True
+)
+
+
+class MemoryMoveEndpoint(Endpoint):
+    """Move up to 1,000 memories at once."""
+
+    scopes = WRITE
+
+    @operation(
+        "memories_move",
+        {200: MemoryMoveOutput},
+        *(409, 413),
+        request=MemoryMoveInput,
+        examples=[_RENAME],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Move live memories, chosen by id or filter, into one partition, each as a new version.
+
+        A memory whose text or `source_id` is there already is skipped. With more matches than one act takes, the newest
+        are moved; repeat until `has_more` is false. `POST acts/{act_id}/undo` undoes the act.
+        """
+        values = self.body(MemoryMoveInput)
+        to: PartitionPath = values["to"]
+        require_reach(self.key, to.path, "to")
+        with tenant_scope(self.tenant_id):
+            seen = self._chosen(values, to)
+            has_more = len(seen) > ACT_MEMORIES_MAX
+            chosen = dict(list(seen.items())[:ACT_MEMORIES_MAX])
+            absent = len(set(values["ids"])) - len(seen) if "ids" in values else 0
+            if not seen:
+                raise Conflict("nothing_left", "Nothing was moved: no memory matches.")
+            with transaction.atomic():
+                done = move_memories(tenant_id=self.tenant_id, seen=chosen, to=to, by=self.actor, now=self.now)
+                transaction.set_rollback(values["dry_run"])  # a dry run counts by moving and taking it back
+        skipped = {**done.left, **({"not_found": absent} if absent else {})}
+        answer = {"to": to.path, "moved": done.count, "skipped": skipped, "has_more": has_more}
+        return Response(MemoryMoveOutput({**answer, "act_id": None if values["dry_run"] else done.act.pk}).data)
+
+    def _chosen(self, values: dict[str, Any], to: PartitionPath) -> dict[UUID, int]:
+        """Return the memories to move with their versions; ids out of reach are left out."""
+        rows = Memory.objects.for_tenant(self.tenant_id)
+        if "ids" in values:
+            own = rows.within(self.key.partition_prefix).with_ids(values["ids"])
+            return own.versions()
+        wanted = values["filter"]
+        partition = readable_partition(self.key, wanted["partition"], "filter.partition")
+        rows = rows.live(self.now).within(partition.path, exact=wanted["exact"])
+        rows = rows.with_segments(requested_segments(wanted)).elsewhere(to.path)
+        rows = rows.created_between(wanted.get("created_after"), wanted.get("created_before"))
+        rows = rows.of_kind(wanted["kind"]) if "kind" in wanted else rows
+        rows = rows.pinned(wanted["pinned"]) if "pinned" in wanted else rows
+        return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1).versions()

@@ -1,0 +1,125 @@
+"""Chat messages as memories: one memory for each message of a person or an assistant."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from memories.services.partitions.paths import PartitionPath
+from memories.services.store.content import check_content
+from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_POSITION, NewMemory
+from memories.services.store.message_parts import PARTS, content_text
+from memories.store.serializers.answers import STORED_REASONS, FieldErrorOutput
+from memories.store.serializers.inputs import kind_field, metadata_field
+from memories.tenancy.serializers.partitions import PartitionScopedInput
+from memory_platform.rest.fields import (
+    RuleCheckedField,
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictDateTimeField,
+    StrictField,
+    StrictIntegerField,
+    StrictNumberField,
+    StrictTextField,
+)
+from memory_platform.rest.serializers import StrictSerializer
+
+MESSAGES_MAX = 500
+SPEAKER_CHARACTERS_MAX = 128
+MESSAGE_MEMORY_KIND = "episode"
+#: Instructions and tool outputs are not memories of a conversation.
+_SKIPPED_ROLES = ("system", "developer", "tool")
+_ROLES = ("user", "assistant", *_SKIPPED_ROLES)
+_PART = {"type": "object", "properties": {"type": {"type": "string", "enum": list(PARTS)}}, "required": ["type"]}
+_CONTENT = {"oneOf": [{"type": "string"}, {"type": "array", "items": _PART}]}
+
+
+def _message_text(value: Any) -> str:
+    text = content_text(value)
+    if isinstance(text, str) and not text.strip():
+        return ""
+    return check_content(text)  # type: ignore[arg-type]
+
+
+@extend_schema_field(OpenApiTypes.ANY)
+class IgnoredField(StrictField):
+    """A field of the chat-completions format that a memory does not have."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return data
+
+
+class MemoryMessageInput(StrictSerializer):
+    """One message in the chat-completions format."""
+
+    role = StrictChoiceField(choices=_ROLES, help_text=f"Not stored: {', '.join(_SKIPPED_ROLES)}.")
+    content = RuleCheckedField(
+        rule=_message_text, shape=_CONTENT, required=False, allow_null=True, default="", help_text="A text or parts."
+    )
+    name = StrictTextField(max_length=SPEAKER_CHARACTERS_MAX, required=False, allow_null=True, default="")
+    source_id = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
+    created_at = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
+    tool_calls = IgnoredField(required=False, allow_null=True)
+    tool_call_id = IgnoredField(required=False, allow_null=True)
+
+
+class MemoryMessagesInput(PartitionScopedInput):
+    """Messages of one conversation, and the fields that their memories share."""
+
+    messages = serializers.ListField(child=MemoryMessageInput(), min_length=1, max_length=MESSAGES_MAX)
+    session = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
+    position = StrictIntegerField(
+        maximum=MAX_POSITION - MESSAGES_MAX,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Of the first message; the others follow. Default: 0 with a session, else none.",
+    )
+    kind = kind_field(required=False, default=MESSAGE_MEMORY_KIND)
+    confidence = StrictNumberField(minimum=0, maximum=1, required=False, default=0.8)
+    pinned = StrictBooleanField(required=False, default=False)
+    metadata = metadata_field(required=False, default=dict)
+    created_at = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
+    expires_at = StrictDateTimeField(required=False, allow_null=True, default=None)
+
+
+def message_memories(values: dict[str, Any], partition: PartitionPath) -> Iterator[NewMemory | None]:
+    """Yield the memory of each message, None for one that is not stored."""
+    shared = ("kind", "confidence", "pinned", "created_at", "expires_at", "session")
+    base = NewMemory(content="", partition=partition, **{name: values[name] for name in shared})
+    first = 0 if values["position"] is None and values["session"] else values["position"]
+    for index, message in enumerate(values["messages"]):
+        text = message["content"] or ""
+        if not text or message["role"] in _SKIPPED_ROLES:
+            yield None
+            continue
+        speaker = message["name"] or ""
+        metadata = {**values["metadata"], "role": message["role"], **({"speaker": speaker} if speaker else {})}
+        yield replace(
+            base,
+            content=f"{speaker}: {text}" if speaker else text,
+            metadata=metadata,
+            source_id=message["source_id"],
+            created_at=message["created_at"] or base.created_at,
+            position=None if first is None else first + index,
+            given=frozenset({"metadata", "position", "session"}),
+        )
+
+
+class MessageMemoryResultOutput(serializers.Serializer[Any]):
+    """The result of one message."""
+
+    index = serializers.IntegerField()
+    status = serializers.ChoiceField(choices=["created", "updated", "existing", "skipped", "invalid"])
+    reason = serializers.ChoiceField(choices=STORED_REASONS)
+    id = serializers.UUIDField(allow_null=True)
+    errors = FieldErrorOutput(many=True)  # type: ignore[assignment]
+
+
+class MessageMemoriesOutput(serializers.Serializer[Any]):
+    """One result per message, in their order."""
+
+    results = MessageMemoryResultOutput(many=True)

@@ -1,0 +1,164 @@
+"""Export and import of memories as files, for REST and the console."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from memories.models import ApiKey, Memory, Tenant
+from memories.services.store.drafts import NewMemory
+from memories.services.store.transfer_files import (
+    CSV,
+    FILE_TYPES,
+    IMPORT_LINES_MAX,
+    JSONL,
+    TRANSFER_FIELDS,
+    TransferFileError,
+    csv_header,
+    csv_rows,
+    memory_line,
+)
+from memories.store.actions.store import store_memories
+from memories.store.serializers.answers import FieldErrorOutput, MemoryTextOutput
+from memories.store.serializers.inputs import MemoryInput, build_new_memory
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.serializers.partitions import PartitionFilterInput, exact_field, requested_partition
+from memory_platform.rest.fields import StrictChoiceField, StrictDateTimeField
+from memory_platform.rest.parsing import parse_strict_json
+from memory_platform.rest.request_errors import RestError
+from memory_platform.rest.serializers import flat_errors
+
+_ROWS_PER_READ = 500
+FILE_CONTENT_TYPES = {JSONL: "application/x-ndjson", CSV: "text/csv"}
+
+
+class ExportInput(PartitionFilterInput):
+    """The query parameters of an export."""
+
+    exact = exact_field(takes_text=True)
+    type = StrictChoiceField(
+        choices=FILE_TYPES, required=False, default=JSONL, help_text="`jsonl` (JSON lines) or `csv`."
+    )
+
+
+class TransferredMemory(MemoryTextOutput):
+    """A memory as files contain it."""
+
+    valid_from = serializers.DateTimeField()
+
+
+class TransferredInput(MemoryInput):
+    """A line of a file: a new memory, and since when it is true."""
+
+    valid_from = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
+
+
+def memory_lines(rows: Iterable[Memory], file_type: str) -> Iterator[str]:
+    """Yield the line of each memory, without a header."""
+    describe = TransferredMemory().to_representation
+    for row in rows:
+        values = describe(row)
+        yield memory_line({name: values[name] for name in TRANSFER_FIELDS}, file_type)
+
+
+def export_lines(tenant_id: UUID, rows: Any, file_type: str) -> Iterator[str]:
+    """Yield the lines of a file with the memories of `rows`, oldest first; opens a short scope for each batch."""
+    if file_type == CSV:
+        yield csv_header()
+    after: tuple[datetime, UUID] | None = None
+    while True:
+        with tenant_scope(tenant_id):
+            batch: list[Memory] = list(rows.page("created_at", after=after, count=_ROWS_PER_READ))
+        yield from memory_lines(batch, file_type)
+        if len(batch) < _ROWS_PER_READ:
+            return
+        after = (batch[-1].created_at, batch[-1].pk)
+
+
+class ImportedLineOutput(serializers.Serializer[Any]):
+    """The result of one line."""
+
+    line = serializers.IntegerField(help_text="Its number in the file, from 1.")
+    status = serializers.ChoiceField(choices=["created", "updated", "existing", "invalid"])
+    id = serializers.UUIDField(allow_null=True)
+    errors = FieldErrorOutput(many=True)  # type: ignore[assignment]
+
+
+class ImportOutput(serializers.Serializer[Any]):
+    """How many lines had each result, and the result of every line."""
+
+    created = serializers.IntegerField()
+    updated = serializers.IntegerField()
+    existing = serializers.IntegerField()
+    invalid = serializers.IntegerField()
+    lines = ImportedLineOutput(many=True)
+
+
+class ImportFile:
+    """A file of memories: its valid rows and the faults of the others, by line. Raises `InvalidInput` as a whole."""
+
+    def __init__(self, text: str, file_type: str, *, key: ApiKey | None, now: datetime, default_path: Any) -> None:
+        self.rows: dict[int, NewMemory] = {}
+        self.faults: dict[int, list[dict[str, str]]] = {}
+        checker = TransferredInput(context={"now": now, "key": key})
+        try:
+            for count, (line, values) in enumerate(_lines(text, file_type)):
+                if count >= IMPORT_LINES_MAX:
+                    raise TransferFileError("too_many", f"A file has at most {IMPORT_LINES_MAX:,} memories.")
+                self._check(checker, line, values, default_path)
+        except TransferFileError as error:
+            raise InvalidInput(error.code, error.detail, "file") from error
+        if not self.rows and not self.faults:
+            raise InvalidInput("blank", "The file contains no memories.", "file")
+
+    def _check(self, checker: TransferredInput, line: int, values: Any, default_path: Any) -> None:
+        if isinstance(values, RestError):
+            self.faults[line] = [{"field": values.field, "code": values.code, "detail": str(values.detail)}]
+            return
+        try:
+            checked = checker.run_validation(values)
+            path = default_path(requested_partition(checked))
+            self.rows[line] = build_new_memory(checked, path, values)
+        except ValidationError as error:
+            self.faults[line] = flat_errors(error.detail)
+        except InvalidInput as error:
+            self.faults[line] = [{"field": error.field, "code": error.code, "detail": error.detail}]
+
+    def store(self, *, tenant: Tenant, reach: str = "", by: Actor, now: datetime) -> dict[str, Any]:
+        """Store the valid rows; return the values of an `ImportOutput`. Opens a scope for each batch."""
+        lines: list[dict[str, Any]] = [
+            {"line": line, "status": "invalid", "id": None, "errors": faults} for line, faults in self.faults.items()
+        ]
+        numbers = list(self.rows)
+        for start in range(0, len(numbers), _ROWS_PER_READ):
+            batch = numbers[start : start + _ROWS_PER_READ]
+            with tenant_scope(tenant.pk):
+                rows = [self.rows[line] for line in batch]
+                results = store_memories(tenant=tenant, rows=rows, reach=reach, by=by, now=now)
+            for line, result in zip(batch, results, strict=True):
+                memory_id = result.memory and result.memory.pk
+                lines.append({"line": line, "status": result.status, "id": memory_id, "errors": result.problems})
+        counts = Counter(str(row["status"]) for row in lines)
+        names = ("created", "updated", "existing", "invalid")
+        return {**{name: counts[name] for name in names}, "lines": sorted(lines, key=lambda row: row["line"])}
+
+
+def _lines(text: str, file_type: str) -> Iterator[tuple[int, Any]]:
+    """Yield the values of each line by its number, or the error of a line that is not JSON."""
+    if file_type == CSV:
+        yield from csv_rows(text)
+        return
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                value = parse_strict_json(line.encode(), is_line=True)
+                is_object = isinstance(value, Mapping)
+                yield number, value if is_object else RestError("not_an_object", "A JSON object is needed.")
+            except RestError as error:
+                yield number, error

@@ -1,0 +1,70 @@
+"""The page that exports and imports memories as files."""
+
+from typing import Any
+
+from django.http import HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+
+from memories.models import Memory, Partition
+from memories.services.partitions.paths import PartitionPath, parse_partition
+from memories.services.store.transfer_files import CSV, FILE_TYPES, IMPORT_LINES_MAX, JSONL, TRANSFER_FIELDS
+from memories.store.forms import MemoryExportForm, MemoryImportForm
+from memories.store.serializers.transfers import FILE_CONTENT_TYPES, ImportFile, export_lines
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.members import operator_actor
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_of, tenant_page
+from memory_platform.web.pages import HtmxRequest, flash_error, render_page
+
+#: Invalid lines that the page names.
+FAULTS_SHOWN_MAX = 100
+
+
+@tenant_page("operator", to_change="operator")
+def memory_transfer(request: HtmxRequest) -> HttpResponseBase:
+    """Show the forms of export and import; import an uploaded file and report its lines."""
+    is_post = request.method == "POST"
+    form = MemoryImportForm(request.POST, request.FILES) if is_post else MemoryImportForm()
+    page: dict[str, Any] = {"section": "memories", "form": form, "lines_max": IMPORT_LINES_MAX, "types": FILE_TYPES}
+    page["fields"] = [name for name in TRANSFER_FIELDS if name != "content"]
+    if is_post and form.is_valid():
+        page |= _imported(request, form)
+    with tenant_scope(request.tenant.id):
+        page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
+    return render_page(request, "memories/store/memory_transfer.html", page, form=form if is_post else None)
+
+
+@tenant_page("admin")
+def memory_export(request: HtmxRequest) -> HttpResponseBase:
+    """Download the live memories of a partition and those below it."""
+    form = MemoryExportForm(request.GET)
+    if not form.is_valid():
+        flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return redirect("memory-transfer", request.tenant.id)
+    fields = form.cleaned_data
+    rows = Memory.objects.for_tenant(request.tenant.id).live(timezone.now()).within(fields["partition"])
+    file_type = fields["type"] or JSONL
+    lines = export_lines(request.tenant.id, rows, file_type)
+    response = StreamingHttpResponse(lines, content_type=f"{FILE_CONTENT_TYPES[file_type]}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="memories.{file_type}"'
+    return response
+
+
+def _imported(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
+    """Import the file of a valid form; return what the page shows about it."""
+    fields, now = form.cleaned_data, timezone.now()
+    place = parse_partition(fields["partition"])
+    file_type = CSV if fields["file"].name.lower().endswith(".csv") else JSONL
+
+    def default_path(requested: PartitionPath | None) -> PartitionPath:
+        return place if requested is None else requested
+
+    try:
+        read = ImportFile(fields["text"], file_type, key=None, now=now, default_path=default_path)
+    except InvalidInput as error:
+        form.add_error("file", error.detail)
+        return {}
+    report = read.store(tenant=tenant_of(request), by=operator_actor(request.operator), now=now)
+    faults = [line for line in report["lines"] if line["status"] == "invalid"]
+    return {"report": report, "faults": faults[:FAULTS_SHOWN_MAX]}

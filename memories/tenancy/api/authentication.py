@@ -1,0 +1,108 @@
+"""API keys: authentication, throttle and documentation.
+
+Keys come in `Authorization: Bearer` or `X-API-Key`; the package djangorestframework-api-key makes and hashes them. Each
+request looks its key up, so revoking is immediate. The cache counts the requests of a key per second; without a cache
+there is no limit.
+"""
+
+import logging
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import cache
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from redis.exceptions import RedisError
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+
+from memories.models import ApiKey
+from memories.tenancy.scopes import authentication_scope
+
+logger = logging.getLogger(__name__)
+
+KEY_CHARACTERS_MAX = 200
+#: Pause after a cache error, because a hanging cache would delay every request.
+THROTTLE_PAUSE_SECONDS = 5.0
+
+
+class KeyAuthentication(BaseAuthentication):
+    """Sets `request.auth` to the key with its tenant; there is no user."""
+
+    def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
+        """Return the request's key, None without one. Raises `AuthenticationFailed` for an unusable key."""
+        plain = _presented(request)
+        if plain is None:
+            return None
+        if not plain.isascii() or not plain.isprintable() or len(plain) > KEY_CHARACTERS_MAX:
+            raise AuthenticationFailed
+        with authentication_scope():
+            try:
+                key: ApiKey = ApiKey.objects.get_from_key(plain)
+            except ApiKey.DoesNotExist:
+                raise AuthenticationFailed from None
+        if key.has_expired:
+            raise AuthenticationFailed
+        return None, key
+
+    def authenticate_header(self, request: Request) -> str:
+        """Return the `WWW-Authenticate` header of a 401."""
+        return 'Bearer realm="api"'
+
+
+def _presented(request: Request) -> str | None:
+    own, authorization = request.headers.get("X-API-Key"), request.headers.get("Authorization")
+    if authorization is None:
+        return own
+    scheme, _, bearer = authorization.partition(" ")
+    if scheme.lower() != "bearer" or (own is not None and own.strip() != bearer.strip()):
+        raise AuthenticationFailed
+    return bearer.strip()
+
+
+class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The two headers in the OpenAPI schema, which send the same key."""
+
+    target_class = KeyAuthentication
+    name = ["bearerKey", "headerKey"]
+
+    def get_security_requirement(self, auto_schema: Any) -> Any:
+        return [{name: []} for name in self.name]
+
+    def get_security_definition(self, auto_schema: Any) -> Any:
+        return [
+            {"type": "http", "scheme": "bearer", "description": "Authorization: Bearer <key>"},
+            {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        ]
+
+
+class KeyThrottle(BaseThrottle):
+    """Limits the requests of a key in fixed windows of one second; the limit is a setting."""
+
+    _is_warned = False
+    _paused_until = 0.0
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        """Count this request; return whether it is within the limit."""
+        if not isinstance(request.auth, ApiKey) or time.monotonic() < KeyThrottle._paused_until:
+            return True
+        name = f"api-rate:{request.auth.prefix}:{int(time.time())}"
+        try:
+            count = 1 if cache.add(name, 1, timeout=2) else cache.incr(name)
+        except ValueError:  # The window ended in between.
+            return True
+        except (RedisError, OSError) as error:
+            KeyThrottle._paused_until = time.monotonic() + THROTTLE_PAUSE_SECONDS
+            if not KeyThrottle._is_warned:
+                reason = type(error).__name__
+                logger.warning("The cache cannot be reached (%s): requests are not limited by rate.", reason)
+            KeyThrottle._is_warned = True
+            return True
+        KeyThrottle._is_warned = False
+        return bool(count <= settings.API_RATE_LIMIT_PER_SECOND)
+
+    def wait(self) -> float:
+        """Return the seconds until the next window."""
+        return 1

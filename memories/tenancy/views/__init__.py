@@ -1,0 +1,1 @@
+"""The pages of API keys, tenant settings with members, and the audit log."""

@@ -1,0 +1,29 @@
+"""When background tasks run."""
+
+from typing import Any
+
+
+def _every(seconds: float, task: str, *, expires: bool = True) -> dict[str, Any]:
+    """Return a scheduled task; one that expires is dropped when the next one is due."""
+    return {"task": task, "schedule": seconds, **({"options": {"expires": seconds}} if expires else {})}
+
+
+#: By the names that the Jobs page shows; intervals in seconds.
+BEAT_SCHEDULE = {
+    "Embed pending memories": _every(30.0, "memories.tasks.sweep_pending_embeddings", expires=False),
+    "Continue re-embedding": _every(30.0, "memories.tasks.sweep_embedding_models"),
+    # An idle system shows its counts within two seconds.
+    "Update retrieval counts": _every(2.0, "memories.tasks.fold_retrievals_task"),
+    "Find near-duplicates and contradictions": _every(60.0, "memories.tasks.compare_new_memories_task"),
+    "Find unused and expiring memories": _every(600.0, "memories.tasks.find_hygiene_problems_task"),
+    "Find unhelpful memories": _every(600.0, "context.tasks.find_unhelpful_task"),
+    "Finish language changes": _every(600.0, "memories.tasks.sweep_languages"),
+    "Update common words": _every(900.0, "memories.tasks.count_common_lexemes_task"),
+    "Update partition counts": _every(10.0, "memories.tasks.fold_partition_counts_task"),
+    "Delete expired records": _every(3600.0, "memories.tasks.delete_expired_records_task", expires=False),
+    "Delete old receipts": _every(3600.0, "context.tasks.prune_receipts_task", expires=False),
+    "Compact idle sessions": _every(60.0, "compaction.tasks.sweep_sessions"),
+    "Resume abandoned compactions": _every(30.0, "compaction.tasks.sweep_runs"),
+    "Resume abandoned evaluations": _every(30.0, "context.tasks.sweep_evaluations"),
+    "Roll up changed partitions": _every(3600.0, "compaction.tasks.roll_up_changed_task", expires=False),
+}

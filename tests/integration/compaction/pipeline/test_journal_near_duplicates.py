@@ -1,0 +1,39 @@
+"""A journal entry repeats a stored memory only where it states the same."""
+
+import pytest
+
+from compaction.pipeline.journal import JournalEntry, classify_entries
+from compaction.services.pipeline.stored_statements import CitedStatement
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.factories import FACTORY_NOW, make_memory
+from tests.sessions import new_session
+
+pytestmark = pytest.mark.django_db
+
+STORED = "The door code of room 12 is 4711."
+ENTRIES = {
+    "The door code of room 12 is 4711!": "near_duplicate",
+    "The door code of room 21 is 1174.": "new",
+    "The door code of room 12 is not 4711.": "new",
+    "The door code of room 12 is 4711 and that of room 21 is 1174.": "new",
+}
+
+
+def classify(tenant: Tenant, statements: list[CitedStatement]) -> list[JournalEntry]:
+    with tenant_scope(tenant.pk):
+        session = new_session(tenant)
+    return classify_entries(session, statements, api_key_ids=[], now=FACTORY_NOW)
+
+
+@pytest.mark.parametrize(("text", "status"), ENTRIES.items())
+def test_entry_is_a_near_duplicate_only_of_what_states_the_same(tenant: Tenant, text: str, status: str) -> None:
+    stored = make_memory(tenant, STORED, partition="user=alex", is_embedded=True)
+    (entry,) = classify(tenant, [CitedStatement(text, ("m1",))])
+    assert (entry.status, entry.memory_id) == (status, stored.pk if status == "near_duplicate" else None)
+
+
+def test_entries_of_one_journal_that_differ_are_all_kept(tenant: Tenant) -> None:
+    statements = [CitedStatement(text, ("m1",)) for text in (STORED, *ENTRIES)]
+    entries = classify(tenant, statements)
+    assert [entry.statement.text for entry in entries] == [STORED, *list(ENTRIES)[1:]]

@@ -61,7 +61,8 @@ class CitedText:
 class Candidate:
     """A statement that did not fit, by its number on the page.
 
-    It has `tokens`, of which the budget lacks `lacking`; a swap for the statement with the number `swap_for` fits.
+    It has `tokens`, of which the budget lacks `lacking`; a swap for the statement with the number `swap_for` and the
+    text `leaving` fits.
     """
 
     number: int
@@ -69,6 +70,7 @@ class Candidate:
     tokens: int
     lacking: int
     swap_for: int | None
+    leaving: str
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,8 @@ def _candidates(compaction: Compaction, cite: "_Citing") -> list[Candidate]:
         tokens = count(f"\n{record['text']}")
         lacking = max(tokens + compaction.summary_token_count - budget, 0)
         index = statement_to_leave(statements, sizes, lacking) if lacking else None
-        swap_for = None if index is None else index + 1
-        candidates.append(Candidate(number, cite.candidate(record), tokens, lacking, swap_for))
+        swap_for, leaving = (None, "") if index is None else (index + 1, statements[index].text)
+        candidates.append(Candidate(number, cite.candidate(record), tokens, lacking, swap_for, leaving))
     return candidates
 
 

@@ -21,9 +21,10 @@
   function linkedTo(element) {
     if (element.dataset.fact) return all('mark[data-fact="' + element.dataset.fact + '"]');
     if (element.dataset.sources !== undefined) {
+      const leaving = element.dataset.swapFor ? all('[data-statement="' + element.dataset.swapFor + '"]') : [];
       return element.dataset.sources.split(" ").filter(Boolean).flatMap(function (number) {
         return all('[data-message="' + number + '"]');
-      });
+      }).concat(leaving);
     }
     return all(".statement").filter(function (statement) {
       return statement.dataset.sources.split(" ").includes(element.dataset.message);

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any, Self
 
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult
-from compaction.services.pipeline.statements.lexicon import STATEMENT_STOP_WORDS
+from compaction.services.pipeline.statements.languages import stop_words
 
 #: A statement is dropped when fewer of its content words occur in what it cites.
 SUPPORTED_SHARE_MIN = 1 / 3
@@ -15,13 +15,16 @@ SUPPORTED_SHARE_MIN = 1 / 3
 STEM_CHARACTERS = 5
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-#: Words without content; who speaks is none either.
-_STOP_WORDS = STATEMENT_STOP_WORDS | {"user", "assistant", "said", "says"}
+#: Who speaks is no content.
+_LABEL_WORDS = frozenset(["user", "assistant", "said", "says"])
 
 
 @dataclass(frozen=True)
 class CitedStatement:
-    """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept."""
+    """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept.
+
+    `replaces` are the texts of the statements that it replaced.
+    """
 
     text: str
     message_ids: tuple[str, ...]
@@ -30,17 +33,23 @@ class CitedStatement:
     stated_on: date | None = None
     is_from_earlier: bool = False
     is_edited: bool = False
+    replaces: tuple[str, ...] = ()
 
     def as_record(self) -> dict[str, Any]:
         """Return the statement as JSON."""
         stated_on = self.stated_on.isoformat() if self.stated_on else None
-        return asdict(self) | {"message_ids": list(self.message_ids), "stated_on": stated_on}
+        return asdict(self) | {
+            "message_ids": list(self.message_ids),
+            "stated_on": stated_on,
+            "replaces": list(self.replaces),
+        }
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
         """Return the statement of a stored record."""
         stated_on = date.fromisoformat(record["stated_on"]) if record.get("stated_on") else None
-        return cls(**{**record, "message_ids": tuple(record["message_ids"]), "stated_on": stated_on})
+        lists = {name: tuple(record.get(name, ())) for name in ("message_ids", "replaces")}
+        return cls(**{**record, **lists, "stated_on": stated_on})
 
 
 def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
@@ -80,4 +89,4 @@ def shared_word_share(statement: str, text: str) -> float:
 
 def _stems(text: str) -> set[str]:
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
-    return {word[:STEM_CHARACTERS] for word in words if word not in _STOP_WORDS}
+    return {word[:STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _LABEL_WORDS}

@@ -118,7 +118,7 @@ class _Drafting:
         self._task = task
         self._tenant_id = task.session.tenant_id
         self._clock = clock
-        self._is_without_provider = False
+        self._is_without_provider = task.is_by_rules
         self.count = partial(count_text_tokens, model=task.session.model)
         self.notices: list[ContextWarning] = []
         self.used = ""

@@ -14,7 +14,7 @@ from compaction.services.pipeline.statements.model import (
 )
 from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.statements.supersession import drop_replaced
-from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, CitedStatement
 from compaction.services.sessions.turns import LIVE, SessionTurn
 
 #: Roles with lasting facts: the session keeps what tools answer and systems order.
@@ -35,7 +35,10 @@ class ExtractiveSummariser:
         if not chosen:
             raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {(one.text, one.message_ids) for one in task.earlier}
-        return SummaryResult(render_statements(chosen), tuple(cited_statement(one, old) for one in chosen))
+        taken = {one.text for one in chosen}
+        left = [one for one in statements if one.text not in taken]
+        cited, candidates = (tuple(cited_statement(one, old) for one in some) for some in (chosen, _chosen(left, task)))
+        return SummaryResult(render_statements(chosen), cited, candidates[:CANDIDATES_MAX])
 
     def journal(self, task: SummaryTask) -> list[CitedStatement]:
         """See `Summariser`."""

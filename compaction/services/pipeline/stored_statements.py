@@ -11,6 +11,8 @@ from compaction.services.pipeline.statements.languages import stop_words
 
 #: A statement is dropped when fewer of its content words occur in what it cites.
 SUPPORTED_SHARE_MIN = 1 / 3
+#: A compaction stores this many of the next-best statements, which a reviewer can swap in.
+CANDIDATES_MAX = 30
 #: Words are compared by this many first letters, so that inflections count.
 STEM_CHARACTERS = 5
 
@@ -23,7 +25,7 @@ _LABEL_WORDS = frozenset(["user", "assistant", "said", "says"])
 class CitedStatement:
     """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept.
 
-    `replaces` are the texts of the statements that it replaced.
+    `replaces` are the texts of earlier statements about the same that it replaced.
     """
 
     text: str
@@ -38,18 +40,15 @@ class CitedStatement:
     def as_record(self) -> dict[str, Any]:
         """Return the statement as JSON."""
         stated_on = self.stated_on.isoformat() if self.stated_on else None
-        return asdict(self) | {
-            "message_ids": list(self.message_ids),
-            "stated_on": stated_on,
-            "replaces": list(self.replaces),
-        }
+        lists = {"message_ids": list(self.message_ids), "replaces": list(self.replaces)}
+        return asdict(self) | lists | {"stated_on": stated_on}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """Return the statement of a stored record."""
+        """Return the statement of a stored record; older records do not say what it replaced."""
         stated_on = date.fromisoformat(record["stated_on"]) if record.get("stated_on") else None
-        lists = {name: tuple(record.get(name, ())) for name in ("message_ids", "replaces")}
-        return cls(**{**record, **lists, "stated_on": stated_on})
+        tuples = {"message_ids": tuple(record["message_ids"]), "replaces": tuple(record.get("replaces", ()))}
+        return cls(**{**record, **tuples, "stated_on": stated_on})
 
 
 def retention_to_record(retention: RetentionResult) -> dict[str, Any]:

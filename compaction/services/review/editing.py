@@ -76,7 +76,7 @@ def _place_of(statement: CitedStatement, text: str) -> tuple[int, int] | None:
 
 def _as_body(body: str) -> str:
     end = r"(?=\s|$)" if _SENTENCE_END.search(body) else r"(?=[.;!?](?:\s|$)|\n|$)"
-    return rf"(?:(?<=: )|(?<=; )|(?<=\w )|(?<=[.!?…\"'”’»)] ))(?<!\w){re.escape(body)}{end}"
+    return rf"(?:(?<=: )|(?<=; )|(?<=\w )|(?<=[\n.!?…\"'”’»)] ))(?<!\w){re.escape(body)}{end}"
 
 
 def _leads(statement: CitedStatement) -> list[str]:

@@ -1,28 +1,17 @@
-"""The kinds of statements in words, and their order of priority."""
+"""The kinds of statements in words, and their priority."""
 
-#: By priority: what an agent needs first. Kinds of older records that are not here are facts.
-KIND_LABELS = {
-    "decision": "Decision",
-    "correction": "Correction",
-    "constraint": "Constraint",
-    "preference": "Preference",
-    "instruction": "Instruction",
-    "commitment": "Commitment",
-    "question": "Open question",
-    "identity": "Identity",
-    "value": "Value",
-    "state": "State",
-    "fact": "Fact",
-    "quoted": "Quote",
-}
-_PRIORITY = {kind: number for number, kind in enumerate(KIND_LABELS)}
+from compaction.services.pipeline.statements.classes import RANKS
+from compaction.services.pipeline.statements.model import StatementKind
+
+_LABELS = {StatementKind.QUESTION: "Open question", StatementKind.QUOTED: "Quote"}
 
 
 def kind_label(kind: str) -> str:
-    """Return the kind as people read it."""
-    return KIND_LABELS.get(kind, KIND_LABELS["fact"])
+    """Return the kind as people read it; kinds of older records are facts."""
+    known = StatementKind.of(kind)
+    return _LABELS.get(known, known.capitalize())
 
 
 def kind_priority(kind: str) -> int:
-    """Return the place of the kind in the order of priority, 0 for the first."""
-    return _PRIORITY.get(kind, _PRIORITY["fact"])
+    """Return the rank of the kind, 0 for the highest."""
+    return RANKS[StatementKind.of(kind)]

@@ -78,6 +78,7 @@ def test_removed_sentence_becomes_the_first_candidate_and_returns_by_undo(client
     assert client.post(undo[1].replace("&amp;", "&")).status_code == 302
     again = as_decided(proposal)
     assert again.statements == proposal.statements
+    assert again.summary_text == proposal.summary_text
     assert texts(again.candidates) == texts(proposal.candidates)
 
 

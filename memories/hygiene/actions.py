@@ -154,8 +154,9 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     for taken in act.kept:
         if UUID(taken["id"]) in memories:
             count += _give_back(memories[UUID(taken["id"])], taken, by, now)
-    count += _mark(act, None)
-    left = len(ids) + len(act.pair_ids) + len(act.finding_ids) - count
+    count += _mark_undone(act, now)
+    pairs = 0 if act.act == HygieneAct.Act.REPLACE else len(act.pair_ids)
+    left = len(ids) + pairs + len(act.finding_ids) - count
     if not count:
         raise Conflict("changed", f"{bulk.describe_not_undone(left)}.")
     act.undone_at = now
@@ -263,6 +264,13 @@ def _mark(act: HygieneAct, at: datetime | None) -> int:
     """Mark the action's findings as dismissed, or as open for None; return how many there are."""
     found = ((MemoryPair.objects, act.pair_ids), (MemoryFinding.objects, act.finding_ids))
     return sum(rows.for_tenant(act.tenant_id).with_ids(ids).update(dismissed_at=at) for rows, ids in found if ids)
+
+
+def _mark_undone(act: HygieneAct, now: datetime) -> int:
+    """Open the findings that the action dismissed and dismiss those that it made; return how many it had dismissed."""
+    is_replacement = act.act == HygieneAct.Act.REPLACE
+    marked = _mark(act, now if is_replacement else None)
+    return 0 if is_replacement else marked
 
 
 def _audit(act: HygieneAct, verb: str, memory_ids: Iterable[object], by: Actor, now: datetime) -> None:

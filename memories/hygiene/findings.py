@@ -172,8 +172,11 @@ def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
 
 
 def open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime) -> Any:
-    """Return the rows of a list whose memories are live; inside a scope."""
-    return _rows_of(tenant_id, each).live_within(partition, now).filter(RETRIEVED.get(each.kind, Q()))
+    """Return the rows of a list whose memories are live or, of a replaced pair, still replaced; inside a scope."""
+    rows = _rows_of(tenant_id, each)
+    if each.kind == rules.REPLACED:
+        return rows.replaced_within(partition)
+    return rows.live_within(partition, now).filter(RETRIEVED.get(each.kind, Q()))
 
 
 def _merge_groups(

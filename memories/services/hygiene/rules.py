@@ -30,6 +30,7 @@ UNHELPFUL_RETRIEVALS_MIN = 20
 EXPIRES_WITHIN = timedelta(days=7)
 
 NEAR_DUPLICATE_LIST, CONTRADICTION, RECALL_LOOP = "near_duplicate", "contradiction", "recall_loop"
+REPLACED = "replaced"
 NEVER_RETRIEVED, UNHELPFUL, EXPIRES_SOON = "never_retrieved", "unhelpful", "expires_soon"
 
 PairKey = TypeVar("PairKey")
@@ -74,6 +75,14 @@ LISTS: Mapping[str, HygieneList] = {
             " text within the partition of that context, or a near-duplicate in one partition. Memories of two"
             " users are never paired.",
             _OF_PAIRS,
+            has_pairs=True,
+        ),
+        HygieneList(
+            REPLACED,
+            "Replaced facts",
+            "A memory that another one replaced, because its writer said so or because a compaction found another value"
+            " of the same attribute. Agents read the newer one; the older one is true until the newer one began.",
+            {"newest": "-found_at"},
             has_pairs=True,
         ),
         HygieneList(
@@ -138,6 +147,11 @@ def was_recently_recalled(first_shown_at: datetime, last_shown_at: datetime, sto
 def texts_hash(older_hash: str, older_place: str, newer_hash: str, newer_place: str) -> str:
     """Return the hex SHA-256 of a pair's texts and partitions; a change of any makes another pair."""
     return hashlib.sha256("\n".join((older_hash, older_place, newer_hash, newer_place)).encode()).hexdigest()
+
+
+def replacement_hash(older_id: UUID, newer_id: UUID, at: datetime) -> str:
+    """Return the hex SHA-256 of a replacement; the same memories replaced again make another pair."""
+    return hashlib.sha256(f"{older_id}\n{newer_id}\n{at.isoformat()}".encode()).hexdigest()
 
 
 def is_unhelpful(retrievals: int, positive: float, negative: float, *, has_feedback: bool) -> bool:

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any, Self
 
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult
-from compaction.services.pipeline.statements.lexicon import STATEMENT_STOP_WORDS
+from compaction.services.pipeline.statements.languages import stop_words
 
 #: A statement is dropped when fewer of its content words occur in what it cites.
 SUPPORTED_SHARE_MIN = 1 / 3
@@ -17,8 +17,8 @@ CANDIDATES_MAX = 30
 STEM_CHARACTERS = 5
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-#: Words without content; who speaks is none either.
-_STOP_WORDS = STATEMENT_STOP_WORDS | {"user", "assistant", "said", "says"}
+#: Who speaks is no content.
+_LABEL_WORDS = frozenset(["user", "assistant", "said", "says"])
 
 
 @dataclass(frozen=True)
@@ -88,4 +88,4 @@ def shared_word_share(statement: str, text: str) -> float:
 
 def _stems(text: str) -> set[str]:
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
-    return {word[:STEM_CHARACTERS] for word in words if word not in _STOP_WORDS}
+    return {word[:STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _LABEL_WORDS}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memories.services.hygiene.statements import states_the_same
 from memories.services.hygiene.value_differences import has_value_difference
+from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 
 #: Minimum cosine of near-duplicates.
 NEAR_DUPLICATE_SIMILARITY_MIN = 0.92
@@ -46,6 +47,8 @@ class HygieneList:
     meaning: str
     sorts: Mapping[str, str]
     has_pairs: bool = False
+    #: What can be done with its rows, besides dismissing them.
+    action: str = BULK_ARCHIVE
 
 
 _OF_PAIRS = {"similarity": "-similarity", "newest": "-found_at"}
@@ -59,6 +62,7 @@ LISTS: Mapping[str, HygieneList] = {
             f" {NEAR_DUPLICATE_SIMILARITY_MIN} or more). Each is paired with at most {NEIGHBOURS_MAX} others.",
             _OF_PAIRS,
             has_pairs=True,
+            action=BULK_MERGE,
         ),
         HygieneList(
             CONTRADICTION,
@@ -67,6 +71,7 @@ LISTS: Mapping[str, HygieneList] = {
             f" (cosine {CANDIDATE_SIMILARITY_MIN} or more, all other words equal). One may be outdated.",
             _OF_PAIRS,
             has_pairs=True,
+            action=BULK_MERGE,
         ),
         HygieneList(
             RECALL_LOOP,
@@ -76,6 +81,7 @@ LISTS: Mapping[str, HygieneList] = {
             " users are never paired.",
             _OF_PAIRS,
             has_pairs=True,
+            action=BULK_MERGE,
         ),
         HygieneList(
             REPLACED,
@@ -84,6 +90,7 @@ LISTS: Mapping[str, HygieneList] = {
             " of the same attribute. Agents read the newer one; the older one is true until the newer one began.",
             {"newest": "-found_at"},
             has_pairs=True,
+            action=RESTORE,
         ),
         HygieneList(
             NEVER_RETRIEVED,

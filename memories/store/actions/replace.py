@@ -83,6 +83,8 @@ def replace_memories(
     queries. Raises `Conflict` `archived` if an older memory is not live any more.
     """
     successors = {older: newer for newer, ids in replaced.items() for older in ids if older != newer}
+    if not successors:
+        return []
     rows = list(Memory.objects.for_tenant(tenant_id).with_ids(successors).locked())
     if len(rows) < len(successors) or any(row.archived_at is not None for row in rows):
         raise Conflict("archived", "A memory to replace was archived at this moment. Read it again.", SUPERSEDES)

@@ -87,7 +87,7 @@ class Fact:
 
     def _is_past_verb(self, place: int) -> bool:
         token = self.tokens[place]
-        if token.kind not in ("content", "verb") or token.is_name or not token.text.endswith(self.words.past_endings):
+        if token.kind != "content" or token.is_name or not token.text.endswith(self.words.past_endings):
             return False
         return not any(text in self.words.participle_verbs for text in self.texts[max(place - 3, 0) : place])
 

@@ -20,7 +20,7 @@ from memories.services.store.drafts import (
     memory_change_problems,
     new_memory_problems,
 )
-from memories.store.actions.replace import ReplaceableMemories, replace_memories, replaceable_memories
+from memories.store.actions.replace import replace_memories
 from memories.store.bulk_rows import open_rewritten_versions
 from memories.store.live_rows import (
     LiveKey,
@@ -31,6 +31,7 @@ from memories.store.live_rows import (
     unarchived_rows_by_key,
 )
 from memories.store.recall import recently_recalled_memories
+from memories.store.replaceable import ReplaceableMemories, replaceable_memories
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict
 

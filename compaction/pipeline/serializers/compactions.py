@@ -253,8 +253,18 @@ class JournalEntryOutput(serializers.Serializer[Any]):
     message_ids = serializers.ListField(child=serializers.UUIDField())
     kind = serializers.CharField()
     memory_id = serializers.UUIDField(allow_null=True)
-    status = serializers.CharField(help_text="new, stored, duplicate, near_duplicate, recalled or invalid.")
+    status = serializers.CharField(
+        help_text="new, stored, replaces (stored, and ends what it replaces), duplicate, near_duplicate, recalled or"
+        " invalid."
+    )
     is_for_retention = serializers.BooleanField(help_text="Added because the summary lost its facts.")
+    replaced_memory_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The memories that it replaces, or will once it is stored."
+    )
+
+    def to_representation(self, instance: Mapping[str, Any]) -> Any:
+        """Return the entry; older records do not say what they replace."""
+        return super().to_representation({"replaced_memory_ids": [], **instance})
 
 
 class RetainedFactOutput(serializers.Serializer[Any]):

@@ -18,6 +18,7 @@ from compaction.services.pipeline.states import (
     REJECT,
     REOPEN,
     ROLL_BACK,
+    SWAP,
 )
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
 from context.assembly.serializers.shapes import WarningOutput
@@ -25,13 +26,14 @@ from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, S
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)
+REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, SWAP, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)
 FACTS_MAX = 500
 #: The fields that each action takes besides its name.
 FIELDS_OF = {
     APPROVE: {"reason", "edit_version"},
     REJECT: {"reason", "edit_version"},
     EDIT: {"text", "edit_version"},
+    SWAP: {"remove", "add", "edit_version"},
     APPEND_MISSING: {"facts"},
     REGENERATE: {"model", "prompt_version"},
     ROLL_BACK: {"reason"},
@@ -66,8 +68,12 @@ class ReviewInput(StrictSerializer):
         max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the new summary."
     )
     edit_version = StrictIntegerField(
-        required=False, help_text="For approve, reject, edit, mark_reviewed: the version that was read."
+        required=False, help_text="For approve, reject, edit, swap, mark_reviewed: the version that was read."
     )
+    remove = StrictIntegerField(
+        minimum=1, required=False, help_text="For swap: the place of a statement to remove, from 1."
+    )
+    add = StrictIntegerField(minimum=1, required=False, help_text="For swap: the place of a candidate to add, from 1.")
     facts = serializers.ListField(
         child=StrictTextField(max_length=SUMMARY_BYTES_MAX),
         required=False,
@@ -87,8 +93,9 @@ class ReviewInput(StrictSerializer):
             for name in attrs
             if name not in {"action", *FIELDS_OF[action]}
         }
-        if action == EDIT and "text" not in attrs:
-            errors["text"] = [serializers.ErrorDetail("This field is required.", code="required")]
+        required = {EDIT: {"text"}, SWAP: {"edit_version"} if {"remove", "add"} & attrs.keys() else {"remove"}}
+        for name in required.get(action, set()) - attrs.keys():
+            errors[name] = [serializers.ErrorDetail("This field is required.", code="required")]
         if errors:
             raise serializers.ValidationError(errors)
         return attrs
@@ -201,6 +208,7 @@ class CompactionRowOutput(serializers.Serializer[Any]):
     tokens_after = serializers.IntegerField()
     original_token_count = serializers.IntegerField()
     summary_token_count = serializers.IntegerField()
+    summary_budget_tokens = serializers.IntegerField(help_text="0: made before budgets were stored.")
     compacted_count = serializers.IntegerField()
     masked_count = serializers.IntegerField()
     retention = RetentionOutput()
@@ -245,8 +253,18 @@ class JournalEntryOutput(serializers.Serializer[Any]):
     message_ids = serializers.ListField(child=serializers.UUIDField())
     kind = serializers.CharField()
     memory_id = serializers.UUIDField(allow_null=True)
-    status = serializers.CharField(help_text="new, stored, duplicate, near_duplicate, recalled or invalid.")
+    status = serializers.CharField(
+        help_text="new, stored, replaces (stored, and ends what it replaces), duplicate, near_duplicate, recalled or"
+        " invalid."
+    )
     is_for_retention = serializers.BooleanField(help_text="Added because the summary lost its facts.")
+    replaced_memory_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The memories that it replaces, or will once it is stored."
+    )
+
+    def to_representation(self, instance: Mapping[str, Any]) -> Any:
+        """Return the entry; older records do not say what they replace."""
+        return super().to_representation({"replaced_memory_ids": [], **instance})
 
 
 class RetainedFactOutput(serializers.Serializer[Any]):

@@ -61,6 +61,9 @@ class Compaction(models.Model):
     masked_count = models.PositiveIntegerField(default=0)
     summary_text = models.TextField(default="", blank=True, help_text="Empty where masking was enough.")
     statements = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
+    candidates = models.JSONField(
+        default=list, blank=True, encoder=DjangoJSONEncoder, help_text="The next-best statements, best first."
+    )
     journal = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
     retention = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
     is_edited = models.BooleanField(default=False)

@@ -15,6 +15,7 @@ from compaction.pipeline.drafting import HEADING, CompactionDraft
 from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.session_rows import count_message_tokens, count_shown_tokens, recount_context
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
+from compaction.services.pipeline.stored_statements import CANDIDATES_MAX
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 
@@ -43,6 +44,8 @@ def fill_compaction(
         compaction.summary_text = draft.summary.text
         compaction.summary_token_count = draft.summary_tokens
         compaction.statements = [statement.as_record() for statement in draft.summary.statements]
+        candidates = draft.summary.candidates[:CANDIDATES_MAX]
+        compaction.candidates = [candidate.as_record() for candidate in candidates]
         compaction.journal = [entry.as_record() for entry in draft.journal]
         compaction.retention = draft.retention_record
         compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback

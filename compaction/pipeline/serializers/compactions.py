@@ -229,6 +229,13 @@ class SummaryStatementOutput(serializers.Serializer[Any]):
     stated_on = serializers.DateField(allow_null=True)
     is_from_earlier = serializers.BooleanField()
     is_edited = serializers.BooleanField()
+    replaces = serializers.ListField(
+        child=serializers.CharField(), help_text="Earlier statements about the same, which it replaced."
+    )
+
+    def to_representation(self, instance: Mapping[str, Any]) -> Any:
+        """Return the statement; older records do not say what they replace."""
+        return super().to_representation({"replaces": [], **instance})
 
 
 class JournalEntryOutput(serializers.Serializer[Any]):
@@ -259,6 +266,7 @@ class CompactionOutput(CompactionRowOutput):
     event_id = serializers.SerializerMethodField()
     summary = BlankAsNullField(allow_null=True, source="summary_text", help_text="Null where masking was enough.")
     statements = SummaryStatementOutput(many=True)
+    candidates = SummaryStatementOutput(many=True, help_text="The next-best statements, best first.")
     journal = JournalEntryOutput(many=True)
     kept = RetainedFactOutput(many=True, source="retention.kept", default=(), read_only=True)
     missing = RetainedFactOutput(many=True, source="retention.missing", default=(), read_only=True)

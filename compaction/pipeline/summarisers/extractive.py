@@ -15,7 +15,7 @@ from compaction.services.pipeline.statements.model import (
 from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.statements.weighting import word_weights
 from compaction.services.pipeline.statements.words import content_words, sentence_tokens
-from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, CitedStatement
 from compaction.services.sessions.turns import LIVE, SessionTurn
 
 #: Kinds of statements for the journal.
@@ -42,7 +42,10 @@ class ExtractiveSummariser:
         if not chosen:
             raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {(one.text, one.message_ids) for one in task.earlier}
-        return SummaryResult(render_statements(chosen), tuple(_told(statement, old) for statement in chosen))
+        taken = {(one.message_ids, one.parts[0].text) for one in chosen}
+        left = [one for one in statements if (one.message_ids, one.parts[0].text) not in taken]
+        told, candidates = (tuple(_told(one, old) for one in some) for some in (chosen, _chosen(left, task)))
+        return SummaryResult(render_statements(chosen), told, candidates[:CANDIDATES_MAX])
 
     def journal(self, task: SummaryTask) -> list[CitedStatement]:
         """See `Summariser`."""

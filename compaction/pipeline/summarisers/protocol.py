@@ -29,10 +29,14 @@ class SummaryTask:
 
 @dataclass(frozen=True)
 class SummaryResult:
-    """The text that takes the place of the messages, and the statements it consists of."""
+    """The text that takes the place of the messages, and the statements it consists of.
+
+    `candidates` are the statements that did not fit, best first.
+    """
 
     text: str
     statements: tuple[CitedStatement, ...]
+    candidates: tuple[CitedStatement, ...] = ()
 
 
 class Summariser(Protocol):

@@ -11,6 +11,8 @@ from compaction.services.pipeline.statements.lexicon import STATEMENT_STOP_WORDS
 
 #: A statement is dropped when fewer of its content words occur in what it cites.
 SUPPORTED_SHARE_MIN = 1 / 3
+#: A compaction stores this many of the next-best statements, which a reviewer can swap in.
+CANDIDATES_MAX = 30
 #: Words are compared by this many first letters, so that inflections count.
 STEM_CHARACTERS = 5
 
@@ -21,7 +23,10 @@ _STOP_WORDS = STATEMENT_STOP_WORDS | {"user", "assistant", "said", "says"}
 
 @dataclass(frozen=True)
 class CitedStatement:
-    """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept."""
+    """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept.
+
+    `replaces` are the texts of earlier statements about the same that it replaced.
+    """
 
     text: str
     message_ids: tuple[str, ...]
@@ -30,17 +35,20 @@ class CitedStatement:
     stated_on: date | None = None
     is_from_earlier: bool = False
     is_edited: bool = False
+    replaces: tuple[str, ...] = ()
 
     def as_record(self) -> dict[str, Any]:
         """Return the statement as JSON."""
         stated_on = self.stated_on.isoformat() if self.stated_on else None
-        return asdict(self) | {"message_ids": list(self.message_ids), "stated_on": stated_on}
+        lists = {"message_ids": list(self.message_ids), "replaces": list(self.replaces)}
+        return asdict(self) | lists | {"stated_on": stated_on}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """Return the statement of a stored record."""
+        """Return the statement of a stored record; older records do not say what it replaced."""
         stated_on = date.fromisoformat(record["stated_on"]) if record.get("stated_on") else None
-        return cls(**{**record, "message_ids": tuple(record["message_ids"]), "stated_on": stated_on})
+        tuples = {"message_ids": tuple(record["message_ids"]), "replaces": tuple(record.get("replaces", ()))}
+        return cls(**{**record, **tuples, "stated_on": stated_on})
 
 
 def retention_to_record(retention: RetentionResult) -> dict[str, Any]:

@@ -70,6 +70,12 @@ def measured_share(texts: Iterable[str]) -> float:
 
 
 @cache
+def function_words() -> frozenset[str]:
+    """Return the words without content of all languages with rules."""
+    return frozenset(word for code in _LANGUAGES for word in str(_read(code)["function_words"]).split())
+
+
+@cache
 def _read(language: str) -> Mapping[str, object]:
     values: Mapping[str, object] = json.loads((_DATA / f"{language}.json").read_text(encoding="utf-8"))
     return values

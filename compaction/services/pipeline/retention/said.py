@@ -1,17 +1,47 @@
 """What the turns of a conversation state as true: only its facts count (ADR-0104)."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from compaction.services.pipeline.retention.constraints import split_pieces
 from compaction.services.sessions.turns import SessionTurn
 
 
-def said_sentences(turn: SessionTurn) -> list[str]:
-    """Return the whole sentences of a turn that it states as true; a pinned one is a single rule."""
+class Standing(StrEnum):
+    """How a sentence stands in a message: only what is `SAID` is stated as true by who speaks."""
+
+    SAID = "said"
+    QUESTION = "question"
+    HEDGED = "hedged"
+    QUOTED = "quoted"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True)
+class TurnSentence:
+    """A whole sentence of a turn and how it stands there."""
+
+    text: str
+    standing: Standing
+
+
+def turn_sentences(turn: SessionTurn) -> list[TurnSentence]:
+    """Return the sentences of a turn in order; what a tool answers is not said, and what a person pastes is quoted."""
+    return [TurnSentence(one, _standing(one, turn)) for one in split_pieces(turn.content)]
+
+
+def _standing(text: str, turn: SessionTurn) -> Standing:
     if turn.role == "tool":
-        return []
-    return [one for one in split_pieces(turn.content) if not one.endswith("?")]
+        return Standing.TOOL
+    if text.endswith("?"):
+        return Standing.QUESTION
+    return Standing.SAID
+
+
+def said_sentences(turn: SessionTurn) -> list[str]:
+    """Return the whole sentences of a turn that it states as true."""
+    return [one.text for one in turn_sentences(turn) if one.standing == Standing.SAID]
 
 
 def said_turns(turns: Iterable[SessionTurn]) -> list[SessionTurn]:

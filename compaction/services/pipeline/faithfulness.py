@@ -9,12 +9,17 @@ from functools import cached_property
 
 from compaction.services.pipeline.retention.constraints import content_stems, is_negated
 from compaction.services.pipeline.retention.dates import find_dates
-from compaction.services.pipeline.retention.languages import language_of, rule_cues
+from compaction.services.pipeline.retention.languages import function_words, language_of, rule_cues
 from compaction.services.pipeline.retention.matches import FactMatch, blank_matches
 from compaction.services.pipeline.retention.names import find_capitalised
 from compaction.services.pipeline.retention.quantities import NUMBER_WORDS
 from compaction.services.pipeline.retention.said import Standing, TurnSentence, turn_sentences
-from compaction.services.pipeline.stored_statements import SUPPORTED_SHARE_MIN, is_supported, shared_word_share
+from compaction.services.pipeline.stored_statements import (
+    SUPPORTED_SHARE_MIN,
+    CitedStatement,
+    is_supported,
+    shared_word_share,
+)
 from compaction.services.sessions.turns import SessionTurn
 
 #: A date that no message names may be counted from "yesterday" or "next week": so many days around the message's own.
@@ -44,6 +49,25 @@ class Flaw(StrEnum):
 
 
 @dataclass(frozen=True)
+class SupersededText:
+    """What somebody said before a later message replaced it; both with the ids of their messages."""
+
+    text: str
+    message_ids: tuple[str, ...]
+    newer_text: str
+    newer_message_ids: tuple[str, ...]
+
+    def is_told_by(self, statement: CitedStatement) -> bool:
+        """Return whether a statement asserts the replaced text without the later one."""
+        cited = set(statement.message_ids)
+        if not cited.intersection(self.message_ids) or cited.intersection(self.newer_message_ids):
+            return False
+        gone = _tokens(self.text) - _tokens(self.newer_text)
+        told = _tokens(statement.text)
+        return shared_word_share(statement.text, self.text) >= SUPPORTED_SHARE_MIN and (not gone or bool(gone & told))
+
+
+@dataclass(frozen=True)
 class CitedSources:
     """The messages that a statement cites; `speakers` are all names of the conversation, which any statement may use."""
 
@@ -64,6 +88,44 @@ class CitedSources:
         """Return their sentences of these standings after the names of who speaks."""
         told = [sentence.text for sentence in self.sentences if sentence.standing in standings]
         return "\n".join([*(turn.name for turn in self.turns), *told])
+
+
+@dataclass(frozen=True)
+class CheckedStatements:
+    """The statements that their messages say, and the reasons of those that were dropped, one each."""
+
+    kept: tuple[CitedStatement, ...]
+    flaws: tuple[Flaw, ...] = ()
+
+
+def check_statements(
+    statements: Sequence[CitedStatement],
+    turns: Sequence[SessionTurn],
+    *,
+    earlier: Sequence[CitedStatement] = (),
+    superseded: Sequence[SupersededText] = (),
+) -> CheckedStatements:
+    """Return the statements of a model that the cited turns, or the earlier statements that they repeat, say.
+
+    `superseded` are the texts that later messages of the conversation replaced.
+    """
+    by_id = {str(turn.id): [turn] for turn in turns}
+    for one in earlier:
+        source = SessionTurn("", "earlier", one.text, 0)
+        for message_id in one.message_ids:
+            by_id[message_id] = [*by_id.get(message_id, ()), source]
+    speakers = {turn.name or turn.role for turn in turns if turn.role != "tool"} | {one.subject for one in earlier}
+    kept, flaws = [], []
+    for statement in statements:
+        cited = [turn for message_id in statement.message_ids for turn in by_id.get(message_id, ())]
+        flaw = find_flaw(statement.text, CitedSources(cited, speakers))
+        if flaw is None and any(one.is_told_by(statement) for one in superseded):
+            flaw = Flaw.SUPERSEDED
+        if flaw is None:
+            kept.append(statement)
+        else:
+            flaws.append(flaw)
+    return CheckedStatements(tuple(kept), tuple(flaws))
 
 
 def find_flaw(statement: str, sources: CitedSources) -> Flaw | None:
@@ -110,6 +172,10 @@ def _has_its_figures(statement: str, sources: CitedSources) -> bool:
     if not all(one.normalised in told or any(_is_near(one.normalised, day) for day in days) for one in dates):
         return False
     return _figures(blank_matches(statement, dates)) <= _figures(text)
+
+
+def _tokens(text: str) -> set[str]:
+    return {word for word in _ANY_WORD.findall(text.casefold()) if word not in function_words()}
 
 
 def _figures(text: str) -> set[str]:

@@ -8,6 +8,8 @@ from datetime import date
 from compaction.services.pipeline.retention.check import RetainedFact, text_fact_keys
 from compaction.services.pipeline.retention.said import said_sentences
 from compaction.services.pipeline.statements.dates import date_text
+from compaction.services.pipeline.statements.model import StatementKind
+from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
 
 
@@ -15,10 +17,23 @@ from compaction.services.sessions.turns import SessionTurn
 class FactSentence:
     """A sentence as it was said, who said it when, and the facts in it."""
 
-    text: str
+    speaker: str
+    sentence: str
     message_id: str
     facts: tuple[RetainedFact, ...]
     stated_on: date | None = None
+
+    @property
+    def text(self) -> str:
+        """The sentence with who said it when, as it reads on its own."""
+        day = f" ({date_text(self.stated_on)})" if self.stated_on else ""
+        return f"{self.speaker}{day}: {self.sentence}"
+
+    def as_statement(self) -> CitedStatement:
+        """Return the sentence as a statement of a summary, which shows its day in a heading."""
+        kind = StatementKind.CONSTRAINT if self.is_binding else StatementKind.FACT
+        text = f"{self.speaker}: {self.sentence}"
+        return CitedStatement(text, (self.message_id,), str(kind), self.speaker, self.stated_on)
 
     @property
     def weight(self) -> float:
@@ -48,10 +63,6 @@ def sentences_with_facts(missing: Iterable[RetainedFact], turns: Mapping[str, Se
             told = [wanted.pop(key) for key in text_fact_keys(sentence) if key in keys and key in wanted]
             if told:
                 day = turn.created_at.date() if turn.created_at else None
-                sentences.append(FactSentence(f"{_speaker(turn)}: {sentence}", message_id, tuple(told), day))
+                speaker = turn.name.strip() or turn.role.capitalize()
+                sentences.append(FactSentence(speaker, sentence, message_id, tuple(told), day))
     return sorted(sentences, key=lambda one: (not one.is_binding, -one.weight))
-
-
-def _speaker(turn: SessionTurn) -> str:
-    speaker = turn.name or turn.role.capitalize()
-    return f"{speaker} ({date_text(turn.created_at)})" if turn.created_at else speaker

@@ -60,7 +60,7 @@ def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
         "kept": [_fact_record(fact) for fact in retention.kept],
         "missing": [_fact_record(fact) for fact in retention.missing],
         "share": None if retention.share is None else round(retention.share, 4),
-        "not_measured": _why_not_measured(retention),
+        "not_measured": why_not_measured(retention),
     }
 
 

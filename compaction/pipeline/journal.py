@@ -52,13 +52,12 @@ RECALLED, STORED, INVALID = "recalled", "stored", "invalid"
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A lasting fact, its status and the memory that contains it. `is_for_retention`: the summary lost its facts."""
+    """A lasting fact, its status and the memory that contains it."""
 
     statement: CitedStatement
     status: str = _NEW
     memory_id: UUID | None = None
     existing_text: str = ""
-    is_for_retention: bool = False
 
     def as_record(self) -> dict[str, Any]:
         """Return the entry as JSON for `Compaction.journal`."""
@@ -68,7 +67,6 @@ class JournalEntry:
             "kind": self.statement.kind,
             "memory_id": str(self.memory_id) if self.memory_id else None,
             "status": self.status,
-            "is_for_retention": self.is_for_retention,
         }
 
 

@@ -79,7 +79,7 @@ class Statement:
 
 def read_statement(text: str, language: Language | None = None) -> Statement:
     """Return the statement of a text in a language, by default in that of its typical words."""
-    words = list(_split(_clean(text))) if len(text) <= CHARACTERS_MAX else []
+    words = _words_in(text)
     if not words:
         whole = " ".join(unicodedata.normalize("NFKC", text).split())
         return Statement([Word(whole, whole, whole, is_value=True)], ENGLISH)
@@ -90,10 +90,27 @@ def read_statement(text: str, language: Language | None = None) -> Statement:
     words = _drop(words, language.fillers)
     words = join_values(words, language)
     words = _drop(words, language.dropped_articles, language.predicate_verbs)
+    words = _with_stems(words, language)
+    return Statement(words, language, is_inverted, is_verb_last, text if is_unsure else "")
+
+
+def read_words(text: str) -> tuple[list[Word], Language]:
+    """Return all words of a text in canonical form, asides and articles included, and its language."""
+    words = _words_in(text)
+    language = _language_of(words)
+    words = _with_case(_replace_phrases(_expand(words, language), language), language)
+    return _with_stems(join_values(words, language), language), language
+
+
+def _words_in(text: str) -> list[Word]:
+    """Return the words of a text; none of one that is too long."""
+    return list(_split(_clean(text))) if len(text) <= CHARACTERS_MAX else []
+
+
+def _with_stems(words: Sequence[Word], language: Language) -> list[Word]:
     words = [spelled(word, language) for word in words]
     former = ["", *(word.text for word in words)]
-    words = [stem_of(word, before, language) for before, word in zip(former, words, strict=False)]
-    return Statement(words, language, is_inverted, is_verb_last, text if is_unsure else "")
+    return [stem_of(word, before, language) for before, word in zip(former, words, strict=False)]
 
 
 def _clean(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compaction.services.pipeline.answer_words import allowed_tokens, questions_of_one_session, share_of_answer_words
+from compaction.services.evaluation.answer_words import allowed_tokens, questions_of_one_session, share_of_answer_words
 from context.services.evaluation.answer_words import significant_words
 
 CORPUS = {

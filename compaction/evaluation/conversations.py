@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from compaction.pipeline.summarisers.protocol import Summariser, SummaryTask
-from compaction.services.pipeline.answer_words import allowed_tokens, questions_of_one_session, share_of_answer_words
+from compaction.services.evaluation.answer_words import allowed_tokens, questions_of_one_session, share_of_answer_words
 from compaction.services.pipeline.prompts import summary_prompt
 from compaction.services.sessions.turns import SessionTurn
 from memories.services.store.locomo import LocomoTurn as Said

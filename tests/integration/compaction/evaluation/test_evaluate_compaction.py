@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from compaction.pipeline.evaluation import evaluate_conversation
+from compaction.evaluation.conversations import evaluate_conversation
 from compaction.pipeline.summarisers import fallback_summariser
 from memories.services.tokens import count_tokens
 

@@ -120,15 +120,15 @@ class _Drafting:
     def __init__(self, task: DraftingInput, clock: DraftingClock) -> None:
         self._task = task
         self._clock = clock
-<<<<<<< HEAD
         self._summariser = SummariserWithFallback(
-            task.session.tenant_id, clock, deadline=task.deadline, attempt=task.attempt
+            task.session.tenant_id,
+            clock,
+            deadline=task.deadline,
+            attempt=task.attempt,
+            is_by_rules=task.is_by_rules,
         )
         self._budget_tokens = 1
         self._notices: list[ContextWarning] = []
-=======
-        self._is_without_provider = task.is_by_rules
->>>>>>> thirteen
         self.count = partial(count_text_tokens, model=task.session.model)
         self.used = ""
         self.is_fallback = False

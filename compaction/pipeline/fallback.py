@@ -34,18 +34,22 @@ class SummariserWithFallback:
     """The model if one is configured and works, else the rules; `notices` says why the model was not used."""
 
     def __init__(
-        self, tenant_id: UUID, clock: DraftingClock, *, deadline: datetime | None = None, attempt: int = 1
+        self,
+        tenant_id: UUID,
+        clock: DraftingClock,
+        *,
+        deadline: datetime | None = None,
+        attempt: int = 1,
+        is_by_rules: bool = False,
     ) -> None:
         self._tenant_id = tenant_id
         self._clock = clock
         self._deadline = deadline
         self._attempt = attempt
-        self._is_without_provider = False
+        self._is_without_provider = is_by_rules
         self.notices: list[ContextWarning] = []
 
-    def ask(
-        self, ask: Callable[[Summariser, float | None], _T], *, can_wait: bool = False
-    ) -> tuple[_T, Summariser]:
+    def ask(self, ask: Callable[[Summariser, float | None], _T], *, can_wait: bool = False) -> tuple[_T, Summariser]:
         """Return the answer and who gave it; `ask` receives the time limit in seconds.
 
         Raises `ProviderUnavailableError` if it `can_wait`, and `DraftingError` where the rules fail too.

@@ -69,7 +69,7 @@ class SupersededText:
 
 @dataclass(frozen=True)
 class CitedSources:
-    """The messages that a statement cites; `speakers` are all names of the conversation, which any statement may use."""
+    """The messages that a statement cites. `speakers` are the names of the conversation; any statement may use them."""
 
     turns: Sequence[SessionTurn]
     speakers: Collection[str] = ()
@@ -130,7 +130,7 @@ def check_statements(
 
 def find_flaw(statement: str, sources: CitedSources) -> Flaw | None:
     """Return why the cited messages do not say the statement, None if they do. The first reason counts."""
-    if statement.rstrip().endswith(("?", "？")):  # noqa: RUF001
+    if statement.rstrip().endswith(("?", "？")):
         return Flaw.QUESTION
     if sources.turns and all(turn.role == "tool" for turn in sources.turns):
         return Flaw.TOOL
@@ -192,8 +192,9 @@ def _is_near(normalised: str, day: date) -> bool:
         month, number = parts[0], parts[1] if len(parts) > 1 else None
         years = (day.year - 1, day.year, day.year + 1)
         return any(_is_within(year, month, number, day) for year in years)
-    year, month, number = (*parts, None, None)[:3]
-    return abs(year - day.year) <= 1 if month is None else _is_within(year, month, number, day)  # type: ignore[operator]
+    if len(parts) == 1:
+        return abs(parts[0] - day.year) <= 1
+    return _is_within(parts[0], parts[1], parts[2] if len(parts) > 2 else None, day)
 
 
 def _is_within(year: int, month: int, number: int | None, day: date) -> bool:
@@ -221,7 +222,10 @@ def _is_known(word: str, known: Collection[str]) -> bool:
     stems = content_stems(folded)
     return any(
         stems & content_stems(other)
-        or (min(len(folded), len(other)) >= SHORT_NAME_LETTERS and (folded.startswith(other) or other.startswith(folded)))
+        or (
+            min(len(folded), len(other)) >= SHORT_NAME_LETTERS
+            and (folded.startswith(other) or other.startswith(folded))
+        )
         for other in known
     )
 

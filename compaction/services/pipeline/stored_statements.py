@@ -69,7 +69,8 @@ def is_measured(record: Mapping[str, Any]) -> bool:
     return record.get("share") is not None
 
 
-def _why_not_measured(retention: RetentionResult) -> str:
+def why_not_measured(retention: RetentionResult) -> str:
+    """Return `NO_FACTS` or `NO_RULES` for a result without a share, "" for one with it."""
     if retention.share is not None:
         return ""
     return NO_RULES if retention.kept or retention.missing else NO_FACTS

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from compaction.services.pipeline.retention.languages import language_of, rule_cues
+from compaction.services.pipeline.retention.languages import function_words, language_of, rule_cues
 from compaction.services.pipeline.retention.matches import normalised_words
 
 #: Words are compared by this many first letters, so that inflections count.
@@ -17,18 +17,10 @@ PIECE_CHARACTERS_MAX = 400
 #: Sentences that are compared for one content word; a word that more of them contain says little.
 SENTENCES_COMPARED_MAX = 50
 
-_END = re.compile(r"(?<=[.!?;。！？…])\s+|\n+|(?<=[。！？])")  # noqa: RUF001 - full-width marks end sentences
+_END = re.compile(r"(?<=[.!?;。！？…])\s+|\n+|(?<=[。！？])")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
-_NO_STEMS = frozenset(
-    "a an the and or but so if then of to in on at by for from with as is are was were be been am do does did has have"
-    " had will would can could may might shall should must i you he she it we they me him her us them my your his its"
-    " our their this that these those there here please just also very really user assistant said says not never no"
-    " only always der die das den dem des ein eine einen einem einer und oder aber ich du er sie es wir ihr mich dich"
-    " sich mir dir ist sind war bin hat habe haben wird werden kann darf muss soll bitte nicht nie kein keine nur immer"
-    " el la los las un una unos unas y o pero que de del al a en por para con se me te le lo mi tu su es son está están"
-    " hay ha he han debe deben puede pueden no nunca solo sólo siempre".split()
-)
+_SPEAKING = frozenset({"user", "assistant", "said", "says"})
 
 
 @dataclass(frozen=True)
@@ -50,7 +42,7 @@ def find_constraints(text: str) -> Iterator[tuple[str, bool]]:
 
 def constraint_polarity(sentence: str, language: str = "") -> bool | None:
     """Return True for a negation, False for another constraint, None for neither. No question is one."""
-    if sentence.rstrip(" \"'”’»)").endswith(("?", "？")):  # noqa: RUF001
+    if sentence.rstrip(" \"'”’»)").endswith(("?", "？")):
         return None
     cues = rule_cues(language)
     folded = cues.idle_negatives.sub("…", sentence.casefold())
@@ -74,7 +66,9 @@ def content_stems(text: str) -> frozenset[str]:
     """Return the first letters of the content words, figures apart."""
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
     return frozenset(
-        word[:STEM_CHARACTERS] for word in words if word not in _NO_STEMS and "'" not in word and not word[0].isdigit()
+        word[:STEM_CHARACTERS]
+        for word in words
+        if word not in function_words() and word not in _SPEAKING and "'" not in word and not word[0].isdigit()
     )
 
 

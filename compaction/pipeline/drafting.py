@@ -21,7 +21,7 @@ from compaction.pipeline.summarisers import (
     SummaryTask,
     configured_summariser,
 )
-from compaction.pipeline.summarisers.extractive import restore_statements, speaking_messages
+from compaction.pipeline.summarisers.extractive import cited_statement, restore_statements, speaking_messages
 from compaction.services.pipeline.faithfulness import CheckedStatements, SupersededText, check_statements
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.missing_facts import FactSentence, sentences_with_facts
@@ -273,7 +273,7 @@ class _Drafting:
         if room <= 0 or not others:
             return summary
         added = choose_statements(others, token_budget=room, count_tokens=self.count)
-        return self._result(summary, [*summary.statements, *map(_cited, added)])
+        return self._result(summary, [*summary.statements, *(cited_statement(one, ()) for one in added)])
 
     def _chosen(self, statements: Sequence[CitedStatement]) -> list[CitedStatement]:
         by_key = {(one.text, one.message_ids): one for one in statements}
@@ -339,9 +339,3 @@ class _Drafting:
 
 def _is_supported(statement: CitedStatement, texts: Mapping[str, str]) -> bool:
     return is_supported(statement.text, [texts[source] for source in statement.message_ids if source in texts])
-
-
-def _cited(statement: Statement) -> CitedStatement:
-    return CitedStatement(
-        statement.text, statement.message_ids, str(statement.kind), statement.subject, statement.stated_on
-    )

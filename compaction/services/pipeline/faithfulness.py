@@ -9,11 +9,12 @@ from functools import cached_property
 
 from compaction.services.pipeline.retention.constraints import content_stems, is_negated
 from compaction.services.pipeline.retention.dates import find_dates
-from compaction.services.pipeline.retention.languages import function_words, language_of, rule_cues
+from compaction.services.pipeline.retention.languages import language_name, rule_cues
 from compaction.services.pipeline.retention.matches import FactMatch, blank_matches
 from compaction.services.pipeline.retention.names import find_capitalised
 from compaction.services.pipeline.retention.quantities import NUMBER_WORDS
 from compaction.services.pipeline.retention.said import Standing, TurnSentence, turn_sentences
+from compaction.services.pipeline.statements.languages import stop_words
 from compaction.services.pipeline.stored_statements import (
     SUPPORTED_SHARE_MIN,
     CitedStatement,
@@ -147,7 +148,7 @@ def _standing_flaw(statement: str, sources: CitedSources) -> Flaw | None:
     """Whether the statement rests on what nobody states: an open question, a suggestion or somebody else's text."""
     standings = {sentence.standing for sentence in sources.sentences}
     allowed = [Standing.SAID]
-    if rule_cues(language_of(statement)).attributions.search(statement.casefold()):
+    if rule_cues(language_name(statement)).attributions.search(statement.casefold()):
         allowed += [Standing.QUOTED, Standing.TOOL, Standing.HEDGED]
     if len(sources.turns) > 1:  # a question and its answer, a suggestion and who takes it up
         allowed += [Standing.QUESTION, Standing.HEDGED, Standing.TOOL]
@@ -175,7 +176,7 @@ def _has_its_figures(statement: str, sources: CitedSources) -> bool:
 
 
 def _tokens(text: str) -> set[str]:
-    return {word for word in _ANY_WORD.findall(text.casefold()) if word not in function_words()}
+    return {word for word in _ANY_WORD.findall(text.casefold()) if word not in stop_words()}
 
 
 def _figures(text: str) -> set[str]:

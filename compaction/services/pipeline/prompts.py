@@ -69,8 +69,8 @@ You keep the journal of a conversation: lasting facts that will still matter in 
 Note decisions in force, constraints (what must or must never be done, allergies, limits), preferences and standing
 instructions, commitments and plans with their date, who people are and how to reach them, and open tasks. Not what
 matters only for the moment, greetings, tool output, questions, guesses or options that nobody took up, and nothing
-that the messages quote, paste or repeat from an earlier memory or summary. Where something has changed, only what holds now.
-Use the words of the messages, with every number, name and "not" as they have them.
+that the messages quote, paste or repeat from an earlier memory or summary. Where something has changed, only what
+holds now. Use the words of the messages, with every number, name and "not" as they have them.
 Each entry is one sentence that can be understood alone, names its subject, has one of the kinds
 {", ".join(JOURNAL_KINDS)}, and cites under "messages" the numbers of the messages that say it. No entry
 twice; none at all is a good answer.

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any, Self
 
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult
-from compaction.services.pipeline.retention.languages import function_words
+from compaction.services.pipeline.statements.languages import stop_words
 
 #: A statement is dropped when fewer of its content words occur in what it cites. Of 1,210 facts that a model noted of
 #: conversations, 82 % reach it with the messages that they cite, and 2 % with others of the same session.
@@ -104,4 +104,4 @@ def shared_word_share(statement: str, text: str) -> float:
 
 def _stems(text: str) -> set[str]:
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
-    return {word[:STEM_CHARACTERS] for word in words if word not in _SPEAKING and word not in function_words()}
+    return {word[:STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _SPEAKING}

@@ -14,11 +14,11 @@ SUMMARY_BYTES_MAX = 256 * 1024
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 #: The end of a sentence with a letter right behind it.
 _RUN_ON = re.compile(r"[.!?](?=[^\W\d_])")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’»)]*$")
 #: Separators between statements that share a sentence.
 _JOINTS = " \t\r\n;"
-#: What statements of one sentence open with in common: "Assistant:", or of a subject "Alex", "Alex's" and so on.
-_SPEAKER = re.compile(r"\w+(?: \w+)?:(?= )")
-_OF_SUBJECT = r"(?::|'s| and others| suggests)?(?= )"
+#: The label that a statement opens with, such as "Assistant:".
+_LABEL = re.compile(r"\w+(?: \w+)?:(?= )")
 #: The most messages that a rewritten sentence cites, and the share of it that they must say.
 _SOURCES_MAX = 3
 SOURCE_SHARE_MIN = 0.34
@@ -75,12 +75,14 @@ def _place_of(statement: CitedStatement, text: str) -> tuple[int, int] | None:
 
 
 def _as_body(body: str) -> str:
-    return rf"(?:(?<=: )|(?<=; )|(?<=\w ))(?<!\w){re.escape(body)}(?=[.;!?](?:\s|$)|\n|$)"
+    end = r"(?=\s|$)" if _SENTENCE_END.search(body) else r"(?=[.;!?](?:\s|$)|\n|$)"
+    return rf"(?:(?<=: )|(?<=; )|(?<=\w )|(?<=[.!?…\"'”’»)] ))(?<!\w){re.escape(body)}{end}"
 
 
 def _leads(statement: CitedStatement) -> list[str]:
-    patterns = [_SPEAKER, *([re.compile(re.escape(statement.subject) + _OF_SUBJECT)] if statement.subject else [])]
-    return [found[0] for pattern in patterns if (found := pattern.match(statement.text))]
+    label = f"{statement.subject}:"
+    leads = [label] if statement.subject and statement.text.startswith(f"{label} ") else []
+    return leads or [found[0] for found in [_LABEL.match(statement.text)] if found]
 
 
 def _sentences(text: str, days: Mapping[str, date], leads: Collection[str]) -> Iterator[tuple[int, str, date | None]]:

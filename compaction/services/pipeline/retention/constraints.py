@@ -5,8 +5,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from compaction.services.pipeline.retention.languages import function_words, language_of, rule_cues
+from compaction.services.pipeline.retention.languages import language_name, rule_cues
 from compaction.services.pipeline.retention.matches import normalised_words
+from compaction.services.pipeline.statements.languages import stop_words
 
 #: Words are compared by this many first letters, so that inflections count.
 STEM_CHARACTERS = 5
@@ -34,9 +35,9 @@ class Constraint:
 
 def find_constraints(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the sentences of a text that state a constraint, and whether each is a negation."""
-    language = language_of(text)
+    language = language_name(text)
     for sentence in split_pieces(text):
-        if (is_negation := constraint_polarity(sentence, language_of(sentence) or language)) is not None:
+        if (is_negation := constraint_polarity(sentence, language_name(sentence) or language)) is not None:
             yield sentence, is_negation
 
 
@@ -53,7 +54,7 @@ def constraint_polarity(sentence: str, language: str = "") -> bool | None:
 
 def is_negated(sentence: str, language: str = "") -> bool:
     """Return whether a sentence contains a word that negates, idioms such as "no problem" aside."""
-    cues = rule_cues(language or language_of(sentence))
+    cues = rule_cues(language or language_name(sentence))
     return cues.negatives.search(cues.idle_negatives.sub("…", sentence.casefold())) is not None
 
 
@@ -68,7 +69,7 @@ def content_stems(text: str) -> frozenset[str]:
     return frozenset(
         word[:STEM_CHARACTERS]
         for word in words
-        if word not in function_words() and word not in _SPEAKING and "'" not in word and not word[0].isdigit()
+        if word not in stop_words() and word not in _SPEAKING and "'" not in word and not word[0].isdigit()
     )
 
 

@@ -5,8 +5,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from compaction.services.pipeline.retention.check import RetainedFact
-from compaction.services.pipeline.retention.constraints import split_pieces
+from compaction.services.pipeline.statements.filters import is_hedged, is_injection, is_question
+from compaction.services.pipeline.statements.languages import language_of, load_language
+from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence, split_sentences
+from compaction.services.sessions.drafts import ASSISTANT_ROLE, TOOL_ROLE
 from compaction.services.sessions.turns import SessionTurn
+
+_DEFAULT = load_language("en")
+_NOT_OWN = frozenset({SentenceRole.QUOTE, SentenceRole.CODE, SentenceRole.TABLE})
 
 
 class Standing(StrEnum):
@@ -28,16 +34,26 @@ class TurnSentence:
 
 
 def turn_sentences(turn: SessionTurn) -> list[TurnSentence]:
-    """Return the sentences of a turn in order; what a tool answers is not said, and what a person pastes is quoted."""
-    return [TurnSentence(one, _standing(one, turn)) for one in split_pieces(turn.content)]
+    """Return the sentences of a turn in order.
 
+    What a tool answers is not said. Quotations, pasted code and tables, and paragraphs that give an assistant orders
+    against its own are quoted. What an assistant only proposes is hedged.
+    """
+    language = language_of(turn.content, _DEFAULT)
+    sentences = split_sentences(turn.content, language)
+    injected = {one.paragraph for one in sentences if is_injection(one.text, language)}
 
-def _standing(text: str, turn: SessionTurn) -> Standing:
-    if turn.role == "tool":
-        return Standing.TOOL
-    if text.endswith("?"):
-        return Standing.QUESTION
-    return Standing.SAID
+    def standing(sentence: SourceSentence) -> Standing:
+        if turn.role == TOOL_ROLE:
+            return Standing.TOOL
+        if sentence.role in _NOT_OWN or sentence.paragraph in injected:
+            return Standing.QUOTED
+        if is_question(sentence.text):
+            return Standing.QUESTION
+        is_proposed = turn.role == ASSISTANT_ROLE and is_hedged(sentence.text, language)
+        return Standing.HEDGED if is_proposed else Standing.SAID
+
+    return [TurnSentence(one.text, standing(one)) for one in sentences]
 
 
 def said_sentences(turn: SessionTurn) -> list[str]:

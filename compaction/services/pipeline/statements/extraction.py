@@ -1,79 +1,70 @@
-"""Messages into statements."""
+"""Messages into statements: source sentences that pass the filters, each with its kind (ADR-0102)."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from compaction.services.pipeline.statements import lexicon
-from compaction.services.pipeline.statements.dates import GLUE, RESOLVED_DATE
-from compaction.services.pipeline.statements.model import Statement, StatementKind, StatementMessage, StatementPart
-from compaction.services.pipeline.statements.people import ASSISTANT_NAME, SpeakerTurn
-from compaction.services.pipeline.statements.reading import StatementDraft, StatementReader
-from compaction.services.pipeline.statements.weighting import is_name, word_weights
-from compaction.services.pipeline.statements.words import bare_word, content_words, is_past, join_tokens
-from compaction.services.sessions.drafts import INSTRUCTING_ROLES
+from compaction.services.pipeline.statements import filters
+from compaction.services.pipeline.statements.classes import has_value, kind_of
+from compaction.services.pipeline.statements.dates import resolve_dates
+from compaction.services.pipeline.statements.languages import Language, language_of, main_language
+from compaction.services.pipeline.statements.model import Statement, StatementKind, StatementMessage
+from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence, split_sentences
+from compaction.services.pipeline.statements.supersession import drop_replaced
+from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES, TOOL_ROLE
 
-#: Weighs statements of a kind against others, whose factor is 1.
-KIND_FACTORS = {"event": 1.1, "preference": 1.1, "decision": 1.2, "constraint": 1.2, "opinion": 0.8, "verbatim": 0.5}
-#: What people say of the one spoken to is mostly encouragement; not what is said of one named by a role alone.
-LISTENER_FACTOR = 0.7
-#: A clause told in the speaker's words ("Caroline: ...") says less of anybody than one with a subject of its own.
-TOLD_FACTOR = 0.85
-_PARTIES = ("", ASSISTANT_NAME, "User")
+#: Sentences of one message that may become statements; a document has more.
+SENTENCES_PER_MESSAGE_MAX = 200
+#: A question of fewer words of content takes the sentence before it along.
+QUESTION_WORDS_MIN = 4
+#: Of a span without statements.
+OPENING_CHARACTERS_MAX = 160
 #: A name and a colon before what was said.
 _WRITTEN_SPEAKER = re.compile(r"([A-Z][\w'-]+(?: [A-Z][\w'-]+)?): +(?=\S)")
-_GREETING = re.compile(r"good (?:morning|afternoon|evening|night|day)(?:,? [^\W\d_]+){0,2}", re.IGNORECASE)
-#: Nicknames are the start of a name, from so many letters.
-_MIN_NICKNAME_LETTERS = 2
-#: The verb of a clause is among its first words.
-_VERB_REACH_WORDS = 4
-#: The first pattern that matches decides the kind.
-_KIND_PATTERNS = {
-    StatementKind.DECISION: r"\b(?:decided|decides|chose|chosen|agreed|agrees|settled|went with|going with|suggests"
-    r"|picked|signed up|confirmed|denied|accepts?|accepted|approves?|approved)\b",
-    StatementKind.PREFERENCE: r"\b(?:loves?|likes|enjoys?|prefers?|favou?rites?|hates?|dislikes?"
-    r"|(?:fan|fond|tired) of|is into|keen|adores?|allergic)\b",
-    StatementKind.CONSTRAINT: r"\b(?:must(?! be| have|'ve)|never|ha(?:ve|s) to|needs? to|not allowed"
-    r"|only (?:if|when|use)|requires?|required|(?<=: )(?:always|only|use|avoid)|cannot|do not|don't|make sure"
-    r"|should not|shouldn't)\b",
-    StatementKind.PLAN: r"\b(?:will|going to|plans?|planning|hopes?|hoping|wants?|would love|would like"
-    r"|looking forward|thinking of|thinking about|considering|can't wait|intends?|aims?|next)\b",
-    StatementKind.OPINION: r"^\S+ (?:is|was|are|were)? ?(?:great|awesome|amazing|cool|nice|proud|happy|glad|sure)\b",
-}
-_KINDS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KIND_PATTERNS.items())
+_SPOKEN = frozenset({SentenceRole.PROSE, SentenceRole.LIST_ITEM})
+#: What systems say counts only when it binds the assistant.
+_BINDING = frozenset({StatementKind.CONSTRAINT, StatementKind.INSTRUCTION, StatementKind.PREFERENCE})
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A message with its sentences and their language."""
+
+    message: StatementMessage
+    language: Language
+    sentences: Sequence[SourceSentence]
+
+    @property
+    def spoken(self) -> Sequence[SourceSentence]:
+        """The sentences in the speaker's own words."""
+        return [sentence for sentence in self.sentences if sentence.role in _SPOKEN]
 
 
 def extract_statements(messages: Sequence[StatementMessage]) -> list[Statement]:
-    """Return all statements of the messages in the order of their sequence. `choose_statements` takes the best."""
+    """Return all statements of the messages in the order of their sequence, without those that a later one replaced."""
+    reads = _read(messages)
+    statements: list[Statement] = []
+    for number, read in enumerate(reads):
+        before = reads[number - 1] if number else None
+        after = reads[number + 1] if number + 1 < len(reads) else None
+        statements += _of_message(read, before, after)
+    return drop_replaced(_once(statements))
+
+
+def _read(messages: Sequence[StatementMessage]) -> list[_Read]:
+    """The messages with words of their own; tools and messages without sentences are left out."""
     ordered = _with_speakers(sorted(messages, key=lambda message: message.sequence))
-    names = frozenset(word for message in ordered for word in message.speaker.lower().split())
-    nicknames = {name[:size] for name in names for size in range(_MIN_NICKNAME_LETTERS, len(name))}
-    reader = StatementReader(names, names | nicknames)
-    # systems and texts without a role talk only by a name, and a tool's name is no one's
-    talkers = (
-        one for one in ordered if one.role not in ("tool", *INSTRUCTING_ROLES, "") or (one.name and one.role != "tool")
-    )
-    speakers = list(dict.fromkeys(one.speaker for one in talkers))
-    for message in ordered:
-        reader.read(message, SpeakerTurn(message.speaker, _listener(message, speakers)))
-    counts = Counter(word for message in ordered for word in content_words(message.content))
-    statements = (_statement(draft, counts, names) for draft in reader.drafts)
-    return [made for made in statements if made.parts and not unfit_opening(made.lead, made.body) and not _is_nod(made)]
-
-
-def unfit_opening(lead: str, body: str) -> str:
-    """Return the pronoun or bare yes or no that a statement opens with; "" when it opens well or with a quotation."""
-    told = body if lead.endswith(":") or not lead else lead
-    first = "" if told.startswith('"') else bare_word(told.split(" ", 1)[0])
-    return first if first in lexicon.PRONOUNS | lexicon.YES_WORDS | lexicon.NO_WORDS else ""
-
-
-def _is_nod(statement: Statement) -> bool:
-    """Whether it only keeps the conversation going: a single word such as "noted", or a greeting."""
-    is_told = statement.lead.endswith(":") and statement.kind != StatementKind.VERBATIM
-    body = statement.body
-    return is_told and ((body.isalpha() and body.islower()) or _GREETING.fullmatch(body) is not None)
+    spoken = [message for message in ordered if message.role != TOOL_ROLE]
+    default = main_language(message.content for message in spoken)
+    reads = []
+    for message in spoken:
+        language = language_of(message.content, default)
+        sentences = split_sentences(message.content, language)[:SENTENCES_PER_MESSAGE_MAX]
+        read = _Read(message, language, sentences)
+        if any(one.role in (*_SPOKEN, SentenceRole.QUOTE) for one in sentences):
+            reads.append(read)
+    return reads
 
 
 def _with_speakers(messages: Sequence[StatementMessage]) -> list[StatementMessage]:
@@ -82,41 +73,175 @@ def _with_speakers(messages: Sequence[StatementMessage]) -> list[StatementMessag
     counts = Counter(match[1] for match in written if match)
     return [
         replace(message, name=match[1], content=message.content[match.end() :])
-        if match and (not message.role or counts[match[1]] > 1) and all(map(is_name, match[1].split(" ")))
+        if match and (not message.role or counts[match[1]] > 1)
         else message
         for message, match in zip(messages, written, strict=True)
     ]
 
 
-def _listener(message: StatementMessage, talkers: Sequence[str]) -> str:
-    """Whom a message speaks to: the other one of two, for the system the assistant; "" for a group."""
-    if message.role in INSTRUCTING_ROLES:
-        return ASSISTANT_NAME
-    others = [name for name in talkers if name != message.speaker]
-    return others[0] if len(talkers) == 2 and len(others) == 1 else ""
+def _of_message(read: _Read, before: _Read | None, after: _Read | None) -> Iterator[Statement]:
+    answers = before is not None and before.message.speaker != read.message.speaker
+    answered = _answer(before, read) if before is not None and answers else None
+    if answered is not None:
+        yield answered
+    taken_up = after is not None and after.message.speaker != read.message.speaker and _takes_up(after)
+    yield from _MessageReader(read, after, is_taken_up=taken_up).statements(skips_first=answered is not None)
 
 
-def _statement(draft: StatementDraft, counts: Counter[str], names: Collection[str]) -> Statement:
-    opening, listener = draft.opening, draft.talk.listener
-    texts = ((tokens, " ".join(tokens)) for tokens in draft.parts)
-    if not draft.is_verbatim:
-        texts = ((tokens, join_tokens(tokens).replace(GLUE, " ")) for tokens in draft.parts)
-    parts = tuple(StatementPart(text, word_weights(tokens, counts, names)) for tokens, text in texts if text)
-    kind = StatementKind.VERBATIM
-    if not draft.is_verbatim:
-        kind = _kind(" ".join((opening.lead, *(part.text for part in parts))))
-    factor = KIND_FACTORS.get(kind, 1.0)
-    if listener not in _PARTIES and opening.subject == listener:
-        factor *= LISTENER_FACTOR
-    if opening.lead.endswith(":") and not opening.of_speaker:
-        factor *= TOLD_FACTOR
-    stated_on = draft.message.stated_on
-    return Statement(opening.subject, opening.lead, parts, draft.message_ids, kind, stated_on, factor)
+def _takes_up(after: _Read) -> bool:
+    spoken = after.spoken
+    return bool(spoken) and filters.is_yes(spoken[0].text, after.language)
 
 
-def _kind(text: str) -> StatementKind:
-    for kind, pattern in _KINDS:
-        if pattern.search(text):
-            return kind
-    verbs = text.lower().split(" ")[1:_VERB_REACH_WORDS]
-    return StatementKind.EVENT if RESOLVED_DATE.search(text) or any(map(is_past, verbs)) else StatementKind.FACT
+def _answer(asked: _Read, read: _Read) -> Statement | None:
+    """A question and a reply that is not understood without it, both word for word; None for any other reply."""
+    if not asked.spoken or not read.spoken or read.message.role in INSTRUCTING_ROLES:
+        return None
+    asking, reply = asked.spoken[-1], read.spoken[0].text
+    if not filters.is_question(asking.text) or filters.is_question(reply):
+        return None
+    is_bare = filters.is_bare_reply(reply, read.language)
+    if not is_bare and not filters.needs_question(reply, read.language):
+        return None
+    question = _complete_question(asked)
+    text = f'{_label(asked.message)}"{question}" – {_label(read.message)}{filters.strip_emoji(reply)}'
+    if not question or filters.is_unfit(text) or filters.is_injection(text, asked.language):
+        return None
+    ids = (asked.message.id, read.message.id)
+    kind = StatementKind.DECISION if has_value(question) or has_value(reply) else StatementKind.FACT
+    return Statement(text, ids, kind, asked.message.speaker, read.message.stated_on)
+
+
+def _complete_question(asked: _Read) -> str:
+    """The last question of a message, with the sentence before it where it is short or refers to it."""
+    *others, last = asked.spoken
+    text = filters.strip_opening(last.text, asked.language) or last.text
+    words = len(filters.content_words(text))
+    if words >= QUESTION_WORDS_MIN and not filters.refers_back(text, asked.language):
+        return text
+    if not others or others[-1].paragraph != last.paragraph:
+        return text if words >= filters.CONTENT_WORDS_MIN and not filters.refers_back(text, asked.language) else ""
+    former = filters.strip_opening(others[-1].text, asked.language)
+    return f"{former} {last.text}"
+
+
+class _MessageReader:
+    """The statements of one message."""
+
+    def __init__(self, read: _Read, after: _Read | None, *, is_taken_up: bool) -> None:
+        self._read, self._after, self._is_taken_up = read, after, is_taken_up
+        self._is_assistant = read.message.role == ASSISTANT_ROLE
+        options = [one for one in read.spoken if one.role == SentenceRole.PROSE]
+        self._offers = self._is_assistant and any(
+            filters.is_hedged(one.text, read.language) or filters.is_question(one.text) for one in options
+        )
+        self._bad_paragraphs = {
+            one.paragraph for one in read.sentences if filters.is_injection(one.text, read.language)
+        }
+
+    def statements(self, *, skips_first: bool) -> list[Statement]:
+        """Return the statements in order; `skips_first`: the first sentence is in a pair already."""
+        made: list[tuple[SourceSentence, Statement]] = []
+        former: SourceSentence | None = None
+        for number, sentence in enumerate(self._read.sentences):
+            if sentence.paragraph in self._bad_paragraphs:
+                former = None
+                continue
+            if sentence.role == SentenceRole.QUOTE:
+                made += [(sentence, one) for one in self._quoted(sentence)]
+            elif sentence.role in _SPOKEN and not (skips_first and number == 0):
+                own = self._own(sentence, former)
+                if own is not None:
+                    statement, is_joined = own
+                    if is_joined and made and made[-1][0] is former:
+                        made.pop()
+                    made.append((sentence, statement))
+            former = sentence
+        return [statement for _, statement in made]
+
+    def _quoted(self, sentence: SourceSentence) -> list[Statement]:
+        message = self._read.message
+        if filters.is_unfit(sentence.text) or len(filters.content_words(sentence.text)) < filters.CONTENT_WORDS_MIN:
+            return []
+        mark = self._read.language.given.get("quoted", "quoted")
+        text = f"{message.speaker} ({mark}): {sentence.text}".lstrip()
+        return [Statement(text, (message.id,), StatementKind.QUOTED, f"{message.speaker} ({mark})", message.stated_on)]
+
+    def _own(self, sentence: SourceSentence, former: SourceSentence | None) -> tuple[Statement, bool] | None:
+        """The statement of a sentence, and whether it begins with the sentence before; None for no statement."""
+        language, message = self._read.language, self._read.message
+        text = filters.strip_opening(sentence.text, language)
+        if not text or filters.is_unfit(text) or filters.is_small_talk(text, language):
+            return None
+        is_asked = filters.is_question(text)
+        if is_asked and not self._is_open():
+            return None
+        is_hedged = filters.is_hedged(text, language)
+        if self._is_assistant and not is_asked and (is_hedged or sentence.role == SentenceRole.LIST_ITEM):
+            if not self._is_taken_up and (is_hedged or self._offers):
+                return None
+        is_joined = filters.refers_back(text, language)
+        joined = text
+        if is_joined:
+            opening = self._joinable(former, sentence)
+            joined = f"{opening} {sentence.text}" if opening else ""
+            if not opening or filters.is_unfit(joined):
+                return None
+        if len(filters.content_words(joined)) < filters.CONTENT_WORDS_MIN:
+            return None
+        kind = StatementKind.QUESTION if is_asked else self._kind(joined, is_hedged=is_hedged)
+        if message.role in INSTRUCTING_ROLES and kind not in _BINDING:
+            return None
+        body = resolve_dates(joined, message.stated_on, language)
+        statement = Statement(f"{_label(message)}{body}", (message.id,), kind, message.speaker, message.stated_on)
+        return statement, is_joined
+
+    def _kind(self, text: str, *, is_hedged: bool) -> StatementKind:
+        if not self._is_assistant and filters.is_left_open(text, self._read.language):
+            return StatementKind.QUESTION
+        return kind_of(text, self._read.language, role=self._read.message.role, is_hedged=is_hedged)
+
+    def _joinable(self, former: SourceSentence | None, sentence: SourceSentence) -> str:
+        """The sentence before as the beginning of a statement, "" where it cannot be."""
+        language = self._read.language
+        if former is None or former.paragraph != sentence.paragraph or former.role != sentence.role:
+            return ""
+        text = filters.strip_opening(former.text, language)
+        if not text or filters.is_question(text) or filters.refers_back(text, language):
+            return ""
+        if self._is_assistant and filters.is_hedged(text, language):
+            return ""
+        return "" if filters.is_small_talk(text, language) else text
+
+    def _is_open(self) -> bool:
+        """Whether nobody answered a question of this message: nothing follows, or it is said to be open."""
+        if self._after is None:
+            return True
+        return any(filters.is_left_open(one.text, self._after.language) for one in self._after.spoken)
+
+
+def _label(message: StatementMessage) -> str:
+    return f"{message.speaker}: " if message.speaker else ""
+
+
+def _once(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements without earlier ones of the same text."""
+    last = {" ".join(statement.text.lower().split()): number for number, statement in enumerate(statements)}
+    kept = set(last.values())
+    return [statement for number, statement in enumerate(statements) if number in kept]
+
+
+def first_sentences(messages: Sequence[StatementMessage]) -> list[Statement]:
+    """Return the first piece of each message, for a span without any statement; long ones end at a word."""
+    statements = []
+    for message in messages:
+        text = shorten(" ".join(message.content.split()), OPENING_CHARACTERS_MAX)
+        statements.append(
+            Statement(f"{_label(message)}{text}", (message.id,), StatementKind.FACT, message.speaker, message.stated_on)
+        )
+    return statements
+
+
+def shorten(text: str, characters: int) -> str:
+    """Return the first `characters` of a text, up to the last space among them."""
+    return text if len(text) <= characters else text[:characters].rsplit(" ", 1)[0]

@@ -5,13 +5,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from compaction.services.pipeline.retention.languages import language_name, rule_cues
+from compaction.services.pipeline.retention.languages import RuleCues, language_name, rule_cues
 from compaction.services.pipeline.retention.matches import normalised_words
 from compaction.services.pipeline.statements.languages import stop_words
 
 #: Words are compared by this many first letters, so that inflections count.
 STEM_CHARACTERS = 5
-#: Other words state a constraint if so many of its content words are in one sentence with the same polarity.
+#: Other words state a constraint if so many of its content words, and all its figures and names, are in one sentence
+#: with the same polarity.
 SAME_WORDS_SHARE = 0.65
 #: A sentence without an end is read in pieces of about this length.
 PIECE_CHARACTERS_MAX = 400
@@ -20,6 +21,10 @@ SENTENCES_COMPARED_MAX = 50
 
 _END = re.compile(r"(?<=[.!?;。！？…])\s+|\n+|(?<=[。！？])")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
+#: A capitalised word within a sentence: a name, a day, a German noun.
+_NAME = re.compile(r"(?<=[\w,;] )[A-ZÄÖÜÁÉÍÓÚÑ]\w+")
+#: A "no" at the beginning that answers what was said before, also behind a speaker.
+_REPLY = re.compile(r"^(?:[\w ]{1,40}: )?\W*(?:no|nope|nah|nein)\s*[,.!:;–—-]\s*")
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SPEAKING = frozenset({"user", "assistant", "said", "says"})
 
@@ -46,7 +51,7 @@ def constraint_polarity(sentence: str, language: str = "") -> bool | None:
     if sentence.rstrip(" \"'”’»)").endswith(("?", "？")):
         return None
     cues = rule_cues(language)
-    folded = cues.idle_negatives.sub("…", sentence.casefold())
+    folded = _plain(sentence, cues)
     if cues.negation.search(folded):
         return True
     return False if cues.constraint.search(folded) else None
@@ -55,7 +60,12 @@ def constraint_polarity(sentence: str, language: str = "") -> bool | None:
 def is_negated(sentence: str, language: str = "") -> bool:
     """Return whether a sentence contains a word that negates, idioms such as "no problem" aside."""
     cues = rule_cues(language or language_name(sentence))
-    return cues.negatives.search(cues.idle_negatives.sub("…", sentence.casefold())) is not None
+    return cues.negatives.search(_plain(sentence, cues)) is not None
+
+
+def _plain(sentence: str, cues: RuleCues) -> str:
+    """The sentence without case, a "no" that only answers, and idioms that deny nothing."""
+    return cues.idle_negatives.sub("…", _REPLY.sub("", sentence.casefold()))
 
 
 def split_pieces(text: str) -> list[str]:
@@ -95,10 +105,12 @@ def constraint_lookup(texts: Sequence[str]) -> Callable[[str], bool]:
         if vocabulary.issuperset(wanted.split()) and wanted in words:
             return True
         stems, numbers, is_negative = content_stems(sentence), figures(sentence), is_negated(sentence)
+        names = content_stems(" ".join(_NAME.findall(sentence)))
         candidates = {number for stem in stems for number in by_stem.get(stem, ())}
         return any(
             read[number].is_negative == is_negative
             and numbers <= read[number].figures
+            and names <= read[number].stems
             and len(stems & read[number].stems) >= SAME_WORDS_SHARE * len(stems)
             for number in candidates
         )

@@ -34,7 +34,7 @@ def session_lines(evaluated: Sequence[EvaluatedSession]) -> Iterator[str]:
     for name in columns[0][1]:
         yield _session_row(name, [f"{counts[name]:,}" for _, counts, _ in columns])
     for name, label in MEASURES.items():
-        yield _session_row(label, [_share(shares[name]) for _, _, shares in columns])
+        yield _session_row(label, [str(shares[name]) for _, _, shares in columns])
 
 
 def sample_lines(sample: Sequence[SampledStatement]) -> Iterator[str]:
@@ -70,7 +70,7 @@ def session_record(evaluated: EvaluatedSession) -> dict[str, Any]:
         "language": evaluated.session.language,
         "budget_tokens": evaluated.budget_tokens,
         **_counts([evaluated]),
-        "measures": {name: vars(share) for name, share in evaluated.shares.items()},
+        "measures": {name: _share_record(share) for name, share in evaluated.shares.items()},
         "summary": evaluated.draft.summary.text,
         "statements": [_statement_record(one, numbers) for one in evaluated.made.statements],
         "facts": [_statement_record(one, numbers) for one in evaluated.made.facts],
@@ -116,5 +116,5 @@ def _session_row(label: str, cells: Sequence[str]) -> str:
     return f"{label:<{_LABEL_WIDTH}}{''.join(shown)}"
 
 
-def _share(share: Share) -> str:
-    return f"{share.count} of {share.of}" if share.of else "-"
+def _share_record(share: Share) -> dict[str, Any]:
+    return {"count": share.count, "of": share.of, "true": list(share.true), "false": list(share.false)}

@@ -1,4 +1,4 @@
-"""The next-best statements of a compaction, for its review."""
+"""The next-best statements of a compaction and the budget of its summary, for its review."""
 
 import django.core.serializers.json
 from django.db import migrations, models
@@ -17,5 +17,10 @@ class Migration(migrations.Migration):
                 encoder=django.core.serializers.json.DjangoJSONEncoder,
                 help_text="The next-best statements, best first.",
             ),
+        ),
+        migrations.AddField(
+            "compaction",
+            "summary_budget_tokens",
+            models.PositiveIntegerField(default=0, help_text="0: made before budgets were stored."),
         ),
     ]

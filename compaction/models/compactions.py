@@ -57,6 +57,7 @@ class Compaction(models.Model):
     tokens_after = models.PositiveIntegerField(default=0, help_text="Of the session's context.")
     original_token_count = models.PositiveIntegerField(default=0, help_text="Of the messages that were summarised.")
     summary_token_count = models.PositiveIntegerField(default=0)
+    summary_budget_tokens = models.PositiveIntegerField(default=0, help_text="0: made before budgets were stored.")
     compacted_count = models.PositiveIntegerField(default=0, help_text="Messages that the summary stands for.")
     masked_count = models.PositiveIntegerField(default=0)
     summary_text = models.TextField(default="", blank=True, help_text="Empty where masking was enough.")

@@ -215,6 +215,7 @@ class CompactionRowOutput(serializers.Serializer[Any]):
     tokens_after = serializers.IntegerField()
     original_token_count = serializers.IntegerField()
     summary_token_count = serializers.IntegerField()
+    summary_budget_tokens = serializers.IntegerField(help_text="0: made before budgets were stored.")
     compacted_count = serializers.IntegerField()
     masked_count = serializers.IntegerField()
     retention = RetentionOutput()

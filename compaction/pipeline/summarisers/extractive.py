@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from compaction.pipeline.summarisers.protocol import SummariserError, SummaryResult, SummaryTask
-from compaction.services.pipeline.statements.classes import is_lasting
+from compaction.services.pipeline.statements.classes import RANKS, is_lasting
 from compaction.services.pipeline.statements.extraction import extract_statements, first_sentences
 from compaction.services.pipeline.statements.model import (
     ReplacedStatement,
@@ -35,10 +35,11 @@ class ExtractiveSummariser:
         if not chosen:
             raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {(one.text, one.message_ids) for one in task.earlier}
-        taken = {(one.message_ids, one.text) for one in chosen}
-        left = [one for one in statements if (one.message_ids, one.text) not in taken]
-        told, candidates = (tuple(cited_statement(one, old) for one in some) for some in (chosen, _chosen(left, task)))
-        return SummaryResult(render_statements(chosen), told, candidates[:CANDIDATES_MAX])
+        taken = {one.text for one in chosen}
+        left = [one for one in statements if one.text not in taken]
+        next_best = sorted(_chosen(left, task), key=lambda one: RANKS[one.kind])[:CANDIDATES_MAX]
+        cited, candidates = (tuple(cited_statement(one, old) for one in some) for some in (chosen, next_best))
+        return SummaryResult(render_statements(chosen), cited, candidates)
 
     def journal(self, task: SummaryTask) -> list[CitedStatement]:
         """See `Summariser`."""

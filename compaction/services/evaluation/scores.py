@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Self
 
 from compaction.services.evaluation.labels import (
     CONSTRAINT,
@@ -15,10 +16,14 @@ from compaction.services.evaluation.labels import (
     Needs,
     meets,
 )
+from compaction.services.pipeline.statements.model import StatementKind
 from compaction.services.pipeline.stored_statements import CitedStatement
 
 #: Kinds of statements that a sentence of the label may have.
-KINDS_OF_LABEL = {DECISION: frozenset({"decision", "correction"}), CONSTRAINT: frozenset({"constraint"})}
+KINDS_OF_LABEL = {
+    DECISION: frozenset({StatementKind.DECISION, StatementKind.CORRECTION}),
+    CONSTRAINT: frozenset({StatementKind.CONSTRAINT}),
+}
 #: A statement may leave out the beginning of a sentence, but has at least this many of its words.
 SENTENCE_WORDS_MIN = 3
 _WORD = re.compile(r"\w+")
@@ -27,16 +32,32 @@ _SPEAKER = re.compile(r"[^:\n]{1,60}: ")
 
 @dataclass(frozen=True)
 class Share:
-    """How many of how many."""
+    """The labels, by name, for which a measure is true, and the others."""
 
-    count: int
-    of: int
+    true: tuple[str, ...]
+    false: tuple[str, ...]
+
+    @classmethod
+    def where(cls, labels: Mapping[str, bool]) -> Self:
+        """Return the share of the labels with a true value."""
+        names: dict[bool, list[str]] = {True: [], False: []}
+        for name, value in labels.items():
+            names[value].append(name)
+        return cls(tuple(names[True]), tuple(names[False]))
 
     def __add__(self, other: "Share") -> "Share":
-        return Share(self.count + other.count, self.of + other.of)
+        return Share(self.true + other.true, self.false + other.false)
 
     def __str__(self) -> str:
-        return f"{self.count} of {self.of}"
+        return f"{self.count} of {self.of}" if self.of else "-"
+
+    @property
+    def count(self) -> int:
+        return len(self.true)
+
+    @property
+    def of(self) -> int:
+        return len(self.true) + len(self.false)
 
 
 @dataclass(frozen=True)
@@ -73,10 +94,10 @@ MEASURES = {
 def score_session(session: LabelledSession, made: CompactedSession) -> dict[str, Share]:
     """Return the shares of `MEASURES`."""
     summary, facts = _texts(made.statements, made.numbers), _texts(made.facts, made.numbers)
-    keys = [key.needs for key in session.keys]
-    current, stale = ([getattr(change, name) for change in session.changes] for name in ("current", "stale"))
-    never = {reason: [one.needs for one in session.never if one.reason == reason] for reason in NEVER_REASONS}
-    unquoted = _texts([one for one in made.statements if one.kind != "quoted"], made.numbers)
+    keys = {key.id: key.needs for key in session.keys}
+    current, stale = ({one.id: getattr(one, name) for one in session.changes} for name in ("current", "stale"))
+    never = {reason: {one.id: one.needs for one in session.never if one.reason == reason} for reason in NEVER_REASONS}
+    unquoted = _texts([one for one in made.statements if one.kind != StatementKind.QUOTED], made.numbers)
     return {
         "keys_in_summary": _met(keys, summary),
         "keys_in_facts": _met(keys, facts),
@@ -86,13 +107,13 @@ def score_session(session: LabelledSession, made: CompactedSession) -> dict[str,
         "stale_in_summary": _met(stale, summary),
         "stale_in_facts": _met(stale, facts),
         **{f"never_{reason}": _met(needs, facts) for reason, needs in never.items()},
-        "never_in_summary": _met([one.needs for one in session.never], unquoted),
+        "never_in_summary": _met({one.id: one.needs for one in session.never}, unquoted),
         **_label_shares(session, made),
     }
 
 
-def _met(all_needs: Sequence[Needs], texts: Sequence[str]) -> Share:
-    return Share(sum(any(meets(needs, text) for text in texts) for needs in all_needs), len(all_needs))
+def _met(all_needs: Mapping[str, Needs], texts: Sequence[str]) -> Share:
+    return Share.where({name: any(meets(needs, text) for text in texts) for name, needs in all_needs.items()})
 
 
 def _texts(statements: Iterable[CitedStatement], numbers: Mapping[str, int]) -> list[str]:
@@ -120,7 +141,7 @@ def _label_shares(session: LabelledSession, made: CompactedSession) -> dict[str,
 def _share_of_kind(
     labels: Sequence[LabelledSentence], kinds: Mapping[LabelledSentence, set[str]], expected: frozenset[str]
 ) -> Share:
-    return Share(sum(bool(kinds[one] & expected) for one in labels), len(labels))
+    return Share.where({f"{one.message}: {one.sentence}": bool(kinds[one] & expected) for one in labels})
 
 
 def kinds_of_sentence(label: LabelledSentence, made: CompactedSession) -> set[str]:

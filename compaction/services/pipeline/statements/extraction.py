@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from compaction.services.pipeline.statements import filters
-from compaction.services.pipeline.statements.classes import has_value, kind_of
+from compaction.services.pipeline.statements.classes import RANKS, has_value, kind_of
 from compaction.services.pipeline.statements.dates import resolve_dates
 from compaction.services.pipeline.statements.languages import Language, language_of, main_language
 from compaction.services.pipeline.statements.model import Statement, StatementKind, StatementMessage
@@ -161,7 +161,7 @@ class _MessageReader:
 
     def _quoted(self, sentence: SourceSentence) -> list[Statement]:
         message = self._read.message
-        if filters.is_unfit(sentence.text) or len(filters.content_words(sentence.text)) < filters.CONTENT_WORDS_MIN:
+        if filters.is_unfit(sentence.text) or filters.is_scrap(sentence.text):
             return []
         mark = self._read.language.given.get("quoted", "quoted")
         text = f"{message.speaker} ({mark}): {sentence.text}".lstrip()
@@ -187,9 +187,9 @@ class _MessageReader:
             joined = f"{opening} {sentence.text}" if opening else ""
             if not opening or filters.is_unfit(joined):
                 return None
-        if len(filters.content_words(joined)) < filters.CONTENT_WORDS_MIN:
-            return None
         kind = StatementKind.QUESTION if is_asked else self._kind(joined, is_hedged=is_hedged)
+        if RANKS[kind] > RANKS[StatementKind.INSTRUCTION] and filters.is_scrap(joined):
+            return None
         if message.role in INSTRUCTING_ROLES and kind not in _BINDING:
             return None
         body = resolve_dates(joined, message.stated_on, language)

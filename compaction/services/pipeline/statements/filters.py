@@ -59,10 +59,15 @@ def is_left_open(text: str, language: Language) -> bool:
 
 def is_small_talk(text: str, language: Language) -> bool:
     """Return whether the sentence only keeps a conversation going: it opens as a greeting, thanks or praise do."""
-    if len(content_words(text)) < CONTENT_WORDS_MIN:
+    if not content_words(text):
         return True
     pattern = language.pattern("small_talk")
     return pattern is not None and pattern.match(text.lower().replace("’", "'").lstrip("\"'“„«(¡")) is not None
+
+
+def is_scrap(text: str) -> bool:
+    """Return whether the run has too few words of content to say anything."""
+    return len(content_words(text)) < CONTENT_WORDS_MIN
 
 
 def is_unfit(text: str) -> bool:

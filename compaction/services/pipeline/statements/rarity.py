@@ -26,7 +26,9 @@ _WORD = re.compile(r"[^\W_]+(?:['’.:,/@_-]+[^\W_]+)*")
 def content_words(text: str) -> list[str]:
     """Return the words of content in order, in lower case; numbers keep their points and colons."""
     found = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    return [word for word in found if word not in stop_words() and (len(word) > 1 or not word.isascii() or word.isdigit())]
+    return [
+        word for word in found if word not in stop_words() and (len(word) > 1 or not word.isascii() or word.isdigit())
+    ]
 
 
 def stem(word: str) -> str:

@@ -85,9 +85,7 @@ def split_sentences(content: str, language: Language) -> list[SourceSentence]:
     read = content[:CHARACTERS_READ_MAX]
     quoted = _quoted_spans(read)
     return [
-        sentence
-        for block in _blocks(read, language)
-        for sentence in _block_sentences(read, block, language, quoted)
+        sentence for block in _blocks(read, language) for sentence in _block_sentences(read, block, language, quoted)
     ]
 
 

@@ -34,6 +34,7 @@ from compaction.services.pipeline.retention.check import (
 )
 from compaction.services.pipeline.retention.languages import measured_share
 from compaction.services.pipeline.retention.said import WithdrawnText, said_turns, without_withdrawn
+from compaction.services.pipeline.retention.weights import weigh_facts
 from compaction.services.pipeline.statements.extraction import extract_statements
 from compaction.services.pipeline.statements.model import Statement, render_statements
 from compaction.services.pipeline.statements.selection import choose_statements
@@ -219,7 +220,8 @@ class _Drafting:
 
     def _facts(self, summary: SummaryResult) -> list[RetainedFact]:
         """Return the facts that all messages so far state as true, without those that a later statement replaced."""
-        facts = merge_facts(self._task.kept_before, self._task.missing_before, extract_facts(said_turns(self._own)))
+        own = weigh_facts(extract_facts(said_turns(self._own)), self._extracted)
+        facts = merge_facts(self._task.kept_before, self._task.missing_before, own)
         withdrawn = [
             WithdrawnText(old.text, old.message_ids) for statement in self._extracted for old in statement.replaces
         ]
@@ -258,9 +260,9 @@ class _Drafting:
             weight_needed -= sum(one.weight for one in sentences if one.is_binding)
             statements = self._chosen([*statements, *binding])
         room = self._budget_tokens - self.count(self._text(statements))
-        for one in sentences:
-            cost = self.count(one.text) + ADDED_SENTENCE_TOKENS
-            if not one.is_binding and weight_needed > 0 and cost <= room:
+        others = [(one, self.count(one.text) + ADDED_SENTENCE_TOKENS) for one in sentences if not one.is_binding]
+        for one, cost in sorted(others, key=lambda other: -other[0].weight / other[1]):
+            if weight_needed > 0 and cost <= room:
                 statements.append(one.as_statement())
                 weight_needed, room = weight_needed - one.weight, room - cost
         return self._result(summary, statements)

@@ -181,8 +181,8 @@ class RetentionOutput(serializers.Serializer[Any]):
     missing = serializers.IntegerField()
     share = serializers.FloatField(
         allow_null=True,
-        help_text="Weighted share of the facts kept: constraints, negations and pinned rules count 5, others 1. Null if"
-        " there is no summary, or if it was not measured.",
+        help_text="Weighted share of the facts kept: constraints, negations and pinned rules count 5, others from 3 (in"
+        " a decision) to 0.1, as much as the statement that says them. Null without a summary or if not measured.",
     )
     not_measured = serializers.ChoiceField(
         choices=(NO_FACTS, NO_RULES),

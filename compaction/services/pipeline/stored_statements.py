@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Self
 
-from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult
+from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, fact_weight
 from compaction.services.pipeline.statements.languages import stop_words
 
 #: A statement is dropped when fewer of its content words occur in what it cites. Of 1,210 facts that a model noted of
@@ -78,13 +78,20 @@ def why_not_measured(retention: RetentionResult) -> str:
 
 def _fact_record(fact: RetainedFact) -> dict[str, Any]:
     message_ids = [str(one) for one in fact.message_ids]
-    return {"class": fact.kind, "text": fact.text, "normalised": fact.normalised, "message_ids": message_ids}
+    fields = {"class": fact.kind, "text": fact.text, "normalised": fact.normalised, "weight": fact.weight}
+    return {**fields, "message_ids": message_ids}
 
 
 def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
     """Return the facts of a stored record: `name` is `kept` or `missing`."""
     return [
-        RetainedFact(one["class"], one["text"], one["normalised"], tuple(one["message_ids"]))
+        RetainedFact(
+            one["class"],
+            one["text"],
+            one["normalised"],
+            tuple(one["message_ids"]),
+            one.get("weight", fact_weight(one["class"])),
+        )
         for one in record.get(name, [])
     ]
 

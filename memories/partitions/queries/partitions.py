@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from memories.store.queries.texts import SEARCH_COLUMNS
-from memories.tenancy.queries.conditions import live_condition, path_condition
+from memories.tenancy.queries.conditions import live_condition, path_condition, session_summary_condition
 from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 from memories.tenancy.queries.tenants import PATHS_OFFERED_MAX
 
@@ -62,7 +62,7 @@ class PartitionQuerySet(TenantRows):
         roll-up: those with a memory stored, changed or archived since. Summaries by people and agents stay.
         """
         own = self._related("memories")
-        told = own.filter(live_condition(now)).without_session_summaries()
+        told = own.filter(live_condition(now)).exclude(session_summary_condition())
         since = OuterRef("summarised_at")
         current = self._related("summaries").filter(style=style, recorded_to__isnull=True)
         return (

@@ -21,6 +21,7 @@ from memories.tenancy.queries.conditions import (
     live_condition,
     segment_paths,
     segments_condition,
+    session_summary_condition,
     version_condition,
 )
 
@@ -183,7 +184,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def without_session_summaries(self) -> Self:
         """Rows other than the stored summary of a session, which repeats its facts."""
-        return self.exclude(metadata__type="context_synthesis")
+        return self.exclude(session_summary_condition())
 
     def most_telling_by_partition(self, each: int, count: int) -> Self:
         """At most `each` rows of a partition and `count` in all: pinned ones, then the newest."""

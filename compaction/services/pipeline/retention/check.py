@@ -8,6 +8,7 @@ from itertools import chain, islice
 from compaction.services.pipeline.retention import addresses, matches, quantities
 from compaction.services.pipeline.retention.constraints import constraint_lookup, find_constraints
 from compaction.services.pipeline.retention.dates import find_dates
+from compaction.services.pipeline.retention.languages import language_name
 from compaction.services.pipeline.retention.matches import FACT_KIND_NAME, FactMatch
 from compaction.services.pipeline.retention.names import find_capitalised, find_quoted
 from compaction.services.sessions.turns import SessionTurn
@@ -33,8 +34,8 @@ _RUN_KINDS = {
 }
 #: Kinds that are told by the same words in the same order.
 _WORD_KINDS = {FACT_KIND_NAME, matches.QUOTED, matches.RULE}
-#: Weight of a fact in the share by kind; 1 for all others. A lost allergy outweighs a few lost numbers.
-KIND_WEIGHTS = dict.fromkeys(matches.BINDING_KINDS, 5.0)
+#: Weight of a constraint, a negation or a pinned rule in the share; a lost allergy outweighs several lost numbers.
+BINDING_WEIGHT = 5.0
 #: A longer text, such as a log, is searched for the facts as they were first written only.
 READ_CHARACTERS_MAX = 20_000
 #: The most places at which one fact is marked as written.
@@ -43,22 +44,21 @@ MARKED_PLACES_MAX = 50
 
 @dataclass(frozen=True)
 class RetainedFact:
-    """Something that a summary should not lose: as first written, as compared, and the messages that say it."""
+    """Something that a summary should not lose: as first written, as compared, and the messages that say it.
+
+    `weight` is how much it counts in the share.
+    """
 
     kind: str
     text: str
     normalised: str
     message_ids: tuple[Hashable, ...]
+    weight: float = 1.0
 
     @property
     def key(self) -> tuple[str, str]:
         """What facts are compared by."""
         return self.kind, self.normalised
-
-    @property
-    def weight(self) -> float:
-        """How much it counts in the share."""
-        return KIND_WEIGHTS.get(self.kind, 1.0)
 
     @property
     def is_binding(self) -> bool:
@@ -103,7 +103,10 @@ def extract_facts(messages: Iterable[SessionTurn]) -> list[RetainedFact]:
     for normalised, message_id in opening:
         if (FACT_KIND_NAME, normalised) in mentions:
             mentions[FACT_KIND_NAME, normalised][message_id] = None
-    return [RetainedFact(kind, texts[kind, told], told, tuple(ids)) for (kind, told), ids in mentions.items()]
+    return [
+        RetainedFact(kind, texts[kind, told], told, tuple(ids), fact_weight(kind))
+        for (kind, told), ids in mentions.items()
+    ]
 
 
 def _constraints(text: str) -> Iterator[tuple[str, str, str]]:
@@ -118,13 +121,19 @@ def text_fact_keys(text: str) -> list[tuple[str, str]]:
     return binding + [(kind or FACT_KIND_NAME, found.normalised) for kind, found in _text_facts(text)]
 
 
+def fact_weight(kind: str) -> float:
+    """Return the weight of a fact of which only its kind is known."""
+    return BINDING_WEIGHT if kind in matches.BINDING_KINDS else 1.0
+
+
 def merge_facts(*groups: Iterable[RetainedFact]) -> list[RetainedFact]:
     """Return the facts of all groups, each once with all its messages."""
     merged: dict[tuple[str, str], RetainedFact] = {}
     for fact in chain(*groups):
         known = merged.setdefault(fact.key, fact)
         if known is not fact:
-            merged[fact.key] = replace(known, message_ids=(*known.message_ids, *fact.message_ids))
+            ids = tuple(dict.fromkeys((*known.message_ids, *fact.message_ids)))
+            merged[fact.key] = replace(known, message_ids=ids, weight=max(known.weight, fact.weight))
     return list(merged.values())
 
 
@@ -135,7 +144,10 @@ def _text_facts(text: str) -> list[tuple[str, FactMatch]]:
         if found := list(find(text)):
             listed += [(kind, each) for each in found]
             text = matches.blank_matches(text, found)
-    listed += [("" if is_opening else FACT_KIND_NAME, each) for each, is_opening in find_capitalised(text)]
+    # every German noun has a capital: only several in a row are a name
+    has_nouns = language_name(text) == "de"
+    names = ((each, is_opening) for each, is_opening in find_capitalised(text) if not has_nouns or " " in each.text)
+    listed += [("" if is_opening else FACT_KIND_NAME, each) for each, is_opening in names]
     return sorted(listed, key=lambda each: (each[1].start, each[0]))
 
 

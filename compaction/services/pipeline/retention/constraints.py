@@ -21,7 +21,7 @@ SENTENCES_COMPARED_MAX = 50
 
 _END = re.compile(r"(?<=[.!?;。！？…])\s+|\n+|(?<=[。！？])")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-#: A capitalised word within a sentence: a name, a day, a German noun.
+#: A capitalised word within a sentence: a name or a day; in German any noun, which tells nothing.
 _NAME = re.compile(r"(?<=[\w,;] )[A-ZÄÖÜÁÉÍÓÚÑ]\w+")
 #: A "no" at the beginning that answers what was said before, also behind a speaker.
 _REPLY = re.compile(r"^(?:[\w ]{1,40}: )?\W*(?:no|nope|nah|nein)\s*[,.!:;–—-]\s*")
@@ -105,7 +105,8 @@ def constraint_lookup(texts: Sequence[str]) -> Callable[[str], bool]:
         if vocabulary.issuperset(wanted.split()) and wanted in words:
             return True
         stems, numbers, is_negative = content_stems(sentence), figures(sentence), is_negated(sentence)
-        names = content_stems(" ".join(_NAME.findall(sentence)))
+        has_nouns_as_names = language_name(sentence) == "de"
+        names = frozenset() if has_nouns_as_names else content_stems(" ".join(_NAME.findall(sentence)))
         candidates = {number for stem in stems for number in by_stem.get(stem, ())}
         return any(
             read[number].is_negative == is_negative

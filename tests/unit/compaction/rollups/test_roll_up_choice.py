@@ -44,7 +44,8 @@ def test_same_text_is_there_once() -> None:
 
 
 def test_long_memory_gives_whole_sentences_and_no_quotation_without_its_author() -> None:
-    long = f"Dr. Ames runs the clinic in Porto. {'The waiting room has green chairs and a lamp. ' * 12}\n> The clinic closes."
+    rest = "The waiting room has green chairs and a lamp. " * 12
+    long = f"Dr. Ames runs the clinic in Porto. {rest}\n> The clinic closes."
     text = chosen(stored((long,)), 40)
     assert "Dr. Ames runs the clinic in Porto." in text
     assert "closes" not in text

@@ -163,7 +163,9 @@ def undo_compaction(compaction: Compaction, session: Session, *, by: Actor, now:
             message.masked_at, message.original_tool = None, ""
         message.shown_tokens = count_shown_tokens(message, session.model)
     _save_messages(members)
-    journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=exclusive_memories(compaction), by=by, now=now)
+    own = exclusive_memories(compaction)
+    journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=own, by=by, now=now)
+    journal.restore_replaced_memories(compaction=compaction, withdrawn=own, by=by, now=now)
     if compaction.summary_text:
         withdrawn = summary_message(compaction).metadata.get(WITHDRAWN, ())
         journal.restore_withdrawn_memories(tenant_id=session.tenant_id, memory_ids=withdrawn, by=by, now=now)
@@ -188,7 +190,8 @@ def record_decision(compaction: Compaction, *, reason: str, by: Actor, now: date
 
 def exclusive_memories(compaction: Compaction) -> list[str]:
     """Return the ids of memories that this compaction made and no other applied one references."""
-    stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] == journal.STORED]
+    made = (journal.STORED, journal.REPLACES)
+    stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] in made and entry["memory_id"]]
     rows = Compaction.objects.for_tenant(compaction.tenant_id)
     shared = rows.referenced_memories(stored, but=compaction.pk) if stored else set()
     of_summary = summary_message(compaction).metadata["memory_ids"] if compaction.summary_text else []

@@ -18,6 +18,7 @@ from compaction.services.pipeline.states import (
     REJECT,
     REOPEN,
     ROLL_BACK,
+    SWAP,
 )
 from compaction.services.pipeline.stored_statements import NO_FACTS, NO_RULES
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
@@ -26,13 +27,14 @@ from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, S
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)
+REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, SWAP, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)
 FACTS_MAX = 500
 #: The fields that each action takes besides its name.
 FIELDS_OF = {
     APPROVE: {"reason", "edit_version"},
     REJECT: {"reason", "edit_version"},
     EDIT: {"text", "edit_version"},
+    SWAP: {"remove", "add", "edit_version"},
     APPEND_MISSING: {"facts"},
     REGENERATE: {"model", "prompt_version"},
     ROLL_BACK: {"reason"},
@@ -67,8 +69,12 @@ class ReviewInput(StrictSerializer):
         max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the new summary."
     )
     edit_version = StrictIntegerField(
-        required=False, help_text="For approve, reject, edit, mark_reviewed: the version that was read."
+        required=False, help_text="For approve, reject, edit, swap, mark_reviewed: the version that was read."
     )
+    remove = StrictIntegerField(
+        minimum=1, required=False, help_text="For swap: the place of a statement to remove, from 1."
+    )
+    add = StrictIntegerField(minimum=1, required=False, help_text="For swap: the place of a candidate to add, from 1.")
     facts = serializers.ListField(
         child=StrictTextField(max_length=SUMMARY_BYTES_MAX),
         required=False,
@@ -88,8 +94,9 @@ class ReviewInput(StrictSerializer):
             for name in attrs
             if name not in {"action", *FIELDS_OF[action]}
         }
-        if action == EDIT and "text" not in attrs:
-            errors["text"] = [serializers.ErrorDetail("This field is required.", code="required")]
+        required = {EDIT: {"text"}, SWAP: {"edit_version"} if {"remove", "add"} & attrs.keys() else {"remove"}}
+        for name in required.get(action, set()) - attrs.keys():
+            errors[name] = [serializers.ErrorDetail("This field is required.", code="required")]
         if errors:
             raise serializers.ValidationError(errors)
         return attrs
@@ -260,7 +267,17 @@ class JournalEntryOutput(serializers.Serializer[Any]):
     message_ids = serializers.ListField(child=serializers.UUIDField())
     kind = serializers.CharField()
     memory_id = serializers.UUIDField(allow_null=True)
-    status = serializers.CharField(help_text="new, stored, duplicate, near_duplicate, recalled or invalid.")
+    status = serializers.CharField(
+        help_text="new, stored, replaces (stored, and ends what it replaces), duplicate, near_duplicate, recalled or"
+        " invalid."
+    )
+    replaced_memory_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The memories that it replaces, or will once it is stored."
+    )
+
+    def to_representation(self, instance: Mapping[str, Any]) -> Any:
+        """Return the entry; older records do not say what they replace."""
+        return super().to_representation({"replaced_memory_ids": [], **instance})
 
 
 #: The classes of facts, for readers of the schema.

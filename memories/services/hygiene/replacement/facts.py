@@ -4,13 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
-from memories.services.hygiene.replacement.values import Value, read_value
+from memories.services.hygiene.replacement.tokens import Token, read_tokens
 from memories.services.hygiene.replacement.vocabulary import ATTRIBUTE_WORDS, AttributeWords
 from memories.services.hygiene.statements import read_words
 from memories.services.hygiene.statements.vocabulary import LANGUAGES, Language
-from memories.services.hygiene.statements.words import Word
 
 #: Characters and words of a statement that is read; a longer one replaces nothing.
 CHARACTERS_MAX, WORDS_MAX = 600, 80
@@ -18,22 +16,10 @@ CHARACTERS_MAX, WORDS_MAX = 600, 80
 FACTS_CACHED = 4_096
 
 #: "Ann:" or "[3 May] Ann Bell:" before a statement.
+_LABELS = ("now", "attributes", "generic")
 _SPEAKER = re.compile(r"\s*(?:[\[(][^\])]{1,40}[\])]\s*)?([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}):\s+(?=\S)")
 #: "Wifi password: heron" names an attribute, not a speaker.
 _QUOTE = re.compile(r"[\"“„«]\s*\S+(?:\s+\S+){2,}\s*[\"”“»]|(?:^|\s)['‘]\S+(?:\s+\S+){2,}['’]|^\s*>", re.MULTILINE)
-
-
-class Token(NamedTuple):
-    """A word with its class: value, verb, preposition, content, or other."""
-
-    text: str
-    key: str
-    raw: str
-    kind: str
-    segment: int
-    is_name: bool
-    value: Value | None = None
-    is_repeated: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +32,8 @@ class Fact:
     tokens: Sequence[Token]
     is_question: bool
     is_quote: bool
+    #: Whether nothing tells its language.
+    is_unsure: bool
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -55,6 +43,12 @@ class Fact:
         """Whether a cue of this class occurs."""
         return self.words.cues[cue].are_in(self.texts)
 
+    @cached_property
+    def is_claim(self) -> bool:
+        """Whether somebody else claims it, or the speaker supposes it."""
+        texts = tuple("" if token.kind == "cue" else token.text for token in self.tokens)
+        return any(self.words.cues[cue].are_in(texts) for cue in ("hypothetical", "claims"))
+
     def place_of(self, cue: str) -> int:
         cues = self.words.cues[cue]
         return next((place for place in range(len(self.texts)) if cues.size_at(self.texts, place)), -1)
@@ -62,7 +56,7 @@ class Fact:
     @cached_property
     def is_asserted(self) -> bool:
         """Whether the speaker states it as a fact."""
-        return not (self.is_question or self.is_quote or self.has("hypothetical") or self.has("claims"))
+        return not (self.is_question or self.is_quote or self.is_claim)
 
     @cached_property
     def verb_at(self) -> int:
@@ -87,7 +81,7 @@ class Fact:
 
     def _is_past_verb(self, place: int) -> bool:
         token = self.tokens[place]
-        if token.kind not in ("content", "verb") or token.is_name or not token.text.endswith(self.words.past_endings):
+        if token.kind != "content" or token.is_name or not token.text.endswith(self.words.past_endings):
             return False
         return not any(text in self.words.participle_verbs for text in self.texts[max(place - 3, 0) : place])
 
@@ -96,10 +90,153 @@ class Fact:
         """Whether it says that something changed."""
         return any(self.has(cue) for cue in ("changes", "ends", "now", "corrections"))
 
+    @cached_property
+    def predicate_at(self) -> int:
+        """The first verb, of an attribute or a change."""
+        places = [place for place in (self.verb_at, self.change_at) if place >= 0]
+        return min(places, default=-1)
+
     def is_value_at(self, place: int) -> bool:
         """Whether a value is said of the topic and does not name it, as in "room 12"."""
-        before = self.tokens[place - 1].kind if place else ""
-        return 0 <= self.verb_at < place or (place > 1 and before in ("preposition", "ignored"))
+        value = self.tokens[place].value
+        at = place - (2 if value and value.unit.startswith("#") else 1)
+        before = self.tokens[at].kind if at >= 0 else ""
+        return 0 <= self.predicate_at < place or (place > 1 and before in ("preposition", "ignored"))
+
+    @cached_property
+    def is_negative(self) -> bool:
+        """Whether an odd number of words negates it."""
+        return sum(token.kind == "negation" for token in self.tokens) % 2 == 1
+
+    def is_negated_at(self, place: int) -> bool:
+        """Whether an odd number of words negates the segment of a place."""
+        segment = self.tokens[place].segment
+        return sum(token.kind == "negation" for token in self.tokens if token.segment == segment) % 2 == 1
+
+    @cached_property
+    def content(self) -> list[Token]:
+        return [token for token in self.tokens if token.kind in ("content", "status", "value")]
+
+    @cached_property
+    def agent(self) -> list[Token]:
+        """Who changed something: the words before the verb of change, where words of content follow it."""
+        at = self.change_at
+        if at < 0 or any(token.kind == "be" or token.text in self.words.passives for token in self.tokens[:at]):
+            return []
+        segment = self.tokens[at].segment
+        has_object = any(token.kind == "content" and token.segment == segment for token in self.tokens[at + 1 :])
+        before = [token for token in self.tokens[:at] if token.segment == segment and token.kind == "content"]
+        return before if has_object else []
+
+    @cached_property
+    def end_at(self) -> int:
+        """The place of what says that something ended, or of the negation of something that was."""
+        return -1 if self.has("not_ends") else self.place_of("ends")
+
+    @cached_property
+    def statuses(self) -> dict[int, tuple[str, int]]:
+        """The status in each family of them with its place; a negation turns one of two around.
+
+        A family of which several words occur says nothing.
+        """
+        found: dict[int, tuple[str, int]] = {}
+        for family, names in enumerate(self.words.statuses):
+            places = [
+                place for place, token in enumerate(self.tokens) if token.text in names and self._is_status(place)
+            ]
+            for place in places if len(places) == 1 else ():
+                token = self.tokens[place]
+                others = {*names.values()} - {names[token.text]}
+                is_turned = self.is_negative and len(others) == 1
+                found[family] = (others.pop() if is_turned else names[token.text], place)
+        return found
+
+    def _is_status(self, place: int) -> bool:
+        """Whether the word is a status here, and no preposition with its noun."""
+        token, after = self.tokens[place], self.tokens[place + 1 : place + 2]
+        if token.text not in self.words.prepositions and token.text not in self.words.particles:
+            return True
+        is_last = not after or after[0].segment != token.segment
+        return is_last or (after[0].kind in ("preposition", "ignored") and after[0].text not in self.words.articles)
+
+    @cached_property
+    def contrast(self) -> tuple[list[Token], list[Token]]:
+        """The words that are denied in favour of others ("not Graz"), and all other words."""
+        cues, ends = self.words.contrasts, self.words.contrast_ends
+        for place in range(len(self.tokens)):
+            size = cues.size_at(self.texts, place)
+            if not size or (place and self.tokens[place - 1].kind in ("be", "verb") and not self._has_end(place)):
+                continue
+            segment = self.tokens[place].segment
+            stop = next(
+                (
+                    at
+                    for at in range(place + size, len(self.tokens))
+                    if self.tokens[at].segment != segment or self.texts[at] in ends
+                ),
+                len(self.tokens),
+            )
+            denied = [token for token in self.tokens[place + size : stop] if token.kind in ("content", "value")]
+            if denied:
+                return denied, [*self.tokens[:place], *self.tokens[stop:]]
+        return [], []
+
+    def _has_end(self, place: int) -> bool:
+        return any(text in self.words.contrast_ends for text in self.texts[place:])
+
+    @cached_property
+    def placed(self) -> tuple[list[Token], list[Token], bool] | None:
+        """The topic, the words of its place, and whether the place has an article; None without a place."""
+        at = self.predicate_at
+        start = self.change_at if self.change_at >= 0 else at
+        is_place = self.words.targets if self.change_at >= 0 else self.words.places
+        if at < 0:
+            return None
+        for place, token in enumerate(self.tokens):
+            is_behind = place > start or self.words.has_verb_last
+            if not is_behind or token.text not in is_place or place + 1 == len(self.tokens):
+                continue
+            words: list[Token] = []
+            for other in self.tokens[place + 1 :]:
+                is_end = other.kind in ("preposition", "verb", "change") and other.text not in self.words.genitives
+                if other.segment != token.segment or (words and is_end):
+                    break
+                if other.value and other.value.kind in ("date", "time"):
+                    words = []
+                    break
+                words += [other] if other.kind in ("content", "value") else []
+            if words:
+                topic = [each for each in self.content if each not in words and each.segment == token.segment]
+                topic = [each for each in topic if not (each.value and each.value.kind in ("date", "time"))]
+                return topic, words, bool({token.text, self.texts[place + 1]} & self.words.articles.words)
+        return None
+
+    @cached_property
+    def named(self) -> tuple[list[Token], list[Token]] | None:
+        """The topic with an attribute or role, and the words on the other side of "be"; None without these."""
+        at = self.verb_at
+        sides = (
+            [token for token in self.tokens[:at] if token.kind == "content"],
+            [token for token in self.tokens[at + 1 :] if token.kind == "content"],
+        )
+        if not all(sides) or len({token.segment for side in sides for token in side}) > 1:
+            return None
+        for topic, name, known in ((*sides, ("attributes", "roles")), (*sides[::-1], ("roles",))):
+            if any(token.text in self.words.cues[cue] for cue in known for token in topic):
+                is_name = all(token.is_name or token is self.tokens[0] for token in name)
+                return (topic, name) if topic is sides[0] or is_name else None
+        return None
+
+    @cached_property
+    def purpose(self) -> list[Token]:
+        """The words after "for", up to the next preposition, verb or person."""
+        at = self.place_of("purposes")
+        found: list[Token] = []
+        for token in self.tokens[at + 1 :] if at >= 0 else ():
+            if token.kind in ("preposition", "verb", "person", "change"):
+                break
+            found += [token] if token.kind == "content" else []
+        return found
 
     @cached_property
     def change_at(self) -> int:
@@ -107,79 +244,27 @@ class Fact:
 
 
 @lru_cache(FACTS_CACHED)
-def read_fact(text: str) -> Fact | None:
+def read_fact(text: str, language: Language | None = None) -> Fact | None:
     """Return the fact that a text states; None for a text that is too long or of an unknown language."""
     if len(text) > CHARACTERS_MAX:
         return None
     speaker, text = _split_speaker(text)
-    words, language = read_words(text)
+    words, language, is_unsure = read_words(text, language)
     name = next((name for name, each in LANGUAGES.items() if each is language), "")
     vocabulary = ATTRIBUTE_WORDS.get(name)
     if vocabulary is None or not 0 < len(words) <= WORDS_MAX:
         return None
     is_question = any(word.text == "?" for word in words)
     words = [word for word in words if word.text != "?"]
-    return Fact(
-        speaker, language, vocabulary, _tokens(words, language, vocabulary), is_question, bool(_QUOTE.search(text))
-    )
+    is_quote, tokens = bool(_QUOTE.search(text)), read_tokens(words, language, vocabulary)
+    return Fact(speaker, language, vocabulary, tokens, is_question, is_quote=is_quote, is_unsure=is_unsure)
 
 
 def _split_speaker(text: str) -> tuple[str, str]:
     found = _SPEAKER.match(text)
     if found is None or not all(part[:1].isupper() for part in found[1].split()):
         return "", text
+    parts = found[1].casefold().split()
+    if any(part in words.cues[cue] for words in ATTRIBUTE_WORDS.values() for cue in _LABELS for part in parts):
+        return "", text
     return found[1].casefold(), text[found.end() :]
-
-
-def _tokens(words: Sequence[Word], language: Language, vocabulary: AttributeWords) -> list[Token]:
-    name = next(name for name, each in LANGUAGES.items() if each is language)
-    found: list[Token] = []
-    segment, place = 0, 0
-    texts = [word.text for word in words]
-    while place < len(words):
-        word = words[place]
-        segment += bool(word.break_before and place)
-        value, count = read_value(words, place, language, vocabulary) or (None, 1)
-        if value is not None:
-            is_repeated = value.kind == "date" and _is_repeated(word, texts[place - 1] if place else "", vocabulary)
-            key = f"={value.text}"
-            found.append(Token(word.text, key, word.raw, "value", segment, False, value, is_repeated=is_repeated))
-            place += count
-            continue
-        kind = _kind(word, vocabulary)
-        found.append(Token(word.text, word.stem.casefold(), word.raw, kind, segment, _is_name(word, name)))
-        place += 1
-    return found
-
-
-def _is_repeated(word: Word, before: str, vocabulary: AttributeWords) -> bool:
-    """Whether a weekday stands for all of them."""
-    return before in vocabulary.repeated or (
-        word.text.endswith("s") and not before.isdigit() and "repeats_by_s" in vocabulary.cues
-    )
-
-
-def _is_name(word: Word, language: str) -> bool:
-    return word.case == "C" if language != "de" else word.case == "C" and not word.raw.islower()
-
-
-def _kind(word: Word, words: AttributeWords) -> str:
-    text = word.text
-    is_letter = word.raw.isupper() and len(word.raw) == 1 and word.case == "C"
-    if is_letter:
-        return "content"
-    if text in words.be:
-        return "be"
-    if text in words.negations:
-        return "negation"
-    if text in words.changes or text in words.ends:
-        return "change"
-    if text in words.verbs:
-        return "verb"
-    if text in words.prepositions:
-        return "preposition"
-    if text in words.first_person or text in words.second_person or text in words.third_person:
-        return "person"
-    if text in words.ignored or text in words.light or text in words.corrections or text in words.now:
-        return "ignored"
-    return "content"

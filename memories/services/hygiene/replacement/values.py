@@ -39,8 +39,10 @@ class Value(NamedTuple):
         """Whether both are values of one attribute that cannot be true together."""
         if "date" in (self.kind, other.kind):
             return self.kind == other.kind and _dates_differ(dict(self.date), dict(other.date))
-        if "code" in (self.kind, other.kind):
-            return self.kind == other.kind and self.unit == other.unit and self.text != other.text
+        if self.kind != other.kind and {self.kind, other.kind} & {"code", "ordinal"}:
+            return False
+        if self.kind in ("code", "ordinal"):
+            return self.unit == other.unit and self.text != other.text
         if "time" in (self.kind, other.kind):
             return _times_differ(self, other)
         is_same_unit = self.unit == other.unit or not self.unit or not other.unit
@@ -80,7 +82,10 @@ def read_value(
         unit = "money" if found[2] in _MONEY else found[2]
         return Value("number", word.text, unit, Decimal(found[1])), 1
     if _NUMBER.fullmatch(word.text):
-        return Value("number", word.text, _counted(words, place, vocabulary), Decimal(word.text)), 1
+        unit = _counted(words, place, vocabulary) or _numbered(words, place, vocabulary)
+        return Value("number", word.text, unit, Decimal(word.text)), 1
+    if found := _ORDINAL.fullmatch(word.text):
+        return Value("ordinal", word.text, _counted(words, place, vocabulary), Decimal(found[1])), 1
     return Value("code", word.text, _shape(word.text)), 1
 
 
@@ -89,17 +94,18 @@ def _counted(words: Sequence[Word], place: int, vocabulary: AttributeWords) -> s
     if place + 1 >= len(words):
         return ""
     after = words[place + 1]
-    known = (
-        after.break_before
-        or after.is_value
-        or not after.text.isalpha()
-        or after.text in vocabulary.prepositions
-        or after.text in vocabulary.ignored
-        or after.text in vocabulary.verbs
-        or after.text in vocabulary.now
-        or after.text in vocabulary.additions
-    )
-    return "" if known else after.stem.rstrip("ns")
+    is_other = after.break_before or after.is_value or not after.text.isalpha() or after.text in vocabulary.verbs
+    cues = ("prepositions", "ignored", "now", "additions", "changes", "ends", "first_person", "be")
+    return "" if is_other or any(after.text in vocabulary.cues[cue] for cue in cues) else after.stem.rstrip("ns")
+
+
+def _numbered(words: Sequence[Word], place: int, vocabulary: AttributeWords) -> str:
+    """Return the noun before a number that belongs to it, as in "room 12", marked as such."""
+    if not place or words[place].break_before:
+        return ""
+    before = words[place - 1]
+    is_noun = before.text.isalpha() and before.text not in vocabulary.verbs
+    return f"#{before.stem}" if is_noun and not any(before.text in cue for cue in vocabulary.cues.values()) else ""
 
 
 def _shape(text: str) -> str:
@@ -120,8 +126,9 @@ def _read_date(
     while at < len(words) and at < place + 4:
         if at > place and words[at].break_before == 2:
             break
-        is_day = "weekday" in parts or (at == place and place > 0 and words[place - 1].text in vocabulary.day_words)
-        more = _date_parts(words[at], language, is_day=is_day)
+        is_ordinal = _ORDINAL.fullmatch(words[at].text) and not _counted(words, at, vocabulary)
+        is_day = is_ordinal or "weekday" in parts or (at == place > 0 and words[place - 1].text in vocabulary.day_words)
+        more = _date_parts(words[at], language, is_day=bool(is_day))
         if not more or more.keys() & parts.keys():
             break
         parts |= more
@@ -139,7 +146,7 @@ def _date_parts(word: Word, language: Language, *, is_day: bool) -> dict[str, in
     if found := _MONTH.fullmatch(word.text):
         return {"month": int(found[1])}
     if found := _ORDINAL.fullmatch(word.text):
-        return {"day": int(found[1])} if 0 < int(found[1]) <= _DAYS_OF_MONTH else {}
+        return {"day": int(found[1])} if is_day and 0 < int(found[1]) <= _DAYS_OF_MONTH else {}
     name = word.text if word.text in _WEEKDAYS else word.stem if word.stem in _WEEKDAYS else word.text[:-1]
     if not word.is_value and name in _WEEKDAYS:
         return {"weekday": _WEEKDAYS[name]}

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,12 @@ class AttributeWords:
     past_endings: tuple[str, ...]
     #: Whether weekdays in -s mean all of them.
     is_s_plural: bool
+    #: Whether the verb may come after what it is about.
+    has_verb_last: bool
+
+    @cached_property
+    def status_words(self) -> frozenset[str]:
+        return frozenset(word for family in self.statuses for word in family)
 
     def __getattr__(self, name: str) -> Cues:
         try:
@@ -75,6 +82,7 @@ def _language(given: Mapping[str, Any]) -> AttributeWords:
         clock=tuple((tuple(words), minutes) for words, minutes in given["clock"]),
         past_endings=tuple(given["past_endings"]),
         is_s_plural=given["is_s_plural"],
+        has_verb_last=given["has_verb_last"],
     )
 
 

@@ -94,12 +94,16 @@ def read_statement(text: str, language: Language | None = None) -> Statement:
     return Statement(words, language, is_inverted, is_verb_last, text if is_unsure else "")
 
 
-def read_words(text: str) -> tuple[list[Word], Language]:
-    """Return all words of a text in canonical form, asides and articles included, and its language."""
+def read_words(text: str, language: Language | None = None) -> tuple[list[Word], Language, bool]:
+    """Return all words of a text in canonical form, its language, by default that of its words, and if that is unsure.
+
+    Unlike a statement, the words include asides and articles.
+    """
     words = _words_in(text)
-    language = _language_of(words)
+    is_unsure = language is None and _is_unsure(words)
+    language = language or _language_of(words)
     words = _with_case(_replace_phrases(_expand(words, language), language), language)
-    return _with_stems(join_values(words, language), language), language
+    return _with_stems(join_values(words, language), language), language, is_unsure
 
 
 def _words_in(text: str) -> list[Word]:

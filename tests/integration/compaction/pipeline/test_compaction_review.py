@@ -150,6 +150,33 @@ def test_edit_of_an_applied_summary_replaces_it_in_context_and_memory(admin: API
     assert shown(tenant, session["id"])[1 : len(before)] == before[1:]
 
 
+def test_statement_is_swapped_for_the_next_best_candidate(
+    admin: APIClient, tenant: Tenant, proposal: dict[str, Any]
+) -> None:
+    url = f"{COMPACTIONS}/{proposal['id']}/review"
+    first, candidate = proposal["statements"][0], proposal["candidates"][0]
+    assert {"kind", "replaces", "message_ids"} <= candidate.keys()
+    assert 0 < proposal["summary_token_count"] <= proposal["summary_budget_tokens"]
+    assert "swap" in proposal["allowed_actions"]
+    removed = review(admin, proposal, "swap", remove=1, edit_version=0)
+    assert removed["statements"] == proposal["statements"][1:]
+    assert removed["candidates"][:2] == [first, candidate]
+    assert first["text"] not in removed["summary"]
+    swapped = review(admin, proposal, "swap", remove=1, add=2, edit_version=1)
+    assert candidate in swapped["statements"]
+    assert len(swapped["statements"]) == len(removed["statements"])
+    assert (swapped["edit_version"], swapped["is_edited"]) == (2, True)
+    with tenant_scope(tenant.pk):
+        assert AuditEntry.objects.filter(verb="edit_compaction").count() == 2
+    assert_problem(admin.post(url, {"action": "swap", "remove": 1, "edit_version": 1}), 409, "edited_meanwhile")
+    assert_problem(admin.post(url, {"action": "swap", "remove": 1}), 400, "required", "edit_version")
+    assert_problem(admin.post(url, {"action": "swap", "edit_version": 2}), 400, "required", "remove")
+    assert_problem(admin.post(url, {"action": "swap", "add": 99, "edit_version": 2}), 400, "unknown_statement", "add")
+    review(admin, proposal, "approve")
+    shown_summary = shown(tenant, proposal["session_id"])[1][2]
+    assert shown_summary == f"[CONTEXT SUMMARY]\n{swapped['summary']}"
+
+
 def test_missing_facts_are_appended_one_or_all(admin: APIClient, tenant: Tenant) -> None:
     set_policy(tenant, decision="review", has_journal=False, summary_share=0.1)
     session = full_session(admin, pairs=60)

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0005_tenant_names_and_memory_sources")]
+    dependencies = [("memories", "0006_replaced_memories")]
 
     operations = [
         migrations.AddField(

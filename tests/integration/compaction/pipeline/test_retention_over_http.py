@@ -105,12 +105,12 @@ def test_lost_number_alone_does_not_wait_below_a_low_floor(admin: APIClient, ten
     assert made["state"] == "applied"
 
 
-def test_what_is_only_asked_or_replaced_does_not_count(admin: APIClient, tenant: Tenant) -> None:
-    texts = ("Is the order MV-20931 here?", "The deposit is 30 EUR.", "Correction: the deposit is 40 EUR.")
+def test_what_is_only_asked_does_not_count(admin: APIClient, tenant: Tenant) -> None:
+    texts = ("Is the order MV-20931 here?", "The deposit is 40 EUR.")
     made = compact(admin, session_of(admin, *texts))["compaction"]
     told = {fact["text"] for fact in (*made["kept"], *made["missing"])}
     assert "40 EUR" in told
-    assert not {"MV-20931", "30 EUR"} & told
+    assert "MV-20931" not in told
 
 
 @pytest.mark.parametrize(

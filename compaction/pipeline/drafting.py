@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 
 HEADING = "[CONTEXT SUMMARY]\n"
 #: Budget of a journal: a share of the span's tokens, and a minimum.
-JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.15, 64
+JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.2, 64
 #: How often a run calls a provider that fails temporarily, before rules write the summary.
 PROVIDER_ATTEMPTS_MAX = 3
 BACKOFF_SECONDS, BACKOFF_SECONDS_MAX = 5.0, 300.0

@@ -21,20 +21,27 @@ RANKS: Mapping[StatementKind, int] = {
     StatementKind.FACT: 7,
     StatementKind.QUOTED: 8,
 }
-#: The first kind with a cue in the sentence is its kind.
+#: The names of cues in the order in which they decide, with the kind that they tell.
 CUE_ORDER = (
-    StatementKind.CORRECTION,
-    StatementKind.CONSTRAINT,
-    StatementKind.DECISION,
-    StatementKind.PREFERENCE,
-    StatementKind.INSTRUCTION,
-    StatementKind.COMMITMENT,
-    StatementKind.IDENTITY,
-    StatementKind.STATE,
+    ("correction", StatementKind.CORRECTION),
+    ("constraint", StatementKind.CONSTRAINT),
+    ("commitment", StatementKind.COMMITMENT),
+    ("decision", StatementKind.DECISION),
+    ("preference", StatementKind.PREFERENCE),
+    ("instruction", StatementKind.INSTRUCTION),
+    ("limits", StatementKind.CONSTRAINT),
+    ("identity", StatementKind.IDENTITY),
+    ("state", StatementKind.STATE),
 )
 #: Kinds that only people set for an assistant, never the assistant itself.
 OF_PEOPLE = frozenset(
-    {StatementKind.CONSTRAINT, StatementKind.PREFERENCE, StatementKind.INSTRUCTION, StatementKind.IDENTITY}
+    {
+        StatementKind.DECISION,
+        StatementKind.CONSTRAINT,
+        StatementKind.PREFERENCE,
+        StatementKind.INSTRUCTION,
+        StatementKind.IDENTITY,
+    }
 )
 #: Kinds that stay true when a conversation ends.
 LASTING = frozenset(
@@ -70,13 +77,15 @@ _VALUE = re.compile(
 def kind_of(text: str, language: Language, *, role: str, is_hedged: bool = False) -> StatementKind:
     """Return the kind of a sentence that is neither a question nor a quotation; a hedge decides and forbids nothing."""
     lowered = text.lower().replace("’", "'")
-    for kind in CUE_ORDER:
-        pattern = language.cues.get(kind)
+    if role != _ASSISTANT and introduces(text, language):
+        return StatementKind.IDENTITY
+    for name, kind in CUE_ORDER:
+        pattern = language.cues.get(name)
         if pattern is None or not pattern.search(lowered):
             continue
         if kind == StatementKind.COMMITMENT and not has_date(text, language):
             continue
-        if role == _ASSISTANT and kind in OF_PEOPLE:
+        if role == _ASSISTANT and (kind in OF_PEOPLE or not _reports(kind, text, language)):
             continue
         if is_hedged and kind in (StatementKind.DECISION, StatementKind.CORRECTION):
             continue
@@ -84,6 +93,17 @@ def kind_of(text: str, language: Language, *, role: str, is_hedged: bool = False
     if _CONTACT.search(text) and role != _ASSISTANT:
         return StatementKind.IDENTITY
     return StatementKind.VALUE if _VALUE.search(text) else StatementKind.FACT
+
+
+def introduces(text: str, language: Language) -> bool:
+    """Return whether the sentence says who somebody is."""
+    pattern = language.introductions
+    return pattern is not None and pattern.search(text) is not None
+
+
+def _reports(kind: StatementKind, text: str, language: Language) -> bool:
+    """Whether an assistant's sentence is definite enough for its kind: a correction names the new value."""
+    return kind != StatementKind.CORRECTION or has_value(text) or has_date(text, language)
 
 
 def has_date(text: str, language: Language) -> bool:

@@ -1,17 +1,19 @@
 """What makes a sentence no statement: questions, hedges, small talk, replies and references to what is not in it."""
 
 import re
+from enum import IntEnum
 
 from compaction.services.pipeline.statements.languages import Language
 from compaction.services.pipeline.statements.rarity import content_words
 
-#: A statement has at least so many words of content, and at most so many words and characters.
-CONTENT_WORDS_MIN = 2
+#: A statement has at most so many words and characters.
 WORDS_MAX, CHARACTERS_MAX = 70, 600
 #: Acknowledgements dropped one after the other at the beginning.
 OPENINGS_MAX = 4
 #: A pronoun behind fewer words of content than these stands for something outside the sentence.
 ANTECEDENT_WORDS_MIN = 2
+#: A sentence with so many words of content is understood without the object that it leaves to a pronoun.
+CLEAR_WORDS_MIN = 4
 #: A reply of at most so many words needs its question.
 SHORT_REPLY_WORDS_MAX = 6
 
@@ -22,14 +24,24 @@ _EMOJI_END = re.compile(r"[\s\U0001F000-\U0001FAFF\u2600-\u27BF\uFE0F]+$")
 
 def strip_opening(text: str, language: Language) -> str:
     """Return the sentence without the acknowledgements it begins with; "" for one that is nothing else."""
-    text = _EMOJI_END.sub("", text)
-    opening = language.opening
+    text, opening = strip_emoji(text), language.opening
     for _ in range(OPENINGS_MAX):
-        found = opening.match(f"{text} ." if text and text[-1].isalnum() else text) if opening else None
-        if not found or not found.end():
+        found = opening.match(text) if opening else None
+        if not found:
             break
-        text = text[found.end() :].lstrip() if found.end() < len(text) else ""
+        text = text[found.end() :]
     return text
+
+
+def is_choice(text: str, language: Language) -> bool:
+    """Return whether a question names alternatives."""
+    return _has(text, "alternatives", language)
+
+
+def after_colon(text: str) -> str:
+    """Return what stands behind the first colon of a sentence, "" without one."""
+    _, colon, rest = text.partition(": ")
+    return rest.strip() if colon else ""
 
 
 def strip_emoji(text: str) -> str:
@@ -57,6 +69,31 @@ def is_left_open(text: str, language: Language) -> bool:
     return _has(text, "unknown", language)
 
 
+def is_deferred(text: str, language: Language) -> bool:
+    """Return whether a reply gives no answer yet."""
+    return is_left_open(text, language) or _has(text, "deferred", language)
+
+
+def is_playful(text: str, language: Language) -> bool:
+    """Return whether the speaker laughs."""
+    return _has(text, "laughter", language)
+
+
+def is_praise(text: str, language: Language) -> bool:
+    """Return whether the sentence praises something or tells a feeling."""
+    return _has(text, "praise", language)
+
+
+def is_about_listener(text: str, language: Language) -> bool:
+    """Return whether the sentence speaks to or about the listener."""
+    return not language.words("listener").isdisjoint(token.lower().replace("’", "'") for token in _TOKEN.findall(text))
+
+
+def is_proposal(text: str, language: Language) -> bool:
+    """Return whether a question asks for consent."""
+    return _has(text.rstrip("?？ "), "proposals", language)
+
+
 def is_small_talk(text: str, language: Language) -> bool:
     """Return whether the sentence only keeps a conversation going: it opens as a greeting, thanks or praise do."""
     if not content_words(text):
@@ -65,34 +102,39 @@ def is_small_talk(text: str, language: Language) -> bool:
     return pattern is not None and pattern.match(text.lower().replace("’", "'").lstrip("\"'“„«(¡")) is not None
 
 
-def is_scrap(text: str) -> bool:
-    """Return whether the run has too few words of content to say anything."""
-    return len(content_words(text)) < CONTENT_WORDS_MIN
+def has_content(text: str, words_min: int) -> bool:
+    """Return whether the run has at least so many words of content."""
+    return len(content_words(text)) >= words_min
 
 
 def is_unfit(text: str) -> bool:
-    """Return whether the run is too short or too long for a statement."""
-    if len(text) > CHARACTERS_MAX or not any(map(str.isalpha, text)):
+    """Return whether the run is too long for a statement, has no word, or only announces what follows it."""
+    if len(text) > CHARACTERS_MAX or len(text.split()) > WORDS_MAX:
         return True
-    return len(text.split()) > WORDS_MAX
+    return text.endswith(":") or not any(map(str.isalpha, text))
 
 
-def refers_back(text: str, language: Language) -> bool:
-    """Return whether a pronoun of the sentence stands for something that the sentence does not name before."""
-    tokens = [token.lower().replace("’", "'") for token in _TOKEN.findall(text)]
+class Reference(IntEnum):
+    """What a pronoun of a sentence that stands for something outside it is: its object, or its subject."""
+
+    NONE = 0
+    OBJECT = 1
+    SUBJECT = 2
+
+
+def reference_of(text: str, language: Language) -> Reference:
+    """Return how the sentence needs the one before: a pronoun has fewer than two words of content before it."""
     pronouns, demonstratives = language.words("pronouns"), language.words("demonstratives")
-    if not pronouns:
-        return False
     verbs, stops = language.words("after_demonstrative"), language.words("stop_words")
+    tokens = [token.lower().replace("’", "'") for token in _TOKEN.findall(text)]
     named = 0
     for token, following in zip(tokens, [*tokens[1:], "."], strict=True):
-        if named >= ANTECEDENT_WORDS_MIN:
-            return False
         if token in pronouns or (token in demonstratives and (following in verbs or not following[:1].isalnum())):
-            return True
-        if token[:1].isalnum() and token not in stops:
-            named += 1
-    return False
+            return Reference.OBJECT if named else Reference.SUBJECT
+        named += token[:1].isalnum() and token not in stops
+        if named >= ANTECEDENT_WORDS_MIN:
+            break
+    return Reference.NONE
 
 
 def is_bare_reply(text: str, language: Language) -> bool:
@@ -104,9 +146,12 @@ def is_bare_reply(text: str, language: Language) -> bool:
 def needs_question(text: str, language: Language) -> bool:
     """Return whether a reply is understood with its question only: a yes or no with a few words, or a few words."""
     words = text.split()
-    if len(words) > SHORT_REPLY_WORDS_MAX or not content_words(text):
+    if len(words) > SHORT_REPLY_WORDS_MAX or not any(len(word.strip(".,!")) > 1 for word in words):
         return False
-    return any(len(word.strip(".,!")) > 1 for word in words)
+    if _without_reply(text, language) is not None:
+        return True
+    words_before = language.pattern("acknowledgements")
+    return bool(content_words(text)) and (words_before is None or words_before.match(_plain(text)) is None)
 
 
 def is_yes(text: str, language: Language) -> bool:

@@ -70,7 +70,8 @@ class Statement:
     """A label and an unbroken run of words of the messages it cites.
 
     `text` is "Speaker: run" as it reads on its own, `subject` the speaker ("" without one). `replaces` are the earlier
-    statements that it replaced. `is_edited`: written or changed by a person, so it is always kept.
+    statements that it replaced. `is_edited`: written or changed by a person, so it is always kept. `weight` counts
+    against others of its rank: below 1 for praise and encouragement.
     """
 
     text: str
@@ -80,6 +81,7 @@ class Statement:
     stated_on: date | None = None
     replaces: tuple[ReplacedStatement, ...] = ()
     is_edited: bool = False
+    weight: float = 1.0
 
     @property
     def lead(self) -> str:
@@ -103,10 +105,12 @@ def render_statements(statements: Sequence[Statement]) -> str:
 
 
 def drop_repeated_day(text: str, day: date | None) -> str:
-    """Return the text under the heading of a day, without that day in brackets."""
+    """Return the text under the heading of a day, with that day and its year left out of brackets."""
     if day is None or ")" not in text:
         return text
-    return text.replace(f" ({date_text(day)})", "")
+    said = date_text(day)
+    text = text.replace(f" ({said})", "").replace(f" before {said})", " before)").replace(f" after {said})", " after)")
+    return text.replace(f" {day.year})", ")")
 
 
 def _runs(statements: Sequence[Statement]) -> list[str]:

@@ -12,23 +12,25 @@ RARITY_ENCODING = "cl100k_base"
 #: A word of two tokens counts as this place in the table, every further token as so many places more.
 RARE_PLACE, PLACES_PER_TOKEN, TOKENS_MAX = 100_000, 20_000, 6
 #: How much rarer words are worth more: weight grows with this power of the place.
-RARITY_EXPONENT = 0.2
+RARITY_EXPONENT = 0.3
 COMMON_PLACE = 300
-NUMBER_WEIGHT = 6.0
+NUMBER_WEIGHT = 12.0
+NAME_FACTOR = 4.0
 #: Words of one statement that count, so that a list of rare words is no treasure.
 WORDS_COUNTED_MAX = 40
 #: Words are compared by this many first letters, so that inflections count.
-STEM_CHARACTERS = 6
+STEM_CHARACTERS = 5
 
+#: A capitalised word within a sentence.
+_NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w-]+")
 _WORD = re.compile(r"[^\W_]+(?:['’.:,/@_-]+[^\W_]+)*")
 
 
 def content_words(text: str) -> list[str]:
     """Return the words of content in order, in lower case; numbers keep their points and colons."""
     found = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    return [
-        word for word in found if word not in stop_words() and (len(word) > 1 or not word.isascii() or word.isdigit())
-    ]
+    stops = stop_words()
+    return [word for word in found if word not in stops and (len(word) > 1 or word.isdigit() or not word.isascii())]
 
 
 def stem(word: str) -> str:
@@ -37,9 +39,10 @@ def stem(word: str) -> str:
 
 
 def word_weights(text: str) -> Mapping[str, float]:
-    """Return the weight of each content word of a statement by its stem: rare words and numbers weigh most."""
+    """Return the weight of each content word of a statement by its stem: rare words, names and numbers weigh most."""
     words = content_words(text)[:WORDS_COUNTED_MAX]
-    return {stem(word): _weight(word) for word in words}
+    names = {stem(name.lower()) for name in _NAME.findall(text)}
+    return {stem(word): _weight(word) * (NAME_FACTOR if stem(word) in names else 1.0) for word in words}
 
 
 def _weight(word: str) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from compaction.services.pipeline.statements.classes import RANKS
-from compaction.services.pipeline.statements.model import Statement, drop_repeated_day, render_statements
+from compaction.services.pipeline.statements.model import Statement, StatementKind, drop_repeated_day, render_statements
 from compaction.services.pipeline.statements.rarity import word_weights
 
 StatementTokenCounter = Callable[[str], int]
@@ -69,13 +69,16 @@ class _Choice:
         self._refused.add(self.taken.pop())
 
     def _ranked(self, rank: int, covered: set[str]) -> Iterator[int]:
-        """The open statements of a rank, those that add most per token first; what others cover meanwhile comes last."""
+        """The open statements of a rank: states from the last one, others by what they add per token."""
         closed = self._refused.union(self.taken)
         open_ = [
             number
             for number, statement in enumerate(self._statements)
             if _rank(statement) == rank and number not in closed
         ]
+        if rank == RANKS[StatementKind.STATE]:
+            yield from reversed(open_)
+            return
         first = {number: self._density(number, covered) for number in open_}
         late = []
         for number in sorted(open_, key=lambda one: (-first[one], one)):
@@ -86,7 +89,8 @@ class _Choice:
         yield from sorted(late, key=lambda one: (-self._density(one, covered), one))
 
     def _density(self, number: int, covered: set[str]) -> float:
-        return _weight(self._weights[number], covered) / (self._costs[number] + SEPARATOR_TOKENS)
+        value = _weight(self._weights[number], covered) * self._statements[number].weight
+        return value / (self._costs[number] + SEPARATOR_TOKENS)
 
     def _new_share(self, number: int, covered: set[str]) -> float:
         weights = self._weights[number]

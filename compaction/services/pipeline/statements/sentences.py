@@ -21,6 +21,10 @@ QUOTED_SHARE_MIN = 0.4
 _OPENER_CHARACTERS_MAX = 120
 _TAIL_CHARACTERS = 60
 
+#: Words of a clause that stands by itself behind or before a dash or semicolon.
+CLAUSE_WORDS_MIN = 4
+
+_CLAUSE_END = re.compile(r"\s[-–—]\s+|;\s+")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?(?P<number>\d{1,3}|[a-zA-Z])[.)])\s+(?=\S)")
 _HEADING = re.compile(r"\s*#{1,6}\s+(?=\S)")
@@ -29,14 +33,15 @@ _QUOTED_LINE = re.compile(r"\s*[>»](?!\S*<)")
 #: Calls of tools, indented code, logs, stack traces, JSON and markup.
 _CODE_LINE = re.compile(
     r"\[tool[ _]call\]|\t|    \S|\$ \S|>>> |Traceback \(most|File \"|[\[{][\s\"{\[]*$|\s*[}\]]+,?\s*$|\s*\"[\w.-]+\":\s"
-    r"|\{\"|<[/!?a-zA-Z][^>]*>\s*$|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b[ :]|(?:---|===)"
-    r"|@@ |[+-]{3} [ab]/|import \w+$|from \w+ import |(?:def|class) \w+\(|return |const |let \w+ =|var \w+ =|#!/"
+    r"|\{\"|<[/!?a-zA-Z][^>]*>\s*$|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b[ :]"
+    r"|---|===|@@ |[+-]{3} [ab]/|import \w+$|from \w+ import |(?:def|class) \w+\(|return |const |let \w+ =|var \w+ =|#!/"
 )
 _QUOTE_MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
 _QUOTE_MARK = re.compile(r"[“„«»「『\"]")
 _TERMINAL = re.compile(r"[.!?…。！？:;][\"'”’»)\]]*\s*$")
 _INITIAL_END = re.compile(r"(?:^|[\s(])[^\W\d_]\.\s*$")
-_ORDINAL = re.compile(r"\d{1,2}\.")
+_ORDINAL_END = re.compile(r"(?<![\w.,:-])\d{1,2}\.\s*$")
+_FIRST_WORD = re.compile(r"\w+")
 _NUMBER_END = re.compile(r"\d\.\s*$")
 _LAST_WORD = re.compile(r"([^\W\d_]+)\.\s*$")
 _CJK_END = re.compile(r"(?<=[。！？])(?![」』”）)])")
@@ -100,7 +105,7 @@ def _block_sentences(
         role = block.role
         if role in (SentenceRole.PROSE, SentenceRole.LIST_ITEM) and _is_quoted(start, end, quoted):
             role = SentenceRole.QUOTE
-        text = " ".join(content[start:end].split())
+        text = " ".join(content[start:end].split()).rstrip(" -–—;")
         lead = _TRIM.match(text)
         if lead and lead.start() == 0:
             text = text[lead.end() :]
@@ -118,8 +123,25 @@ def _sentence_spans(content: str, block: _Block, language: Language) -> Iterator
         following = pieces[index + 1] if index + 1 < len(pieces) else ""
         if following and _continues(text[max(start, place - _TAIL_CHARACTERS) : place], following, language):
             continue
-        yield block.start + start, block.start + place
-        start = place
+        for end in (*_clause_ends(text, start, place), place):
+            yield block.start + start, block.start + end
+            start = end
+
+
+def _clause_ends(text: str, start: int, end: int) -> Iterator[int]:
+    """The places of dashes and semicolons between clauses of some length."""
+    marks = list(_CLAUSE_END.finditer(text, start, end))
+    before = start
+    for number, mark in enumerate(marks):
+        following = marks[number + 1].start() if number + 1 < len(marks) else end
+        clauses = (text[before : mark.start()], text[mark.end() : following])
+        if all(len(clause.split()) >= CLAUSE_WORDS_MIN for clause in clauses) and not _opens_quotation(clauses[0]):
+            yield mark.end()
+            before = mark.end()
+
+
+def _opens_quotation(text: str) -> bool:
+    return text.count('"') % 2 == 1 or text.count("(") > text.count(")")
 
 
 def _continues(tail: str, after: str, language: Language) -> bool:
@@ -128,9 +150,15 @@ def _continues(tail: str, after: str, language: Language) -> bool:
         return word[1].lower() in language.words("abbreviations") or _INITIAL_END.search(tail) is not None
     if not _NUMBER_END.search(tail):
         return False
-    words = tail.lower().split()
-    is_ordinal = len(words) > 1 and _ORDINAL.fullmatch(words[-1]) and words[-2] in language.words("ordinal_openers")
-    return after[:1].islower() or bool(is_ordinal)
+    following = _FIRST_WORD.match(after)
+    first = following[0] if following else ""
+    if first.islower() or first.lower() in language.words("days"):
+        return True
+    return (
+        _ORDINAL_END.search(tail) is not None
+        and language.given.get("has_ordinals", False)
+        and first.lower() not in language.words("stop_words")
+    )
 
 
 def _blocks(content: str, language: Language) -> Iterator[_Block]:

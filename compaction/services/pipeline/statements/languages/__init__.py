@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -43,8 +43,14 @@ class Language:
 
     @cached_property
     def cues(self) -> Mapping[str, re.Pattern[str]]:
-        """The cues of each kind as one pattern for lower-case text."""
-        return {kind: _compiled(self, cues) for kind, cues in self.given.get("cues", {}).items()}
+        """The cues by name, each as one pattern for lower-case text."""
+        return {name: _compiled(self, cues) for name, cues in self.given.get("cues", {}).items()}
+
+    @cached_property
+    def introductions(self) -> re.Pattern[str] | None:
+        """The sentences with which people introduce themselves, for text as it is written."""
+        given = self.given.get("introductions")
+        return re.compile("|".join(f"(?:{one})" for one in given)) if given else None
 
     @cached_property
     def days(self) -> re.Pattern[str] | None:
@@ -54,9 +60,12 @@ class Language:
 
     @cached_property
     def opening(self) -> re.Pattern[str] | None:
-        """The acknowledgements that may be dropped at the beginning of a sentence, with the punctuation after them."""
-        cues = self.given.get("acknowledgements")
-        return re.compile(rf"(?:{'|'.join(cues)})(?:\s*[,.!:;–—…-]+\s*|\s+(?=[,.!]))", re.IGNORECASE) if cues else None
+        """The acknowledgements that may be dropped at the beginning of a sentence, with what separates them from it."""
+        cues, loose = self.given.get("acknowledgements"), self.given.get("loose", ())
+        if not cues:
+            return None
+        marked = rf"(?:{'|'.join(cues)})\s*[,.!:;–—…-]+(?:\s+|$)"
+        return re.compile(rf"{marked}|(?:{'|'.join(loose)})\s+(?=\S+\s+\S+\s+\S)", re.IGNORECASE)
 
 
 def load_language(name: str) -> Language:
@@ -69,10 +78,10 @@ def language_of(text: str, default: Language) -> Language:
     head = text[:_CHARACTERS_READ]
     if script := _script(head):
         return load_language(script)
-    counts = Counter(word.lower().replace("’", "'") for word in _WORD.findall(head)[:_WORDS_READ])
-    scores = {name: sum(counts[word] for word in words) for name, words in _typical_words().items()}
-    best = max(scores, key=lambda name: (scores[name], name == default.name))
-    return load_language(best) if scores[best] > scores.get(default.name, 0) else default
+    words = (word.lower().replace("’", "'") for word in _WORD.findall(head)[:_WORDS_READ])
+    scores = Counter(name for word in words for name in _languages_of_words().get(word, ()))
+    best = max(scores, key=lambda name: (scores[name], name == default.name), default=default.name)
+    return load_language(best) if scores[best] > scores[default.name] else default
 
 
 def main_language(texts: Iterable[str]) -> Language:
@@ -96,9 +105,15 @@ def _script(text: str) -> str:
 
 
 @cache
-def _typical_words() -> Mapping[str, frozenset[str]]:
-    ours = {name: load_language(name).words("typical") for name in CUE_LANGUAGES}
-    return {name: given.typical for name, given in COMPARED_LANGUAGES.items()} | ours
+def _languages_of_words() -> Mapping[str, Sequence[str]]:
+    """The languages by each of their typical words."""
+    typical = {name: given.typical for name, given in COMPARED_LANGUAGES.items()}
+    typical |= {name: load_language(name).words("typical") for name in CUE_LANGUAGES}
+    by_word: defaultdict[str, list[str]] = defaultdict(list)
+    for name, words in typical.items():
+        for word in words:
+            by_word[word].append(name)
+    return by_word
 
 
 @cache
@@ -122,7 +137,7 @@ def _pattern(language: Language, field: str) -> re.Pattern[str] | None:
 def _compiled(language: Language, cues: Sequence[str]) -> re.Pattern[str]:
     days = "|".join(language.words("days"))
     joined = "|".join(cues).replace("DAY", f"(?:{days}|\\d)").replace("TIME", _TIME)
-    return re.compile(rf"(?<![\w'-])(?:{joined})(?!\w)")
+    return re.compile(rf"(?<![\w'-])(?:{joined})(?:(?<=\s)|(?!\w))")
 
 
 @cache

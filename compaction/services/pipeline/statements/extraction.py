@@ -63,7 +63,7 @@ class _Read:
 
 @dataclass(frozen=True)
 class _Found:
-    """A statement, the sentence it ends with, and where its run begins in the message.
+    """A statement, the sentence it ends with, where its run begins in the message, and the run without dates.
 
     One that is not clear by itself only replaces others.
     """
@@ -71,6 +71,7 @@ class _Found:
     statement: Statement
     sentence: SourceSentence | None = None
     start: int = 0
+    run: str = ""
     is_clear: bool = True
     is_joined: bool = False
 
@@ -82,7 +83,12 @@ def extract_statements(messages: Sequence[StatementMessage]) -> list[Statement]:
     for number, read in enumerate(reads):
         before = reads[number - 1] if number else None
         after = reads[number + 1] if number + 1 < len(reads) else None
-        found += _of_message(read, before, after)
+        for one in _of_message(read, before, after):
+            while (
+                found and len(one.statement.message_ids) > 1 and found[-1].run and found[-1].run in one.statement.text
+            ):
+                found.pop()
+            found.append(one)
     unclear = {one.statement.text for one in found if not one.is_clear}
     held = drop_replaced(_once([one.statement for one in found]))
     return [statement for statement in held if statement.text not in unclear]
@@ -164,12 +170,14 @@ def _complete_question(asked: _Read) -> str:
     """The last question of a message, with the sentence before it where it is short or refers to it; "" if unclear."""
     *others, last = asked.spoken
     text = filters.strip_opening(last.text, asked.language) or last.text
-    if filters.has_content(text, QUESTION_WORDS_MIN) and not filters.reference_of(text, asked.language):
+    if filters.has_content(text, QUESTION_WORDS_MIN, asked.language) and not filters.reference_of(text, asked.language):
         return text
     if not others or others[-1].paragraph != last.paragraph:
         return ""
     former = filters.strip_opening(others[-1].text, asked.language)
-    is_clear = filters.has_content(former, QUESTION_WORDS_MIN) and not filters.reference_of(former, asked.language)
+    is_clear = filters.has_content(former, QUESTION_WORDS_MIN, asked.language) and not filters.reference_of(
+        former, asked.language
+    )
     return f"{former} {last.text}" if is_clear else ""
 
 
@@ -211,7 +219,9 @@ class _MessageReader:
 
     def _quoted(self, sentence: SourceSentence) -> list[_Found]:
         message = self._read.message
-        if filters.is_unfit(sentence.text) or not filters.has_content(sentence.text, CONTENT_WORDS_MIN):
+        if filters.is_unfit(sentence.text) or not filters.has_content(
+            sentence.text, CONTENT_WORDS_MIN, self._read.language
+        ):
             return []
         label = f"{message.speaker} ({self._read.language.given.get('quoted', 'quoted')})".strip()
         text = f"{label}: {sentence.text}"
@@ -219,7 +229,9 @@ class _MessageReader:
 
     def _is_clear(self, text: str) -> bool:
         language = self._read.language
-        return filters.has_content(text, CONTENT_WORDS_MIN) and not filters.reference_of(text, language)
+        return filters.has_content(text, CONTENT_WORDS_MIN, self._read.language) and not filters.reference_of(
+            text, language
+        )
 
     def _own(self, sentence: SourceSentence, former: SourceSentence | None, last: _Found | None) -> _Found | None:
         """The statement of a sentence, with the sentence before where it needs it; None for no statement."""
@@ -241,11 +253,10 @@ class _MessageReader:
             text, reference = rest, filters.Reference.NONE
         kind = StatementKind.QUESTION if is_asked else self._kind(text, is_hedged=is_hedged)
         is_weighty = RANKS[kind] <= RANKS[StatementKind.COMMITMENT]
-        if not filters.has_content(text, _CONTENT_WORDS_MIN.get(kind, CONTENT_WORDS_MIN)):
-            return None
         is_clear = not reference or is_joined
         if not is_clear and reference == filters.Reference.OBJECT and is_weighty:
-            is_clear = filters.has_content(text, filters.CLEAR_WORDS_MIN)
+            is_clear = filters.has_content(text, filters.CLEAR_WORDS_MIN, language)
+        is_clear &= filters.has_content(text, _CONTENT_WORDS_MIN.get(kind, CONTENT_WORDS_MIN), language)
         if not is_clear and kind != StatementKind.CORRECTION:
             return None
         if message.role in INSTRUCTING_ROLES and kind not in _BINDING:
@@ -255,7 +266,7 @@ class _MessageReader:
         statement = Statement(
             f"{_label(message)}{body}", (message.id,), kind, message.speaker, message.stated_on, weight=weight
         )
-        return _Found(statement, sentence, start if is_joined else sentence.start, is_clear, is_joined=is_joined)
+        return _Found(statement, sentence, start if is_joined else sentence.start, text, is_clear, is_joined=is_joined)
 
     def _is_option(self, sentence: SourceSentence, *, is_hedged: bool) -> bool:
         """Whether an assistant only offers it: a hedge, or an item of a list of options; not once it is taken up."""
@@ -286,7 +297,7 @@ class _MessageReader:
             return sentence.start
         if self._is_assistant and filters.is_hedged(text, language):
             return sentence.start
-        if not filters.has_content(text, OPENING_WORDS_MIN):
+        if not filters.has_content(text, OPENING_WORDS_MIN, language):
             return sentence.start
         if not filters.reference_of(text, language):
             return former.start

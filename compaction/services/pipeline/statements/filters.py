@@ -91,15 +91,15 @@ def is_proposal(text: str, language: Language) -> bool:
 
 def is_small_talk(text: str, language: Language) -> bool:
     """Return whether the sentence only keeps a conversation going: it opens as a greeting, thanks or praise do."""
-    if not content_words(text):
+    if not has_content(text, 1, language):
         return True
     pattern = language.pattern("small_talk")
     return pattern is not None and pattern.match(text.lower().replace("’", "'").lstrip("\"'“„«(¡")) is not None
 
 
-def has_content(text: str, words_min: int) -> bool:
+def has_content(text: str, words_min: int, language: Language) -> bool:
     """Return whether the run has at least so many words of content."""
-    return len(content_words(text)) >= words_min
+    return len(content_words(text, language.words("stop_words") or None)) >= words_min
 
 
 def is_unfit(text: str) -> bool:
@@ -135,7 +135,7 @@ def reference_of(text: str, language: Language) -> Reference:
 def is_bare_reply(text: str, language: Language) -> bool:
     """Return whether a reply says yes or no and nothing else."""
     rest = _without_reply(text, language)
-    return rest is not None and len(content_words(rest)) == 0
+    return rest is not None and not has_content(rest, 1, language)
 
 
 def needs_question(text: str, language: Language) -> bool:
@@ -146,7 +146,7 @@ def needs_question(text: str, language: Language) -> bool:
     if _without_reply(text, language) is not None:
         return True
     words_before = language.pattern("acknowledgements")
-    return bool(content_words(text)) and (words_before is None or words_before.match(_plain(text)) is None)
+    return has_content(text, 1, language) and (words_before is None or words_before.match(_plain(text)) is None)
 
 
 def is_yes(text: str, language: Language) -> bool:

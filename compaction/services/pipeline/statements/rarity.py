@@ -1,7 +1,7 @@
 """How rare the words of a text are, in any language."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from compaction.services.pipeline.statements.languages import stop_words
@@ -23,14 +23,24 @@ STEM_CHARACTERS = 5
 
 #: A capitalised word within a sentence.
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w-]+")
+_UNSPACED, _PAIR = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]"), re.compile(r"..?", re.DOTALL)
 _WORD = re.compile(r"[^\W_]+(?:['’.:,/@_-]+[^\W_]+)*")
 
 
-def content_words(text: str) -> list[str]:
-    """Return the words of content in order, in lower case; numbers keep their points and colons."""
+def content_words(text: str, stops: Collection[str] | None = None) -> list[str]:
+    """Return the words of content in order, in lower case; numbers keep their points and colons.
+
+    `stops` are the words without content, by default those of all languages. Scripts without spaces give pairs of
+    characters.
+    """
+    stops = stop_words() if stops is None else stops
     found = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    stops = stop_words()
-    return [word for word in found if word not in stops and (len(word) > 1 or word.isdigit() or not word.isascii())]
+    return [
+        word
+        for run in found
+        for word in (_PAIR.findall(run) if _UNSPACED.search(run) else (run,))
+        if word not in stops and (len(word) > 1 or word.isdigit() or not word.isascii())
+    ]
 
 
 def stem(word: str) -> str:

@@ -26,26 +26,27 @@ CLAUSE_WORDS_MIN = 4
 
 _CLAUSE_END = re.compile(r"\s[-–—]\s+|;\s+")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_LIST_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?(?P<number>\d{1,3}|[a-zA-Z])[.)])\s+(?=\S)")
+_LIST_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?(?P<number>\d{1,3}[.)]|[a-zA-Z]\)))\s+(?=\S)")
 _HEADING = re.compile(r"\s*#{1,6}\s+(?=\S)")
 _TABLE = re.compile(r"\s*\|.*\|\s*$")
 _QUOTED_LINE = re.compile(r"\s*[>»](?!\S*<)")
 #: Calls of tools, indented code, logs, stack traces, JSON and markup.
 _CODE_LINE = re.compile(
-    r"\[tool[ _]call\]|\t|    \S|\$ \S|>>> |Traceback \(most|File \"|[\[{][\s\"{\[]*$|\s*[}\]]+,?\s*$|\s*\"[\w.-]+\":\s"
-    r"|\{\"|<[/!?a-zA-Z][^>]*>\s*$|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b[ :]"
-    r"|---|===|@@ |[+-]{3} [ab]/|import \w+$|from \w+ import |(?:def|class) \w+\(|return |const |let \w+ =|var \w+ =|#!/"
+    r"\[tool[ _]call\]|\t|    (?![-*+•\d])\S|\$ \S|>>> |Traceback \(most|File \"|[\[{][\s\"{\[]*$|\s*[}\]]+,?\s*$"
+    r"|\s*\"[\w.-]+\":\s|\{\"|<[/!?a-zA-Z][^>]*>\s*$|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|---|===|@@ |[+-]{3} [ab]/"
+    r"|#!/|(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b[ :]|import [\w.]+$|from [\w.]+ import |(?:def|class) \w+\("
+    r"|return \S*[(;\[{]|(?:const|let|var) \w+ ="
 )
 _QUOTE_MARKS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", '"': '"'}
 _QUOTE_MARK = re.compile(r"[“„«»「『\"]")
 _TERMINAL = re.compile(r"[.!?…。！？:;][\"'”’»)\]]*\s*$")
-_INITIAL_END = re.compile(r"(?:^|[\s(])[^\W\d_]\.\s*$")
+_INITIAL_END = re.compile(r"(?:^|[\s(])[A-ZÀ-Þ]\.\s*$")
 _ORDINAL_END = re.compile(r"(?<![\w.,:-])\d{1,2}\.\s*$")
 _FIRST_WORD = re.compile(r"\w+")
 _NUMBER_END = re.compile(r"\d\.\s*$")
 _LAST_WORD = re.compile(r"([^\W\d_]+)\.\s*$")
 _CJK_END = re.compile(r"(?<=[。！？])(?![」』”）)])")
-_SYMBOLS = re.compile(r"^[^\w\"'“„«「『(\[`$€£¥#@/~+-]+")
+_SYMBOLS = re.compile(r"^[^\w¿¡\"'“„«「『(\[`$€£¥#@/~+-]+")
 
 
 class SentenceRole(StrEnum):
@@ -231,7 +232,7 @@ class _LineReader:
         if heading := _HEADING.match(line):
             return SentenceRole.HEADING, heading.end(), ""
         if item := _LIST_ITEM.match(line):
-            return SentenceRole.LIST_ITEM, item.end(), (item["number"] or "").lower()
+            return SentenceRole.LIST_ITEM, item.end(), (item["number"] or "").rstrip(".)").lower()
         return SentenceRole.PROSE, 0, ""
 
     def _is_header(self, line: str) -> bool:

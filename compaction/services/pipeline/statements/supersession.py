@@ -19,6 +19,8 @@ from memories.services.hygiene.replacement.values import Value
 STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX, RECENT_MAX, DECIDED_MAX = 5, 8, 10, 16
 #: What two statements must have in common, in the rarity of their words within the conversation.
 SHARED_MIN = 1.0
+#: Words of a short conversation are as rare as in one of so many statements.
+STATEMENTS_MIN = 40
 #: How many statements after a mistake it may be corrected without naming another value.
 MISTAKE_DISTANCE_MAX = 6
 #: Others than the nearest are replaced too when they share almost as much with the newer one.
@@ -75,7 +77,8 @@ class _Conversation:
         self._statements = statements
         self._stems = [frozenset(word_weights(statement.body)) for statement in statements]
         counts = Counter(one for several in self._stems for one in several)
-        self._rarity = {one: math.log((len(statements) + 1) / count) for one, count in counts.items()}
+        size = max(len(statements), STATEMENTS_MIN) + 1
+        self._rarity = {one: math.log(size / count) for one, count in counts.items()}
         self._by_stem: defaultdict[str, list[int]] = defaultdict(list)
         self._decided: list[int] = []
         self._replaced: dict[int, int] = {}

@@ -1,0 +1,101 @@
+"""Which statements a budget has room for."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.services.pipeline.statements.model import (
+    Statement,
+    StatementKind,
+    drop_repeated_day,
+    render_statements,
+)
+from compaction.services.pipeline.statements.rarity import content_words, word_weights
+from compaction.services.pipeline.statements.selection import choose_statements
+from memories.services.tokens import count_tokens
+
+DAY = date(2026, 5, 7)
+
+
+def statement(text: str, kind: str = "fact", **more: object) -> Statement:
+    return Statement(f"Ann: {text}", (text[:8],), StatementKind(kind), "Ann", DAY, **more)  # type: ignore[arg-type]
+
+
+def chosen(statements: list[Statement], budget: int) -> list[str]:
+    picked = choose_statements(statements, token_budget=budget, count_tokens=count_tokens)
+    assert count_tokens(render_statements(picked)) <= budget
+    return [one.body for one in picked]
+
+
+def test_decision_comes_before_a_fact_full_of_names_and_the_order_is_that_of_the_conversation() -> None:
+    fact = statement("Zoltan Wexler drove to Szeged, Pécs and Győr in 1987.")
+    allergy = statement("I am allergic to penicillin.", "constraint")
+    decision = statement("We rent the blue van.", "decision")
+    assert chosen([fact, allergy, decision], 30) == [allergy.body, decision.body]
+    assert chosen([fact, allergy, decision], 18) == [decision.body]
+    assert chosen([fact, allergy, decision], 100) == [fact.body, allergy.body, decision.body]
+
+
+def test_rare_words_decide_within_a_rank_and_praise_counts_less() -> None:
+    plain, rare = statement("The man was in the house today."), statement("The botanist was in Szeged in 1987.")
+    assert chosen([plain, rare], 24) == [rare.body]
+    praise = statement("The botanist was in Szeged in 1987, wonderful.", weight=0.3)
+    assert chosen([praise, statement("The botanist left Brno in 1991.")], 26) == ["The botanist left Brno in 1991."]
+
+
+def test_what_is_said_twice_is_chosen_once() -> None:
+    first = statement("The visit of the engineer is on Tuesday 21 April.", "decision")
+    again = statement("So the visit of the engineer is on Tuesday 21 April.", "decision")
+    assert len(chosen([first, again], 200)) == 1
+
+
+def test_text_of_a_person_is_always_chosen_first() -> None:
+    own = statement("It rained.", is_edited=True)
+    assert chosen([statement("We rent the blue van.", "decision"), own], 14) == [own.body]
+
+
+def test_last_state_comes_first() -> None:
+    states = [statement(f"Step {number} of the import is finished.", "state") for number in range(4)]
+    assert chosen(states[:2], 22) == [states[1].body]
+
+
+@given(
+    st.lists(st.tuples(st.text("abc 1", min_size=1, max_size=30), st.sampled_from(list(StatementKind))), max_size=12),
+    st.integers(0, 120),
+)
+def test_choice_fits_its_budget_and_keeps_the_order(given_texts: list[tuple[str, StatementKind]], budget: int) -> None:
+    statements = [Statement(text, (str(number),), kind) for number, (text, kind) in enumerate(given_texts)]
+    picked = choose_statements(statements, token_budget=budget, count_tokens=count_tokens)
+    assert not picked or count_tokens(render_statements(picked)) <= budget
+    places = [statements.index(one) for one in picked]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("I ran yesterday (6 May 2026).", "I ran yesterday (6 May)."),
+        ("I run today (7 May 2026).", "I run today."),
+        ("I ran last week (week before 7 May 2026).", "I ran last week (week before)."),
+        ("I ran in May.", "I ran in May."),
+    ],
+)
+def test_heading_of_a_day_saves_its_repetition(text: str, shown: str) -> None:
+    assert drop_repeated_day(text, DAY) == shown
+    assert drop_repeated_day(text, None) == text
+
+
+def test_statements_without_a_day_or_speaker_are_rendered_as_they_are() -> None:
+    plain = [Statement("The pump is broken", ("a",)), Statement("我不吃鸡蛋。", ("b",))]
+    assert render_statements(plain) == "The pump is broken. 我不吃鸡蛋。"
+    assert render_statements([]) == ""
+
+
+def test_content_words_are_those_that_say_something_in_any_script() -> None:
+    assert content_words("The visit is at 17:30 in Ann's house") == ["visit", "17:30", "ann", "house"]
+    assert content_words("我对青霉素过敏") == ["我对", "青霉", "素过", "敏"]
+    weights = word_weights("the house of Wexler in 1987")
+    assert weights["1987"] > weights["house"]
+    assert weights["wexle"] > weights["house"]

@@ -1,0 +1,49 @@
+"""Relative dates with the date behind them, in three languages."""
+
+from datetime import date
+
+import pytest
+
+from compaction.services.pipeline.statements.dates import date_text, resolve_dates
+from compaction.services.pipeline.statements.languages import load_language
+
+SAID = date(2026, 5, 7)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "resolved"),
+    [
+        ("en", "See you tomorrow.", "See you tomorrow (8 May 2026)."),
+        ("en", "Tomorrow morning we start.", "Tomorrow morning (8 May 2026) we start."),
+        ("en", "the day after tomorrow at 5", "the day after tomorrow (9 May 2026) at 5"),
+        ("en", "I ran last night", "I ran last night (6 May 2026)"),
+        ("en", "it came two weeks ago", "it came two weeks ago (23 April 2026)"),
+        ("en", "in 3 days", "in 3 days (10 May 2026)"),
+        ("en", "last month and next year", "last month (April 2026) and next year (2027)"),
+        ("en", "last week", "last week (week before 7 May 2026)"),
+        ("en", "last Friday", "last Friday (Friday before 7 May 2026)"),
+        ("en", "ten years ago", "ten years ago (2016)"),
+        ("en", "yesterday's news, tomorrow (8 May 2026)", "yesterday's news, tomorrow (8 May 2026)"),
+        ("de", "Ich komme morgen.", "Ich komme morgen (8. Mai 2026)."),
+        ("de", "Am Morgen ist es kühl.", "Am Morgen ist es kühl."),
+        ("de", "Übermorgen passt es.", "Übermorgen (9. Mai 2026) passt es."),
+        ("de", "Das war gestern Abend.", "Das war gestern Abend (6. Mai 2026)."),
+        ("de", "vor zwei Wochen", "vor zwei Wochen (23. April 2026)"),
+        ("es", "Llega mañana.", "Llega mañana (8 de mayo de 2026)."),
+        ("es", "Por la mañana hace frío.", "Por la mañana hace frío."),
+        ("es", "hace tres días", "hace tres días (4 de mayo de 2026)"),
+        ("fr", "Je viens demain.", "Je viens demain."),
+    ],
+)
+def test_date_stands_behind_the_words_that_mean_it(language: str, text: str, resolved: str) -> None:
+    assert resolve_dates(text, SAID, load_language(language)) == resolved
+
+
+def test_unknown_day_and_impossible_dates_leave_the_text_as_it_is() -> None:
+    english = load_language("en")
+    assert resolve_dates("tomorrow", None, english) == "tomorrow"
+    assert resolve_dates("yesterday", date.min, english) == "yesterday"
+
+
+def test_date_text_is_day_month_year() -> None:
+    assert date_text(date(2023, 5, 7)) == "7 May 2023"

@@ -31,6 +31,7 @@ from tests.integration.compaction_helpers import (
     full_session,
     live_memories,
     message_texts,
+    set_policy,
     shown,
     stored_compactions,
     stored_runs,
@@ -76,7 +77,8 @@ def admin(admin_key: str) -> APIClient:
 
 
 @pytest.fixture
-def session(admin: APIClient) -> dict[str, Any]:
+def session(admin: APIClient, tenant: Tenant) -> dict[str, Any]:
+    set_policy(tenant, retention_floor=0.0)  # of the tool calls little is kept
     return full_session(admin, lookups=2)
 
 

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from compaction import tasks
 from compaction.models import Run, Session
-from compaction.pipeline import drafting, orchestrator, scheduling
+from compaction.pipeline import fallback, orchestrator, scheduling
 from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.actions.budget_profiles import create_budget_profile
 from memories.models import Tenant
@@ -196,7 +196,7 @@ SLOW_SECONDS = 20
 def test_slow_model_does_not_hold_up_a_context(
     admin: APIClient, tenant: Tenant, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drafting, "SECONDS_FOR_RULES", 7.5)
+    monkeypatch.setattr(fallback, "SECONDS_FOR_RULES", 7.5)
     server.mode = slow_chat(SLOW_SECONDS)
     session = full_session(admin)
     began = time.monotonic()

@@ -87,7 +87,7 @@ LISTS: Mapping[str, HygieneList] = {
             REPLACED,
             "Replaced facts",
             "A memory that another one replaced, because its writer said so or because a compaction found another value"
-            " of the same attribute. Agents read the newer one; the older one is true until the newer one began.",
+            " of the same attribute. Agents read the newer one; the older one was true until it began.",
             {"newest": "-found_at"},
             has_pairs=True,
             action=RESTORE,

@@ -87,10 +87,43 @@ def test_statements_of_the_same_replace_nothing() -> None:
         ("> The budget is 500.", "The budget is 300."),
         ("Ana trabaja en Toledo.", "Ana vive en Madrid."),
         ("Der Kurs endet um zehn.", "Der Kurs beginnt um neun."),
+        ("The printer on floor 3 is working again.", "The printer on floor 2 is broken."),
+        ("Anna doesn't drink coffee after noon.", "Anna drinks coffee."),
+        ("The red car is sold.", "The blue car is for sale."),
+        ("Your flight leaves at 11:20.", "My flight leaves at 9:40."),
+        ("The gym is open until 22:00.", "The gym is open from 6:00."),
+        ("Sam is allergic to cats now.", "Sam is allergic to nuts."),
+        ("Our dentist is Dr. Weber.", "Our doctor is Dr. Lund."),
+        ("We use Slack, not email.", "We use Slack."),
+        ("Use SQLite for the tests, not Postgres.", "Use Postgres for the shop."),
+        ("Inés ha aplazado la boda al 23 de septiembre.", "La boda de Irene es el 18 de junio."),
     ],
 )
 def test_rival_that_says_something_else_replaces_nothing(newer: str, older: str) -> None:
     assert not replaces(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("The board meeting has been pushed to 11 March.", "The board meeting is on 4 March."),
+        ("We switched from Jenkins to GitHub Actions for builds.", "We use Jenkins for builds."),
+        ("The invoice has been paid.", "The invoice is overdue."),
+        ("Use spaces instead of tabs for indentation.", "Use tabs for indentation."),
+        ("Emma now works at Siemens.", "Emma works at Bosch."),
+        ("Tom quit smoking.", "Tom smokes."),
+        ("I moved to York last month.", "I live in Leeds."),
+        ("Victor is the project lead now.", "The project lead is Marta."),
+        ("User: I prefer light mode now.", "User: I prefer dark mode."),
+        ("Das Treffen wurde auf Donnerstag verschoben.", "Das Treffen ist am Dienstag."),
+        ("Lea trinkt keinen Kaffee mehr.", "Lea trinkt Kaffee."),
+        ("Pedro ya no fuma.", "Pedro fuma."),
+        ("La reunión se ha movido al jueves.", "La reunión es el martes."),
+    ],
+)
+def test_change_in_other_words_replaces_the_former_value(newer: str, older: str) -> None:
+    assert replaces(newer, older)
+    assert not replaces(older, older)
 
 
 @given(st.text(max_size=300))

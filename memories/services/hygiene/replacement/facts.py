@@ -4,11 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 from memories.services.hygiene.replacement.tokens import Token, read_tokens
 from memories.services.hygiene.replacement.vocabulary import ATTRIBUTE_WORDS, AttributeWords
 from memories.services.hygiene.statements import read_words
 from memories.services.hygiene.statements.vocabulary import LANGUAGES, Language
+from memories.services.hygiene.statements.words import Word
 
 #: Characters and words of a statement that is read; a longer one replaces nothing.
 CHARACTERS_MAX, WORDS_MAX = 600, 80
@@ -77,7 +79,9 @@ class Fact:
     @cached_property
     def is_past(self) -> bool:
         """Whether it reports an event, which stays true."""
-        return self.has("past") or any(self._is_past_verb(place) for place in range(len(self.tokens)))
+        known = ("verb", "status", "change", "be")
+        is_listed = any(token.text in self.words.past and token.kind not in known for token in self.tokens)
+        return is_listed or any(self._is_past_verb(place) for place in range(len(self.tokens)))
 
     def _is_past_verb(self, place: int) -> bool:
         token = self.tokens[place]
@@ -99,9 +103,29 @@ class Fact:
     def is_value_at(self, place: int) -> bool:
         """Whether a value is said of the topic and does not name it, as in "room 12"."""
         value = self.tokens[place].value
-        at = place - (2 if value and value.unit.startswith("#") else 1)
+        is_numbered = value is not None and value.unit.startswith("#")
+        at = place - (2 if is_numbered else 1)
         before = self.tokens[at].kind if at >= 0 else ""
-        return 0 <= self.predicate_at < place or (place > 1 and before in ("preposition", "ignored"))
+        if 0 <= self.predicate_at < place:
+            return True
+        is_last = self.predicate_at < 0 or (self.words.has_verb_last and self.verb_at < 0)
+        return is_last and place > 1 and (before == "preposition" or (before == "ignored" and not is_numbered))
+
+    def bound_at(self, place: int) -> str:
+        """Return "lower" or "upper" for a value after "from" or "until", else nothing."""
+        before = self.texts[max(place - 2, 0) : place]
+        found = [name for name in ("lower", "upper") for text in before if text in self.words.cues[f"{name}_bounds"]]
+        return found[-1] if found else ""
+
+    @cached_property
+    def owners(self) -> frozenset[str]:
+        """The persons to whom something belongs: 1, 2, or the pronoun of another one."""
+        found: set[str] = set()
+        for token, after in pairwise(self.tokens):
+            if token.kind == "person" and after.kind in ("content", "verb", "status"):
+                is_own = [token.text in self.words.first_person, token.text in self.words.second_person]
+                found.add(str(is_own.index(True) + 1) if any(is_own) else token.text[:3])
+        return frozenset(found)
 
     @cached_property
     def is_negative(self) -> bool:
@@ -131,20 +155,31 @@ class Fact:
     @cached_property
     def end_at(self) -> int:
         """The place of what says that something ended, or of the negation of something that was."""
-        return -1 if self.has("not_ends") else self.place_of("ends")
+        if self.has("not_ends"):
+            return -1
+        at = self.place_of("ends")
+        return at if at >= 0 else self._negated_end
+
+    @property
+    def _negated_end(self) -> int:
+        """The place of a word such as "mehr" after a negation, -1 for none."""
+        start = next((place for place, token in enumerate(self.tokens) if token.kind == "negation"), len(self.tokens))
+        places = range(start + 1, len(self.tokens))
+        return next((place for place in places if self.texts[place] in self.words.after_negation), -1)
 
     @cached_property
     def statuses(self) -> dict[int, tuple[str, int]]:
         """The status in each family of them with its place; a negation turns one of two around.
 
-        A family of which several words occur says nothing.
+        A family of which several statuses occur says nothing.
         """
         found: dict[int, tuple[str, int]] = {}
+        start = next((place for place, token in enumerate(self.tokens) if token.kind == "be"), -1)
         for family, names in enumerate(self.words.statuses):
-            places = [
-                place for place, token in enumerate(self.tokens) if token.text in names and self._is_status(place)
-            ]
-            for place in places if len(places) == 1 else ():
+            named = (place for place in range(start + 1, len(self.tokens)) if self.texts[place] in names)
+            places = [place for place in named if self._is_status(place)]
+            is_one = len({names[self.tokens[place].text] for place in places}) == 1
+            for place in places[:1] if is_one else ():
                 token = self.tokens[place]
                 others = {*names.values()} - {names[token.text]}
                 is_turned = self.is_negative and len(others) == 1
@@ -161,25 +196,39 @@ class Fact:
 
     @cached_property
     def contrast(self) -> tuple[list[Token], list[Token]]:
-        """The words that are denied in favour of others ("not Graz"), and all other words."""
-        cues, ends = self.words.contrasts, self.words.contrast_ends
+        """The words that are denied in favour of others ("not Graz", "from Graz to"), and all other words."""
         for place in range(len(self.tokens)):
-            size = cues.size_at(self.texts, place)
-            if not size or (place and self.tokens[place - 1].kind in ("be", "verb") and not self._has_end(place)):
+            size = self._contrast_size(place)
+            if not size:
                 continue
-            segment = self.tokens[place].segment
-            stop = next(
-                (
-                    at
-                    for at in range(place + size, len(self.tokens))
-                    if self.tokens[at].segment != segment or self.texts[at] in ends
-                ),
-                len(self.tokens),
-            )
-            denied = [token for token in self.tokens[place + size : stop] if token.kind in ("content", "value")]
+            stop = self._contrast_end(place, place + size)
+            denied = [
+                token for token in self.tokens[place + size : stop] if token.kind in ("content", "status", "value")
+            ]
             if denied:
                 return denied, [*self.tokens[:place], *self.tokens[stop:]]
         return [], []
+
+    def _contrast_size(self, place: int) -> int:
+        """Return the number of words at a place that deny those after them."""
+        if 0 <= self.change_at < place and self.texts[place] in self.words.sources:
+            return 1
+        is_first = not place or self.tokens[place - 1].segment != self.tokens[place].segment
+        is_negation = self.tokens[place].kind == "negation" and not (is_first or self._has_end(place))
+        return 0 if is_negation else self.words.contrasts.size_at(self.texts, place)
+
+    def _contrast_end(self, place: int, start: int) -> int:
+        """Return where the denied words end: with the segment, at "but", or at what else is said."""
+        is_found = False
+        for at in range(start, len(self.tokens)):
+            token = self.tokens[at]
+            is_other = token.kind == "preposition" and token.text not in self.words.genitives
+            if token.segment != self.tokens[place].segment or token.text in self.words.contrast_ends:
+                return at
+            if is_found and (is_other or token.text in self.words.now):
+                return at
+            is_found |= token.kind in ("content", "status", "value")
+        return len(self.tokens)
 
     def _has_end(self, place: int) -> bool:
         return any(text in self.words.contrast_ends for text in self.texts[place:])
@@ -196,6 +245,12 @@ class Fact:
             is_behind = place > start or self.words.has_verb_last
             if not is_behind or token.text not in is_place or place + 1 == len(self.tokens):
                 continue
+            if (
+                self.verb == "be"
+                and self.change_at < 0
+                and any(each.kind == "content" for each in self.tokens[at:place])
+            ):
+                return None
             words: list[Token] = []
             for other in self.tokens[place + 1 :]:
                 is_end = other.kind in ("preposition", "verb", "change") and other.text not in self.words.genitives
@@ -222,6 +277,9 @@ class Fact:
         if not all(sides) or len({token.segment for side in sides for token in side}) > 1:
             return None
         for topic, name, known in ((*sides, ("attributes", "roles")), (*sides[::-1], ("roles",))):
+            behind = self.tokens[at + 1 :] if topic is sides[0] else self.tokens[:at]
+            if any(token.kind == "preposition" and token.text not in self.words.genitives for token in behind):
+                continue
             if any(token.text in self.words.cues[cue] for cue in known for token in topic):
                 is_name = all(token.is_name or token is self.tokens[0] for token in name)
                 return (topic, name) if topic is sides[0] or is_name else None
@@ -250,6 +308,8 @@ def read_fact(text: str, language: Language | None = None) -> Fact | None:
         return None
     speaker, text = _split_speaker(text)
     words, language, is_unsure = read_words(text, language)
+    if is_unsure and (likely := _likely_language(words)) is not language:
+        words, language, is_unsure = read_words(text, likely)
     name = next((name for name, each in LANGUAGES.items() if each is language), "")
     vocabulary = ATTRIBUTE_WORDS.get(name)
     if vocabulary is None or not 0 < len(words) <= WORDS_MAX:
@@ -258,6 +318,13 @@ def read_fact(text: str, language: Language | None = None) -> Fact | None:
     words = [word for word in words if word.text != "?"]
     is_quote, tokens = bool(_QUOTE.search(text)), read_tokens(words, language, vocabulary)
     return Fact(speaker, language, vocabulary, tokens, is_question, is_quote=is_quote, is_unsure=is_unsure)
+
+
+def _likely_language(words: Sequence[Word]) -> Language:
+    """Return the language of which the vocabulary has the most words, English for none."""
+    texts = {word.text for word in words}
+    counts = {name: len(texts & each.known_words) for name, each in ATTRIBUTE_WORDS.items()}
+    return LANGUAGES[max(counts, key=lambda name: counts[name])]
 
 
 def _split_speaker(text: str) -> tuple[str, str]:

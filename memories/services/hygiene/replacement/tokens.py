@@ -55,6 +55,10 @@ def read_tokens(words: Sequence[Word], language: Language, vocabulary: Attribute
             key = f"={value.text}"
             found.append(Token(word.text, key, word.raw, "value", segment, False, value, is_repeated=is_repeated))
             place += count
+            if value.kind == "number" and place < len(words) and words[place].stem.rstrip("ns") == value.unit:
+                word = words[place]
+                found.append(Token(word.text, word.stem.casefold(), word.raw, "unit", segment, False))
+                place += 1
             continue
         kind = _kind(word, vocabulary)
         is_compound = language is GERMAN
@@ -62,9 +66,18 @@ def read_tokens(words: Sequence[Word], language: Language, vocabulary: Attribute
         is_indefinite = place > 0 and texts[place - 1] in vocabulary.indefinite
         token = Token(word.text, key, word.raw, kind, segment, _is_name(word))
         direction = next((text for text in texts[max(place - 2, 0) : place] if text in vocabulary.directions), "")
+        if kind in ("verb", "change") and _is_noun(word, texts[place - 1] if place else "", language, vocabulary):
+            token = token._replace(kind="content")
         found.append(token._replace(is_compound=is_compound, is_indefinite=is_indefinite, direction=direction))
         place += 1
     return found
+
+
+def _is_noun(word: Word, before: str, language: Language, vocabulary: AttributeWords) -> bool:
+    """Whether a word that may be a verb is a noun here: "the launch"."""
+    if language is GERMAN:
+        return bool(before) and word.raw[:1].isupper()
+    return before in vocabulary.articles
 
 
 def _is_repeated(word: Word, before: str, vocabulary: AttributeWords) -> bool:

@@ -23,6 +23,11 @@ _DAYS = {
 _WEEKDAYS = {day: number for days in _DAYS.values() for number, day in enumerate(days.split())}
 _WEEKDAYS |= {"sonnabend": 5}
 _MONEY = frozenset(["eur", "usd", "gbp", "chf"])
+#: Words that a number neither counts nor belongs to.
+_NO_NOUNS = (
+    *("prepositions", "ignored", "now", "additions", "changes", "ends", "be", "negations", "light", "contrasts"),
+    *("first_person", "second_person", "third_person"),
+)
 _DAYS_OF_MONTH, _HOURS, _HALF_DAY = 31, 24, 720
 
 
@@ -95,8 +100,7 @@ def _counted(words: Sequence[Word], place: int, vocabulary: AttributeWords) -> s
         return ""
     after = words[place + 1]
     is_other = after.break_before or after.is_value or not after.text.isalpha() or after.text in vocabulary.verbs
-    cues = ("prepositions", "ignored", "now", "additions", "changes", "ends", "first_person", "be")
-    return "" if is_other or any(after.text in vocabulary.cues[cue] for cue in cues) else after.stem.rstrip("ns")
+    return "" if is_other or any(after.text in vocabulary.cues[cue] for cue in _NO_NOUNS) else after.stem.rstrip("ns")
 
 
 def _numbered(words: Sequence[Word], place: int, vocabulary: AttributeWords) -> str:
@@ -104,8 +108,8 @@ def _numbered(words: Sequence[Word], place: int, vocabulary: AttributeWords) -> 
     if not place or words[place].break_before:
         return ""
     before = words[place - 1]
-    is_noun = before.text.isalpha() and before.text not in vocabulary.verbs
-    return f"#{before.stem}" if is_noun and not any(before.text in cue for cue in vocabulary.cues.values()) else ""
+    is_other = not before.text.isalpha() or before.text in vocabulary.verbs
+    return "" if is_other or any(before.text in vocabulary.cues[cue] for cue in _NO_NOUNS) else f"#{before.stem}"
 
 
 def _shape(text: str) -> str:

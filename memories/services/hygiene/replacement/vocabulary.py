@@ -67,6 +67,13 @@ class AttributeWords:
     def status_words(self) -> frozenset[str]:
         return frozenset(word for family in self.statuses for word in family)
 
+    @cached_property
+    def known_words(self) -> frozenset[str]:
+        """The words that tell the language."""
+        return frozenset(self.verbs).union(
+            *(self.cues[name].words for name in ("negations", "ignored", "prepositions"))
+        )
+
     def __getattr__(self, name: str) -> Cues:
         try:
             return self.cues[name]

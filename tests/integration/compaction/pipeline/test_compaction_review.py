@@ -128,6 +128,7 @@ def test_edited_proposal_is_counted_and_checked_anew(
 
 
 def test_edit_of_an_applied_summary_replaces_it_in_context_and_memory(admin: APIClient, tenant: Tenant) -> None:
+    set_policy(tenant, retention_floor=0.0)
     session = full_session(admin)
     before = shown(tenant, session["id"])
     made = compact(admin, session)["compaction"]
@@ -239,6 +240,7 @@ def test_other_model_or_prompt_needs_a_model(admin: APIClient, proposal: dict[st
 
 
 def test_failed_event_is_tried_again(admin: APIClient, tenant: Tenant) -> None:
+    set_policy(tenant, retention_floor=0.0)
     session = full_session(admin)
     started = compact(admin, session, 202, wait=False)
     url = f"{EVENTS}/{started['event_id']}"

@@ -21,6 +21,7 @@ from compaction.services.pipeline.recalled_text import (
     strip_recalled_pieces,
     strip_rendered_contexts,
 )
+from compaction.services.pipeline.stored_once import text_without_stored
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
 from context.services.rendering import is_fence_nonce
@@ -64,16 +65,12 @@ _JOURNAL = "journal"
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A lasting fact, its status and the memory that contains it; `replaced` are the memories that it replaces.
-
-    `is_for_retention`: the summary lost its facts.
-    """
+    """A lasting fact, its status and the memory that contains it; `replaced` are the memories that it replaces."""
 
     statement: CitedStatement
     status: str = _NEW
     memory_id: UUID | None = None
     existing_text: str = ""
-    is_for_retention: bool = False
     replaced: tuple[UUID, ...] = ()
 
     def as_record(self) -> dict[str, Any]:
@@ -84,7 +81,6 @@ class JournalEntry:
             "kind": self.statement.kind,
             "memory_id": str(self.memory_id) if self.memory_id else None,
             "status": self.status,
-            "is_for_retention": self.is_for_retention,
             "replaced_memory_ids": [str(memory_id) for memory_id in self.replaced],
         }
 
@@ -168,8 +164,15 @@ def restore_replaced_memories(*, compaction: Compaction, withdrawn: Collection[s
 
 
 def store_summary_memory(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
-    """Store the applied summary as one or more memories, split by their maximum length; returns their ids."""
-    pieces = split_text_by_bytes(compaction.summary_text, MAX_CONTENT_BYTES)
+    """Store what the applied summary says beyond the journal, split by the maximum length; returns the ids.
+
+    A statement that is a memory of its own is left out, so that no search finds a sentence twice.
+    """
+    statements = list(map(CitedStatement.of, compaction.statements))
+    stored = _stored_texts(compaction, session)
+    pieces = split_text_by_bytes(text_without_stored(compaction.summary_text, statements, stored), MAX_CONTENT_BYTES)
+    if not pieces:
+        return []
     metadata = {"generation": compaction.generation, "compacted_count": compaction.compacted_count}
     source = f"compaction:{compaction.pk}:{compaction.edit_version}"
     new = _new_memory(compaction, session, "context_synthesis", metadata)
@@ -196,6 +199,14 @@ def journal_texts(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None)
     rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id)
     memories = Memory.objects.for_tenant(tenant_id).unarchived().with_ids(rows.journal_memory_ids(but=but))
     return [text for _, text in memories.contents()]
+
+
+def _stored_texts(compaction: Compaction, session: Session) -> set[str]:
+    """Return the texts that memories of the journals of all generations state, this one included."""
+    own = {str(record["memory_id"]): str(record["text"]) for record in compaction.journal if record["memory_id"]}
+    live = Memory.objects.for_tenant(session.tenant_id).unarchived().with_ids(own).contents()
+    texts = {text for pk, content in live for text in (content, own[str(pk)])}
+    return texts.union(journal_texts(session.tenant_id, session.pk))
 
 
 def _recalled(session: Session, hashes: Iterable[str], api_key_ids: Collection[str], now: datetime) -> dict[str, UUID]:

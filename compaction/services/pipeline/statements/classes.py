@@ -24,6 +24,7 @@ RANKS: Mapping[StatementKind, int] = {
 #: The names of cues in the order in which they decide, with the kind that they tell.
 CUE_ORDER = (
     ("correction", StatementKind.CORRECTION),
+    ("decided", StatementKind.DECISION),
     ("constraint", StatementKind.CONSTRAINT),
     ("commitment", StatementKind.COMMITMENT),
     ("decision", StatementKind.DECISION),
@@ -63,6 +64,7 @@ _CONTACT = re.compile(r"[\w.+-]+@[\w-]+\.\w+|(?<![\w.])(?:\+|0)\d{2,}[\d /-]{4,}
 _TIME = re.compile(
     r"\b\d{1,2}:\d\d\b|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}\.\d{1,2}\.|\b\d{1,2}/\d{1,2}\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b"
 )
+_IDENTIFIER = re.compile(r"https?://|\b\d+\.\d+\.\d+\.\d+|\b[A-Z]{2,}-\w*\d\w*|\b\d{5,}\b")
 #: Identifiers, addresses of machines and pages, paths, money, and numbers with a unit.
 _VALUE = re.compile(
     r"https?://|\b\d+\.\d+\.\d+\.\d+|\b[A-Z]{2,}-?\d{2,}|\b[A-Z]{2,}-\w*\d\w*|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b|`[^`]+`"
@@ -92,7 +94,15 @@ def kind_of(text: str, language: Language, *, role: str, is_hedged: bool = False
         return kind
     if _CONTACT.search(text) and role != _ASSISTANT:
         return StatementKind.IDENTITY
-    return StatementKind.VALUE if _VALUE.search(text) else StatementKind.FACT
+    return StatementKind.VALUE if _states_value(text, lowered, language, role) else StatementKind.FACT
+
+
+def _states_value(text: str, lowered: str, language: Language, role: str) -> bool:
+    """Whether it gives something its value: an identifier or address of something, from people also an amount."""
+    stated = language.pattern("values")
+    if not _VALUE.search(text) or (stated is not None and not stated.search(lowered)):
+        return False
+    return role != _ASSISTANT or _IDENTIFIER.search(text) is not None
 
 
 def introduces(text: str, language: Language) -> bool:

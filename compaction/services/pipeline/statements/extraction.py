@@ -10,7 +10,7 @@ from compaction.services.pipeline.statements.classes import RANKS, has_date, has
 from compaction.services.pipeline.statements.dates import resolve_dates
 from compaction.services.pipeline.statements.languages import Language, language_of, main_language
 from compaction.services.pipeline.statements.model import Statement, StatementKind, StatementMessage
-from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence, split_sentences
+from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence, run_text, split_sentences
 from compaction.services.pipeline.statements.supersession import drop_replaced
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES, TOOL_ROLE, USER
 
@@ -25,8 +25,10 @@ _CONTENT_WORDS_MIN = {
     StatementKind.CORRECTION: 2,
     StatementKind.INSTRUCTION: 2,
 }
-#: Praise and words about the listener tell less than others.
-ENCOURAGEMENT_WEIGHT = 0.4
+#: Praise and feelings tell less than others.
+PRAISE_WEIGHT = 0.7
+#: Words of content of a sentence that another one hangs on.
+OPENING_WORDS_MIN = 2
 #: A question of fewer words of content takes the sentence before it along.
 QUESTION_WORDS_MIN = 2
 #: Of a span without statements.
@@ -39,7 +41,7 @@ _ANSWERED = frozenset({StatementKind.CONSTRAINT, StatementKind.IDENTITY, Stateme
 #: Kinds that praise does not have.
 _SINCERE = frozenset(
     {StatementKind.DECISION, StatementKind.CORRECTION, StatementKind.COMMITMENT}
-    | {StatementKind.INSTRUCTION, StatementKind.IDENTITY, StatementKind.STATE}
+    | {StatementKind.INSTRUCTION, StatementKind.IDENTITY, StatementKind.STATE, StatementKind.PREFERENCE}
 )
 #: What systems say counts only when it binds the assistant.
 _BINDING = frozenset({StatementKind.CONSTRAINT, StatementKind.INSTRUCTION, StatementKind.PREFERENCE})
@@ -61,14 +63,14 @@ class _Read:
 
 @dataclass(frozen=True)
 class _Found:
-    """A statement, the sentence it ends with, and its run without dates in brackets.
+    """A statement, the sentence it ends with, and where its run begins in the message.
 
     One that is not clear by itself only replaces others.
     """
 
     statement: Statement
     sentence: SourceSentence | None = None
-    run: str = ""
+    start: int = 0
     is_clear: bool = True
     is_joined: bool = False
 
@@ -230,16 +232,18 @@ class _MessageReader:
         if (is_asked and not self._is_open()) or (not is_asked and self._is_option(sentence, is_hedged=is_hedged)):
             return None
         reference = filters.reference_of(text, language)
-        opening = self._opening(former, sentence, last) if reference else ""
-        if opening and not filters.is_unfit(f"{opening} {sentence.text}"):
-            text = f"{opening} {sentence.text}"
+        start = self._start(former, sentence, last) if reference else sentence.start
+        joined = filters.strip_opening(run_text(message.content, start, sentence.end), language)
+        is_joined = start < sentence.start and not filters.is_unfit(joined)
+        if is_joined:
+            text = joined
         elif reference and self._is_clear(rest := filters.after_colon(text)):
             text, reference = rest, filters.Reference.NONE
         kind = StatementKind.QUESTION if is_asked else self._kind(text, is_hedged=is_hedged)
         is_weighty = RANKS[kind] <= RANKS[StatementKind.COMMITMENT]
         if not filters.has_content(text, _CONTENT_WORDS_MIN.get(kind, CONTENT_WORDS_MIN)):
             return None
-        is_clear = not reference or bool(opening)
+        is_clear = not reference or is_joined
         if not is_clear and reference == filters.Reference.OBJECT and is_weighty:
             is_clear = filters.has_content(text, filters.CLEAR_WORDS_MIN)
         if not is_clear and kind != StatementKind.CORRECTION:
@@ -247,12 +251,11 @@ class _MessageReader:
         if message.role in INSTRUCTING_ROLES and kind not in _BINDING:
             return None
         body = resolve_dates(text, message.stated_on, language)
-        is_kind_word = filters.is_praise(text, language) or filters.is_about_listener(text, language)
-        weight = ENCOURAGEMENT_WEIGHT if is_kind_word else 1.0
+        weight = PRAISE_WEIGHT if filters.is_praise(text, language) else 1.0
         statement = Statement(
             f"{_label(message)}{body}", (message.id,), kind, message.speaker, message.stated_on, weight=weight
         )
-        return _Found(statement, sentence, text, is_clear, is_joined=bool(opening))
+        return _Found(statement, sentence, start if is_joined else sentence.start, is_clear, is_joined=is_joined)
 
     def _is_option(self, sentence: SourceSentence, *, is_hedged: bool) -> bool:
         """Whether an assistant only offers it: a hedge, or an item of a list of options; not once it is taken up."""
@@ -273,19 +276,21 @@ class _MessageReader:
         """The last statement if it ends with the sentence before."""
         return found[-1] if found and former is not None and found[-1].sentence is former else None
 
-    def _opening(self, former: SourceSentence | None, sentence: SourceSentence, last: _Found | None) -> str:
-        """What comes before as the beginning of a statement, "" where it cannot be."""
+    def _start(self, former: SourceSentence | None, sentence: SourceSentence, last: _Found | None) -> int:
+        """Where a statement begins that takes along what comes before; its own start where that cannot be."""
         language = self._read.language
         if former is None or former.paragraph != sentence.paragraph or former.role != sentence.role:
-            return ""
+            return sentence.start
         text = filters.strip_opening(former.text, language)
         if filters.is_unfit(text) or filters.is_question(text) or filters.is_small_talk(text, language):
-            return ""
+            return sentence.start
         if self._is_assistant and filters.is_hedged(text, language):
-            return ""
+            return sentence.start
+        if not filters.has_content(text, OPENING_WORDS_MIN):
+            return sentence.start
         if not filters.reference_of(text, language):
-            return text
-        return last.run if last and last.is_joined and last.is_clear else ""
+            return former.start
+        return last.start if last and last.is_joined and last.is_clear else sentence.start
 
     def _is_open(self) -> bool:
         """Whether nobody answered a question of this message: nothing follows, or the reply leaves it open."""

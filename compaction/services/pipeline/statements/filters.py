@@ -84,11 +84,6 @@ def is_praise(text: str, language: Language) -> bool:
     return _has(text, "praise", language)
 
 
-def is_about_listener(text: str, language: Language) -> bool:
-    """Return whether the sentence speaks to or about the listener."""
-    return not language.words("listener").isdisjoint(token.lower().replace("’", "'") for token in _TOKEN.findall(text))
-
-
 def is_proposal(text: str, language: Language) -> bool:
     """Return whether a question asks for consent."""
     return _has(text.rstrip("?？ "), "proposals", language)

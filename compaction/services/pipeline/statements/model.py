@@ -71,7 +71,7 @@ class Statement:
 
     `text` is "Speaker: run" as it reads on its own, `subject` the speaker ("" without one). `replaces` are the earlier
     statements that it replaced. `is_edited`: written or changed by a person, so it is always kept. `weight` counts
-    against others of its rank: below 1 for praise and encouragement.
+    against others of its rank: below 1 for praise.
     """
 
     text: str

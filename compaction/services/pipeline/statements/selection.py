@@ -9,6 +9,8 @@ from compaction.services.pipeline.statements.rarity import word_weights
 StatementTokenCounter = Callable[[str], int]
 #: Tokens beyond the sum of the statements' own: a separator each, a heading for each day.
 SEPARATOR_TOKENS, HEADING_TOKENS = 1, 6
+#: The tokens of a label count in the comparison, so that few full sentences win over many short ones.
+LABEL_TOKENS = 3
 #: A statement is left out when less than this share of the weight of its words is new.
 NEW_SHARE_MIN = 0.4
 #: After each round the text is counted as a whole, and what is left of the budget is filled again.
@@ -90,7 +92,7 @@ class _Choice:
 
     def _density(self, number: int, covered: set[str]) -> float:
         value = _weight(self._weights[number], covered) * self._statements[number].weight
-        return value / (self._costs[number] + SEPARATOR_TOKENS)
+        return value / (self._costs[number] + LABEL_TOKENS)
 
     def _new_share(self, number: int, covered: set[str]) -> float:
         weights = self._weights[number]

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -45,7 +45,7 @@ _FIRST_WORD = re.compile(r"\w+")
 _NUMBER_END = re.compile(r"\d\.\s*$")
 _LAST_WORD = re.compile(r"([^\W\d_]+)\.\s*$")
 _CJK_END = re.compile(r"(?<=[。！？])(?![」』”）)])")
-_TRIM = re.compile(r"^[^\w\"'“„«「『(\[`$€£¥#@/~+-]+|[^\w\"'”“»」』)\]`.!?…。！？%€£$°²³+#*/-]+$")
+_SYMBOLS = re.compile(r"^[^\w\"'“„«「『(\[`$€£¥#@/~+-]+")
 
 
 class SentenceRole(StrEnum):
@@ -105,12 +105,14 @@ def _block_sentences(
         role = block.role
         if role in (SentenceRole.PROSE, SentenceRole.LIST_ITEM) and _is_quoted(start, end, quoted):
             role = SentenceRole.QUOTE
-        text = " ".join(content[start:end].split()).rstrip(" -–—;")
-        lead = _TRIM.match(text)
-        if lead and lead.start() == 0:
-            text = text[lead.end() :]
+        text = run_text(content, start, end)
         if any(character.isalnum() for character in text):
             yield SourceSentence(text, start, end, role, block.paragraph, block.number)
+
+
+def run_text(content: str, start: int, end: int) -> str:
+    """Return the words of a message from one place to another, without symbols before and dashes behind them."""
+    return _SYMBOLS.sub("", " ".join(content[start:end].split()).rstrip(" -–—;"))
 
 
 def _sentence_spans(content: str, block: _Block, language: Language) -> Iterator[tuple[int, int]]:
@@ -123,19 +125,22 @@ def _sentence_spans(content: str, block: _Block, language: Language) -> Iterator
         following = pieces[index + 1] if index + 1 < len(pieces) else ""
         if following and _continues(text[max(start, place - _TAIL_CHARACTERS) : place], following, language):
             continue
-        for end in (*_clause_ends(text, start, place), place):
+        for end in (*_clause_ends(text, start, place, language.words("clause_starts")), place):
             yield block.start + start, block.start + end
             start = end
 
 
-def _clause_ends(text: str, start: int, end: int) -> Iterator[int]:
-    """The places of dashes and semicolons between clauses of some length."""
+def _clause_ends(text: str, start: int, end: int, subjects: Collection[str]) -> Iterator[int]:
+    """The places of dashes and semicolons before a clause of some length with a subject of its own."""
     marks = list(_CLAUSE_END.finditer(text, start, end))
     before = start
     for number, mark in enumerate(marks):
         following = marks[number + 1].start() if number + 1 < len(marks) else end
         clauses = (text[before : mark.start()], text[mark.end() : following])
-        if all(len(clause.split()) >= CLAUSE_WORDS_MIN for clause in clauses) and not _opens_quotation(clauses[0]):
+        first = clauses[1].split(None, 1)[:1]
+        if not first or first[0].lower().replace("’", "'") not in subjects or _opens_quotation(clauses[0]):
+            continue
+        if all(len(clause.split()) >= CLAUSE_WORDS_MIN for clause in clauses):
             yield mark.end()
             before = mark.end()
 

@@ -37,7 +37,12 @@ _SETTLED = frozenset(
     {StatementKind.DECISION, StatementKind.CORRECTION, StatementKind.COMMITMENT, StatementKind.INSTRUCTION}
 )
 _DECIDED = frozenset({StatementKind.DECISION, StatementKind.CORRECTION})
+_MOVABLE = _DECIDED | {StatementKind.STATE}
 _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+_CLAUSE = re.compile(r"[,;:.!?–—](?=\s|$)")
+_HOURS = frozenset({"am", "pm", "uhr"})
+#: Words of content that a clause may have beyond those of the clause that it states anew.
+WORDS_MORE_MAX = 2
 #: A resolved date.
 _BRACKET = re.compile(r" \([^()]*\d{4}\)")
 _WORD = re.compile(r"\w+(?:-\w+)*")
@@ -102,11 +107,7 @@ class _Conversation:
     def _outdated(self, number: int) -> list[int]:
         statement = self._statements[number]
         if statement.kind != StatementKind.CORRECTION:
-            return [
-                other
-                for other in self._near(number)
-                if self._shared(number, other) >= SHARED_MIN and replaces(statement.text, self._statements[other].text)
-            ]
+            return [other for other in self._near(number) if self._states_anew(statement, self._statements[other])]
         change = _read_change(statement)
         if change.retracts and not change.dropped:
             found = self._last_settled(number)
@@ -117,6 +118,15 @@ class _Conversation:
             found = _nearest(scores, REVERTED_SCORE) or _nearest(scores, CONFLICT_SCORE)
             found = found or sorted((other for other in scores if scores[other]), key=lambda one: -scores[one])[:1]
         return [*found, *self._echoes(number, found)]
+
+    def _states_anew(self, statement: Statement, older: Statement) -> bool:
+        """Whether it gives what an earlier statement is about another value, without saying that it changed."""
+        if replaces(statement.text, older.text):
+            return True
+        if statement.kind not in _SETTLED or older.kind not in _SETTLED:
+            return False
+        stale = conflicting_values(statement.text, older.text)
+        return bool(stale) and _is_same_clause(statement.body, older.body)
 
     def _near(self, number: int) -> list[int]:
         """Earlier statements with a rare word in common, the nearest of each word."""
@@ -151,11 +161,12 @@ class _Conversation:
             is_own = older.subject == statement.subject and number - other <= MISTAKE_DISTANCE_MAX
             is_mistake = change.corrects and is_own and shared >= SHARED_MIN and older.kind != StatementKind.CONSTRAINT
             return 1 / (number - other) if is_mistake else 0.0
-        if change.reverts and older.kind == StatementKind.CORRECTION and number - other <= RECENT_MAX:
+        if change.reverts and older.kind == StatementKind.CORRECTION:
             return shared + REVERTED_SCORE
         if shared >= SHARED_MIN or any(one.startswith("--") for one in stale):
             return shared + CONFLICT_SCORE
-        return MOVED_SCORE if change.moves and older.kind in _DECIDED else 0.0
+        has_same_days = bool(self._stems[number] & self._stems[other] & _day_stems())
+        return MOVED_SCORE if change.moves and has_same_days and older.kind in _MOVABLE else 0.0
 
     def _echoes(self, number: int, outdated: Sequence[int]) -> list[int]:
         """Earlier statements that repeat what was replaced: its value about the same, or most of its words."""
@@ -186,6 +197,22 @@ class _Conversation:
         return list(islice(own, 1))
 
 
+def _is_same_clause(newer: str, older: str) -> bool:
+    """Whether a clause about the time of something says the same but for the time and a few words more."""
+    clauses = [_topic(clause) for clause in _CLAUSE.split(newer) if _has_time(clause)]
+    former = [_topic(clause) for clause in _CLAUSE.split(older) if _has_time(clause)]
+    return any(old and old <= new and len(new - old) <= WORDS_MORE_MAX for old in former for new in clauses)
+
+
+def _has_time(clause: str) -> bool:
+    return any(value.kind in ("time", "date") for value in _values(clause))
+
+
+def _topic(clause: str) -> frozenset[str]:
+    stems = frozenset(one for one in word_weights(clause) if not any(map(str.isdigit, one)))
+    return stems - _day_stems() - _HOURS
+
+
 def conflicting_values(newer: str, older: str) -> frozenset[str]:
     """Return the values of `older` in whose place `newer` has others of their kind and unit."""
     mine, theirs = _values(newer), _values(older)
@@ -197,6 +224,8 @@ def conflicting_values(newer: str, older: str) -> frozenset[str]:
 
 def _conflict(one: Value, other: Value) -> bool:
     """Whether both are values of one kind; numbers only with the same unit, identifiers only of the same form."""
+    if "option" in (one.kind, other.kind):
+        return one.kind == other.kind
     if one.kind == "number" and (not one.unit or one.unit != other.unit):
         return False
     if one.kind == "code" and one.unit == "code":

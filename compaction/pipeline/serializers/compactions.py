@@ -20,7 +20,7 @@ from compaction.services.pipeline.states import (
     ROLL_BACK,
     SWAP,
 )
-from compaction.services.pipeline.stored_statements import NO_FACTS, NO_RULES
+from compaction.services.pipeline.stored_statements import NO_FACTS, NO_RULES, CitedStatement
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
 from context.assembly.serializers.shapes import WarningOutput
 from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
@@ -255,9 +255,10 @@ class SummaryStatementOutput(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="Earlier statements about the same, which it replaced."
     )
 
-    def to_representation(self, instance: Mapping[str, Any]) -> Any:
+    def to_representation(self, instance: Mapping[str, Any] | CitedStatement) -> Any:
         """Return the statement; older records do not say what they replace."""
-        return super().to_representation({"replaces": [], **instance})
+        record = instance.as_record() if isinstance(instance, CitedStatement) else instance
+        return super().to_representation({"replaces": [], **record})
 
 
 class JournalEntryOutput(serializers.Serializer[Any]):

@@ -49,9 +49,9 @@ NEAR_DUPLICATE_SIMILARITY = 0.95
 #: The number of newest memories that a text is compared with.
 NEAR_MEMORIES_MAX = 20_000
 #: The nearest of them, whose texts are compared word by word.
-NEAREST_COMPARED = 20
-#: The memories with the most words in common that a fact may replace, besides the nearest.
-WORDS_COMPARED = 20
+NEAREST_COMPARED = 10
+#: The memories without a vector, those with the most words in common, that a fact may replace besides the nearest.
+WORDS_COMPARED = 10
 VECTORS_AT_ONCE = 64
 #: Message ids that a memory's metadata names.
 _SOURCES_MAX = 50
@@ -117,7 +117,7 @@ def classify_entries(
     tenant_id, path = session.tenant_id, session.partition_path
     each_once = list({recalled_hash(one.text): one for one in reversed(statements)}.values())[::-1]
     entries = _exact(session, each_once, api_key_ids, now)
-    nearest: dict[str, list[Memory]] = {}
+    nearest: dict[str, list[Memory]] | None = None
     if is_local_for(tenant_id) and any(entry.status == _NEW for entry in entries):
         with suppress(EmbeddingError):
             embedder = embedder_of(tenant_id)
@@ -228,18 +228,23 @@ def _journal_memories(tenant_id: UUID, path: str, now: datetime) -> MemoryQueryS
 
 
 def _replacing(
-    session: Session, entries: Sequence[JournalEntry], nearest: Mapping[str, Sequence[Memory]], now: datetime
+    session: Session, entries: Sequence[JournalEntry], nearest: Mapping[str, Sequence[Memory]] | None, now: datetime
 ) -> list[JournalEntry]:
-    """Return the entries; a new one with the memories that it replaces, of the nearest and those with its words."""
+    """Return the entries; a new one with the memories that it replaces, of the nearest and, without vectors, by words.
+
+    `nearest` is None where no vectors were compared.
+    """
     found: list[JournalEntry] = []
     with tenant_scope(session.tenant_id):
         rows = _journal_memories(session.tenant_id, session.partition_path, now)
-        has_rows = rows.exists()
+        unread = rows if nearest is None else rows.not_ready()
+        has_unread = unread.exists()
+        stored = set(rows.with_ids({memory.pk for near in (nearest or {}).values() for memory in near}).ids())
         for entry in entries:
             text = entry.statement.text
-            if entry.status == _NEW and has_rows:
-                near = [memory.pk for memory in nearest.get(text, ())]
-                candidates = [*rows.with_ids(near), *rows.matching(text)[:WORDS_COMPARED]]
+            if entry.status == _NEW:
+                candidates = [memory for memory in (nearest or {}).get(text, ()) if memory.pk in stored]
+                candidates += unread.matching(text)[:WORDS_COMPARED] if has_unread else []
                 older = dict.fromkeys(memory.pk for memory in candidates if replaces(text, memory.content))
                 entry = replace(entry, status=REPLACES, replaced=tuple(older)) if older else entry
             found.append(entry)

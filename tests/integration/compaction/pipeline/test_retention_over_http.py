@@ -27,6 +27,20 @@ CHATTER = (
     "We walked along the river for a while and looked at the boats, then we had a coffee and talked about the weather"
     " and the neighbours until it was time to go home for dinner."
 )
+RULES = (
+    "Never leave the garden gate open while the dog is outside.",
+    "You must not lend the silver violin to anybody from the orchestra.",
+    "No deliveries before breakfast on public holidays.",
+    "Never pour hot oil into the kitchen sink of the restaurant.",
+    "The archive must never be cleaned with water or soap.",
+    "Please don't feed bread to the ducks behind the mill.",
+    "Nobody may enter the boiler room without a helmet and gloves.",
+    "Never photograph the manuscripts with a flash.",
+    "Children must not climb the apple tree near the fence.",
+    "Never switch off the freezer in the laboratory during experiments.",
+    "You must not park in front of the fire station.",
+    "Never tell the press about the negotiations with the union.",
+)
 ALLERGY, RULE = "I am allergic to penicillin.", "Never call me before 9."
 
 
@@ -89,10 +103,9 @@ def test_summary_of_a_model_that_loses_an_allergy_gets_it_back(
 
 def test_constraint_that_does_not_fit_waits_for_review_whatever_the_floor(admin: APIClient, tenant: Tenant) -> None:
     set_policy(tenant, retention_floor=0.0, has_journal=False, summary_share=0.02)
-    rules = [f"Never move box {number} of the {thing} without the letter." for number in range(12) for thing in "abcd"]
-    made = compact(admin, session_of(admin, *rules))["compaction"]
+    made = compact(admin, session_of(admin, *RULES))["compaction"]
     assert made["state"] == "proposed"
-    assert {fact["class"] for fact in made["missing"]} == {"negation"}
+    assert "negation" in {fact["class"] for fact in made["missing"]}
     approved = review(admin, made, "approve")
     assert approved["state"] == "applied"
 

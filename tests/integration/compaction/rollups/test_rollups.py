@@ -257,7 +257,7 @@ def test_rules_write_the_roll_up_where_the_model_fails_and_it_is_marked(
     server.mode = failing_chat(500)
     summary = roll_up(tenant, "user=alex")
     assert (summary.summariser, summary.is_fallback) == ("extractive", True)
-    (shown,) = api.get("/api/v1/partitions/user%3Dalex/summaries?style=detailed").json()["summaries"]
+    (shown,) = api.get("/api/v1/partitions/user%3Dalex/summaries?style=detailed").json()["results"]
     assert (shown["summariser"], shown["is_fallback"]) == ("extractive", True)
 
 

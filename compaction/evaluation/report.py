@@ -68,8 +68,7 @@ def session_record(evaluated: EvaluatedSession) -> dict[str, Any]:
         "session": evaluated.session.id,
         "genre": evaluated.session.genre,
         "language": evaluated.session.language,
-        "budget_tokens": evaluated.budget_tokens,
-        **_counts([evaluated]),
+        **{name.replace(" ", "_"): count for name, count in _counts([evaluated]).items()},
         "measures": {name: _share_record(share) for name, share in evaluated.shares.items()},
         "summary": evaluated.draft.summary.text,
         "statements": [_statement_record(one, numbers) for one in evaluated.made.statements],
@@ -105,6 +104,7 @@ def _conversation_figures(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
 def _counts(evaluated: Sequence[EvaluatedSession]) -> dict[str, int]:
     return {
         "messages": sum(len(one.session.messages) for one in evaluated),
+        "budget tokens": sum(one.budget_tokens for one in evaluated),
         "tokens": sum(one.draft.summary_tokens for one in evaluated),
         "statements": sum(len(one.made.statements) for one in evaluated),
         "stored facts": sum(len(one.made.facts) for one in evaluated),

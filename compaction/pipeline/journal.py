@@ -21,6 +21,7 @@ from compaction.services.pipeline.recalled_text import (
     strip_recalled_pieces,
     strip_rendered_contexts,
 )
+from compaction.services.pipeline.stored_once import text_without_stored
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
 from context.services.rendering import is_fence_nonce
@@ -48,9 +49,9 @@ NEAR_DUPLICATE_SIMILARITY = 0.95
 #: The number of newest memories that a text is compared with.
 NEAR_MEMORIES_MAX = 20_000
 #: The nearest of them, whose texts are compared word by word.
-NEAREST_COMPARED = 20
-#: The memories with the most words in common that a fact may replace, besides the nearest.
-WORDS_COMPARED = 20
+NEAREST_COMPARED = 10
+#: The memories without a vector, those with the most words in common, that a fact may replace besides the nearest.
+WORDS_COMPARED = 10
 VECTORS_AT_ONCE = 64
 #: Message ids that a memory's metadata names.
 _SOURCES_MAX = 50
@@ -64,16 +65,12 @@ _JOURNAL = "journal"
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A lasting fact, its status and the memory that contains it; `replaced` are the memories that it replaces.
-
-    `is_for_retention`: the summary lost its facts.
-    """
+    """A lasting fact, its status and the memory that contains it; `replaced` are the memories that it replaces."""
 
     statement: CitedStatement
     status: str = _NEW
     memory_id: UUID | None = None
     existing_text: str = ""
-    is_for_retention: bool = False
     replaced: tuple[UUID, ...] = ()
 
     def as_record(self) -> dict[str, Any]:
@@ -84,7 +81,6 @@ class JournalEntry:
             "kind": self.statement.kind,
             "memory_id": str(self.memory_id) if self.memory_id else None,
             "status": self.status,
-            "is_for_retention": self.is_for_retention,
             "replaced_memory_ids": [str(memory_id) for memory_id in self.replaced],
         }
 
@@ -121,7 +117,7 @@ def classify_entries(
     tenant_id, path = session.tenant_id, session.partition_path
     each_once = list({recalled_hash(one.text): one for one in reversed(statements)}.values())[::-1]
     entries = _exact(session, each_once, api_key_ids, now)
-    nearest: dict[str, list[Memory]] = {}
+    nearest: dict[str, list[Memory]] | None = None
     if is_local_for(tenant_id) and any(entry.status == _NEW for entry in entries):
         with suppress(EmbeddingError):
             embedder = embedder_of(tenant_id)
@@ -168,8 +164,15 @@ def restore_replaced_memories(*, compaction: Compaction, withdrawn: Collection[s
 
 
 def store_summary_memory(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
-    """Store the applied summary as one or more memories, split by their maximum length; returns their ids."""
-    pieces = split_text_by_bytes(compaction.summary_text, MAX_CONTENT_BYTES)
+    """Store what the applied summary says beyond the journal, split by the maximum length; returns the ids.
+
+    A statement that is a memory of its own is left out, so that no search finds a sentence twice.
+    """
+    statements = list(map(CitedStatement.of, compaction.statements))
+    stored = _stored_texts(compaction, session)
+    pieces = split_text_by_bytes(text_without_stored(compaction.summary_text, statements, stored), MAX_CONTENT_BYTES)
+    if not pieces:
+        return []
     metadata = {"generation": compaction.generation, "compacted_count": compaction.compacted_count}
     source = f"compaction:{compaction.pk}:{compaction.edit_version}"
     new = _new_memory(compaction, session, "context_synthesis", metadata)
@@ -198,6 +201,14 @@ def journal_texts(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None)
     return [text for _, text in memories.contents()]
 
 
+def _stored_texts(compaction: Compaction, session: Session) -> set[str]:
+    """Return the texts that memories of the journals of all generations state, this one included."""
+    own = {str(record["memory_id"]): str(record["text"]) for record in compaction.journal if record["memory_id"]}
+    live = Memory.objects.for_tenant(session.tenant_id).unarchived().with_ids(own).contents()
+    texts = {text for pk, content in live for text in (content, own[str(pk)])}
+    return texts.union(journal_texts(session.tenant_id, session.pk))
+
+
 def _recalled(session: Session, hashes: Iterable[str], api_key_ids: Collection[str], now: datetime) -> dict[str, UUID]:
     """Return the memories that those keys received for the session's partition, by the hash of their text."""
     texts = {(value, session.partition_path) for value in hashes}
@@ -217,18 +228,23 @@ def _journal_memories(tenant_id: UUID, path: str, now: datetime) -> MemoryQueryS
 
 
 def _replacing(
-    session: Session, entries: Sequence[JournalEntry], nearest: Mapping[str, Sequence[Memory]], now: datetime
+    session: Session, entries: Sequence[JournalEntry], nearest: Mapping[str, Sequence[Memory]] | None, now: datetime
 ) -> list[JournalEntry]:
-    """Return the entries; a new one with the memories that it replaces, of the nearest and those with its words."""
+    """Return the entries; a new one with the memories that it replaces, of the nearest and, without vectors, by words.
+
+    `nearest` is None where no vectors were compared.
+    """
     found: list[JournalEntry] = []
     with tenant_scope(session.tenant_id):
         rows = _journal_memories(session.tenant_id, session.partition_path, now)
-        has_rows = rows.exists()
+        unread = rows if nearest is None else rows.not_ready()
+        has_unread = unread.exists()
+        stored = set(rows.with_ids({memory.pk for near in (nearest or {}).values() for memory in near}).ids())
         for entry in entries:
             text = entry.statement.text
-            if entry.status == _NEW and has_rows:
-                near = [memory.pk for memory in nearest.get(text, ())]
-                candidates = [*rows.with_ids(near), *rows.matching(text)[:WORDS_COMPARED]]
+            if entry.status == _NEW:
+                candidates = [memory for memory in (nearest or {}).get(text, ()) if memory.pk in stored]
+                candidates += unread.matching(text)[:WORDS_COMPARED] if has_unread else []
                 older = dict.fromkeys(memory.pk for memory in candidates if replaces(text, memory.content))
                 entry = replace(entry, status=REPLACES, replaced=tuple(older)) if older else entry
             found.append(entry)

@@ -10,12 +10,13 @@ from compaction.pipeline.drafting import HEADING
 from compaction.pipeline.journal import journal_texts
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
 from compaction.pipeline.summarisers.extractive import restore_statements
-from compaction.services.pipeline.missing_facts import clauses_with_facts
+from compaction.services.pipeline.missing_facts import sentences_with_facts
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention
 from compaction.services.pipeline.statements.model import render_statements
 from compaction.services.pipeline.stored_statements import (
     CANDIDATES_MAX,
     CitedStatement,
+    is_measured,
     recorded_facts,
     retention_to_record,
 )
@@ -49,7 +50,7 @@ def validate_summary_text(text: str, compaction: Compaction) -> str:
 def append_missing_clauses(
     compaction: Compaction, session: Session, chosen: Sequence[str] | None
 ) -> tuple[str, list[CitedStatement]]:
-    """Return the summary with clauses for missing facts, all unless some are `chosen`. Raises `PlatformError`."""
+    """Return the summary with sentences for missing facts, all unless some are `chosen`. Raises `PlatformError`."""
     missing = recorded_facts(compaction.retention, "missing")
     if set(chosen or ()) - {fact.text for fact in missing}:
         raise InvalidInput("unknown_fact", "Only facts that are missing can be appended.", "facts")
@@ -57,11 +58,11 @@ def append_missing_clauses(
     ids = {UUID(str(one)) for fact in requested for one in fact.message_ids}
     messages = Message.objects.for_tenant(compaction.tenant_id).of_session(session.pk).with_ids(ids)
     turns = messages_to_turns(messages.without_vectors(), model=session.model)
-    clauses = clauses_with_facts(requested, {str(turn.id): turn for turn in turns})
-    if not clauses:
+    sentences = sentences_with_facts(requested, {str(turn.id): turn for turn in turns})
+    if not sentences:
         raise Conflict("nothing_missing", "No fact is missing that could be appended.")
-    text = "\n".join([compaction.summary_text, *(clause.text for clause in clauses)])
-    added = (CitedStatement(clause.text, (clause.message_id,)) for clause in clauses)
+    text = "\n".join([compaction.summary_text, *(sentence.text for sentence in sentences)])
+    added = (CitedStatement(sentence.text, (sentence.message_id,)) for sentence in sentences)
     return text, [*_statements(compaction), *added]
 
 
@@ -155,7 +156,8 @@ def measure_revision(compaction: Compaction, session: Session, text: str) -> Rev
     kept_before = recorded_facts(compaction.retention, "kept")
     facts = [*kept_before, *recorded_facts(compaction.retention, "missing")]
     earlier = journal_texts(compaction.tenant_id, session.pk, but=compaction.pk)
-    retention = check_retention(facts, [text, *(entry["text"] for entry in compaction.journal), *earlier])
+    texts = [text, *(entry["text"] for entry in compaction.journal), *earlier]
+    retention = check_retention(facts, texts, is_measurable=is_measured(compaction.retention))
     missing_facts = [fact for fact in retention.missing if fact in kept_before]
     is_smaller = tokens < compaction.original_token_count and after <= compaction.tokens_before
     return RevisionMeasures(tokens, after, is_smaller, retention, missing_facts)

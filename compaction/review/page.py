@@ -17,6 +17,7 @@ from compaction.pipeline.session_rows import count_text_tokens
 from compaction.review.queries import allowed_review_actions
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.retention.check import RetainedFact, fact_lookup, mark_facts
+from compaction.services.pipeline.retention.matches import BINDING_KINDS
 from compaction.services.pipeline.stored_statements import CitedStatement, recorded_facts
 from compaction.services.review.swapping import statement_to_leave
 from memories.models import Memory
@@ -133,8 +134,19 @@ class CompactionReview:
         return sorted(((kind, kept[kind], all_of[kind]) for kind in all_of), key=lambda one: (one[1] - one[2], one[0]))
 
     @property
-    def share(self) -> float:
-        return float(self.compaction.retention.get("share", 1.0))
+    def share(self) -> float | None:
+        """The weighted share of the facts that are kept, None where it was not measured."""
+        share = self.compaction.retention.get("share")
+        return None if share is None else float(share)
+
+    @property
+    def is_below_threshold(self) -> bool:
+        return self.share is not None and self.share < self.retention_threshold
+
+    @property
+    def lost_constraints(self) -> int:
+        """The number of constraints, negations and pinned rules that are missing."""
+        return sum(fact.kind in BINDING_KINDS for fact in self.missing)
 
     @property
     def retention_threshold(self) -> float:

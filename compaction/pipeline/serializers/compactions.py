@@ -20,6 +20,7 @@ from compaction.services.pipeline.states import (
     ROLL_BACK,
     SWAP,
 )
+from compaction.services.pipeline.stored_statements import NO_FACTS, NO_RULES, CitedStatement
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
 from context.assembly.serializers.shapes import WarningOutput
 from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
@@ -178,16 +179,29 @@ class FailureOutput(serializers.Serializer[Any]):
 
 
 class RetentionOutput(serializers.Serializer[Any]):
-    """How many facts of all messages summarised so far the summary and the journals contain."""
+    """How many facts of all messages summarised so far the summary and the journals contain.
+
+    Only what somebody said as true counts: no questions, tool output, quotations or suggestions.
+    """
 
     kept = serializers.IntegerField()
     missing = serializers.IntegerField()
-    share = serializers.FloatField(allow_null=True)
+    share = serializers.FloatField(
+        allow_null=True,
+        help_text="Weighted share of the facts kept: constraints, negations and pinned rules count 5, others from 3 (in"
+        " a decision) to 0.1, as much as the statement that says them. Null without a summary or if not measured.",
+    )
+    not_measured = serializers.ChoiceField(
+        choices=(NO_FACTS, NO_RULES),
+        allow_null=True,
+        help_text="Why there is no share: the messages state no facts that rules recognise, or most of them are in a"
+        " language without rules. The summary does not wait for review because of that.",
+    )
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
         """Return the counts of a stored retention record, which is empty without a summary."""
         counts = {name: len(instance.get(name, [])) for name in ("kept", "missing")}
-        return {**counts, "share": instance.get("share")}
+        return {**counts, "share": instance.get("share"), "not_measured": instance.get("not_measured") or None}
 
 
 class CompactionRowOutput(serializers.Serializer[Any]):
@@ -241,9 +255,10 @@ class SummaryStatementOutput(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="Earlier statements about the same, which it replaced."
     )
 
-    def to_representation(self, instance: Mapping[str, Any]) -> Any:
+    def to_representation(self, instance: Mapping[str, Any] | CitedStatement) -> Any:
         """Return the statement; older records do not say what they replace."""
-        return super().to_representation({"replaces": [], **instance})
+        record = instance.as_record() if isinstance(instance, CitedStatement) else instance
+        return super().to_representation({"replaces": [], **record})
 
 
 class JournalEntryOutput(serializers.Serializer[Any]):
@@ -257,7 +272,6 @@ class JournalEntryOutput(serializers.Serializer[Any]):
         help_text="new, stored, replaces (stored, and ends what it replaces), duplicate, near_duplicate, recalled or"
         " invalid."
     )
-    is_for_retention = serializers.BooleanField(help_text="Added because the summary lost its facts.")
     replaced_memory_ids = serializers.ListField(
         child=serializers.UUIDField(), help_text="The memories that it replaces, or will once it is stored."
     )
@@ -267,15 +281,22 @@ class JournalEntryOutput(serializers.Serializer[Any]):
         return super().to_representation({"replaced_memory_ids": [], **instance})
 
 
+#: The classes of facts, for readers of the schema.
+_CLASSES = (
+    "constraint, negation, rule (a pinned message), identifier, number, date, money, url, path, email, quoted, name or"
+    " code. A summary that loses one of the first three waits for review, whatever its share."
+)
+
+
 class RetainedFactOutput(serializers.Serializer[Any]):
-    """A fact of the messages, by its class."""
+    """A fact of the messages."""
 
     text = serializers.CharField()
     message_ids = serializers.ListField(child=serializers.UUIDField())
 
     def get_fields(self) -> dict[str, Any]:
         """Add the field `class`, whose name is a Python keyword."""
-        return {"class": serializers.CharField(), **super().get_fields()}
+        return {"class": serializers.CharField(help_text=_CLASSES), **super().get_fields()}
 
 
 class CompactionOutput(CompactionRowOutput):

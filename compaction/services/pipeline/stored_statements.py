@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Self
 
-from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult
+from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, fact_weight
 from compaction.services.pipeline.statements.languages import stop_words
 
-#: A statement is dropped when fewer of its content words occur in what it cites.
-SUPPORTED_SHARE_MIN = 1 / 3
+#: A statement is dropped when fewer of its content words occur in what it cites. Of 1,210 facts that a model noted of
+#: conversations, 83 % reach it with the messages that they cite, and 2 % with others of the same session.
+SUPPORTED_SHARE_MIN = 0.5
 #: A compaction stores this many of the next-best statements, which a reviewer can swap in.
 CANDIDATES_MAX = 30
 #: Words are compared by this many first letters, so that inflections count.
@@ -18,7 +19,9 @@ STEM_CHARACTERS = 5
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 #: Who speaks is no content.
-_LABEL_WORDS = frozenset(["user", "assistant", "said", "says"])
+_SPEAKING = frozenset({"user", "assistant", "said", "says"})
+#: Why there is no share: the messages state nothing that counts, or are in a language without rules.
+NO_FACTS, NO_RULES = "no_facts", "no_rules_for_language"
 
 
 @dataclass(frozen=True)
@@ -56,19 +59,39 @@ def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
     return {
         "kept": [_fact_record(fact) for fact in retention.kept],
         "missing": [_fact_record(fact) for fact in retention.missing],
-        "share": round(retention.share, 4),
+        "share": None if retention.share is None else round(retention.share, 4),
+        "not_measured": why_not_measured(retention),
     }
+
+
+def is_measured(record: Mapping[str, Any]) -> bool:
+    """Return whether a stored record has a share; False too for facts in a language without rules."""
+    return record.get("share") is not None
+
+
+def why_not_measured(retention: RetentionResult) -> str:
+    """Return `NO_FACTS` or `NO_RULES` for a result without a share, "" for one with it."""
+    if retention.share is not None:
+        return ""
+    return NO_RULES if retention.kept or retention.missing else NO_FACTS
 
 
 def _fact_record(fact: RetainedFact) -> dict[str, Any]:
     message_ids = [str(one) for one in fact.message_ids]
-    return {"class": fact.kind, "text": fact.text, "normalised": fact.normalised, "message_ids": message_ids}
+    fields = {"class": fact.kind, "text": fact.text, "normalised": fact.normalised, "weight": fact.weight}
+    return {**fields, "message_ids": message_ids}
 
 
 def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
     """Return the facts of a stored record: `name` is `kept` or `missing`."""
     return [
-        RetainedFact(one["class"], one["text"], one["normalised"], tuple(one["message_ids"]))
+        RetainedFact(
+            one["class"],
+            one["text"],
+            one["normalised"],
+            tuple(one["message_ids"]),
+            one.get("weight", fact_weight(one["class"])),
+        )
         for one in record.get(name, [])
     ]
 
@@ -88,4 +111,4 @@ def shared_word_share(statement: str, text: str) -> float:
 
 def _stems(text: str) -> set[str]:
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
-    return {word[:STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _LABEL_WORDS}
+    return {word[:STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _SPEAKING}

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models import Exists, F, FilteredRelation, FloatField, OuterRef, Prefetch, Q, Subquery, Value
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models.functions import Coalesce, Greatest, RowNumber
 from pgvector.django import CosineDistance
 
 from memories.search.queries.nearest import Vector
@@ -22,6 +22,7 @@ from memories.tenancy.queries.conditions import (
     live_condition,
     segment_paths,
     segments_condition,
+    session_summary_condition,
     version_condition,
 )
 
@@ -181,6 +182,17 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def most_telling(self, count: int) -> Self:
         return self.order_by("-pinned", "-created_at", "id")[:count]
+
+    def without_session_summaries(self) -> Self:
+        """Rows other than the stored summary of a session, which repeats its facts."""
+        return self.exclude(session_summary_condition())
+
+    def most_telling_by_partition(self, each: int, count: int) -> Self:
+        """At most `each` rows of a partition and `count` in all: pinned ones, then the newest."""
+        order = ["-pinned", "-created_at", "id"]
+        place = models.Window(RowNumber(), partition_by="partition_id", order_by=order)
+        ranked = self.annotate(place=place).filter(place__lte=each).order_by(*order)
+        return self.filter(pk__in=list(ranked.values_list("pk", flat=True)[:count]))
 
     def newest_texts(self, count: int) -> list[str]:
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])

@@ -17,6 +17,11 @@ def live_condition(now: datetime) -> Q:
     return Q(archived_at__isnull=True) & _unexpired(now)
 
 
+def session_summary_condition() -> Q:
+    """Memories that are the stored summary of a session; the first condition decides where there is no type."""
+    return Q(metadata__has_key="type") & Q(metadata__type="context_synthesis")
+
+
 def head_condition(moment: PointInTime) -> Q:
     """Current rows of `moment`. Archiving ends both intervals of a row; a replaced one was not true from `valid_to`."""
     if not moment.reads_history:

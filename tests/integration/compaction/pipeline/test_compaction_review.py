@@ -208,17 +208,6 @@ def test_summary_below_the_floor_waits_and_can_be_completed(admin: APIClient, te
     assert review(admin, made, "approve")["state"] == "applied"
 
 
-def test_journal_takes_what_the_summary_lost(admin: APIClient, tenant: Tenant) -> None:
-    set_policy(tenant, retention_floor=0.95, summary_share=0.05)
-    session = full_session(admin, pairs=60, window=6_000)
-    answer = compact(admin, session)
-    made = answer["compaction"]
-    added = [entry for entry in made["journal"] if entry["is_for_retention"]]
-    assert added
-    assert made["retention"]["share"] >= 0.95
-    assert answer["state"] == "applied"
-
-
 def test_regenerated_proposal_takes_the_place_of_the_first(
     admin: APIClient, tenant: Tenant, session: dict[str, Any], proposal: dict[str, Any]
 ) -> None:

@@ -108,12 +108,12 @@ def test_fact_whose_older_one_was_archived_meanwhile_is_stored(tenant: Tenant) -
 
 
 def said(client: APIClient, text: str) -> dict[str, Any]:
-    """The compaction of a session in which Alex decided something."""
+    """The applied compaction of a session in which Alex decided something."""
     session = open_session(client, max_context_tokens=4_000, partition="user=alex")
     append(client, session, user(text, name="Alex"))
     append(client, session, *(message for number in range(40) for message in said_pair(number)))
     compaction: dict[str, Any] = compact(client, session)["compaction"]
-    return compaction
+    return review(client, compaction, "approve") if compaction["state"] == "proposed" else compaction
 
 
 def journal(tenant: Tenant) -> list[str]:

@@ -11,7 +11,14 @@ from compaction.models import Compaction
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import HTMX, client_of, page, text_of
-from tests.integration.session_scripts import as_decided, compacted, make_long_session, reread, under_review
+from tests.integration.session_scripts import (
+    applied_at_once,
+    as_decided,
+    compacted,
+    make_long_session,
+    reread,
+    under_review,
+)
 from tests.users import new_operator
 
 
@@ -119,8 +126,7 @@ def test_candidate_is_swapped_for_the_sentence_that_the_page_names(
 
 
 def test_applied_summary_changes_in_the_context_too(client: Client, tenant: Tenant) -> None:
-    applied = compacted(make_long_session(tenant))
-    assert applied.state == "applied"
+    applied = applied_at_once(make_long_session(tenant))
     assert swap(client, applied, remove=1).status_code == 200
     after = as_decided(applied)
     with tenant_scope(tenant.pk):

@@ -30,9 +30,9 @@ stopped drinks tea Der Termin ist am Montag verschoben auf nicht mehr La cita es
 texts = st.lists(st.sampled_from(_SAMPLE.split()), min_size=1, max_size=14).map(" ".join)
 
 
-def test_table_has_as_many_facts_that_hold_as_replaced_ones() -> None:
+def test_table_has_at_least_as_many_facts_that_hold_as_replaced_ones() -> None:
     labels = [pair["label"] for pair in PAIRS]
-    assert labels.count("replaces") == labels.count("holds") >= 90
+    assert labels.count("holds") >= labels.count("replaces") >= 90
     assert {pair["language"] for pair in PAIRS} == {"en", "de", "es"}
 
 

@@ -212,6 +212,8 @@ def _has_other_place(newer: Fact, older: Fact) -> bool:
         or not times_of(newer) <= times_of(older)
     ):
         return False
+    if older.change_at >= 0 and older.texts[older.change_at] in older.words.journeys:
+        return False  # one journey of several
     (topic, place, has_article), (other_topic, other_place, other_article) = mine, theirs
     verbs = {newer.verb, older.verb}
     is_moved = newer.change_at >= 0

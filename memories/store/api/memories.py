@@ -149,7 +149,8 @@ class MemoryListEndpoint(MemoryEndpointBase):
 
         With the `source_id` of a live memory of the partition and another text, that memory gets the text and the given
         fields as a new version: 200 with the status `updated`. With `messages`, each message of a user or an assistant
-        becomes a memory, its speaker before the text; instructions, tool outputs and empty messages are skipped.
+        becomes a memory, its speaker before the text. Instructions and tool outputs are skipped (`role`), and messages
+        without text (`empty`).
         """
         if isinstance(request.data, Mapping) and "messages" in request.data:
             if "content" in request.data:
@@ -171,10 +172,10 @@ class MemoryListEndpoint(MemoryEndpointBase):
         values = self.body(MemoryMessagesInput)
         partition = writable_partition(self.key, requested_partition(values))
         rows = list(message_memories(values, partition))
-        stored = iter(self._store([row for row in rows if row is not None]))
+        stored = iter(self._store([row for row in rows if not isinstance(row, str)]))
         results = [
-            {"index": index, "status": "skipped", "reason": "", "id": None, "errors": ()}
-            if row is None
+            {"index": index, "status": "skipped", "reason": row, "id": None, "errors": ()}
+            if isinstance(row, str)
             else _result_values(index, next(stored))
             for index, row in enumerate(rows)
         ]
@@ -290,7 +291,10 @@ class MemoryEndpoint(MemoryEndpointBase):
         parameters=[IF_MATCH],
     )
     def patch(self, request: Request, memory_id: UUID) -> Response:
-        """Change some fields; opens a new version."""
+        """Change some fields; opens a new version.
+
+        409 `duplicate` or `source_taken`: another live memory of the partition has this text or this `source_id`.
+        """
         changes = self.body(MemoryChanges)
         target = requested_partition(changes)
         changes = {name: value for name, value in changes.items() if name not in {"partition", *SHORTHAND}}
@@ -312,7 +316,10 @@ class MemoryRestoreEndpoint(MemoryEndpointBase):
 
     @operation("memories_restore", {200: MemoryOutput}, 404, 409, 412, request=None, parameters=[IF_MATCH])
     def post(self, request: Request, memory_id: UUID) -> Response:
-        """Make the memory live again as a new version; a live one stays as it is."""
+        """Make the memory live again as a new version; a live one stays as it is.
+
+        409 `duplicate` or `source_taken`: a live memory of the partition has its text or its `source_id` by now.
+        """
         self.body(EmptyInput)
         self._act(restore_memory, memory_id)
         return self._answer(memory_id)

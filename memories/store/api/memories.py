@@ -95,7 +95,8 @@ class MemoryEndpointBase(Endpoint):
 
     def _memory(self, memory_id: UUID, *, is_live: bool = True) -> Memory:
         """Return the memory within the key's reach. Raises `NotFound`; `is_live=False` also accepts an archived one."""
-        rows = Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_answer_parts()
+        reach = self.key.partition_prefix
+        rows = Memory.objects.for_tenant(self.tenant_id).within(reach).with_answer_parts(reach)
         memory: Memory | None = rows.with_id(memory_id).first()
         if memory is None:
             raise NotFound("not_found", "There is no such memory.")
@@ -198,7 +199,7 @@ class MemoryListEndpoint(MemoryEndpointBase):
                 rows = rows.archived() if values["archived"] else rows.live(self.now)
                 rows = rows.within(partition.path, exact=values["exact"]).with_segments(requested_segments(values))
                 rows = _meeting(rows, values)
-                return self.listing(rows.with_answer_parts(), values, column=column, **page)
+                return self.listing(rows.with_answer_parts(self.key.partition_prefix), values, column=column, **page)
             moment = PointInTime.valid(values["as_of"])
             scope = SearchScope(self.tenant_id, partition.path, moment, values["exact"], requested_segments(values))
             sources = [_meeting(rows, values) for rows in scope.sources()]
@@ -206,7 +207,8 @@ class MemoryListEndpoint(MemoryEndpointBase):
 
             def rows_from(position: CursorPosition | None, count: int) -> list[Memory]:
                 place = position_to_row(position)
-                return read_page_at(sources, moment, self.tenant_id, ordering=by, count=count, **place)
+                reading = {"ordering": by, "count": count, **place}
+                return read_page_at(sources, moment, self.tenant_id, reach=self.key.partition_prefix, **reading)
 
             return self.page_response(values, rows_from=rows_from, place_of=attrgetter(column, "pk"), **page)
 

@@ -178,13 +178,15 @@ def one_of_everything(admin: APIClient, user: str = "sam", name: str = "chat") -
     made("post", f"sessions/{long}/messages", {"messages": tales})
     compacted = made("post", f"sessions/{long}/compact", {"wait": True})
     made("put", "prompts", {"text": "Write about Porto."})
-    question = made("post", "golden-questions", {"text": "Who lives in Porto?", "memory_ids": [memory]})["id"]
+    question = made(
+        "post", "golden-questions", {"text": "Who lives in Porto?", "memory_ids": [memory], "partition": place}
+    )["id"]
     vote = {"memory_id": memory, "feedback": "POSITIVE", "reason": "Porto it is."}
     return Rows(
         {
             "memory_id": memory,
             "target_id": target,
-            "receipt_id": made("post", "context", {"query": "Porto"})["id"],
+            "receipt_id": made("post", "context", {"query": "Porto", "partition": place})["id"],
             "session_id": session,
             "message_id": made("post", f"sessions/{session}/messages", messages)["results"][0]["id"],
             "act_id": made("post", "memories/move", {"ids": [target], "to": f"{place}/topic=Porto"})["act_id"],
@@ -196,7 +198,7 @@ def one_of_everything(admin: APIClient, user: str = "sam", name: str = "chat") -
             "run_id": made("post", "evaluations", {"corpus": "golden"})["id"],
             "place": quote(place, safe=""),
             "name": name,
-            "key_id": made("post", "keys", NEW_KEY)["id"],
+            "key_id": made("post", "keys", {**NEW_KEY, "partition": place})["id"],
             "version": "1",
             "link_id": str(made("post", "links", {"source_id": memory, "target_id": target})["id"]),
         }

@@ -332,3 +332,6 @@ def test_only_admins_change_and_a_confined_key_sees_its_own_questions(
     assert stranger.get(EVALUATIONS).json()["results"] == stranger.get(GOLDEN).json()["results"] == []
     assert [row["id"] for row in confined.get(GOLDEN).json()["results"]] == [question["id"]]
     assert len(api.get(GOLDEN).json()["results"]) == 2
+    assert api.patch(f"/api/v1/memories/{memory['id']}", {"partition": "agent=shop"}).status_code == 200
+    assert confined.get(one).json()["memory_ids"] == []
+    assert api.get(one).json()["memory_ids"] == [memory["id"]]

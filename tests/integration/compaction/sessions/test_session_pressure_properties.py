@@ -185,7 +185,7 @@ def test_marks_and_escapes_of_messages_are_counted(tenant: Tenant, window: int, 
     session = opened(tenant, model=model, max_context_tokens=window)
     append(session, rows_of(batch, window, 0))
     share = session.pressure - RESERVED_SHARE
-    number = int((0.995 - session.pressure) / share)
+    number = int((0.98 - session.pressure) / share)
     rows = [row for place in range(1, number + 1) for row in rows_of(batch, window, place)]
     append(session, rows)
     emergency = Emergency([])

@@ -96,7 +96,7 @@ def test_publishing_is_scripted_from_an_empty_tenant_to_an_assigned_profile(admi
     assert runs[1]["profile"] == {"name": "adr-0040", "version": 1}
     compared = admin.get(f"{EVALUATIONS}/{started['id']}/compare", {"other": started["baseline_id"]}).json()
     differences = [row["measures"]["recall"] for row in compared["results"]]
-    assert min(each["low"] for each in differences) > 0.5
+    assert min(each["low"] for each in differences) > 0.3
     published = created(admin, f"{PROFILES}/own/publish", {"argument": ARGUMENT}, 200)
     assert (published["is_active"], published["argument"]) == (True, {**ARGUMENT, "reason": ""})
     assert [row["difference"] for row in published["comparison"]["rows"]] == differences

@@ -1,25 +1,31 @@
 """Recognise a note that leaves out the article of its subject, as in "Kater bekommt morgens Futter"."""
 
 import re
+from collections.abc import Sequence
 
-from memories.services.hygiene.statements.reading import Statement
-from memories.services.hygiene.statements.vocabulary import FEMININES, GERMAN, SINGULAR_VERBS, SPANISH
+from memories.services.hygiene.statements.vocabulary import FEMININES, GERMAN, SINGULAR_VERBS, SPANISH, Language
+from memories.services.hygiene.statements.words import Word
 
-#: After "der", a noun with such an ending is no subject: "Der Nachbarin hilft Ina."
+#: Endings of feminine nouns, which are no subject after "der": "Der Nachbarin hilft Ina."
 _FEMININE = re.compile(r".*(?:[aei]|in|ung|heit|keit|schaft|ion|tät|frau|mutter|schwester|tochter|bank|stadt|firma)")
 _SINGULAR = re.compile(r"[^\W\d_]{2,}t")
 
 
-def lacks_article(shorter: Statement, longer: Statement) -> bool:
+def lacks_article(shorter: Sequence[Word], longer: Sequence[Word], language: Language) -> bool:
     """Whether `longer` is one word longer and begins with the article of its subject, which is clear without it."""
-    if len(longer.words) != len(shorter.words) + 1 or len(shorter.words) < 3 or shorter.language is not longer.language:
+    if len(longer) != len(shorter) + 1 or len(longer) < 4:
         return False
-    article, noun, verb, after = (*longer.words[:3], longer.words[3])
+    article, noun, verb, after = longer[:4]
     if any(word.break_before or word.is_value for word in (noun, verb)):
         return False
-    if shorter.language is SPANISH:
+    if language is SPANISH:
         return article.text == "el" and noun.case == "l" and noun.text not in SPANISH.unended | {"que", "cual", "de"}
-    is_german = shorter.language is GERMAN and article.text in ("der", "die", "das") and noun.case == "N"
-    is_subject = article.text != "der" or not (_FEMININE.fullmatch(noun.text) or noun.text in FEMININES)
+    is_german = language is GERMAN and article.text in ("der", "die", "das") and noun.case == "N"
+    is_subject = article.text != "der" or not is_feminine(noun.text)
     is_singular = verb.text in SINGULAR_VERBS or _SINGULAR.fullmatch(verb.text) is not None
     return is_german and is_subject and is_singular and verb.case == "l" and not after.raw[:1].isupper()
+
+
+def is_feminine(noun: str) -> bool:
+    """Whether a German noun may be feminine."""
+    return noun in FEMININES or _FEMININE.fullmatch(noun) is not None

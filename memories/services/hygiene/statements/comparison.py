@@ -51,8 +51,8 @@ def are_equivalent(one: Statement, other: Statement) -> bool:
 
 
 def _differ_in_article(shorter: Statement, longer: Statement) -> bool:
-    is_equal = _is_sequence_equal(shorter.words, longer.words[1:], longer.language)
-    return is_equal and lacks_article(shorter, longer)
+    language, x, y = longer.language, shorter.words, longer.words
+    return language is shorter.language and lacks_article(x, y, language) and _is_sequence_equal(x, y[1:], language)
 
 
 def _differ_in_typo(one: Statement, other: Statement) -> bool:

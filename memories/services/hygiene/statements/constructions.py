@@ -83,8 +83,8 @@ def _with_gerunds(words: list[Word]) -> list[Word]:
         found.append(word)
         verb = words[place + 2] if place + 2 < len(words) else word
         is_infinitive = word.text in INFINITIVE_VERBS and words[place + 1 : place + 2] and words[place + 1].text == "to"
-        before = words[place - 1].text if place else ""
-        if is_infinitive and verb.raw.isalpha() and verb.raw.islower() and before != "would" and not verb.break_before:
+        is_wish = any(each.text == "would" for each in words[max(place - 2, 0) : place])
+        if is_infinitive and verb.raw.isalpha() and verb.raw.islower() and not is_wish and not verb.break_before:
             text = _gerund(verb.text)
             found.append(verb._replace(raw=text, text=text, stem=text))
             place += 2

@@ -5,13 +5,22 @@ between alternatives:
 
 - X, Y, O: a plain noun phrase; A: one that may act; W: a name; Z: any words;
 - N: a noun of `attributes`, with at most two words before it; V: an amount or another value, with its unit;
-- P: a participle, which becomes the past form; E: one verb; G: a German noun in the genitive, which becomes nominative.
+- P: a participle, which becomes the past form; E: one verb; K: a German participle.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from memories.services.hygiene.statements.stems import without_genitive
-from memories.services.hygiene.statements.vocabulary import GERMAN, LIST_ANDS, SPANISH, WEEKDAYS, Language, Phrase
+from memories.services.hygiene.statements.articles import is_feminine
+from memories.services.hygiene.statements.vocabulary import (
+    GERMAN,
+    LIST_ANDS,
+    SPANISH,
+    UNITS,
+    WEEKDAYS,
+    Language,
+    Phrase,
+)
 from memories.services.hygiene.statements.words import Word
 
 #: Words of a sentence that is rewritten, of one slot, and of the rest of a sentence.
@@ -30,6 +39,10 @@ _SPANISH_PASTS = {
     "idos": "ió",
     "idas": "ió",
 }
+
+_GERMAN_PARTICIPLE = re.compile(
+    r"(?:(?:[^\W\d_]{2,})?ge[^\W\d_]+|(?:be|ver|er|ent|zer|über|unter|wider)[^\W\d_]+|[^\W\d_]+iert)(?<=t|n)"
+)
 
 Slots = Mapping[str, Sequence[Word]]
 
@@ -84,8 +97,6 @@ def _filled(pattern: Phrase, slots: Slots, language: Language) -> list[Word]:
     for token in pattern:
         if token == "P":
             found.append(_past_of(slots[token][0], language))
-        elif token == "G":
-            found.append(without_genitive(slots[token][0]))
         elif token in slots:
             found += slots[token]
         else:
@@ -109,7 +120,7 @@ def _is_name(words: Sequence[Word], language: Language) -> bool:
 def _is_agent(words: Sequence[Word], language: Language) -> bool:
     last = words[-1].text
     no_agents = language.no_agents | WEEKDAYS.keys() | set(WEEKDAYS.values()) | language.months.keys()
-    return last not in no_agents and _is_phrase(words, language)
+    return last not in no_agents and last not in UNITS and _is_phrase(words, language)
 
 
 def _is_attribute(words: Sequence[Word], language: Language) -> bool:
@@ -138,8 +149,9 @@ def _is_verb(words: Sequence[Word], language: Language) -> bool:
     return len(words) == 1 and words[0].case in ("l", "") and _is_phrase(words, language)
 
 
-def _is_genitive(words: Sequence[Word], language: Language) -> bool:
-    return len(words) == 1 and words[0].raw[:1].isupper() and _is_phrase(words, language)
+def _is_german_participle(words: Sequence[Word], language: Language) -> bool:
+    text = words[0].text
+    return len(words) == 1 and text not in language.no_agents and _GERMAN_PARTICIPLE.fullmatch(text) is not None
 
 
 _FITS: Mapping[str, Callable[[Sequence[Word], Language], bool]] = {
@@ -151,7 +163,7 @@ _FITS: Mapping[str, Callable[[Sequence[Word], Language], bool]] = {
     "Z": _is_any,
     "P": _is_participle,
     "E": _is_verb,
-    "G": _is_genitive,
+    "K": _is_german_participle,
 }
 
 
@@ -169,17 +181,15 @@ def _past_of(word: Word, language: Language) -> Word:
 
 
 def _without_genitive_name(words: list[Word]) -> list[Word]:
-    """Return "Martins Auto ist" as "Auto von Martin ist"."""
-    if len(words) < 4 or words[2].text not in ("ist", "lautet", "beträgt") or words[1].text not in GERMAN.attributes:
+    """Return "Martins Auto ist rot" and "Das Auto von Martin ist rot" as "Auto von Martin ist rot"."""
+    if len(words) < len(("martins", "auto", "ist")):
         return words
-    owner = words[0]
-    is_name = owner.raw[:1].isupper() and owner.text.endswith("s") and len(owner.text) > 3
-    name = owner.text.removesuffix("s")
-    if not is_name or owner.text in GERMAN.frame_stops | GERMAN.typical:
+    first, second, third = words[:3]
+    is_clear = first.text in ("die", "das") or (first.text == "der" and not is_feminine(second.text))
+    if is_clear and second.text in GERMAN.attributes and third.text in ("von", "vom"):
+        return words[1:]
+    is_name = first.raw[:1].isupper() and first.text.endswith("s") and len(first.text) > len("ines")
+    if not is_name or second.text not in GERMAN.attributes or first.text in GERMAN.frame_stops | GERMAN.typical:
         return words
-    return [
-        words[1],
-        Word("von", "von", "von", "l"),
-        owner._replace(raw=owner.raw[:-1], text=name, stem=name),
-        *words[2:],
-    ]
+    name = first._replace(raw=first.raw[:-1], text=first.text[:-1], stem=first.text[:-1])
+    return [second, Word("von", "von", "von", "l"), name, *words[2:]]

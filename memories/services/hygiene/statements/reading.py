@@ -30,6 +30,9 @@ CHARACTERS_MAX = 2_000
 _EMPHASIS_LETTERS_MIN = 5
 _CONTRACTED = {"d": "would", "re": "are", "m": "am", "ve": "have", "ll": "will"}
 _IS_AFTER = frozenset(["it", "he", "she", "that", "what", "who", "where", "there", "here", "how"])
+#: Words before which "'s" is no genitive after so few words at the beginning.
+_IS_BEFORE = frozenset(["a", "an", "the", "not", "my", "our", "your", "on", "in", "at", "from"])
+_SUBJECT_WORDS_MAX = 2
 _IRREGULAR = {"can't": "can not", "won't": "will not", "shan't": "shall not", "cannot": "can not", "let's": "let us"}
 _DETERMINERS = re.compile(
     r"der|die|das|den|dem|des|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihr(?:e[nmrs]?)?|unser(?:e[nmrs]?)?|im|am|zum|zur|vom|beim"
@@ -73,9 +76,9 @@ def read_statement(text: str, language: Language | None = None) -> Statement:
     words = _with_case(_replace_phrases(_expand(words, language), language), language)
     words, is_inverted, is_verb_last = drop_asides(words, language)
     words = _drop(words, language.fillers)
-    words = join_values(words, language)
+    words = in_one_construction(join_values(words, language), language)
     words = _drop(words, language.dropped_articles, language.predicate_verbs)
-    words = in_one_frame(in_one_construction(words, language), language)
+    words = in_one_frame(words, language)
     words = [spelled(word, language) for word in words]
     former = ["", *(word.text for word in words)]
     words = [stem_of(word, before, language) for before, word in zip(former, words, strict=False)]
@@ -102,12 +105,18 @@ def _is_unsure(words: Sequence[Word]) -> bool:
 def _expand(words: Sequence[Word], language: Language) -> list[Word]:
     """Return the words with contractions expanded and figures in canonical form."""
     found: list[Word] = []
-    for word in _with_ordinals(words) if language is GERMAN else words:
+    words = _with_ordinals(words) if language is GERMAN else words
+    following = [*(word.text for word in words[1:]), ""]
+    for place, (word, after) in enumerate(zip(words, following, strict=True)):
         if word.is_value:
             text = read_figure(word.text, language)
             found.append(word._replace(text=text, stem=text))
             continue
         texts = _contraction(word, language)
+        if texts[1:] in (["is"], ["'s"]) and after in ("been", "got"):
+            texts[1] = "has"
+        elif texts[1:] == ["'s"] and place < _SUBJECT_WORDS_MAX and after in _IS_BEFORE:
+            texts[1] = "is"
         first = word._replace(text=texts[0], stem=texts[0], raw=word.raw.split("'")[0])
         found.append(_spelled_out(word if texts == [word.text] else first, language))
         found += [Word(text, text, text) for text in texts[1:]]

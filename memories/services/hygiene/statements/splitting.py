@@ -21,6 +21,13 @@ _BEFORE = re.compile(
 )
 _MONTHS = "|".join(sorted({month for language in LANGUAGES.values() for month in language.months if month.isalpha()}))
 _JOINED_DATE = re.compile(rf"(?<![\w-])(\d{{1,2}})-({_MONTHS})-(\d{{4}})(?![\w-])", re.IGNORECASE)
+_SLASHED = {
+    re.compile(r"(?<=[a-z€$£])/(?=(?:second|minute|hour|day|night|week|month|year|person)\b)"): " per ",
+    re.compile(r"(?<!\S)w/o(?!\S)"): "without",
+    re.compile(r"(?<!\S)w/ ?(?=\w)"): "with ",
+    re.compile(r"(?<!\S)b/c(?!\S)"): "because",
+    re.compile(r"(?<!\S)[Cc]/ ?(?=[A-ZÁÉÍÓÚÑ])"): "calle ",
+}
 _JOINED_ORDINAL = re.compile(r"(?<![\w.,:/-])(\d{1,2})\.(?=[A-ZÄÖÜ][^\W\d_]+\b)")
 _NEW_ITEM = re.compile(r"(?:^|\n)\s*[-*•]\s+|\n\s*\d+[.)]\s+|\n\s*\n")
 _OPENING, _CLOSING = "\"'([{¿¡", "\"')]}.,;:!?…"
@@ -40,6 +47,8 @@ def clean(text: str) -> str:
     if not text.isascii():
         text = "".join(sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")
     text = _JOINED_ORDINAL.sub(r"\1. ", _JOINED_DATE.sub(r"\1 \2 \3", text))
+    for pattern, words in _SLASHED.items() if "/" in text else ():
+        text = pattern.sub(words, text)
     text = _BEFORE.sub("", text, count=1)
     text = _NEW_ITEM.sub(" ; ", text.replace("**", "").replace("`", "").strip())
     return _RANGE.sub(r"\1 to \2", _THOUSANDS.sub(r"\1\g<2>000", text))

@@ -39,6 +39,8 @@ _MONTH_LINKS = frozenset(["of", "de", "del"])
 _AFTER_HOURS = frozenset(["y", "menos"])
 _DURATION_ANDS = frozenset(["and", "und", "y"])
 _MILLISECONDS = re.compile(r"(\d+)_ms")
+#: Units of amounts of something, after which "of" may be left out.
+_SUBSTANCE_UNITS = frozenset(["mg", "ml", "KB", "MB", "GB", "TB"])
 #: Milliseconds of an hour and of a minute.
 _DURATION_UNITS = (3_600_000, 60_000)
 #: Words that a number, date, time or amount may consist of.
@@ -271,4 +273,6 @@ def _amount(words: Sequence[Word], before: str, language: Language) -> Reading:
         return None
     name, factor = canonical
     sign = "+" if words[0].text.startswith("+") else ""
-    return f"{sign}{(Decimal(words[0].text) * factor).normalize():f}_{name}", 3 if pair else 2
+    count = 3 if pair else 2
+    is_of = name in _SUBSTANCE_UNITS and len(words) > count + 1 and words[count].text == "of"
+    return f"{sign}{(Decimal(words[0].text) * factor).normalize():f}_{name}", count + is_of

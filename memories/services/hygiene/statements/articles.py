@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from memories.services.hygiene.statements.vocabulary import FEMININES, GERMAN, SINGULAR_VERBS, SPANISH, Language
 from memories.services.hygiene.statements.words import Word
@@ -21,9 +22,14 @@ def lacks_article(shorter: Sequence[Word], longer: Sequence[Word], language: Lan
     if language is SPANISH:
         return article.text == "el" and noun.case == "l" and noun.text not in SPANISH.unended | {"que", "cual", "de"}
     is_german = language is GERMAN and article.text in ("der", "die", "das") and noun.case == "N"
-    is_subject = article.text != "der" or not is_feminine(noun.text)
+    is_subject = not (is_feminine(noun.text) if article.text == "der" else _has_other_subject(longer))
     is_singular = verb.text in SINGULAR_VERBS or _SINGULAR.fullmatch(verb.text) is not None
     return is_german and is_subject and is_singular and verb.case == "l" and not after.raw[:1].isupper()
+
+
+def _has_other_subject(words: Sequence[Word]) -> bool:
+    """Whether "der" follows that no preposition stands before."""
+    return any(word.text == "der" and before.text not in GERMAN.adverbials for before, word in pairwise(words))
 
 
 def is_feminine(noun: str) -> bool:

@@ -70,7 +70,13 @@ def _differ_in_typo(one: Statement, other: Statement) -> bool:
 def _is_typo(one: Word, other: Word, language: Language) -> bool:
     """Whether ordinary long words differ in one doubled letter, or in English in two letters that changed places."""
     x, y = sorted((one.text, other.text), key=len)
-    if {one.case, other.case} != {"l"} or not (x + y).isalpha() or len(x) < TYPO_LETTERS_MIN or x[0] != y[0]:
+    if (
+        {one.case, other.case} != {"l"}
+        or one.is_value
+        or not (x + y).isalpha()
+        or len(x) < TYPO_LETTERS_MIN
+        or x[0] != y[0]
+    ):
         return False
     if any(text.startswith(CONFUSABLE) for text in (x, y)) or not language.unended.isdisjoint((x, y)):
         return False
@@ -127,8 +133,9 @@ def _breaks_agree(left: Sequence[Word], i: int, right: Sequence[Word], j: int, l
     if i and j and (max(one, other) == 2) and not (one and other):
         return False
     is_short = max(len(left), len(right)) <= COMMA_WORDS_MAX and left[i].text not in language.conjunctions | LIST_ANDS
-    strict = language.reporting | language.relatives
-    is_strict = i and (is_short or left[i - 1].text in language.negations or left[i].text in strict)
+    before = language.negations | language.relatives
+    after = language.reporting | language.relatives
+    is_strict = i and (is_short or left[i - 1].text in before or left[i].text in after)
     return not (is_strict and bool(one) != bool(other))
 
 

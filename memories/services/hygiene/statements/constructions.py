@@ -138,16 +138,15 @@ def _with_clitics(words: list[Word]) -> list[Word]:
     """Return "no lo puedo instalar" for "no puedo instalarlo", and "la que" for "la cual" after a preposition."""
     found: list[Word] = []
     for place, word in enumerate(words):
-        before, further = (words[place - back] if place >= back else None for back in (1, 2))
-        enclitic = _ENCLITIC.fullmatch(word.text)
-        if enclitic and before and before.text in SPANISH_MODALS and not word.break_before:
-            if not (further and further.text in _CLITICS | _OBJECT_CLITICS):
-                modal = found.pop()
-                clitic = Word(enclitic[2], enclitic[2], enclitic[2], "l", modal.break_before)
-                found += [clitic, modal._replace(break_before=0), _worded(word, enclitic[1])]
-                continue
-        is_relative = word.text in ("cual", "cuales") and before and before.text in _SPANISH_ARTICLES
-        is_after_preposition = further is not None and (further.text in SPANISH.adverbials or further.text == "de")
+        before, further = (words[place - back].text if place >= back else "" for back in (1, 2))
+        enclitic = _ENCLITIC.fullmatch(word.text) if before in SPANISH_MODALS and not word.break_before else None
+        if enclitic and further not in _CLITICS | _OBJECT_CLITICS:
+            modal = found.pop()
+            clitic = Word(enclitic[2], enclitic[2], enclitic[2], "l", modal.break_before)
+            found += [clitic, modal._replace(raw=modal.text, case="l", break_before=0), _worded(word, enclitic[1])]
+            continue
+        is_relative = word.text in ("cual", "cuales") and before in _SPANISH_ARTICLES
+        is_after_preposition = further in SPANISH.adverbials or further == "de"
         found.append(_worded(word, "que") if is_relative and is_after_preposition else word)
     return found
 

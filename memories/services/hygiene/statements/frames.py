@@ -3,7 +3,7 @@
 A frame is a pair of patterns of `vocabulary.json`. Its capitals are slots, and the other words are literal, with "|"
 between alternatives:
 
-- X, Y, O: a plain noun phrase; A: one that may act; W: a name; Z: any words;
+- X, Y, O: a plain noun phrase; A: one that may act; W: a name; Z: the rest of a sentence from its verb; R: any words;
 - N: a noun of `attributes`, with at most two words before it; V: an amount or another value, with its unit;
 - P: a participle, which becomes the past form; E: one verb; K: a German participle.
 """
@@ -94,20 +94,20 @@ def _matches(pattern: Phrase, words: Sequence[Word], language: Language) -> Iter
 
 def _filled(pattern: Phrase, slots: Slots, language: Language) -> list[Word]:
     found: list[Word] = []
-    for token in pattern:
-        if token == "P":
-            found.append(_past_of(slots[token][0], language))
-        elif token in slots:
-            found += slots[token]
+    for sign in pattern:
+        if sign == "P":
+            found.append(_past_of(slots[sign][0], language))
+        elif sign in slots:
+            found += slots[sign]
         else:
-            found.append(Word(token, token, token, "l"))
+            found.append(Word(sign, sign, sign, "l"))
     return [word._replace(break_before=0) for word in found]
 
 
 def _is_phrase(words: Sequence[Word], language: Language) -> bool:
     stops = language.frame_stops | language.negations | language.conjunctions | LIST_ANDS
     stops |= language.adverbials - _ARTICLES | language.adverbs
-    is_short = len(words) <= _PHRASE_WORDS_MAX and not words[0].is_value and words[-1].text not in _ARTICLES | _LINKS
+    is_short = len(words) <= _PHRASE_WORDS_MAX and not words[0].is_value and words[-1].raw not in _ARTICLES | _LINKS
     return is_short and not any(word.text in stops for word in words)
 
 
@@ -137,6 +137,12 @@ def _is_measure(words: Sequence[Word], _language: Language) -> bool:
     return words[0].is_value and words[0].text != "?" and is_unit
 
 
+def _is_rest(words: Sequence[Word], language: Language) -> bool:
+    """Whether the words go on with a verb, and not with more of the phrase before them."""
+    first = words[0].text
+    return first not in LIST_ANDS | language.adverbials | language.relatives | _LINKS | {"'s", "von", "vom", "des"}
+
+
 def _is_any(_words: Sequence[Word], _language: Language) -> bool:
     return True
 
@@ -160,7 +166,8 @@ _FITS: Mapping[str, Callable[[Sequence[Word], Language], bool]] = {
     "N": _is_attribute,
     "V": _is_measure,
     "W": _is_name,
-    "Z": _is_any,
+    "Z": _is_rest,
+    "R": _is_any,
     "P": _is_participle,
     "E": _is_verb,
     "K": _is_german_participle,
@@ -189,7 +196,9 @@ def _without_genitive_name(words: list[Word]) -> list[Word]:
     if is_clear and second.text in GERMAN.attributes and third.text in ("von", "vom"):
         return words[1:]
     is_name = first.raw[:1].isupper() and first.text.endswith("s") and len(first.text) > len("ines")
-    if not is_name or second.text not in GERMAN.attributes or first.text in GERMAN.frame_stops | GERMAN.typical:
+    if not is_name or second.text not in GERMAN.attributes or not _is_rest(words[2:], GERMAN):
+        return words
+    if first.text in GERMAN.frame_stops | GERMAN.typical:
         return words
     name = first._replace(raw=first.raw[:-1], text=first.text[:-1], stem=first.text[:-1])
     return [second, Word("von", "von", "von", "l"), name, *words[2:]]

@@ -14,6 +14,7 @@ from memories.services.hygiene.statements.words import Word
 
 #: Words of one item of a list whose order says nothing.
 LIST_ITEM_WORDS_MAX = 4
+_AUXILIARIES = frozenset(["has", "have", "hat", "haben"])
 _COPULAS = frozenset(["are", "son", "sind"])
 
 
@@ -38,10 +39,12 @@ def _has_items(one: Sequence[Word], two: Sequence[Word], start: int, end: int, l
     if all(text in names for item in left for text in item):
         return not any(word.is_value for word in one)
     is_listed = end == len(one) and start and _is_enumerated(one[:start], language)
-    if not is_listed:
+    is_event = start and one[start - 1].stem in _AUXILIARIES and any(item[0].endswith("ed") for item in left)
+    is_noun = language is not GERMAN or all(not names.isdisjoint(item) for item in left)
+    if not is_listed or is_event or not is_noun:
         return False
     if len(left) == 2:
-        is_next = one[start - 1].stem in LIST_VERBS - _COPULAS and one[start - 1].case != "S"
+        is_next = one[start - 1].stem in LIST_VERBS - _COPULAS - _AUXILIARIES and one[start - 1].case != "S"
         return is_next and all(len(item) == 1 for item in left) and not any(word.is_value for word in one[start:])
     return all(len(item) <= LIST_ITEM_WORDS_MAX for item in left)
 

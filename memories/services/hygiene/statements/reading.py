@@ -16,6 +16,7 @@ from memories.services.hygiene.statements.vocabulary import (
     ENGLISH,
     GERMAN,
     LANGUAGES,
+    LITERAL_MARKERS,
     NEUTRAL,
     SHARED_WORDS,
     TITLES,
@@ -79,10 +80,21 @@ def read_statement(text: str, language: Language | None = None) -> Statement:
     words = in_one_construction(join_values(words, language), language)
     words = _drop(words, language.dropped_articles, language.predicate_verbs)
     words = in_one_frame(words, language)
-    words = [spelled(word, language) for word in words]
-    former = ["", *(word.text for word in words)]
-    words = [stem_of(word, before, language) for before, word in zip(former, words, strict=False)]
+    words = _with_stems(words, language)
     return Statement(words, language, is_inverted, is_verb_last, text if is_unsure else "")
+
+
+def _with_stems(words: Sequence[Word], language: Language) -> list[Word]:
+    """Return the words in one spelling with their stems; those after a word such as "password" as they are."""
+    found: list[Word] = []
+    former, is_literal = "", False
+    for word in words:
+        if is_literal:
+            found.append(word._replace(stem=word.text, is_value=True))
+            continue
+        found.append(stem_of(spelled(word, language), former, language))
+        former, is_literal = found[-1].text, word.text in LITERAL_MARKERS
+    return found
 
 
 def _language_of(words: Sequence[Word]) -> Language:
@@ -105,6 +117,7 @@ def _is_unsure(words: Sequence[Word]) -> bool:
 def _expand(words: Sequence[Word], language: Language) -> list[Word]:
     """Return the words with contractions expanded and figures in canonical form."""
     found: list[Word] = []
+    is_literal = False
     words = _with_ordinals(words) if language is GERMAN else words
     following = [*(word.text for word in words[1:]), ""]
     for place, (word, after) in enumerate(zip(words, following, strict=True)):
@@ -118,7 +131,9 @@ def _expand(words: Sequence[Word], language: Language) -> list[Word]:
         elif texts[1:] == ["'s"] and place < _SUBJECT_WORDS_MAX and after in _IS_BEFORE:
             texts[1] = "is"
         first = word._replace(text=texts[0], stem=texts[0], raw=word.raw.split("'")[0])
-        found.append(_spelled_out(word if texts == [word.text] else first, language))
+        word = word if texts == [word.text] else first
+        is_literal |= word.text in LITERAL_MARKERS
+        found.append(word if is_literal else _spelled_out(word, language))
         found += [Word(text, text, text) for text in texts[1:]]
     return found
 

@@ -28,8 +28,8 @@ class Language:
     letters of `doubled` are often doubled by mistake. `phrases` have one meaning with what they are replaced by, and so
     have `spellings`: abbreviations, accents left out and frequent mistakes that are no word. `reporting` verbs have a
     statement of their own after them. Before `relatives` a comma changes who is meant. The rest is for `frames`:
-    `attributes` are nouns that one thing has of another, `frame_stops` belong to no plain noun phrase, `no_agents` follow
-    "by" without doing anything, and `pasts` are irregular participles with their past forms.
+    `attributes` are nouns that one thing has of another, `frame_stops` belong to no plain noun phrase, `no_agents`
+    follow "by" without doing anything, and `pasts` are irregular participles with their past forms.
     """
 
     typical: frozenset[str]
@@ -191,3 +191,5 @@ PLACES_WITH_ARTICLE, PLACES_WITHOUT_ARTICLE = (
 SPANISH_MODALS = words_of(_FILE["spanish_modals"])
 #: German feminine nouns and names without a feminine ending, and verbs of one subject without -t.
 FEMININES, SINGULAR_VERBS = words_of(_FILE["feminines"]), words_of(_FILE["singular_verbs"])
+#: Words after which the letters of a word count, such as "password".
+LITERAL_MARKERS = words_of(_FILE["literal_markers"])

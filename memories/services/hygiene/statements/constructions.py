@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from memories.services.hygiene.statements.stems import without_genitive
 from memories.services.hygiene.statements.vocabulary import (
@@ -37,11 +38,21 @@ _ENCLITIC = re.compile(r"([^\W\d_]{2,}[aei]r)(lo|la|los|las|les?|me|te|se|nos)")
 
 def in_one_construction(words: Sequence[Word], language: Language) -> list[Word]:
     """Return the words, with articles, in one of the forms that their language has for the same."""
+    found = _with_approximations(words, language)
     if language in (ENGLISH, NEUTRAL):
-        return _with_gerunds(_with_particles(_with_that(list(words))))
+        return _with_gerunds(_with_particles(_with_that(found)))
     if language is GERMAN:
-        return _with_datives(_with_relatives(list(words)))
-    return _with_joined_clitics(_without_places(_with_clitics(list(words)))) if language is SPANISH else list(words)
+        return _with_datives(_with_relatives(found))
+    return _with_joined_clitics(_without_places(_with_clitics(found))) if language is SPANISH else found
+
+
+def _with_approximations(words: Sequence[Word], language: Language) -> list[Word]:
+    """Return "circa 20" for "about 20" and "roughly 20"."""
+    found = list(words)
+    for place, (word, after) in enumerate(pairwise(words)):
+        if word.text in language.approximations and after.is_value and not after.break_before:
+            found[place] = _worded(word, "circa")
+    return found
 
 
 def _is_start(words: Sequence[Word], place: int) -> bool:
@@ -117,7 +128,8 @@ def _with_datives(words: list[Word]) -> list[Word]:
         found.append(words[place])
         article, noun = words[place + 1 : place + 3] if place + 2 < len(words) else (words[place], words[place])
         is_noun = noun.raw[:1].isupper() and not article.break_before and not noun.break_before
-        is_owned = place == 1 and words[0].text in ("der", "die", "das") and words[1].text in GERMAN.attributes
+        is_definite = words[place - 1].text in ("der", "die", "das") and (place == 1 or words[place - 2].text == "ist")
+        is_owned = place and is_definite and words[place].text in GERMAN.attributes
         if is_noun and words[place].text in _GENITIVE_PREPOSITIONS and article.text in _DATIVES:
             found += [_worded(article, _DATIVES[article.text]), without_genitive(noun)]
             place += 2

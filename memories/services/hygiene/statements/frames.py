@@ -5,7 +5,8 @@ between alternatives:
 
 - X, Y, O: a plain noun phrase; A: one that may act; W: a name; Z: the rest of a sentence from its verb; R: any words;
 - N: a noun of `attributes`, with at most two words before it; V: an amount or another value, with its unit;
-- P: a participle, which becomes the past form; E: one verb; K: a German participle.
+- Q: a noun phrase that may begin with a number;
+- P, T: a participle, which becomes the past or the present form; E: one verb; K: a German participle.
 """
 
 import re
@@ -43,6 +44,8 @@ _SPANISH_PASTS = {
 _GERMAN_PARTICIPLE = re.compile(
     r"(?:(?:[^\W\d_]{2,})?ge[^\W\d_]+|(?:be|ver|er|ent|zer|über|unter|wider)[^\W\d_]+|[^\W\d_]+iert)(?<=t|n)"
 )
+#: Ends of English verbs that are written with a silent e.
+_SILENT_E = re.compile(r"(?:[csvzug]|(?<![eo])at|[^aeioul]l|[^aeiou]ir|^[^aeiou]+[aeiou][kmnpr])$")
 
 Slots = Mapping[str, Sequence[Word]]
 
@@ -97,6 +100,8 @@ def _filled(pattern: Phrase, slots: Slots, language: Language) -> list[Word]:
     for sign in pattern:
         if sign == "P":
             found.append(_past_of(slots[sign][0], language))
+        elif sign == "T":
+            found.append(_present_of(slots[sign][0], language))
         elif sign in slots:
             found += slots[sign]
         else:
@@ -109,6 +114,10 @@ def _is_phrase(words: Sequence[Word], language: Language) -> bool:
     stops |= language.adverbials - _ARTICLES | language.adverbs
     is_short = len(words) <= _PHRASE_WORDS_MAX and not words[0].is_value and words[-1].raw not in _ARTICLES | _LINKS
     return is_short and not any(word.text in stops for word in words)
+
+
+def _is_phrase_or_amount(words: Sequence[Word], language: Language) -> bool:
+    return _is_measure(words, language) or _is_phrase(words, language)
 
 
 def _is_name(words: Sequence[Word], language: Language) -> bool:
@@ -160,20 +169,6 @@ def _is_german_participle(words: Sequence[Word], language: Language) -> bool:
     return len(words) == 1 and text not in language.no_agents and _GERMAN_PARTICIPLE.fullmatch(text) is not None
 
 
-_FITS: Mapping[str, Callable[[Sequence[Word], Language], bool]] = {
-    **dict.fromkeys("XYO", _is_phrase),
-    "A": _is_agent,
-    "N": _is_attribute,
-    "V": _is_measure,
-    "W": _is_name,
-    "Z": _is_rest,
-    "R": _is_any,
-    "P": _is_participle,
-    "E": _is_verb,
-    "K": _is_german_participle,
-}
-
-
 def _past_of(word: Word, language: Language) -> Word:
     """Return the past form of a participle; the word itself if it is none."""
     text = word.text
@@ -187,6 +182,21 @@ def _past_of(word: Word, language: Language) -> Word:
     return word._replace(raw=past, text=past, stem=past) if past else word
 
 
+def _present_of(word: Word, language: Language) -> Word:
+    """Return the form with "he" of an English participle; the word itself if it is none."""
+    root = word.text.removesuffix("ed")
+    present = language.presents.get(word.text, "")
+    if not present and word.text.endswith("ied"):
+        present = f"{word.text.removesuffix('ied')}ies"
+    elif not present and word.text.endswith("ed") and len(root) > 2:
+        present = root + ("es" if _SILENT_E.search(root) else "s")
+    return word._replace(raw=present, text=present, stem=present) if present else word
+
+
+def _is_participle_of_present(words: Sequence[Word], language: Language) -> bool:
+    return len(words) == 1 and _present_of(words[0], language) is not words[0]
+
+
 def _without_genitive_name(words: list[Word]) -> list[Word]:
     """Return "Martins Auto ist rot" and "Das Auto von Martin ist rot" as "Auto von Martin ist rot"."""
     if len(words) < len(("martins", "auto", "ist")):
@@ -195,10 +205,26 @@ def _without_genitive_name(words: list[Word]) -> list[Word]:
     is_clear = first.text in ("die", "das") or (first.text == "der" and not is_feminine(second.text))
     if is_clear and second.text in GERMAN.attributes and third.text in ("von", "vom"):
         return words[1:]
-    is_name = first.raw[:1].isupper() and first.text.endswith("s") and len(first.text) > len("ines")
+    is_name = first.raw[:1].isupper() and first.text.endswith("s") and len(first.text) > len("tim")
     if not is_name or second.text not in GERMAN.attributes or not _is_rest(words[2:], GERMAN):
         return words
     if first.text in GERMAN.frame_stops | GERMAN.typical:
         return words
     name = first._replace(raw=first.raw[:-1], text=first.text[:-1], stem=first.text[:-1])
     return [second, Word("von", "von", "von", "l"), name, *words[2:]]
+
+
+_FITS: Mapping[str, Callable[[Sequence[Word], Language], bool]] = {
+    **dict.fromkeys("XYO", _is_phrase),
+    "A": _is_agent,
+    "N": _is_attribute,
+    "V": _is_measure,
+    "W": _is_name,
+    "Z": _is_rest,
+    "R": _is_any,
+    "P": _is_participle,
+    "E": _is_verb,
+    "Q": _is_phrase_or_amount,
+    "T": _is_participle_of_present,
+    "K": _is_german_participle,
+}

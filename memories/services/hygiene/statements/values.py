@@ -58,7 +58,8 @@ def read_figure(text: str, language: Language) -> str:
     if found := _ISO_DATE.fullmatch(text):
         return _date(int(found[3]), int(found[2]), found[1]) or text
     if found := _DAY_FIRST_DATE.fullmatch(text):
-        return _date_in_digits(int(found[1]), int(found[3]), found[4], is_day_first=found[2] == ".") or text
+        is_day_first = found[2] == "." or language.decimal_comma
+        return _date_in_digits(int(found[1]), int(found[3]), found[4], is_day_first=is_day_first) or text
     if found := _CLOCK.fullmatch(text):
         return _clock(int(found[1]), int(found[2])) or text
     grouping, decimals = (".", ",") if language.decimal_comma else (",", ".")

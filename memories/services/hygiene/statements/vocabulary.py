@@ -12,7 +12,7 @@ _FILE: Mapping[str, Any] = json.loads(Path(__file__).with_name("vocabulary.json"
 _VALUE_STARTS = ("€", "$", "£", "eur", "usd", "gbp", "chf")
 
 #: The number of fields of a language that are sets of words; they come first.
-_WORD_SETS = 17
+_WORD_SETS = 18
 
 Phrase = tuple[str, ...]
 
@@ -29,7 +29,8 @@ class Language:
     have `spellings`: abbreviations, accents left out and frequent mistakes that are no word. `reporting` verbs have a
     statement of their own after them. Before `relatives` a comma changes who is meant. The rest is for `frames`:
     `attributes` are nouns that one thing has of another, `frame_stops` belong to no plain noun phrase, `no_agents`
-    follow "by" without doing anything, and `pasts` are irregular participles with their past forms.
+    follow "by" without doing anything, and `pasts` and
+    `presents` are irregular participles with these forms.
     """
 
     typical: frozenset[str]
@@ -49,6 +50,7 @@ class Language:
     no_agents: frozenset[str]
     seasons: frozenset[str]
     subjects: frozenset[str]
+    approximations: frozenset[str]
     letters: frozenset[str]
     auxiliaries: frozenset[str] | None
     that: str
@@ -63,6 +65,7 @@ class Language:
     abbreviations: Mapping[str, str]
     frames: Sequence[tuple[Phrase, Phrase]]
     pasts: Mapping[str, str]
+    presents: Mapping[str, str]
 
     @cached_property
     def value_words(self) -> frozenset[str]:
@@ -117,6 +120,7 @@ def _language(name: str, given: Mapping[str, Any]) -> Language:
         abbreviations=given.get("abbreviations", {}),
         frames=[(tuple(one.split()), tuple(other.split())) for one, other in given.get("frames", ())],
         pasts=given.get("pasts", {}),
+        presents=given.get("presents", {}),
     )
 
 

@@ -128,8 +128,9 @@ def _with_datives(words: list[Word]) -> list[Word]:
         found.append(words[place])
         article, noun = words[place + 1 : place + 3] if place + 2 < len(words) else (words[place], words[place])
         is_noun = noun.raw[:1].isupper() and not article.break_before and not noun.break_before
-        is_definite = words[place - 1].text in ("der", "die", "das") and (place == 1 or words[place - 2].text == "ist")
-        is_owned = place and is_definite and words[place].text in GERMAN.attributes
+        before = [word.text for word in words[max(place - 2, 0) : place]]
+        is_definite = before[-1:] and before[-1] in ("der", "die", "das") and before[:-1] in ([], ["ist"])
+        is_owned = is_definite and words[place].text in GERMAN.attributes
         if is_noun and words[place].text in _GENITIVE_PREPOSITIONS and article.text in _DATIVES:
             found += [_worded(article, _DATIVES[article.text]), without_genitive(noun)]
             place += 2

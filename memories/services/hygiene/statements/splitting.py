@@ -23,6 +23,8 @@ _MONTHS = "|".join(sorted({month for language in LANGUAGES.values() for month in
 _JOINED_DATE = re.compile(rf"(?<![\w-])(\d{{1,2}})-({_MONTHS})-(\d{{4}})(?![\w-])", re.IGNORECASE)
 _SLASHED = {
     re.compile(r"(?<=[a-z€$£])/(?=(?:second|minute|hour|day|night|week|month|year|person)\b)"): " per ",
+    re.compile(r"(?<=[a-zß€$£])/(?=(?:Minute|Stunde|Tag|Nacht|Woche|Monat|Jahr|Person)\b)"): " pro ",
+    re.compile(r"(?<=[a-zñ€$£])/(?=(?:hora|noche|semana|mes|año|persona)\b)"): " por ",
     re.compile(r"(?<!\S)w/o(?!\S)"): "without",
     re.compile(r"(?<!\S)w/ ?(?=\w)"): "with ",
     re.compile(r"(?<!\S)b/c(?!\S)"): "because",

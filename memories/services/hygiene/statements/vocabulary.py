@@ -28,9 +28,9 @@ class Language:
     letters of `doubled` are often doubled by mistake. `phrases` have one meaning with what they are replaced by, and so
     have `spellings`: abbreviations, accents left out and frequent mistakes that are no word. `reporting` verbs have a
     statement of their own after them. Before `relatives` a comma changes who is meant. The rest is for `frames`:
-    `attributes` are nouns that one thing has of another, `frame_stops` belong to no plain noun phrase, `no_agents`
-    follow "by" without doing anything, and `pasts` and
-    `presents` are irregular participles with these forms.
+    `attributes` are nouns that one thing has of another, `frame_stops` belong to no plain noun phrase, `no_agents` do
+    not act where a passive names them, and `pasts` and `presents` are irregular participles with these forms. Pronouns
+    of `subjects` have no other case, and before a number, `approximations` mean the same.
     """
 
     typical: frozenset[str]

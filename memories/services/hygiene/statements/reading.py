@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from memories.services.hygiene.statements.asides import drop_asides
 from memories.services.hygiene.statements.constructions import in_one_construction
@@ -26,6 +26,8 @@ from memories.services.hygiene.statements.words import Word
 
 #: Characters of a text that are read; a longer one states the same only as an equal one.
 CHARACTERS_MAX = 2_000
+#: Statements that are remembered, some 10 MB at most: contexts read the same memories again and again.
+STATEMENTS_CACHED = 512
 
 #: Letters of a word in capitals from which it is no acronym.
 _EMPHASIS_LETTERS_MIN = 5
@@ -66,6 +68,7 @@ class Statement:
         return "".join(sorted(DOUBLED.sub(r"\1", text.lower()).replace(" ", "")))
 
 
+@lru_cache(STATEMENTS_CACHED)
 def read_statement(text: str, language: Language | None = None) -> Statement:
     """Return the statement of a text in a language, by default in that of its typical words."""
     words = list(split(clean(text))) if len(text) <= CHARACTERS_MAX else []

@@ -93,12 +93,19 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         database_cleanup.delete_all_rows_if_grown()
 
 
+def keep_groups_of_roles() -> None:
+    """The first operator of a database brings the groups; the operators of the tests then find them."""
+    new_operator("first", "admin")
+    database_cleanup.delete_all_rows()
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
     """In place of pytest-django's: the database is there and empty, the owner migrates it."""
     with django_db_blocker.unblock():
         call_command("migrate", verbosity=0, interactive=False)
         connections["owner"].close()
+        keep_groups_of_roles()
         yield
         for connection in connections.all(initialized_only=True):
             connection.close()

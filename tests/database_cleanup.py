@@ -8,8 +8,8 @@ from psycopg import sql
 
 from tests import servers
 
-#: Made by the migrations, the same for every test.
-_KEPT = ("django_migrations", "django_content_type", "auth_permission")
+#: Made by the migrations, and the groups of the roles once per run: the same for every test.
+_KEPT = ("django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions")
 #: Beyond it a table gets a new file, or what tests rolled back would stand in its indexes for ever.
 TABLE_BYTES_MAX = 1024 * 1024
 #: A request that is still under way may lock what is to be emptied; the database then ends one of the two.

@@ -12,13 +12,12 @@ from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.masking import PLACEHOLDER
 from compaction.services.sessions.drafts import NewMessage
 from compaction.services.sessions.pressure import ContextNeeds, reserved_tokens
-from compaction.services.sessions.section_budgets import default_budget, marker_tokens
+from compaction.services.sessions.section_budgets import default_budget, head_marker_tokens, marker_tokens
 from compaction.services.sessions.tool_calls import canonical_calls
-from compaction.services.sessions.transcript import MARKER_TOKENS
+from compaction.services.sessions.transcript import shown_message_text
 from compaction.services.sessions.turns import SessionTurn
 from context.profiles.token_counters import budget_calculator
 from context.services.assembly.model_catalog import family_of
-from context.services.budget import message_text
 from memories.tenancy.exceptions import Conflict, NotFound
 from memories.tenancy.queries.rows import TenantRows
 
@@ -63,15 +62,14 @@ def count_text_tokens(text: str, model: str) -> int:
 
 
 def count_message_tokens(message: Message | NewMessage, model: str) -> int:
-    """Return the tokens of an original message: name, content and tool calls."""
+    """Return the tokens of an original message as a context shows it: name, content and tool calls."""
     calls = canonical_calls(message.tool_calls)
-    said = {"name": message.name, "content": message.content, "tool_calls": calls}
-    return count_text_tokens(message_text(said), model)
+    return count_text_tokens(shown_message_text(message.name, message.content, calls), model)
 
 
 def count_placeholder_tokens(name: str, model: str) -> int:
     """Return the tokens of the placeholder of a masked tool output."""
-    return count_text_tokens(message_text({"name": name, "content": PLACEHOLDER}), model)
+    return count_text_tokens(shown_message_text(name, PLACEHOLDER), model)
 
 
 def count_shown_tokens(message: Message, model: str) -> int:
@@ -90,14 +88,15 @@ CONTEXT_COUNTS = ("context_tokens", "summary_tokens", "marker_tokens")
 def recount_context(session: Session) -> Sequence[str]:
     """Set `CONTEXT_COUNTS` from the rows, and return these names for saving."""
     messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    session.summary_tokens, session.marker_tokens = 0, MARKER_TOKENS if session.directive else 0
+    head = head_marker_tokens(session.model)
+    session.summary_tokens, session.marker_tokens = 0, head if session.directive else 0
     if session.current is not None:
         note = generation_warning(session.current.generation)
         session.summary_tokens = messages.of_compaction(session.current.pk).tokens_shown()
-        session.marker_tokens += MARKER_TOKENS + (count_text_tokens(note, session.model) if note else 0)
+        session.marker_tokens += head + (count_text_tokens(note, session.model) if note else 0)
     shown = messages.shown()
     session.context_tokens = session.directive_tokens + session.summary_tokens + shown.tokens_shown()
-    session.marker_tokens += sum(map(marker_tokens, shown.labels()))
+    session.marker_tokens += sum(marker_tokens(labels, session.model) for labels in shown.labels())
     return CONTEXT_COUNTS
 
 
@@ -115,11 +114,12 @@ def messages_to_turns(messages: Iterable[Message], *, model: str) -> list[Sessio
     """Return the messages of a session, in their order, as turns with tokens of the session's `model`."""
     placeholder = cache(lambda name: count_placeholder_tokens(name, model))
     return [
-        _turn(message, placeholder(message.name) if message.role == Message.Role.TOOL else 0) for message in messages
+        _turn(message, placeholder(message.name) if message.role == Message.Role.TOOL else 0, model)
+        for message in messages
     ]
 
 
-def _turn(message: Message, placeholder: int) -> SessionTurn:
+def _turn(message: Message, placeholder: int, model: str) -> SessionTurn:
     is_masked = message.state == Message.State.MASKED
     return SessionTurn(
         id=message.pk,
@@ -134,17 +134,17 @@ def _turn(message: Message, placeholder: int) -> SessionTurn:
         created_at=message.created_at,
         name=message.name,
         sequence=message.sequence,
-        marker_tokens=marker_tokens(message),
+        marker_tokens=marker_tokens(message, model),
     )
 
 
-def outlines_to_turns(rows: Iterable[Any]) -> list[SessionTurn]:
+def outlines_to_turns(rows: Iterable[Any], *, model: str) -> list[SessionTurn]:
     """Return turns without texts and times from `outlines`, ten times as fast; their tokens include the marker."""
-    return list(map(_outlined, rows))
+    return [_outlined(row, model) for row in rows]
 
 
-def _outlined(row: Any) -> SessionTurn:
-    tokens = row.shown_tokens + marker_tokens(row)
+def _outlined(row: Any, model: str) -> SessionTurn:
+    tokens = row.shown_tokens + marker_tokens(row, model)
     shown = (row.id, row.role, "", tokens, row.state, row.pinned)
     return SessionTurn(*shown, row.tool_calls, row.tool_call_id, tokens, None, row.name, row.sequence)
 

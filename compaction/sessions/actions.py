@@ -18,9 +18,9 @@ from compaction.services.sessions.drafts import (
     text_problem,
     tool_call_problems,
 )
-from compaction.services.sessions.section_budgets import marker_tokens
+from compaction.services.sessions.section_budgets import head_marker_tokens, marker_tokens
 from compaction.services.sessions.tool_calls import call_ids_of, canonical_calls
-from compaction.services.sessions.transcript import MARKER_TOKENS
+from compaction.services.sessions.transcript import shown_text
 from context.profiles.token_counters import budget_calculator
 from context.services.assembly.model_catalog import DEFAULT_MODEL
 from memories.models import AuditEntry, Tenant
@@ -50,7 +50,7 @@ def create_session(
     values = {"model": name, "max_context_tokens": window, "directive": directive, "metadata": dict(metadata or {})}
     _check(values)
     place = partition or PartitionPath()
-    tokens = session_rows.count_text_tokens(directive, name)
+    tokens = session_rows.count_text_tokens(shown_text(directive), name)
     session: Session = Session.objects.create(
         tenant=tenant,
         partition=ensure_partitions(tenant.pk, [place])[place.path],
@@ -59,7 +59,7 @@ def create_session(
         created_at=now,
         directive_tokens=tokens,
         context_tokens=tokens,
-        marker_tokens=MARKER_TOKENS if directive else 0,
+        marker_tokens=head_marker_tokens(name) if directive else 0,
         **values,
     )
     audit_rows("create_session", [session], by=by, now=now)
@@ -83,7 +83,7 @@ def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, n
     for name in fields:
         setattr(current, name, wanted[name])
     if {"model", "directive"} & set(fields):
-        current.directive_tokens = session_rows.count_text_tokens(current.directive, current.model)
+        current.directive_tokens = session_rows.count_text_tokens(shown_text(current.directive), current.model)
     if "model" in fields:
         _recount(current)
     if fields:
@@ -227,7 +227,7 @@ def _refuse_other_content(rows: Sequence[NewMessage], known: Mapping[str, Messag
     for index, row in enumerate(rows):
         if row.source_id and content_fields.setdefault(row.source_id, row.content_fields) != row.content_fields:
             detail = "The session has another message of this source_id."
-            raise Conflict("source_id_taken", detail, f"messages[{index}].source_id")
+            raise Conflict("source_id_taken", detail, f"messages.{index}.source_id")
 
 
 def _without_repetitions(rows: Sequence[NewMessage], known: Mapping[str, Message]) -> dict[int, NewMessage]:
@@ -274,7 +274,7 @@ def _store(session: Session, messages: list[Message], by: Actor, now: datetime) 
     Message.objects.bulk_create(messages)
     session.message_count += len(messages)
     session.context_tokens += sum(message.shown_tokens for message in messages)
-    session.marker_tokens += sum(map(marker_tokens, messages))
+    session.marker_tokens += sum(marker_tokens(message, session.model) for message in messages)
     session.last_message_at = now
     session.save(update_fields=["message_count", "context_tokens", "marker_tokens", "last_message_at"])
     audit_rows("append_messages", messages, by=by, now=now)

@@ -14,7 +14,7 @@ from compaction.pipeline.orchestrator import compact_in_emergency
 from compaction.pipeline.session_rows import context_needs, find_session, outlines_to_turns
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.sessions import section_budgets as sections
-from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, render_transcript
+from compaction.services.sessions.transcript import ChatMessage, render_transcript, shown_text
 from compaction.services.sessions.turns import SessionTurn
 from compaction.sessions.trimming import (
     SESSION_SUMMARY,
@@ -69,7 +69,7 @@ def read_session_conversation(
         messages = Message.objects.for_tenant(tenant_id).of_session(session.pk)
         for _ in range(READS_MAX):
             summary = messages.of_compaction(session.current_id).first() if session.current_id else None
-            turns = outlines_to_turns(messages.shown().outlines())
+            turns = outlines_to_turns(messages.shown().outlines(), model=session.model)
             last = messages.of_role(Message.Role.USER).last_said()
             before, session = session, find_session(tenant_id=tenant_id, session_id=session_id, reach=reach)
             if all(getattr(session, name) == getattr(before, name) for name in STANDS_BY):
@@ -146,22 +146,23 @@ class _Building:
 
     def build(self, timer: StepTimer) -> SessionContext:
         session, conversation, budget = self._session, self._conversation, self._budget
+        marker = sections.head_marker_tokens(session.model)
         head = [self._directive()] if session.directive else []
         summary = self._summary()
         allocation = sections.SessionAllocation(
             budget.max_tokens,
             conversation.profile.sections,
             conversation.turns,
-            directive_cost=sum(part.cost for part in head),
-            summary_cost=summary.cost if summary else 0,
+            directive_cost=sum(part.tokens + marker for part in head),
+            summary_cost=summary.tokens + marker if summary else 0,
             counted_for_memories=self._counted_for_memories(),
         )
         with timer.step("memories"):
-            memories = self._memories(allocation.memory_tokens - MARKER_TOKENS, has_summary=allocation.has_summary())
+            memories = self._memories(allocation.memory_tokens - marker, has_summary=allocation.has_summary())
         taken = 0
         if memories is not None and memories.text:
             head.append(ContextTurn(ChatMessage("system", memories.text), memories.budget.used, 0, memories.blocks))
-            taken = head[-1].cost
+            taken = head[-1].tokens + marker
         allocation.take_memories(taken)
         if allocation.take_summary() and summary is not None:
             head.append(summary)
@@ -251,7 +252,7 @@ class _Building:
         if row is None or current is None:
             return None
         content = "\n".join(filter(None, (row.content, generation_warning(current.generation))))
-        tokens = self._calculator.count_tokens(content, self._session.model)
+        tokens = self._calculator.count_tokens(shown_text(content), self._session.model)
         anchor = Anchor(SESSION_SUMMARY, str(row.pk), max(current.generation, 1))
         return ContextTurn(ChatMessage("system", content), tokens, 1, [Block(SESSION_SUMMARY, anchor, content, tokens)])
 

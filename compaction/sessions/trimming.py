@@ -10,7 +10,7 @@ from compaction.models import Session
 from compaction.pipeline.session_rows import context_needs
 from compaction.services.pipeline.masking import PLACEHOLDER
 from compaction.services.sessions.section_budgets import marker_tokens, order_by_tool_units
-from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, render_transcript
+from compaction.services.sessions.transcript import ChatMessage, render_transcript
 from compaction.services.sessions.trimming import trim_to_newest_turns
 from compaction.services.sessions.turns import MASKED, SessionTurn
 from context.profiles.token_counters import budget_calculator
@@ -86,11 +86,6 @@ class ContextTurn:
     rank: int
     blocks: Sequence[Block] = ()
 
-    @property
-    def cost(self) -> int:
-        """Its estimated tokens in the text, with the marker."""
-        return self.tokens + MARKER_TOKENS
-
 
 @dataclass(frozen=True)
 class TrimmedSessionContext:
@@ -126,7 +121,7 @@ def trim_turns_to_budget(
         missing = [turn.id for turn in trimmed.kept if turn.id not in contents]
         if missing:
             contents |= read(missing)  # type: ignore[arg-type]
-        parts = [*remaining, *(_part(turn, contents) for turn in order_by_tool_units(trimmed.kept))]
+        parts = [*remaining, *(_part(turn, contents, model) for turn in order_by_tool_units(trimmed.kept))]
         text = render_transcript(part.message for part in parts)
         tokens = calculator.count_tokens(text, model)
         over = max(tokens, sum(part.tokens for part in parts)) - max_tokens
@@ -139,9 +134,9 @@ def trim_turns_to_budget(
             remaining.remove(min(remaining, key=lambda part: part.rank))
 
 
-def _part(turn: SessionTurn, contents: dict[UUID, str]) -> ContextTurn:
+def _part(turn: SessionTurn, contents: dict[UUID, str], model: str) -> ContextTurn:
     content = PLACEHOLDER if turn.state == MASKED else contents[turn.id]  # type: ignore[index]
     message = ChatMessage(turn.role, content, turn.name, turn.tool_calls, turn.tool_call_id)
-    tokens = turn.context_tokens - marker_tokens(turn)
+    tokens = turn.context_tokens - marker_tokens(turn, model)
     anchor = Anchor(MESSAGE_BLOCK_KIND, str(turn.id), MASKED_VERSION if turn.state == MASKED else ORIGINAL_VERSION)
     return ContextTurn(message, tokens, 0, [Block(MESSAGE_BLOCK_KIND, anchor, content, tokens)])

@@ -69,9 +69,11 @@ class SearchResult:
 
 
 def search_scored_memories(
-    request: SearchRequest, *, tenant_id: UUID, now: datetime, api_key_id: str | None = None
+    request: SearchRequest, *, tenant_id: UUID, reach: str, now: datetime, api_key_id: str | None = None
 ) -> SearchResult:
-    """Return the best `top_k` memories for a query. Call with no scope open; stores and counts nothing.
+    """Return the best `top_k` memories for a query, with their links within `reach`.
+
+    Call with no scope open; stores and counts nothing.
 
     Raises `InvalidInput` for a profile that is not published, or filters that cannot be applied.
     """
@@ -83,9 +85,9 @@ def search_scored_memories(
     scope = SearchScope(tenant_id, path, moment, request.exact, request.segments, conditions)
     limit = None if profile.pool_size else max(ceil(request.top_k * OVERFETCH_RATIO), MIN_CANDIDATES)
     gate = CandidateGate(overfetch_ratio=OVERFETCH_RATIO, limit=limit, pool_size=profile.pool_size)
-    reach, with_vectors = profile.adjacent_turn_reach, needs_vectors(profile)
+    turns, with_vectors = profile.adjacent_turn_reach, needs_vectors(profile)
     found = retrieve(
-        RetrievalRequest(scope, query, gate, mode=request.mode, adjacent_turn_reach=reach, with_vectors=with_vectors)
+        RetrievalRequest(scope, query, gate, mode=request.mode, adjacent_turn_reach=turns, with_vectors=with_vectors)
     )
     scorer = ProfiledScorer(profile, ScoringQuestion(query, moment.at, found.query.lexemes), found.vectors)
     least = request.threshold or 0.0
@@ -93,9 +95,9 @@ def search_scored_memories(
     versions = {item.memory["id"]: item.memory["version"] for item in scored}
     with tenant_scope(tenant_id):
         if moment.reads_history:
-            memories = read_memory_versions(tenant_id, versions, moment)
+            memories = read_memory_versions(tenant_id, versions, moment, reach=reach)
         else:  # memories archived since the search are missing
-            rows = Memory.objects.for_tenant(tenant_id).unarchived().with_answer_parts()
+            rows = Memory.objects.for_tenant(tenant_id).unarchived().with_answer_parts(reach)
             memories = {row.pk: row for row in rows.with_ids(versions)}
     hits = [SearchHit(memories[item.memory["id"]], item) for item in scored if item.memory["id"] in memories]
     return SearchResult(hits, found.plan, [ContextWarning(warning.code, warning.detail) for warning in found.warnings])

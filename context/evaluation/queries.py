@@ -5,7 +5,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Q, Value
 
 from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.rows import TenantRows
@@ -116,9 +116,11 @@ class GoldenQuestionQuerySet(TenantRows):
         """Questions of the partition `path` and below it."""
         return self.filter(path_condition("partition_path", path, exact=False))
 
-    def with_memory_ids(self) -> Self:
-        """Add the evidence as `memory_ids`, archived memories included."""
-        return self.annotate(memory_ids=ArrayAgg("wanted__memory_id", order_by="wanted__memory_id"))
+    def with_memory_ids(self, reach: str) -> Self:
+        """Add the evidence within `reach` as `memory_ids`, archived memories included."""
+        is_within = path_condition("wanted__memory__partition_path", reach, exact=False) or None
+        evidence = ArrayAgg("wanted__memory_id", filter=is_within, default=Value([]), order_by="wanted__memory_id")
+        return self.annotate(memory_ids=evidence)
 
     def with_question(self, text: str, partition_path: str, asked_at: datetime | None) -> Self:
         """The question with this text, partition and time."""

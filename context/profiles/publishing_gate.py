@@ -56,9 +56,11 @@ def publishing_gate(
     rows = EvaluationRun.objects.for_tenant(row.tenant_id).newest_first()
     finished = list(rows.of_either_numbers(row.numbers, base.numbers)[:_RUNS_READ])
     run, baseline = select_runs(row.numbers, base.numbers, finished)
+    shares, base_shares = (_evidence_shares(row.tenant_id, each) for each in (run, baseline))
+    # A run that was deleted since it was read has no answers any more.
+    run, baseline = run if shares else None, baseline if base_shares else None
     comparison = None
     if run is not None and baseline is not None:
-        shares, base_shares = (_evidence_shares(row.tenant_id, each) for each in (run, baseline))
         comparison = compare_evidence(shares, base_shares, base=f"{base.name} {base.version}")
     conditions = publishing_conditions(
         has_run=run is not None,
@@ -72,6 +74,8 @@ def publishing_gate(
     return PublishingGate(conditions, base, run, baseline, comparison, unfinished)
 
 
-def _evidence_shares(tenant_id: UUID, run: EvaluationRun) -> dict[str, dict[int, float]]:
+def _evidence_shares(tenant_id: UUID, run: EvaluationRun | None) -> dict[str, dict[int, float]]:
+    if run is None:
+        return {}
     answers = EvaluationAnswer.objects.for_tenant(tenant_id).of_run(run.pk)
     return {answer.question_id: answer.evidence_shares for answer in answers}

@@ -28,12 +28,12 @@ class HygieneListsEndpoint(Endpoint):
 
     @operation("hygiene_lists", {200: serializers.HygieneListsOutput}, parameters=[serializers.HygieneListsInput])
     def get(self, request: Request) -> Response:
-        """Every hygiene list with its meaning and length."""
+        """Every hygiene list with its meaning and length. A key with a partition counts its own."""
         values = self.query(serializers.HygieneListsInput)
         path = readable_partition(self.key, values["partition"]).path
         with tenant_scope(self.tenant_id):
-            lengths = findings.hygiene_list_lengths(self.tenant_id, path, now=self.now)
-            waiting = findings.comparison_backlog(self.tenant_id)
+            lengths = findings.hygiene_list_lengths(self.tenant_id, path, reach=self.key.partition_prefix, now=self.now)
+            waiting = findings.comparison_backlog(self.tenant_id, path)
         return Response(serializers.HygieneListsOutput({"results": lengths, "waiting": waiting}).data)
 
 

@@ -102,9 +102,9 @@ class HygieneActionEffect:
         return sum(memory.tokens_o200k_base for memory in self.archived_memories)
 
 
-def hygiene_list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> list[HygieneListLength]:
-    """Return the length of every list, counted up to `COUNTED_MAX`, inside a scope. One query."""
-    rows = [open_rows(tenant_id, each, partition, now) for each in rules.LISTS.values()]
+def hygiene_list_lengths(tenant_id: UUID, partition: str, *, reach: str = "", now: datetime) -> list[HygieneListLength]:
+    """Return the length of every list within `reach`, counted up to `COUNTED_MAX`, inside a scope. One query."""
+    rows = [open_rows(tenant_id, each, partition, now).within_reach(reach) for each in rules.LISTS.values()]
     counts = count_up_to(rows, COUNTED_MAX + 1)
     return [
         HygieneListLength(each, min(count, COUNTED_MAX), count > COUNTED_MAX)
@@ -112,9 +112,9 @@ def hygiene_list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> l
     ]
 
 
-def comparison_backlog(tenant_id: UUID) -> int:
-    """Return the number of memories to compare, counted up to `COUNTED_MAX`; inside a scope."""
-    return count_up_to([UncomparedMemory.objects.for_tenant(tenant_id)], COUNTED_MAX)[0]
+def comparison_backlog(tenant_id: UUID, partition: str = "") -> int:
+    """Return the number of memories in `partition` to compare, counted up to `COUNTED_MAX`; inside a scope."""
+    return count_up_to([UncomparedMemory.objects.for_tenant(tenant_id).within(partition)], COUNTED_MAX)[0]
 
 
 def hygiene_page(

@@ -70,6 +70,10 @@ class UncomparedMemoryQuerySet(TenantRows):
         """Add the current versions of these memories to the backlog. One statement."""
         execute(_ENQUEUE, [tenant_id, array_text(memory_ids)])
 
+    def within(self, path: str) -> Self:
+        """Rows of memories in `path` or below it."""
+        return self.filter(path_condition("memory__partition_path", path, exact=False))
+
 
 class DismissableQuerySet(TenantRows):
     """Rows of lists that may be marked as no problem; `sides` are their memories, the one that places them last."""

@@ -74,7 +74,7 @@ class HygieneListsOutput(serializers.Serializer[Any]):
     """All lists, and how many memories wait to be compared."""
 
     results = HygieneListLengthOutput(many=True)
-    waiting = serializers.IntegerField()
+    waiting = serializers.IntegerField(help_text="Memories of the requested partition.")
 
 
 class ListedMemoryOutput(MemoryTextOutput):

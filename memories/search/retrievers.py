@@ -101,7 +101,11 @@ def _ranking(sources: Sequence[CandidateRows], tokens: str, order: str) -> Ranki
 
 
 class NearestResult(NamedTuple):
-    """(id, tokens) of current memories, nearest first, and the plan that found them."""
+    """(id, tokens) of current memories, nearest first, and the plan that found them.
+
+    The size of the index and the limits of its scan are not in it: receipts show the plan, and the index contains the
+    rows of all tenants.
+    """
 
     rows: list[tuple[UUID, int]]
     plan: dict[str, Any]
@@ -113,7 +117,7 @@ def find_nearest(
     """Return the nearest live memories, as many as a fused order needs for its first `wanted`."""
     size = scope_size(scope, vector, model)
     rows, plan = execute_vector_plan(plan_vector_search(size, wanted=wanted), scope, vector, model, tokens)
-    return NearestResult(rows, {**plan, "rows_in_scope": size.rows, "index_rows": size.index_rows})
+    return NearestResult(rows, {**plan, "rows_in_scope": size.rows})
 
 
 def scope_size(scope: SearchScope, vector: EmbeddingVectors, model: str) -> ScopeSize:
@@ -134,7 +138,6 @@ def execute_vector_plan(
     vectors = current.within(scope.path, exact=scope.is_exact).with_segments(scope.segments)
     done = {"search": plan.search, "reason": plan.reason, "limit": plan.limit}
     if plan.search is SearchMethod.HNSW:
-        done |= {"ef_search": plan.ef_search, "max_scan_tuples": plan.max_scan_tuples}
         with force_index_scan(ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples):
             if plan.reads_memories:
                 found = memories.nearest_by_index(vector, model, tokens, plan.limit)

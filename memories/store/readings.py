@@ -171,12 +171,14 @@ def read_memories(scope: SearchScope, ids: Iterable[UUID], query: CandidateQuery
     return read_candidates(scope, keys, query or CandidateQuery(), CandidateRanks())
 
 
-def read_memory_versions(tenant_id: UUID, versions: Mapping[UUID, int], moment: PointInTime) -> dict[UUID, Memory]:
-    """Return memories by id in these versions, as `MemoryOutput` reads them: links are those of `moment`.
+def read_memory_versions(
+    tenant_id: UUID, versions: Mapping[UUID, int], moment: PointInTime, *, reach: str
+) -> dict[UUID, Memory]:
+    """Return memories by id in these versions, as `MemoryOutput` reads them: links are those of `moment` in `reach`.
 
     The rows are not for saving. Counters are current, and a memory that was archived later is not archived.
     """
-    heads = Memory.objects.for_tenant(tenant_id).with_answer_parts(moment).with_ids(versions)
+    heads = Memory.objects.for_tenant(tenant_id).with_answer_parts(reach, moment).with_ids(versions)
     rows = {row.pk: row for row in heads}
     past = {pk: number for pk, number in versions.items() if pk in rows and rows[pk].version != number}
     vectors: dict[UUID, list[MemoryEmbedding]] = defaultdict(list)
@@ -205,6 +207,7 @@ def read_page_at(
     moment: PointInTime,
     tenant_id: UUID,
     *,
+    reach: str,
     ordering: str,
     after: tuple[Any, Any] | None = None,
     is_backward: bool = False,
@@ -221,7 +224,7 @@ def read_page_at(
     found.sort(key=itemgetter(1), reverse=not is_down)
     found.sort(key=itemgetter(0), reverse=is_down)
     versions = {pk: version for _, pk, version in found[:count]}
-    memories = read_memory_versions(tenant_id, versions, moment)
+    memories = read_memory_versions(tenant_id, versions, moment, reach=reach)
     return [memories[pk] for pk in versions if pk in memories]
 
 

@@ -45,8 +45,11 @@ def store_memories_for_pages(
     drafts = [NewMemory(text, partition=parse_partition(path), kind=kind, **fields) for text, path, kind in rows]
     with tenant_scope(tenant.pk):
         results = store_memories(tenant=tenant, rows=drafts, by=TESTER, now=at)
-    index_memories(tenant.pk, [result.memory.pk for result in results if result.memory])
-    return [as_stored(result.memory) for result in results if result.memory]
+    ids = [result.memory.pk for result in results if result.memory]
+    index_memories(tenant.pk, ids)
+    with tenant_scope(tenant.pk):
+        stored = Memory.objects.for_tenant(tenant.pk).in_bulk(ids)
+    return [stored[memory_id] for memory_id in ids]
 
 
 def make_bakery_memories(tenant: Tenant) -> list[Memory]:

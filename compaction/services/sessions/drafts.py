@@ -44,7 +44,7 @@ def new_message_problems(rows: Sequence[NewMessage], *, now: datetime) -> list[F
     if not 1 <= len(rows) <= APPEND_MESSAGES_MAX:
         return [FieldProblem("messages", "bad_length", f"An append has 1 to {APPEND_MESSAGES_MAX} messages.")]
     return [
-        FieldProblem(f"messages[{index}].{name}", code, detail)
+        FieldProblem(f"messages.{index}.{name}", code, detail)
         for index, row in enumerate(rows)
         for name, code, detail in _problems_of(row, now)
     ]
@@ -63,12 +63,12 @@ def tool_call_problems(
     for index, row in rows.items():
         for place, call_id in enumerate(call_ids_of(row.tool_calls)):
             if call_id in calls:
-                name = f"messages[{index}].tool_calls[{place}].id"
+                name = f"messages.{index}.tool_calls.{place}.id"
                 problems.append(FieldProblem(name, "call_id_taken", "The session has a call of this id already."))
             calls.add(call_id)
         if row.role != TOOL_ROLE:
             continue
-        name = f"messages[{index}].tool_call_id"
+        name = f"messages.{index}.tool_call_id"
         if row.tool_call_id not in calls:
             problems.append(FieldProblem(name, "unknown_tool_call", "No earlier message makes a call of this id."))
         elif row.tool_call_id in results:
@@ -119,7 +119,7 @@ def _problems_of_tools(row: NewMessage) -> Iterator[tuple[str, str, str]]:
     try:
         calls = canonical_calls(row.tool_calls)
     except CallError as error:
-        yield f"tool_calls{error.place}", error.code, error.detail
+        yield f"tool_calls.{error.place}".rstrip("."), error.code, error.detail
         return
     if calls and row.role != ASSISTANT_ROLE:
         yield "tool_calls", "only_the_assistant_calls", "Only a message of the assistant makes tool calls."

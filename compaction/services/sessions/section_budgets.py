@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from compaction.services.sessions.transcript import MARKER_TOKENS, call_id_tokens
 from compaction.services.sessions.turns import SessionTurn
 from compaction.services.windowing import is_complete_unit, tool_call_units
+from context.services.assembly.model_catalog import scaled_count
 from context.services.assembly.section_budgets import SectionAllocation
 from context.services.budget import RESPONSE_RESERVE_SHARE, SAFETY_SHARE, response_reserve
 
@@ -117,11 +118,16 @@ class MarkedMessage(Protocol):
     def tool_call_id(self) -> str: ...
 
 
-def marker_tokens(turn: MarkedMessage) -> int:
-    """Return the estimated tokens of a message's marker, in addition to its stored tokens."""
+def head_marker_tokens(model: str | None) -> int:
+    """Return the estimated tokens of `model` that mark directive, summary or memories, each."""
+    return scaled_count(MARKER_TOKENS, model)
+
+
+def marker_tokens(turn: MarkedMessage, model: str | None = None) -> int:
+    """Return the estimated tokens of `model` that mark a message, in addition to its stored tokens."""
     label = NAME_LABEL_TOKENS if turn.name else 0
     calls = CALLS_MARKER_TOKENS if turn.tool_calls else 0
-    return MARKER_TOKENS + label + calls + call_id_tokens(turn.tool_call_id)
+    return scaled_count(MARKER_TOKENS + label + calls + call_id_tokens(turn.tool_call_id), model)
 
 
 def newest_unit_tokens(turns: Sequence[SessionTurn]) -> int:

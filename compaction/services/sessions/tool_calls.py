@@ -14,7 +14,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class CallError(ValueError):
-    """What is wrong with a list of calls: `place` in it (such as `[0].function.name`), stable `code`, `detail`."""
+    """What is wrong with a list of calls: `place` in it (such as `0.function.name`), stable `code`, `detail`."""
 
     def __init__(self, code: str, detail: str, place: str = "") -> None:
         super().__init__(detail)
@@ -27,11 +27,11 @@ def canonical_calls(calls: object) -> list[dict[str, Any]]:
         raise CallError("not_a_list", "A list of tool calls is needed.")
     if len(calls) > CALLS_MAX:
         raise CallError("too_many", f"At most {CALLS_MAX} calls are made at once.")
-    canonical = [_canonical(call, f"[{place}]") for place, call in enumerate(calls)]
+    canonical = [_canonical(call, str(place)) for place, call in enumerate(calls)]
     ids = call_ids_of(canonical)
     for place, call_id in enumerate(ids):
         if call_id in ids[:place]:
-            raise CallError("call_id_taken", "Two calls have the same id.", f"[{place}].id")
+            raise CallError("call_id_taken", "Two calls have the same id.", f"{place}.id")
     if len(json.dumps(canonical, ensure_ascii=False).encode()) > CALLS_BYTES_MAX:
         raise CallError("too_long", f"The calls have more than {CALLS_BYTES_MAX:,} bytes.")
     return canonical

@@ -39,6 +39,17 @@ def render_transcript(messages: Iterable[ChatMessage]) -> str:
     return "\n\n".join(_piece(message) for message in messages)
 
 
+def shown_text(text: str) -> str:
+    """Return a message's text as a transcript shows it: a line that looks like a marker gets a backslash."""
+    return _LOOKALIKE.sub(r"\1\\\2", text)
+
+
+def shown_message_text(name: str, content: str, tool_calls: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return all text that a transcript shows of a message besides its marker, to be counted."""
+    calls = _calls_text(tool_calls) if tool_calls else ""
+    return "\n".join(text for text in (_quoted(name)[1:-1], shown_text(content), calls) if text)
+
+
 def call_id_tokens(tool_call_id: str) -> int:
     """Return the estimated tokens that the answered call takes in a marker."""
     return -(-len(tool_call_id) // CHARACTERS_PER_CALL_ID_TOKEN) + 2 if tool_call_id else 0
@@ -46,15 +57,19 @@ def call_id_tokens(tool_call_id: str) -> int:
 
 def _piece(message: ChatMessage) -> str:
     labels = "".join(
-        f" {label}={json.dumps(value, ensure_ascii=False)}"
+        f" {label}={_quoted(value)}"
         for label, value in (("name", message.name), ("call", message.tool_call_id))
         if value
     )
-    lines = [f"[{message.role}{labels}]", *([_escaped(message.content)] if message.content else [])]
+    lines = [f"[{message.role}{labels}]", *([shown_text(message.content)] if message.content else [])]
     if message.tool_calls:
-        lines += ["[calls]", _escaped(json.dumps([dict(call) for call in message.tool_calls], ensure_ascii=False))]
+        lines += ["[calls]", _calls_text(message.tool_calls)]
     return "\n".join(lines if len(lines) > 1 else [*lines, ""])
 
 
-def _escaped(text: str) -> str:
-    return _LOOKALIKE.sub(r"\1\\\2", text)
+def _calls_text(calls: Sequence[Mapping[str, Any]]) -> str:
+    return shown_text(json.dumps([dict(call) for call in calls], ensure_ascii=False))
+
+
+def _quoted(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -94,7 +94,7 @@ class MessageListEndpoint(SessionEndpointBase):
                 values = checker.run_validation(row)
             except ValidationError as error:
                 for fault in flat_errors(error.detail):
-                    name = f"messages[{index}].{fault['field']}".rstrip(".")
+                    name = f"messages.{index}.{fault['field']}".rstrip(".")
                     problems.append(FieldProblem(name, fault["code"], fault["detail"]))
             else:
                 nullable = {"content": "", "name": "", "tool_call_id": "", "tool_calls": ()}

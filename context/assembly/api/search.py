@@ -36,7 +36,13 @@ class MemorySearchEndpoint(Endpoint):
             profile=values["profile"] or "",
             **{name: values[name] for name in ("query", "exact", "filters", "top_k", "threshold", "mode", "as_of")},
         )
-        found = search_scored_memories(requested, tenant_id=self.tenant_id, now=self.now, api_key_id=self.actor.id)
+        found = search_scored_memories(
+            requested,
+            tenant_id=self.tenant_id,
+            reach=self.key.partition_prefix,
+            now=self.now,
+            api_key_id=self.actor.id,
+        )
         describe = MemoryOutput().to_representation
         results = [{**describe(hit.memory), **hit.as_answer(explain=values["explain"])} for hit in found.hits]
         answer = {"results": results, "warnings": [notice.as_answer() for notice in found.warnings]}

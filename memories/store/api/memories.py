@@ -95,7 +95,8 @@ class MemoryEndpointBase(Endpoint):
 
     def _memory(self, memory_id: UUID, *, is_live: bool = True) -> Memory:
         """Return the memory within the key's reach. Raises `NotFound`; `is_live=False` also accepts an archived one."""
-        rows = Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_answer_parts()
+        reach = self.key.partition_prefix
+        rows = Memory.objects.for_tenant(self.tenant_id).within(reach).with_answer_parts(reach)
         memory: Memory | None = rows.with_id(memory_id).first()
         if memory is None:
             raise NotFound("not_found", "There is no such memory.")
@@ -149,7 +150,8 @@ class MemoryListEndpoint(MemoryEndpointBase):
 
         With the `source_id` of a live memory of the partition and another text, that memory gets the text and the given
         fields as a new version: 200 with the status `updated`. With `messages`, each message of a user or an assistant
-        becomes a memory, its speaker before the text; instructions, tool outputs and empty messages are skipped.
+        becomes a memory, its speaker before the text. Instructions and tool outputs are skipped (`role`), and messages
+        without text (`empty`).
         """
         if isinstance(request.data, Mapping) and "messages" in request.data:
             if "content" in request.data:
@@ -171,10 +173,10 @@ class MemoryListEndpoint(MemoryEndpointBase):
         values = self.body(MemoryMessagesInput)
         partition = writable_partition(self.key, requested_partition(values))
         rows = list(message_memories(values, partition))
-        stored = iter(self._store([row for row in rows if row is not None]))
+        stored = iter(self._store([row for row in rows if not isinstance(row, str)]))
         results = [
-            {"index": index, "status": "skipped", "reason": "", "id": None, "errors": ()}
-            if row is None
+            {"index": index, "status": "skipped", "reason": row, "id": None, "errors": ()}
+            if isinstance(row, str)
             else _result_values(index, next(stored))
             for index, row in enumerate(rows)
         ]
@@ -197,7 +199,7 @@ class MemoryListEndpoint(MemoryEndpointBase):
                 rows = rows.archived() if values["archived"] else rows.live(self.now)
                 rows = rows.within(partition.path, exact=values["exact"]).with_segments(requested_segments(values))
                 rows = _meeting(rows, values)
-                return self.listing(rows.with_answer_parts(), values, column=column, **page)
+                return self.listing(rows.with_answer_parts(self.key.partition_prefix), values, column=column, **page)
             moment = PointInTime.valid(values["as_of"])
             scope = SearchScope(self.tenant_id, partition.path, moment, values["exact"], requested_segments(values))
             sources = [_meeting(rows, values) for rows in scope.sources()]
@@ -205,7 +207,8 @@ class MemoryListEndpoint(MemoryEndpointBase):
 
             def rows_from(position: CursorPosition | None, count: int) -> list[Memory]:
                 place = position_to_row(position)
-                return read_page_at(sources, moment, self.tenant_id, ordering=by, count=count, **place)
+                reading = {"ordering": by, "count": count, **place}
+                return read_page_at(sources, moment, self.tenant_id, reach=self.key.partition_prefix, **reading)
 
             return self.page_response(values, rows_from=rows_from, place_of=attrgetter(column, "pk"), **page)
 
@@ -290,7 +293,10 @@ class MemoryEndpoint(MemoryEndpointBase):
         parameters=[IF_MATCH],
     )
     def patch(self, request: Request, memory_id: UUID) -> Response:
-        """Change some fields; opens a new version."""
+        """Change some fields; opens a new version.
+
+        409 `duplicate` or `source_taken`: another live memory of the partition has this text or this `source_id`.
+        """
         changes = self.body(MemoryChanges)
         target = requested_partition(changes)
         changes = {name: value for name, value in changes.items() if name not in {"partition", *SHORTHAND}}
@@ -312,7 +318,10 @@ class MemoryRestoreEndpoint(MemoryEndpointBase):
 
     @operation("memories_restore", {200: MemoryOutput}, 404, 409, 412, request=None, parameters=[IF_MATCH])
     def post(self, request: Request, memory_id: UUID) -> Response:
-        """Make the memory live again as a new version; a live one stays as it is."""
+        """Make the memory live again as a new version; a live one stays as it is.
+
+        409 `duplicate` or `source_taken`: a live memory of the partition has its text or its `source_id` by now.
+        """
         self.body(EmptyInput)
         self._act(restore_memory, memory_id)
         return self._answer(memory_id)

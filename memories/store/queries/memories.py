@@ -197,11 +197,14 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def newest_texts(self, count: int) -> list[str]:
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])
 
-    def with_answer_parts(self, moment: PointInTime | None = None) -> Self:
-        """Add `own_embeddings`, `current_links`, `current_successors` (at `moment`), `uncounted_retrievals` (`_at`)."""
+    def with_answer_parts(self, reach: str, moment: PointInTime | None = None) -> Self:
+        """Add `own_embeddings`, `current_links`, `current_successors` (at `moment`), `uncounted_retrievals` (`_at`).
+
+        Links have both ends within `reach`.
+        """
         embeddings = self.model._meta.get_field("embeddings").related_model.objects
         links = self.model._meta.get_field("links_out").related_model.objects
-        links = links.current() if moment is None else links.at(moment)
+        links = (links.current() if moment is None else links.at(moment)).within(reach)
         ticks = self.model._meta.apps.get_model("memories", "RetrievalTick").objects
         return self.annotate(**pending_retrieval_counts(ticks)).prefetch_related(
             Prefetch("embeddings", embeddings.filter(version=F("memory__version")).defer("vector"), "own_embeddings"),

@@ -33,6 +33,8 @@ MESSAGE_MEMORY_KIND = "episode"
 #: Instructions and tool outputs are not memories of a conversation.
 _SKIPPED_ROLES = ("system", "developer", "tool")
 _ROLES = ("user", "assistant", *_SKIPPED_ROLES)
+#: Reasons for which a message is skipped: its role, or no text.
+_SKIPPED_ROLE, _SKIPPED_EMPTY = "role", "empty"
 _PART = {"type": "object", "properties": {"type": {"type": "string", "enum": list(PARTS)}}, "required": ["type"]}
 _CONTENT = {"oneOf": [{"type": "string"}, {"type": "array", "items": _PART}]}
 
@@ -86,15 +88,16 @@ class MemoryMessagesInput(PartitionScopedInput):
     expires_at = StrictDateTimeField(required=False, allow_null=True, default=None)
 
 
-def message_memories(values: dict[str, Any], partition: PartitionPath) -> Iterator[NewMemory | None]:
-    """Yield the memory of each message, None for one that is not stored."""
+def message_memories(values: dict[str, Any], partition: PartitionPath) -> Iterator[NewMemory | str]:
+    """Yield the memory of each message, or the reason for which it is skipped."""
     shared = ("kind", "confidence", "pinned", "created_at", "expires_at", "session")
     base = NewMemory(content="", partition=partition, **{name: values[name] for name in shared})
     first = 0 if values["position"] is None and values["session"] else values["position"]
     for index, message in enumerate(values["messages"]):
         text = message["content"] or ""
-        if not text or message["role"] in _SKIPPED_ROLES:
-            yield None
+        is_role_skipped = message["role"] in _SKIPPED_ROLES
+        if is_role_skipped or not text:
+            yield _SKIPPED_ROLE if is_role_skipped else _SKIPPED_EMPTY
             continue
         speaker = message["name"] or ""
         metadata = {**values["metadata"], "role": message["role"], **({"speaker": speaker} if speaker else {})}
@@ -114,7 +117,7 @@ class MessageMemoryResultOutput(serializers.Serializer[Any]):
 
     index = serializers.IntegerField()
     status = serializers.ChoiceField(choices=["created", "updated", "existing", "skipped", "invalid"])
-    reason = serializers.ChoiceField(choices=STORED_REASONS)
+    reason = serializers.ChoiceField(choices=(*STORED_REASONS, _SKIPPED_ROLE, _SKIPPED_EMPTY))
     id = serializers.UUIDField(allow_null=True)
     errors = FieldErrorOutput(many=True)  # type: ignore[assignment]
 

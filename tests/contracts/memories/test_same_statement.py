@@ -17,10 +17,12 @@ PAIRS: list[dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parent / "statement_pairs.jsonl").read_text("utf-8").splitlines()
 ]
 #: Minimum share of pairs that state the same and are recognised: of those in nearly the same words, and of all.
-RECALL_MIN, RECALL_OF_ALL_MIN = 0.9, 0.8
+RECALL_MIN, RECALL_OF_ALL_MIN = 0.9, 0.9
 _SAMPLE = """
 Anna owes Ben 20 euros the a not only every in of on from to room 12 21 4711 version 3.1 safe unsafe never always must
 may before after Frau der den die im nicht kein el la no sin 5 km kg May 2026 9:30 pm half please note that ?
+is was were painted by younger than name called 's which who started turn off up past about gave each w/ dept.
+wegen des Sturms Auto meines welche, Kater bekommt wurde von heißt 1. se lo puedo instalarlo Lucía cual y media
 """
 WORDS = _SAMPLE.split()
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
@@ -112,6 +114,7 @@ def test_long_texts_state_the_same_only_if_equal() -> None:
 def test_time_grows_with_the_length_of_the_text(unit: str) -> None:
     def seconds(length: int) -> float:
         one, other = (unit * length)[:length], (unit * length)[: length - 1] + "x"
+        read_statement.cache_clear()
         start = time.process_time()
         states_the_same(one, other)
         return time.process_time() - start

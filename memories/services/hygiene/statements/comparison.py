@@ -5,15 +5,14 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from memories.services.hygiene.statements.articles import lacks_article
+from memories.services.hygiene.statements.lists import is_list_reordered
 from memories.services.hygiene.statements.reading import Statement, read_statement
 from memories.services.hygiene.statements.vocabulary import (
     CONFUSABLE,
     ENGLISH,
     LIST_ANDS,
-    LIST_VERBS,
     NEUTRAL,
-    ORDER_WORDS,
-    REPORTING_WORDS,
     SCOPE_WORDS,
     Language,
 )
@@ -21,8 +20,6 @@ from memories.services.hygiene.statements.words import Word
 
 #: Words of a phrase that is found again at the other end of a sentence.
 PHRASE_WORDS_MAX = 40
-#: Words of one item of a list whose order says nothing.
-LIST_ITEM_WORDS_MAX = 4
 #: In so few words, a comma may change who is meant: "Eat, grandma."
 COMMA_WORDS_MAX = 5
 #: Letters of a word from which a slip in it is recognised.
@@ -48,7 +45,14 @@ def are_equivalent(one: Statement, other: Statement) -> bool:
     left, right, language = one.words, other.words, one.language
     if _is_sequence_equal(left, right, language) or _is_sequence_equal(right, left, language):
         return True
+    if _differ_in_article(one, other) or _differ_in_article(other, one):
+        return True
     return _differ_in_typo(one, other) or _is_reordered(one, other) or _is_reordered(other, one)
+
+
+def _differ_in_article(shorter: Statement, longer: Statement) -> bool:
+    language, x, y = longer.language, shorter.words, longer.words
+    return language is shorter.language and lacks_article(x, y, language) and _is_sequence_equal(x, y[1:], language)
 
 
 def _differ_in_typo(one: Statement, other: Statement) -> bool:
@@ -66,7 +70,13 @@ def _differ_in_typo(one: Statement, other: Statement) -> bool:
 def _is_typo(one: Word, other: Word, language: Language) -> bool:
     """Whether ordinary long words differ in one doubled letter, or in English in two letters that changed places."""
     x, y = sorted((one.text, other.text), key=len)
-    if {one.case, other.case} != {"l"} or not (x + y).isalpha() or len(x) < TYPO_LETTERS_MIN or x[0] != y[0]:
+    if (
+        {one.case, other.case} != {"l"}
+        or one.is_value
+        or not (x + y).isalpha()
+        or len(x) < TYPO_LETTERS_MIN
+        or x[0] != y[0]
+    ):
         return False
     if any(text.startswith(CONFUSABLE) for text in (x, y)) or not language.unended.isdisjoint((x, y)):
         return False
@@ -123,14 +133,16 @@ def _breaks_agree(left: Sequence[Word], i: int, right: Sequence[Word], j: int, l
     if i and j and (max(one, other) == 2) and not (one and other):
         return False
     is_short = max(len(left), len(right)) <= COMMA_WORDS_MAX and left[i].text not in language.conjunctions | LIST_ANDS
-    is_strict = i and (is_short or left[i - 1].text in language.negations or left[i].text in REPORTING_WORDS)
+    before = language.negations | language.relatives
+    after = language.reporting | language.relatives
+    is_strict = i and (is_short or left[i - 1].text in before or left[i].text in after)
     return not (is_strict and bool(one) != bool(other))
 
 
 def _is_reordered(fronted: Statement, other: Statement) -> bool:
     """Whether the texts differ in the place of phrases that may stand first, in the middle or last."""
     x, y = fronted.words, other.words
-    if len(x) != len(y) or not _have_equal_words(x, y) or REPORTING_WORDS & {word.text for word in x}:
+    if len(x) != len(y) or not _have_equal_words(x, y) or fronted.language.reporting & {word.text for word in x}:
         return False
     left, right = _sentences(x), _sentences(y)
     if len(left) != len(right):
@@ -165,7 +177,9 @@ def _is_moved(one: Sequence[Word], two: Sequence[Word], language: Language, stat
         return True
     if statement is not None and statement.is_verb_last and _is_inversion(x[-1:] + x[:-1], y):
         return True
-    return _is_fronted(one, two, language) or _is_adverb_moved(one, two, language) or _is_list_reordered(one, two)
+    return (
+        _is_fronted(one, two, language) or _is_adverb_moved(one, two, language) or is_list_reordered(one, two, language)
+    )
 
 
 def _may_be_verb(word: Word, language: Language) -> bool:
@@ -217,45 +231,11 @@ def _is_verb_second(phrase: list[str], rest: list[str], y: list[str], language: 
         return False
     at = y.index(rest[0], 1)
     lead, tail, body = y[:at], y[at + 1 :], rest[1:]
+    if tail and body[:1] == tail[:1] and tail[0] in language.subjects:
+        body, tail = body[1:], tail[1:]
     is_next = tail[: len(phrase)] == phrase
     if not is_next and tail[len(tail) - len(phrase) :] != phrase:
         return False
     remaining = tail[len(phrase) :] if is_next else tail[: len(tail) - len(phrase)]
     is_marked = lead[0] in (language.adverbials if len(lead) > 1 else language.adverbs)
     return body == lead + remaining or (is_marked and is_next and body == remaining + lead)
-
-
-def _is_list_reordered(one: Sequence[Word], two: Sequence[Word]) -> bool:
-    """Whether the texts begin or end with the same items, joined by "and", in another order."""
-    x, y = _texts(one), _texts(two)
-    if len(x) != len(y) or ORDER_WORDS & set(x) or sum(text in LIST_ANDS for text in x) != 1:
-        return False
-    start = next((place for place, (left, right) in enumerate(zip(x, y, strict=True)) if left != right), len(x))
-    tail = next((size for size, (left, right) in enumerate(zip(x[::-1], y[::-1], strict=True)) if left != right), 0)
-    return _has_items(one, two, start, len(x)) or _has_items(one, two, 0, len(x) - tail)
-
-
-def _has_items(one: Sequence[Word], two: Sequence[Word], start: int, end: int) -> bool:
-    """Whether the words between two places are the same names, or items after a verb such as "include"."""
-    left, right = _items(one[start:end]), _items(two[start:end])
-    outside = [*one[1 : start + 1], *one[end:], *two[1 : start + 1], *two[end:]]
-    is_in_name = any(word.case == "C" or word.text == "'s" for word in (*one[start - 1 : start], *one[end : end + 1]))
-    if left != right or len(left) < 2 or is_in_name or any(word.break_before for word in outside):
-        return False
-    names = {word.stem for word in (*one, *two) if word.case in ("C", "N")} - LIST_ANDS
-    if all(text in names for item in left for text in item):
-        return not any(word.is_value for word in one)
-    is_listed = end == len(one) and any(word.stem in LIST_VERBS for word in one[:start])
-    return is_listed and len(left) > 2 and all(len(item) <= LIST_ITEM_WORDS_MAX for item in left)
-
-
-def _items(words: Sequence[Word]) -> list[list[str]]:
-    """Return the items between commas and "and", sorted; none without "and"."""
-    items: list[list[str]] = [[]]
-    for place, word in enumerate(words):
-        is_and = word.text in LIST_ANDS
-        if is_and or (place and word.break_before and items[-1]):
-            items.append([])
-        if not is_and:
-            items[-1].append(word.stem)
-    return sorted(items) if any(word.text in LIST_ANDS for word in words) and all(items) else []

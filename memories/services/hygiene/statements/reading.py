@@ -2,54 +2,45 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from memories.services.hygiene.statements.asides import drop_asides
+from memories.services.hygiene.statements.constructions import in_one_construction
+from memories.services.hygiene.statements.frames import in_one_frame
+from memories.services.hygiene.statements.splitting import clean, split
 from memories.services.hygiene.statements.stems import DOUBLED, spelled, stem_of
 from memories.services.hygiene.statements.values import join_values, read_figure
 from memories.services.hygiene.statements.vocabulary import (
-    ABBREVIATIONS,
     ENGLISH,
     GERMAN,
     LANGUAGES,
+    LITERAL_MARKERS,
     NEUTRAL,
     SHARED_WORDS,
-    UNITS,
+    TITLES,
     Language,
 )
 from memories.services.hygiene.statements.words import Word
 
 #: Characters of a text that are read; a longer one states the same only as an equal one.
 CHARACTERS_MAX = 2_000
+#: Statements that are remembered, some 10 MB at most: contexts read the same memories again and again.
+STATEMENTS_CACHED = 512
 
-_REPLACED = {"'": "‘’‚‛´ʼ′", '"': "“”„‟«»″", "-": "‐‑‒−", " – ": "–", " — ": "—", "x": "×", "th": "ºª"}
-_TRANSLATION = {ord(sign): text for text, signs in _REPLACED.items() for sign in signs}
-_TRANSLATION |= {ord(sign): f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
-_TRANSLATION |= {ord("≥"): ">=", ord("≤"): "<=", ord("≠"): "!="}
-_SPACED_THOUSANDS = re.compile(r"(?<=\d)(?:[\u00a0\u202f\u2009](?=\d{3}(?!\d))| (?=000(?!\d)))")
-_RANGE = re.compile(r"(?<![\w.,:/-])([1-9]\d{0,3})\s?(?:–|-)\s?([1-9]\d{0,3})(?![\w.,:/-]*\w)")
-_THOUSANDS = re.compile(r"(?<![\w.,])(\$|€|£)?(\d{1,3})k\b")
-_NEW_ITEM = re.compile(r"(?:^|\n)\s*[-*•]\s+|\n\s*\d+[.)]\s+|\n\s*\n")
-_OPENING, _CLOSING = "\"'([{¿¡", "\"')]}.,;:!?…"
-_HARD, _SOFT = ".;:!?…=", ",()[]-–—"
-_INITIALS = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W\d_](?:\.[^\W\d_])+")
 #: Letters of a word in capitals from which it is no acronym.
 _EMPHASIS_LETTERS_MIN = 5
-_PLAIN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*'?")
-_FIGURE = re.compile(r"(US\$|[€$£])?([+-]?\d(?:[\d.,:/-]*\d)?)(.*)", re.DOTALL)
-_ORDINAL = re.compile(r"\.?(?:st|nd|rd|th|er)")
-_UNIT_SUFFIX = re.compile(r"[^\W\d_]+(?:/[^\W\d_]+)?|°[CF]?|[%€$£]")
 _CONTRACTED = {"d": "would", "re": "are", "m": "am", "ve": "have", "ll": "will"}
 _IS_AFTER = frozenset(["it", "he", "she", "that", "what", "who", "where", "there", "here", "how"])
+#: Words before which "'s" is no genitive after so few words at the beginning.
+_IS_BEFORE = frozenset(["a", "an", "the", "not", "my", "our", "your", "on", "in", "at", "from"])
+_SUBJECT_WORDS_MAX = 2
 _IRREGULAR = {"can't": "can not", "won't": "will not", "shan't": "shall not", "cannot": "can not", "let's": "let us"}
 _DETERMINERS = re.compile(
     r"der|die|das|den|dem|des|(?:k|m|d|s)?ein(?:e[nmrs]?)?|ihr(?:e[nmrs]?)?|unser(?:e[nmrs]?)?|im|am|zum|zur|vom|beim"
     r"|ins|ans|jede[nmrs]?|diese[nmrs]?|alle[nr]?|viele|fürs"
 )
-_IDENTIFIER = re.compile(r"[a-zß-ÿ][A-Z]")
-_PROTECTED_CAPITALS = frozenset(["us", "it", "who", "aids"])
 
 
 @dataclass(frozen=True)
@@ -77,6 +68,7 @@ class Statement:
         return "".join(sorted(DOUBLED.sub(r"\1", text.lower()).replace(" ", "")))
 
 
+@lru_cache(STATEMENTS_CACHED)
 def read_statement(text: str, language: Language | None = None) -> Statement:
     """Return the statement of a text in a language, by default in that of its typical words."""
     words = _words_in(text)
@@ -88,8 +80,9 @@ def read_statement(text: str, language: Language | None = None) -> Statement:
     words = _with_case(_replace_phrases(_expand(words, language), language), language)
     words, is_inverted, is_verb_last = drop_asides(words, language)
     words = _drop(words, language.fillers)
-    words = join_values(words, language)
+    words = in_one_construction(join_values(words, language), language)
     words = _drop(words, language.dropped_articles, language.predicate_verbs)
+    words = in_one_frame(words, language)
     words = _with_stems(words, language)
     return Statement(words, language, is_inverted, is_verb_last, text if is_unsure else "")
 
@@ -103,90 +96,27 @@ def read_words(text: str, language: Language | None = None) -> tuple[list[Word],
     is_unsure = language is None and _is_unsure(words)
     language = language or _language_of(words)
     words = _with_case(_replace_phrases(_expand(words, language), language), language)
-    return _with_stems(join_values(words, language), language), language, is_unsure
+    return _with_stems(join_values(words, language), language, ()), language, is_unsure
 
 
 def _words_in(text: str) -> list[Word]:
     """Return the words of a text; none of one that is too long."""
-    return list(_split(_clean(text))) if len(text) <= CHARACTERS_MAX else []
+    return list(split(clean(text))) if len(text) <= CHARACTERS_MAX else []
 
 
-def _with_stems(words: Sequence[Word], language: Language) -> list[Word]:
-    words = [spelled(word, language) for word in words]
-    former = ["", *(word.text for word in words)]
-    return [stem_of(word, before, language) for before, word in zip(former, words, strict=False)]
-
-
-def _clean(text: str) -> str:
-    text = _SPACED_THOUSANDS.sub("", text).translate(_TRANSLATION)
-    if not text.isascii():
-        text = "".join(sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")
-    text = _NEW_ITEM.sub(" ; ", text.replace("**", "").replace("`", "").strip())
-    return _RANGE.sub(r"\1 to \2", _THOUSANDS.sub(r"\1\g<2>000", text))
-
-
-def _split(text: str) -> Iterator[Word]:
-    """Yield the words between spaces without the punctuation around them, which becomes breaks."""
-    pending = 0
-    for chunk in text.split():
-        if chunk in ("-", "–", "—", "="):
-            pending = max(pending, 2 if chunk == "=" else 1)
+def _with_stems(
+    words: Sequence[Word], language: Language, literal_markers: Collection[str] = LITERAL_MARKERS
+) -> list[Word]:
+    """Return the words in one spelling with their stems; those after a word such as "password" as they are."""
+    found: list[Word] = []
+    former, is_literal = "", False
+    for word in words:
+        if is_literal:
+            found.append(word._replace(stem=word.text, is_value=True))
             continue
-        core = (chunk.strip("*") or chunk).lstrip(_OPENING)
-        if core.startswith("_") and core.rstrip(_CLOSING).endswith("_"):
-            core = core.strip("_")
-        opened = 1 if set(chunk[: len(chunk) - len(core)]) & set("([{") else 0
-        stripped = core.rstrip(_CLOSING)
-        tail = core[len(stripped) :]
-        if stripped and _INITIALS.fullmatch(stripped + "."):
-            stripped, tail = stripped.replace(".", ""), tail.removeprefix(".")
-        elif stripped.casefold() in ABBREVIATIONS or (len(stripped) == 1 and stripped.isalpha()):
-            tail = tail.replace(".", "", 1)
-        if stripped:
-            yield from _words_of(stripped, max(pending, opened))
-            pending = 0
-        after = _break_of(tail)
-        if after == 2 and stripped.isdecimal() and tail == ".":
-            after = 1
-        pending = max(pending, after)
-        if "?" in tail:
-            yield Word("?", "?", "?", is_value=True)
-
-
-def _break_of(punctuation: str) -> int:
-    if any(sign in _HARD for sign in punctuation):
-        return 2
-    return 1 if any(sign in _SOFT for sign in punctuation) else 0
-
-
-def _words_of(core: str, break_before: int) -> list[Word]:
-    if _PLAIN.fullmatch(core):
-        return [_plain_word(core, break_before)]
-    found = _FIGURE.fullmatch(core)
-    whole = Word(core, core, core, break_before=break_before, is_value=True)
-    if found is None:
-        return [whole]
-    currency, figure, suffix = found.groups()
-    words = [Word(figure, figure, figure, break_before=break_before, is_value=True)]
-    if suffix.casefold() in ("am", "pm", "a.m", "p.m"):
-        words.append(_plain_word(suffix.casefold().replace(".", ""), 0))
-    elif _ORDINAL.fullmatch(suffix):
-        words[0] = words[0].as_value(f"{figure}.")
-    elif _UNIT_SUFFIX.fullmatch(suffix) and suffix.split("/")[0] in UNITS:
-        words.append(Word(suffix, suffix, suffix))
-    elif suffix:
-        return [whole]
-    return [*words, Word(currency, currency, currency)] if currency else words
-
-
-def _plain_word(core: str, break_before: int) -> Word:
-    core = core.rstrip("'")
-    parts = tuple(part.lower() for part in core.split("-"))
-    if len(parts) > 1 and all(len(part) <= 3 and part.isupper() for part in core.split("-")):
-        return Word(core, core, core, break_before=break_before, is_value=True)
-    is_identifier = _IDENTIFIER.search(core) or (core.isupper() and core.lower() in _PROTECTED_CAPITALS)
-    text = core if is_identifier else core.lower()
-    return Word(core, text, text, break_before=break_before, parts=parts if len(parts) > 1 else ())
+        found.append(stem_of(spelled(word, language), former, language))
+        former, is_literal = found[-1].text, word.text in literal_markers
+    return found
 
 
 def _language_of(words: Sequence[Word]) -> Language:
@@ -209,17 +139,43 @@ def _is_unsure(words: Sequence[Word]) -> bool:
 def _expand(words: Sequence[Word], language: Language) -> list[Word]:
     """Return the words with contractions expanded and figures in canonical form."""
     found: list[Word] = []
-    for word in words:
+    is_literal = False
+    words = _with_ordinals(words) if language is GERMAN else words
+    following = [*(word.text for word in words[1:]), ""]
+    for place, (word, after) in enumerate(zip(words, following, strict=False)):
         if word.is_value:
             text = read_figure(word.text, language)
             found.append(word._replace(text=text, stem=text))
             continue
         texts = _contraction(word, language)
-        found.append(
-            word if texts == [word.text] else word._replace(text=texts[0], stem=texts[0], raw=word.raw.split("'")[0])
-        )
+        if texts[1:] in (["is"], ["'s"]) and after in ("been", "got"):
+            texts[1] = "has"
+        elif texts[1:] == ["'s"] and place < _SUBJECT_WORDS_MAX and after in _IS_BEFORE:
+            texts[1] = "is"
+        first = word._replace(text=texts[0], stem=texts[0], raw=word.raw.split("'")[0])
+        word = word if texts == [word.text] else first
+        is_literal |= word.text in LITERAL_MARKERS
+        found.append(word if is_literal else _spelled_out(word, language))
         found += [Word(text, text, text) for text in texts[1:]]
     return found
+
+
+def _with_ordinals(words: Sequence[Word]) -> list[Word]:
+    """Return German words with a number and a point after a determiner, as in "den 1. Platz", as an ordinal."""
+    found = list(words)
+    for place in range(1, len(found) - 1):
+        word, after = found[place], found[place + 1]
+        if word.raw.endswith(".") and word.text.isdecimal() and _DETERMINERS.fullmatch(found[place - 1].text):
+            found[place : place + 2] = [word.as_value(word.raw), after._replace(break_before=0)]
+    return found
+
+
+def _spelled_out(word: Word, language: Language) -> Word:
+    """Return an abbreviation or a frequent mistake as the word that it stands for."""
+    text = language.spellings.get(word.raw) or (None if word.raw.isupper() else language.spellings.get(word.text))
+    if text is None:
+        return word
+    return word._replace(raw=text.capitalize() if word.raw[:1].isupper() else text, text=text, stem=text)
 
 
 def _contraction(word: Word, language: Language) -> list[str]:
@@ -267,10 +223,9 @@ def _phrase_at(words: Sequence[Word], place: int, language: Language) -> tuple[s
 
 
 def _replaced(start: Word, texts: Sequence[str]) -> list[Word]:
-    first = Word(texts[0], texts[0], texts[0], break_before=start.break_before, is_value=texts[0][:1].isdigit())
-    if texts[0] == start.text:
-        first = start
-    return [first, *(Word(text, text, text, is_value=text[:1].isdigit()) for text in texts[1:])]
+    words = [Word(text, text.lower(), text.lower(), is_value=text[:1].isdigit()) for text in texts]
+    first = start if texts[0] == start.text else words[0]._replace(break_before=start.break_before)
+    return [first, *words[1:]]
 
 
 def _with_case(words: Sequence[Word], language: Language) -> list[Word]:
@@ -286,6 +241,10 @@ def _with_case(words: Sequence[Word], language: Language) -> list[Word]:
 
 def _case(words: Sequence[Word], place: int, language: Language) -> str:
     word = words[place]
+    is_named = place + 1 < len(words) and words[place + 1].raw[:1].isupper() and not words[place + 1].break_before
+    is_title = is_named and (word.text in TITLES or word.text in TITLES.values())
+    if is_title or word.text in language.caseless:
+        return ""
     if not word.raw[:1].isupper():
         return "l"
     is_numbered = language is not GERMAN and place + 1 < len(words) and words[place + 1].is_value
@@ -304,12 +263,20 @@ def _drop(words: Sequence[Word], dropped: frozenset[str], predicate_verbs: froze
     for place, word in enumerate(words):
         is_letter = word.raw.isupper() and len(word.raw) == 1 and word.case == "C"
         is_dropped = word.text in dropped and word.raw[:1].isalpha() and not is_letter
-        if is_dropped and not (place and words[place - 1].text in predicate_verbs and _is_telling(words[place:])):
+        is_predicate = _is_after_predicate_verb(words, place, predicate_verbs) and _is_telling(words[place:])
+        if is_dropped and not is_predicate:
             pending = max(pending, word.break_before)
         else:
             found.append(word._replace(break_before=max(pending, word.break_before)) if pending else word)
             pending = 0
     return found if any(word.text != "?" for word in found) else list(words)
+
+
+def _is_after_predicate_verb(words: Sequence[Word], place: int, predicate_verbs: frozenset[str]) -> bool:
+    before = words[place - 1] if place else words[place]
+    if before.text == "not" and place > 1 and not before.break_before:
+        before = words[place - 2]
+    return before.text in predicate_verbs
 
 
 def _is_telling(words: Sequence[Word]) -> bool:

@@ -26,6 +26,7 @@ _DATIVES = frozenset(["dem", "einem", "im", "am", "zum", "beim", "vom"])
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _ACUTES = str.maketrans("áéíóú", "aeiou")
 _FOLDED_ACUTE = re.compile(r"[áéíóú](?=[^\W\d_]*[aeiouáéíóú][^\W\d_]*|[íóú][ns]$)|[íóú](?=[ns]$)")
+_GENITIVE_ES = re.compile(r"[^\W\d_]{2}[^\Waeiouäöü\d_]es$")
 _SPANISH_G = re.compile(r"g(?=[eiéí])")
 
 
@@ -49,6 +50,14 @@ def stem_of(word: Word, before: str, language: Language) -> Word:
     if language is GERMAN and before in _DATIVES and word.case in ("N", ""):
         text = text.removesuffix("e")
     return word._replace(stem=_stem(text, language))
+
+
+def without_genitive(word: Word) -> Word:
+    """Return a German noun without the ending of the genitive."""
+    text = word.text
+    ending = "es" if _GENITIVE_ES.search(text) else "s" if text.endswith("s") and len(text) > len("eis") else ""
+    text = text.removesuffix(ending)
+    return word._replace(raw=word.raw[: len(text)], text=text, stem=text)
 
 
 @lru_cache(WORDS_CACHED)

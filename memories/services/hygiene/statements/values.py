@@ -35,6 +35,14 @@ _DAY_PARTS = {
 _BEFORE_HOURS = frozenset(["las", "la", "à", "às"])
 _CURRENCIES = frozenset(["EUR", "USD", "GBP", "CHF", "€", "$", "£"])
 _MONTH_LINKS = frozenset(["of", "de", "del"])
+#: Times whose words follow the hour, as "y media" does.
+_AFTER_HOURS = frozenset(["y", "menos"])
+_DURATION_ANDS = frozenset(["and", "und", "y"])
+_MILLISECONDS = re.compile(r"(\d+)_ms")
+#: Units of amounts of something, after which "of" may be left out.
+_SUBSTANCE_UNITS = frozenset(["mg", "ml", "KB", "MB", "GB", "TB"])
+#: Milliseconds of an hour and of a minute.
+_DURATION_UNITS = (3_600_000, 60_000)
 #: Words that a number, date, time or amount may consist of.
 _VALUE_WORDS_MAX = 8
 #: The least number word that multiplies what is before it as a whole.
@@ -50,7 +58,8 @@ def read_figure(text: str, language: Language) -> str:
     if found := _ISO_DATE.fullmatch(text):
         return _date(int(found[3]), int(found[2]), found[1]) or text
     if found := _DAY_FIRST_DATE.fullmatch(text):
-        return _date_in_digits(int(found[1]), int(found[3]), found[4], is_day_first=found[2] == ".") or text
+        is_day_first = found[2] == "." or language.decimal_comma
+        return _date_in_digits(int(found[1]), int(found[3]), found[4], is_day_first=is_day_first) or text
     if found := _CLOCK.fullmatch(text):
         return _clock(int(found[1]), int(found[2])) or text
     grouping, decimals = (".", ",") if language.decimal_comma else (",", ".")
@@ -63,19 +72,73 @@ def read_figure(text: str, language: Language) -> str:
 
 def join_values(words: Sequence[Word], language: Language) -> list[Word]:
     """Return the words with number words, dates, times and amounts joined into one word each."""
-    for read in (_number, _hour, _calendar_day, _amount):
+    words = _without_year_links(words, language)
+    for read in (_clock_phrase, _number, _hour, _calendar_day, _amount, _duration):
         found: list[Word] = []
         place = 0
         while place < len(words):
             word = words[place]
             text, count = "", 1
             if word.is_value or word.parts or word.text in language.value_words:
-                before = words[place - 1].text if place else ""
+                before = words[place - 1].text if place and not word.break_before else ""
                 text, count = read(words[place : place + _VALUE_WORDS_MAX], before, language) or ("", 1)
             found.append(word.as_value(text) if text else word)
             place += count if text else 1
         words = found
     return list(words)
+
+
+def _without_year_links(words: Sequence[Word], language: Language) -> list[Word]:
+    """Return the words without "of" between a month or a season and a year."""
+    return [
+        word
+        for place, word in enumerate(words)
+        if not (
+            word.text in _MONTH_LINKS
+            and 0 < place < len(words) - 1
+            and (words[place - 1].text in language.months or words[place - 1].text in language.seasons)
+            and _year(words[place + 1 :])
+        )
+    ]
+
+
+def _clock_phrase(words: Sequence[Word], before: str, language: Language) -> Reading:
+    """Read "half past seven", "halb acht" and "las siete y media"."""
+    texts = [word.text for word in words]
+    for phrase, minutes in language.clock_phrases.items():
+        size = len(phrase)
+        if tuple(texts[:size]) == phrase and len(texts) > size:
+            hour = _hour_named(words[size], language)
+            return (_clock_before(hour, minutes), size + 1) if hour else None
+        if before in _BEFORE_HOURS and tuple(texts[1 : 1 + size]) == phrase and phrase[0] in _AFTER_HOURS:
+            hour = _hour_named(words[0], language)
+            return (_clock_before(hour, minutes), size + 1) if hour else None
+    return None
+
+
+def _hour_named(word: Word, language: Language) -> int:
+    """Return the hour from 1 to 12 that a word names; 0 if it names none."""
+    hour = int(word.text) if word.text.isdecimal() and len(word.text) <= 2 else language.numbers.get(word.text, 0)
+    return hour if hour <= _NOON and not word.break_before else 0
+
+
+def _clock_before(hour: int, minutes: int) -> str:
+    """Return the time so many minutes after an hour, or before it if negative."""
+    past = hour * _MINUTES + minutes
+    return _clock(past // _MINUTES or _NOON, past % _MINUTES)
+
+
+def _duration(words: Sequence[Word], _before: str, _language: Language) -> Reading:
+    """Read "3 hours and 42 minutes" as one amount."""
+    place = 2 if len(words) > 2 and words[1].text in _DURATION_ANDS else 1
+    if len(words) <= place or any(word.break_before for word in words[1 : place + 1]):
+        return None
+    larger, smaller = (_MILLISECONDS.fullmatch(word.text) for word in (words[0], words[place]))
+    if larger is None or smaller is None:
+        return None
+    total, more = int(larger[1]), int(smaller[1])
+    unit = next((unit for unit in _DURATION_UNITS if total % unit == 0), 0)
+    return (f"{total + more}_ms", place + 1) if 0 < more < unit else None
 
 
 def _number(words: Sequence[Word], before: str, language: Language) -> Reading:
@@ -84,6 +147,8 @@ def _number(words: Sequence[Word], before: str, language: Language) -> Reading:
         return f"{language.ordinals[first.text]}.", 1
     if not first.is_value:
         value, count = _number_run(words, language)
+        if count and [word.text for word in words[count : count + 3]] == ["and", "a", "half"]:
+            return f"{value}.5", count + 3
         return (str(value), count) if count else None
     scale = _number_word(words[1], language) if len(words) > 1 and not words[1].break_before else None
     if scale is None or scale < _SCALE_MIN or not _AMOUNT.fullmatch(first.text):
@@ -209,4 +274,6 @@ def _amount(words: Sequence[Word], before: str, language: Language) -> Reading:
         return None
     name, factor = canonical
     sign = "+" if words[0].text.startswith("+") else ""
-    return f"{sign}{(Decimal(words[0].text) * factor).normalize():f}_{name}", 3 if pair else 2
+    count = 3 if pair else 2
+    is_of = name in _SUBSTANCE_UNITS and len(words) > count + 1 and words[count].text == "of"
+    return f"{sign}{(Decimal(words[0].text) * factor).normalize():f}_{name}", count + is_of

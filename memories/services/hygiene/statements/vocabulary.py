@@ -12,7 +12,7 @@ _FILE: Mapping[str, Any] = json.loads(Path(__file__).with_name("vocabulary.json"
 _VALUE_STARTS = ("€", "$", "£", "eur", "usd", "gbp", "chf")
 
 #: The number of fields of a language that are sets of words; they come first.
-_WORD_SETS = 10
+_WORD_SETS = 18
 
 Phrase = tuple[str, ...]
 
@@ -25,7 +25,12 @@ class Language:
     `fillers` can be dropped anywhere. A phrase that begins with one of `adverbials` or `conjunctions` may stand first
     or last; one of `adverbs` is such a phrase by itself. `auxiliaries` are the verbs that may precede their subject;
     None where any verb may. After `predicate_verbs` an article tells a noun from an adjective. The
-    letters of `doubled` are often doubled by mistake. `phrases` have one meaning with what they are replaced by.
+    letters of `doubled` are often doubled by mistake. `phrases` have one meaning with what they are replaced by, and so
+    have `spellings`: abbreviations, accents left out and frequent mistakes that are no word. `reporting` verbs have a
+    statement of their own after them. Before `relatives` a comma changes who is meant. The rest is for `frames`:
+    `attributes` are nouns that one thing has of another, `frame_stops` belong to no plain noun phrase, `no_agents` do
+    not act where a passive names them, and `pasts` and `presents` are irregular participles with these forms. Pronouns
+    of `subjects` have no other case, and before a number, `approximations` mean the same.
     """
 
     typical: frozenset[str]
@@ -38,6 +43,14 @@ class Language:
     dropped_articles: frozenset[str]
     leading_articles: frozenset[str]
     predicate_verbs: frozenset[str]
+    reporting: frozenset[str]
+    relatives: frozenset[str]
+    attributes: frozenset[str]
+    frame_stops: frozenset[str]
+    no_agents: frozenset[str]
+    seasons: frozenset[str]
+    subjects: frozenset[str]
+    approximations: frozenset[str]
     letters: frozenset[str]
     auxiliaries: frozenset[str] | None
     that: str
@@ -46,12 +59,19 @@ class Language:
     numbers: Mapping[str, int]
     ordinals: Mapping[str, int]
     months: Mapping[str, int]
+    clock_phrases: Mapping[Phrase, int]
     phrases: Mapping[Phrase, Phrase]
+    spellings: Mapping[str, str]
+    abbreviations: Mapping[str, str]
+    frames: Sequence[tuple[Phrase, Phrase]]
+    pasts: Mapping[str, str]
+    presents: Mapping[str, str]
 
     @cached_property
     def value_words(self) -> frozenset[str]:
         """The words with which a number, date or time may begin."""
-        return frozenset((*self.numbers, *self.ordinals, *self.months, *_VALUE_STARTS))
+        clocks = (phrase[0] for phrase in self.clock_phrases)
+        return frozenset((*self.numbers, *self.ordinals, *self.months, *clocks, *_VALUE_STARTS))
 
     @cached_property
     def phrase_sizes(self) -> Mapping[str, Sequence[int]]:
@@ -65,6 +85,11 @@ class Language:
     def common(self) -> frozenset[str]:
         """The words that are no acronyms when written in capitals."""
         return self.typical | self.negations
+
+    @cached_property
+    def caseless(self) -> frozenset[str]:
+        """The words that abbreviations stand for; whether they are written with a capital says nothing."""
+        return frozenset(self.abbreviations.values())
 
     @cached_property
     def unended(self) -> frozenset[str]:
@@ -89,7 +114,13 @@ def _language(name: str, given: Mapping[str, Any]) -> Language:
         numbers=_german_numbers(numbers) if name == "de" else numbers,
         ordinals=given.get("ordinals", {}),
         months=given["months"],
+        clock_phrases={tuple(text.split()): minutes for text, minutes in given.get("clock_phrases", {}).items()},
         phrases={tuple(one.split()): tuple(other.split()) for one, other in given["phrases"].items()},
+        spellings={**given.get("spellings", {}), **given.get("abbreviations", {})},
+        abbreviations=given.get("abbreviations", {}),
+        frames=[(tuple(one.split()), tuple(other.split())) for one, other in given.get("frames", ())],
+        pasts=given.get("pasts", {}),
+        presents=given.get("presents", {}),
     )
 
 
@@ -129,7 +160,9 @@ NO_PLURALS = words_of(_FILE["no_plurals"])
 #: Words that another word differs from only in ß, ph or an accent.
 DISTINCT_SPELLINGS = words_of(_FILE["distinct_spellings"])
 #: Words after which a point does not end the sentence.
-ABBREVIATIONS = words_of(_FILE["abbreviations"])
+ABBREVIATIONS = words_of(_FILE["abbreviations"]).union(
+    *(given.get("abbreviations", ()) for given in _FILE["languages"].values())
+)
 #: Words of which an aside contains at least one; those of `ASIDE_FIRST_WORDS` only at the beginning of a text.
 ASIDE_WORDS, ASIDE_FIRST_WORDS = words_of(_FILE["asides"]["words"]), words_of(_FILE["asides"]["first_words"])
 #: Words that may precede an aside.
@@ -139,10 +172,28 @@ UNMARKED_ASIDES, MARKED_ASIDES = (
     frozenset(tuple(text.split()) for text in _FILE["asides"][name]) for name in ("unmarked", "marked")
 )
 #: Verbs before a list whose order says nothing, the words between its last items, and words that give it an order.
-LIST_VERBS, LIST_ANDS, ORDER_WORDS = (words_of(_FILE["lists"][name]) for name in ("verbs", "ands", "order_words"))
+LIST_VERBS, LIST_ANDS, LIST_PREPOSITIONS, ORDER_WORDS = (
+    words_of(_FILE["lists"][name]) for name in ("verbs", "ands", "prepositions", "order_words")
+)
 #: Beginnings of English words that one letter distinguishes.
 CONFUSABLE = tuple(_FILE["confusable"].split())
 #: Words that mean something else where an adverb stands before or after them.
 SCOPE_WORDS = words_of(_FILE["scope_words"])
-#: Verbs with a statement of their own after them: a phrase belongs to the one that it stands in.
-REPORTING_WORDS = words_of(_FILE["reporting_words"])
+#: English verbs with the particles that may stand before or after their object.
+PARTICLE_VERBS: Mapping[str, frozenset[str]] = {
+    verb: words_of(particles) for verb, particles in _FILE["particle_verbs"].items()
+}
+#: English verbs after which an infinitive and a gerund mean the same.
+INFINITIVE_VERBS = words_of(_FILE["infinitive_verbs"])
+#: German nouns after which "welche" may ask.
+INTERROGATIVE_NOUNS = words_of(_FILE["interrogative_nouns"])
+#: Names that mean another place without "la", and countries that mean the same without "el".
+PLACES_WITH_ARTICLE, PLACES_WITHOUT_ARTICLE = (
+    words_of(_FILE[name]) for name in ("places_with_article", "places_without_article")
+)
+#: Spanish verbs before or after whose infinitive a pronoun may stand.
+SPANISH_MODALS = words_of(_FILE["spanish_modals"])
+#: German feminine nouns and names without a feminine ending, and verbs of one subject without -t.
+FEMININES, SINGULAR_VERBS = words_of(_FILE["feminines"]), words_of(_FILE["singular_verbs"])
+#: Words after which the letters of a word count, such as "password".
+LITERAL_MARKERS = words_of(_FILE["literal_markers"])

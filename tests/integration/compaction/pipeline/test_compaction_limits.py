@@ -185,10 +185,10 @@ def test_context_read_while_the_session_is_compacted_shows_before_or_after(
     run = queued(admin, tenant)
     outlined, left = session_context.outlines_to_turns, [run.pk]
 
-    def in_between(rows: Any) -> list[SessionTurn]:
+    def in_between(rows: Any, *, model: str) -> list[SessionTurn]:
         if left:
             orchestrator.run_compaction(tenant.pk, left.pop(), now=timezone.now())
-        return outlined(rows)
+        return outlined(rows, model=model)
 
     monkeypatch.setattr(session_context, "outlines_to_turns", in_between)
     assert run.session_id

@@ -94,24 +94,24 @@ def test_time_of_a_message_is_the_callers(api: APIClient, session: dict[str, Any
         (tool_result_body("call_9"), "unknown_tool_call", "tool_call_id"),
         (assistant("", tool_calls=[]), "blank", "content"),
         (assistant("", tool_calls={}), "not_a_list", "tool_calls"),
-        (assistant("", tool_calls=[{}]), "not_an_object", "tool_calls[0].function"),
+        (assistant("", tool_calls=[{}]), "not_an_object", "tool_calls.0.function"),
         (
             assistant("", tool_calls=[{"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}]),
             "not_text",
-            "tool_calls[0].function.arguments",
+            "tool_calls.0.function.arguments",
         ),
         (
             assistant("", tool_calls=[{"id": "", "type": "function", "function": {"name": "f", "arguments": ""}}]),
             "bad_text",
-            "tool_calls[0].id",
+            "tool_calls.0.id",
         ),
         (
             assistant("", tool_calls=[{"id": "c", "type": "magic", "function": {"name": "f", "arguments": ""}}]),
             "not_a_choice",
-            "tool_calls[0].type",
+            "tool_calls.0.type",
         ),
-        (calling("c", "c"), "call_id_taken", "tool_calls[1].id"),
-        (calling("c", arguments="\x00"), "null_character", "tool_calls[0].function.arguments"),
+        (calling("c", "c"), "call_id_taken", "tool_calls.1.id"),
+        (calling("c", arguments="\x00"), "null_character", "tool_calls.0.function.arguments"),
         ("hello", "not_an_object", ""),
     ],
 )
@@ -120,7 +120,7 @@ def test_one_bad_message_keeps_all_out_and_is_named_by_its_place(
 ) -> None:
     append(api, session, user("before"))
     response = post(api, session, user("good"), message, user("good too"))
-    assert_problem(response, 400, code, f"messages[1].{field}".rstrip("."))
+    assert_problem(response, 400, code, f"messages.1.{field}".rstrip("."))
     assert [row["content"] for row in listed(api, session)] == ["before"]
     assert read(api, session)["message_count"] == 1
 
@@ -129,7 +129,7 @@ def test_one_bad_message_keeps_all_out_and_is_named_by_its_place(
 def test_lone_surrogate_is_refused(api: APIClient, session: dict[str, Any], surrogate: bytes) -> None:
     body = b'{"messages": [{"role": "user", "content": %b}]}' % surrogate
     response = api.post(f"{SESSIONS}/{session['id']}/messages", body, content_type="application/json")
-    assert_problem(response, 400, "lone_surrogate", "messages[0].content")
+    assert_problem(response, 400, "lone_surrogate", "messages.0.content")
 
 
 @pytest.mark.parametrize("count", [0, 501])
@@ -150,18 +150,18 @@ def test_result_answers_a_call_once_wherever_it_stands(api: APIClient, session: 
     rows = append(api, session, tool_result_body("call_1"), calling("call_2"), tool_result_body("call_2"))
     assert [row["tool_call_id"] for row in rows] == ["call_1", "", "call_2"]
     again = post(api, session, user("x"), tool_result_body("call_1"))
-    assert_problem(again, 400, "call_already_answered", "messages[1].tool_call_id")
+    assert_problem(again, 400, "call_already_answered", "messages.1.tool_call_id")
     twice = post(api, session, calling("call_3"), tool_result_body("call_3"), tool_result_body("call_3"))
-    assert_problem(twice, 400, "call_already_answered", "messages[2].tool_call_id")
+    assert_problem(twice, 400, "call_already_answered", "messages.2.tool_call_id")
     late = post(api, session, tool_result_body("call_4"), calling("call_4"))
-    assert_problem(late, 400, "unknown_tool_call", "messages[0].tool_call_id")
-    assert_problem(post(api, session, calling("call_1")), 400, "call_id_taken", "messages[0].tool_calls[0].id")
+    assert_problem(late, 400, "unknown_tool_call", "messages.0.tool_call_id")
+    assert_problem(post(api, session, calling("call_1")), 400, "call_id_taken", "messages.0.tool_calls.0.id")
 
 
 def test_calls_of_another_session_are_none_of_this_one(api: APIClient, session: dict[str, Any]) -> None:
     other = open_session(api)
     append(api, other, calling("call_1"))
-    assert_problem(post(api, session, tool_result_body("call_1")), 400, "unknown_tool_call", "messages[0].tool_call_id")
+    assert_problem(post(api, session, tool_result_body("call_1")), 400, "unknown_tool_call", "messages.0.tool_call_id")
     append(api, session, calling("call_1"))
 
 
@@ -190,9 +190,9 @@ def test_repetition_inside_one_append_is_stored_once(api: APIClient, session: di
 def test_known_source_with_other_content_is_a_conflict(api: APIClient, session: dict[str, Any]) -> None:
     append(api, session, user("one", source_id="a"))
     response = post(api, session, user("new"), user("two", source_id="a"))
-    assert_problem(response, 409, "source_id_taken", "messages[1].source_id")
+    assert_problem(response, 409, "source_id_taken", "messages.1.source_id")
     response = post(api, session, user("new", source_id="b"), user("newer", source_id="b"))
-    assert_problem(response, 409, "source_id_taken", "messages[1].source_id")
+    assert_problem(response, 409, "source_id_taken", "messages.1.source_id")
     assert [row["content"] for row in listed(api, session)] == ["one"]
 
 

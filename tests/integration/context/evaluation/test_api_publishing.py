@@ -96,7 +96,7 @@ def test_publishing_is_scripted_from_an_empty_tenant_to_an_assigned_profile(admi
     assert runs[1]["profile"] == {"name": "adr-0040", "version": 1}
     compared = admin.get(f"{EVALUATIONS}/{started['id']}/compare", {"other": started["baseline_id"]}).json()
     differences = [row["measures"]["recall"] for row in compared["results"]]
-    assert min(each["low"] for each in differences) > 0.5
+    assert min(each["low"] for each in differences) > 0.3
     published = created(admin, f"{PROFILES}/own/publish", {"argument": ARGUMENT}, 200)
     assert (published["is_active"], published["argument"]) == (True, {**ARGUMENT, "reason": ""})
     assert [row["difference"] for row in published["comparison"]["rows"]] == differences
@@ -332,3 +332,6 @@ def test_only_admins_change_and_a_confined_key_sees_its_own_questions(
     assert stranger.get(EVALUATIONS).json()["results"] == stranger.get(GOLDEN).json()["results"] == []
     assert [row["id"] for row in confined.get(GOLDEN).json()["results"]] == [question["id"]]
     assert len(api.get(GOLDEN).json()["results"]) == 2
+    assert api.patch(f"/api/v1/memories/{memory['id']}", {"partition": "agent=shop"}).status_code == 200
+    assert confined.get(one).json()["memory_ids"] == []
+    assert api.get(one).json()["memory_ids"] == [memory["id"]]

@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.hygiene.maintenance import find_unused_and_expiring_memories
-from memories.models import MemoryPair, Tenant
+from memories.models import Memory, MemoryPair, Tenant, UncomparedMemory
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import make_memory
 from tests.integration.rest_helpers import MEMORIES, all_stored_memories, assert_problem, every_page
@@ -19,16 +19,18 @@ pytestmark = pytest.mark.django_db
 HYGIENE = "/api/v1/hygiene"
 
 
-def make_pairs(tenant: Tenant, count: int = 3, partition: str = "") -> None:
-    """Near-duplicate pairs as the comparison stores them."""
+def make_pairs(tenant: Tenant, count: int = 3, partition: str = "") -> list[Memory]:
+    """Near-duplicate pairs as the comparison stores them; return their older memories."""
     now = timezone.now()
-    pairs = []
+    pairs, olders = [], []
     for number in range(count):
         texts = (f"Alex likes tea number {number}.", f"Alex likes tea number {number}!")
         older, newer = (make_memory(tenant, text, partition=partition) for text in texts)
+        olders.append(older)
         pairs.append(("near_duplicate", older.pk, newer.pk, 0.99 - number / 100, f"hash {number}"))
     with tenant_scope(tenant.pk):
         MemoryPair.objects.store(tenant.pk, pairs, now)
+    return olders
 
 
 def rows_of(api: APIClient, name: str = "near_duplicate") -> list[dict[str, Any]]:
@@ -109,6 +111,25 @@ def test_key_sees_and_changes_its_partition_alone(api: APIClient, tenant: Tenant
     assert_problem(sam.post(undo), 403, "partition_forbidden")
     assert_problem(api_client(new_key(other_tenant, "write")).post(undo), 404, "not_found")
     assert_problem(api_client(new_key(tenant, "read")).post(undo), 403, "scope_missing")
+
+
+def test_key_with_a_partition_counts_its_rows_alone(api: APIClient, tenant: Tenant) -> None:
+    (elsewhere, *_), (own, *_) = make_pairs(tenant, 1, "user=alex"), make_pairs(tenant, 2, "user=sam")
+    with tenant_scope(tenant.pk):
+        across = ("near_duplicate", elsewhere.pk, own.pk, 0.9, "hash")
+        MemoryPair.objects.store(tenant.pk, [across], timezone.now())
+        UncomparedMemory.objects.enqueue(tenant.pk, [elsewhere.pk, own.pk])
+    sam = api_client(new_key(tenant, "read", partition="user=sam"))
+
+    def counts(client: APIClient, **query: str) -> tuple[int, int]:
+        answer = client.get(HYGIENE, query).json()
+        return answer["results"][0]["count"], answer["waiting"]
+
+    assert counts(api) == (4, 2)
+    assert counts(sam) == counts(sam, partition="user=sam") == (2, 1)
+    assert len(rows_of(sam)) == 2
+    assert counts(api, partition="user=alex") == (1, 1)
+    assert counts(sam, partition="user=sam/topic=tea") == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,22 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.models import AuditEntry, IdempotencyRecord, Tenant
 from memories.partitions.serializers import LinkOutput
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.keys import ApiKeyOutput, NewApiKeyOutput
-from tests.integration.rest_helpers import MEMORIES, NOWHERE, assert_problem, every_page, post_memory, query_count
+from tests.integration.rest_helpers import (
+    MEMORIES,
+    NOWHERE,
+    SEARCH,
+    assert_problem,
+    every_page,
+    post_memory,
+    query_count,
+)
 from tests.users import api_client, new_key
 
 LINKS = "/api/v1/links"
@@ -91,6 +100,25 @@ def test_both_ends_of_an_edge_are_within_the_reach(api: APIClient, tenant: Tenan
     assert confined.get(LINKS).json()["results"] == [within]
     assert_problem(confined.delete(f"{LINKS}/{across['id']}"), 404, "not_found")
     assert len(api.get(LINKS).json()["results"]) == 2
+
+
+def test_memory_names_no_linked_memory_beyond_the_reach(api: APIClient, tenant: Tenant) -> None:
+    confined = api_client(new_key(tenant, "read", partition="user=alex"))
+    source, own = (post_memory(api, f"Alex likes tea {number}.", user_id="alex")["id"] for number in range(2))
+    foreign = post_memory(api, "Sam likes tea.", user_id="sam")["id"]
+    for target in (own, foreign):
+        api.post(LINKS, {"source_id": source, "target_id": target})
+
+    def targets(client: APIClient) -> list[list[str]]:
+        now = timezone.now().isoformat()
+        lists = [client.get(MEMORIES, query).json()["results"] for query in ({}, {"as_of": now})]
+        found = [client.post(SEARCH, {"query": "tea", **at}).json()["results"] for at in ({}, {"as_of": now})]
+        rows = [client.get(f"{MEMORIES}/{source}").json()]
+        rows += [row for results in (*lists, *found) for row in results if row["id"] == source]
+        return [[link["target_id"] for link in row["links"]] for row in rows]
+
+    assert targets(api) == [[own, foreign]] * 5
+    assert targets(confined) == [[own]] * 5
 
 
 def test_linking_takes_the_scope_write(api: APIClient, tenant: Tenant, ends: tuple[str, str]) -> None:

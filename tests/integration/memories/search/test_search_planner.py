@@ -276,6 +276,7 @@ def test_receipt_says_how_and_why(tenant: Tenant) -> None:
     plan = retrieve_for_test(partition="user=al", **options).plan["vector"]
     assert (plan["search"], plan["reason"], plan["rows_in_scope"], plan["rows"]) == ("exact", "few_rows", 1, 1)
     assert plan["limit"] == 1_000
+    assert not {"index_rows", "max_scan_tuples"} & plan.keys(), "the index contains the rows of other tenants"
     then = retrieve_for_test(moment=PointInTime.valid(LATER), **options).plan["vector"]
     assert (then["search"], then["reason"], then["rows"]) == ("exact", "history", 2)
 

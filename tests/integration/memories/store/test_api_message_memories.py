@@ -30,6 +30,7 @@ def send(api: APIClient, status: int = 201, **body: Any) -> list[dict[str, Any]]
 def test_messages_become_memories_with_speaker_session_and_position(api: APIClient, tenant: Tenant) -> None:
     results = send(api, user_id="alex", session="s1", metadata={"channel": "chat"})
     assert [row["status"] for row in results] == ["skipped", "created", "skipped", "skipped", "created"]
+    assert [row["reason"] for row in results] == ["role", "", "empty", "role", ""]
     said = api.get(f"{MEMORIES}/{results[1]['id']}").json()
     assert (said["content"], said["kind"], said["partition"]) == ("Alex: I moved to Lisbon.", "episode", "user=alex")
     assert (said["session"], said["position"], said["source_id"]) == ("s1", 1, "m1")

@@ -372,6 +372,85 @@ def test_other_roles_get_no_page_of_admin(role: str) -> None:
     assert client.get("/admin/login/").status_code == 302
 
 
+def person_without_access(kind: str) -> Client:
+    """Someone whom no page of admin may show a row, with every permission that Django has."""
+    if kind == "anonymous":
+        return Client()
+    own = () if kind == "no tenant" else (new_shared_tenant("Acme"),)
+    person = new_operator("olga", "operator" if kind == "operator" else "admin", *own)
+    person.user_permissions.set(Permission.objects.all())
+    client = client_of(person)
+    person.is_active, person.is_staff = kind != "inactive", kind != "no staff"
+    person.save()
+    if kind == "no role":
+        person.groups.clear()
+    return client
+
+
+@pytest.mark.parametrize("kind", ["anonymous", "inactive", "no staff", "no role", "no tenant", "operator"])
+def test_nobody_without_role_and_membership_sees_or_changes_a_row(foreign: Tenant, kind: str) -> None:
+    visitor = Visitor(person_without_access(kind), set(), [])
+    before = state(foreign)
+    expected = (200, 301, *REFUSED) if kind == "no tenant" else REFUSED
+    for model, model_admin in registered():
+        row_id = foreign_rows(model, foreign)[0].pk
+        for url in own_pages(model, model_admin, row_id):
+            visitor.ask("get", url, expected=expected)
+            visitor.ask("post", url, {"post": "yes", "action": "delete_selected", "_selected_action": [row_id]})
+        content_type = ContentType.objects.get_for_model(model)
+        visitor.ask("get", f"/admin/r/{content_type.pk}/{quote(str(row_id))}/", expected=REFUSED)
+        for lookup in ("tenant__name__startswith", "tenant__memberships__user__password__startswith"):
+            visitor.ask("get", changelist(model), {lookup: FOREIGN[:4]}, expected=expected)
+    for field in ("tenant", "user"):
+        visitor.ask("get", reverse("admin:autocomplete"), autocomplete(Membership, field, ""), expected=REFUSED)
+    assert not visitor.faults, "\n".join(visitor.faults)
+    assert state(foreign) == before
+
+
+def test_admin_of_two_tenants_acts_in_both_and_in_no_third(visitor: Visitor, foreign: Tenant, stranger: User) -> None:
+    second, _ = fill_tenant("second", username="second-person")
+    with admin_write_scope():
+        Membership.objects.create(tenant=second, user=stranger)
+    before = state(foreign)
+    with authentication_scope():
+        keys = {key.name.split()[0]: key for key in ApiKey.objects.all()}
+    selected = {"action": "revoke_selected", "_selected_action": [key.pk for key in keys.values()]}
+    visitor.ask("post", changelist(ApiKey), selected)
+    with authentication_scope():
+        revoked = {key.name.split()[0] for key in ApiKey.objects.all() if key.revoked}
+    assert revoked == {OWN, "second"}
+    for model, model_admin in registered():
+        if isinstance(model_admin, TenantModelAdmin):
+            shown = text_of(visitor.ask("get", changelist(model), {"all": ""}, expected=(200,)))
+            assert "second" in shown, model
+    assert not visitor.faults, "\n".join(visitor.faults)
+    assert state(foreign) == before
+
+
+def test_edit_takes_no_other_tenant_and_no_secret_is_looked_up(
+    visitor: Visitor, foreign: Tenant, stranger: User
+) -> None:
+    """A tenant, a partition or an id that is typed into the form of an own row, and lookups through the relations."""
+    (theirs, *_) = foreign_rows(Memory, foreign)
+    listed = visitor.client.get(changelist(Memory)).context["cl"].result_list
+    url = f"{changelist(Memory)}{listed[0].pk}/change/"
+    data = typed(visitor.client.get(url).context["adminform"].form)
+    for prefix in ("versions", "superseded"):
+        data |= {f"{prefix}-TOTAL_FORMS": 0, f"{prefix}-INITIAL_FORMS": 0}
+    moved = {"tenant": foreign.pk, "id": theirs.pk, "partition": theirs.partition_id, "_saveasnew": "1"}
+    before = state(foreign)
+    visitor.ask("post", url, {**data, **moved, "content": "Moved."})
+    assert reread_memory(listed[0]).tenant_id == listed[0].tenant_id
+    for model, _ in registered():
+        for lookup in (
+            *("tenant__memberships__user__password__startswith", "tenant__memberships__user__username"),
+            *("user__password__startswith", "memory__content__startswith", "hashed_key__startswith"),
+        ):
+            visitor.ask("get", changelist(model), {lookup: "p"}, expected=REFUSED)
+    assert not visitor.faults, "\n".join(visitor.faults)
+    assert state(foreign) == before
+
+
 def test_signing_in_to_admin_is_signing_in_to_the_console(client: Client) -> None:
     assert client.get("/admin/")["Location"] == f"{reverse('sign-in')}?next=/admin/"
     assert client.get("/admin/login/")["Location"] == "/admin/"

@@ -157,7 +157,7 @@ def test_bad_part_is_named(api: APIClient, content: Any, code: str) -> None:
     url = f"{SESSIONS}/{open_session(api)['id']}/messages"
     body = json.dumps({"messages": [{"role": "user", "content": content}]})
     answer = api.post(url, data=body, content_type="application/json")
-    assert_problem(answer, 400, code, "messages[0].content")
+    assert_problem(answer, 400, code, "messages.0.content")
 
 
 def test_developer_is_a_role(api: APIClient) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.apps import apps
@@ -150,9 +151,13 @@ NOTHING = Rows(
 
 @pytest.fixture
 def rows(admin_key: str) -> Rows:
-    """One of everything, all of it about Porto."""
-    admin = api_client(admin_key)
-    memory, target = (post_memory(admin, f"{name} lives in Porto.", user_id="sam")["id"] for name in ("Sam", "Kim"))
+    return one_of_everything(api_client(admin_key))
+
+
+def one_of_everything(admin: APIClient, user: str = "sam", name: str = "chat") -> Rows:
+    """One row of each kind in the partition of `user`, all of it about Porto; profiles and snapshot with this name."""
+    place = f"user={user}"
+    memory, target = (post_memory(admin, f"{who} lives in Porto.", user_id=user)["id"] for who in ("Sam", "Kim"))
 
     def made(method: str, url: str, body: dict[str, Any]) -> dict[str, Any]:
         response = getattr(admin, method)(f"/api/v1/{url}", body)
@@ -161,37 +166,39 @@ def rows(admin_key: str) -> Rows:
         return answer
 
     made("put", "memo", {"content": "Porto is in the north."})
-    made("put", "partitions/user%3Dsam/summaries", {"content": "Sam is in Porto."})
-    made("post", "budget-profiles", {"name": "chat"})
-    made("put", "budget-profiles/assignments", {"budget_profile": "chat", "partition": "user=sam"})
-    made("post", "profiles", {"name": "chat"})
-    made("put", "profiles/assignments", {"profile": "conversation-recall", "partition": "user=sam"})
-    session = made("post", "sessions", {"directive": "Porto it is.", "user_id": "sam"})["id"]
+    made("put", f"partitions/{quote(place, safe='')}/summaries", {"content": "Sam is in Porto."})
+    made("post", "budget-profiles", {"name": name})
+    made("put", "budget-profiles/assignments", {"budget_profile": name, "partition": place})
+    made("post", "profiles", {"name": name})
+    made("put", "profiles/assignments", {"profile": "conversation-recall", "partition": place})
+    session = made("post", "sessions", {"directive": "Porto it is.", "user_id": user})["id"]
     messages = {"messages": [{"role": "user", "content": "Where is Porto?"}]}
     tales = [{"role": "user", "content": f"Porto has {number} bridges, Kim says. " * 20} for number in range(40)]
-    long = made("post", "sessions", {"user_id": "sam", "max_context_tokens": 4000})["id"]
+    long = made("post", "sessions", {"user_id": user, "max_context_tokens": 4000})["id"]
     made("post", f"sessions/{long}/messages", {"messages": tales})
     compacted = made("post", f"sessions/{long}/compact", {"wait": True})
     made("put", "prompts", {"text": "Write about Porto."})
-    question = made("post", "golden-questions", {"text": "Who lives in Porto?", "memory_ids": [memory]})["id"]
+    question = made(
+        "post", "golden-questions", {"text": "Who lives in Porto?", "memory_ids": [memory], "partition": place}
+    )["id"]
     vote = {"memory_id": memory, "feedback": "POSITIVE", "reason": "Porto it is."}
     return Rows(
         {
             "memory_id": memory,
             "target_id": target,
-            "receipt_id": made("post", "context", {"query": "Porto"})["id"],
+            "receipt_id": made("post", "context", {"query": "Porto", "partition": place})["id"],
             "session_id": session,
             "message_id": made("post", f"sessions/{session}/messages", messages)["results"][0]["id"],
-            "act_id": made("post", "memories/move", {"ids": [target], "to": "user=sam/topic=Porto"})["act_id"],
-            "snapshot_id": made("post", "snapshots", {"name": "Porto"})["id"],
+            "act_id": made("post", "memories/move", {"ids": [target], "to": f"{place}/topic=Porto"})["act_id"],
+            "snapshot_id": made("post", "snapshots", {"name": f"Porto {name}"})["id"],
             "feedback_id": made("post", "feedback", vote)["results"][0]["id"],
             "compaction_id": compacted["compaction_id"],
             "event_id": compacted["event_id"],
             "question_id": question,
             "run_id": made("post", "evaluations", {"corpus": "golden"})["id"],
-            "place": "user%3Dsam",
-            "name": "chat",
-            "key_id": made("post", "keys", NEW_KEY)["id"],
+            "place": quote(place, safe=""),
+            "name": name,
+            "key_id": made("post", "keys", {**NEW_KEY, "partition": place})["id"],
             "version": "1",
             "link_id": str(made("post", "links", {"source_id": memory, "target_id": target})["id"]),
         }

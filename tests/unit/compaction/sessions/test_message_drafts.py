@@ -53,7 +53,7 @@ def test_plain_messages_have_no_faults() -> None:
     ],
 )
 def test_fault_is_named_by_place_field_and_code(row: NewMessage, field: str, code: str) -> None:
-    assert faults(NewMessage("user", "fine"), row) == [(f"messages[1].{field}", code)]
+    assert faults(NewMessage("user", "fine"), row) == [(f"messages.1.{field}", code)]
 
 
 def test_content_of_exactly_the_limit_is_taken() -> None:
@@ -76,9 +76,9 @@ def test_calls_are_canonical_whatever_the_order_of_their_keys() -> None:
         (None, "", "not_a_list"),
         ([call(str(number)) for number in range(129)], "", "too_many"),
         ([call(arguments="x" * CALLS_BYTES_MAX)], "", "too_long"),
-        ([call() | {"index": 0}], "[0]", "unknown_field"),
-        ([call(), call("c2", name="")], "[1].function.name", "bad_text"),
-        ([call(arguments="\udfff")], "[0].function.arguments", "lone_surrogate"),
+        ([call() | {"index": 0}], "0", "unknown_field"),
+        ([call(), call("c2", name="")], "1.function.name", "bad_text"),
+        ([call(arguments="\udfff")], "0.function.arguments", "lone_surrogate"),
     ],
 )
 def test_calls_of_another_shape_are_refused(calls: Any, place: str, code: str) -> None:
@@ -97,9 +97,9 @@ def test_calls_and_results_are_paired_in_order() -> None:
     }
     found = tool_call_problems(rows, called={"stored"}, answered=set())
     assert [(problem.field, problem.code) for problem in found] == [
-        ("messages[2].tool_calls[1].id", "call_id_taken"),
-        ("messages[4].tool_call_id", "call_already_answered"),
-        ("messages[5].tool_call_id", "unknown_tool_call"),
+        ("messages.2.tool_calls.1.id", "call_id_taken"),
+        ("messages.4.tool_call_id", "call_already_answered"),
+        ("messages.5.tool_call_id", "unknown_tool_call"),
     ]
 
 

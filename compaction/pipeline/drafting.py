@@ -149,7 +149,18 @@ class _Drafting:
     def without_recalled(self, turns: Sequence[SessionTurn]) -> list[SessionTurn]:
         """Return the turns without the text that the session's keys received in contexts."""
         task = self._task
-        return strip_recalled_text(task.session, turns, api_key_ids=task.api_key_ids, now=self._clock())
+        own = strip_recalled_text(task.session, turns, api_key_ids=task.api_key_ids, now=self._clock())
+        # A user's message that seems to be recalled text alone may be one that imitates a fence.
+        left_out = sum(
+            turn.role == Message.Role.USER and bool(turn.content.strip()) and not one.content.strip()
+            for turn, one in zip(turns, own, strict=True)
+        )
+        if left_out:
+            detail = (
+                f"User messages that only repeat recalled text: {left_out}. Their facts are neither stored nor checked."
+            )
+            self.notices.append(ContextWarning("only_recalled_text", detail))
+        return own
 
     def journal(self, own: Sequence[SessionTurn]) -> list[JournalEntry]:
         """Return the classified lasting facts, by the summariser of the summary."""

@@ -21,7 +21,13 @@ from compaction.services.pipeline.states import (
 )
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
 from context.assembly.serializers.shapes import WarningOutput
-from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
+from memory_platform.rest.fields import (
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictIntegerField,
+    StrictListField,
+    StrictTextField,
+)
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
@@ -68,7 +74,7 @@ class ReviewInput(StrictSerializer):
     edit_version = StrictIntegerField(
         required=False, help_text="For approve, reject, edit, mark_reviewed: the version that was read."
     )
-    facts = serializers.ListField(
+    facts = StrictListField(
         child=StrictTextField(max_length=SUMMARY_BYTES_MAX),
         required=False,
         max_length=FACTS_MAX,

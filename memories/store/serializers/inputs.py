@@ -18,6 +18,7 @@ from memory_platform.rest.fields import (
     StrictDateTimeField,
     StrictField,
     StrictIntegerField,
+    StrictListField,
     StrictNumberField,
     StrictTextField,
     StrictUuidField,
@@ -75,7 +76,7 @@ class MemoryFields(PartitionScopedInput):
 class MemoryInput(MemoryFields):
     """A new memory."""
 
-    links = serializers.ListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
+    links = StrictListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
 
 
 def build_new_memory(values: dict[str, Any], partition: PartitionPath, given: Iterable[str] = ()) -> NewMemory:
@@ -112,7 +113,7 @@ class MemoryBulkInput(StrictSerializer):
 class MemoryBulkInputSchema(StrictSerializer):
     """`MemoryBulkInput` as the schema shows it."""
 
-    memories = serializers.ListField(child=MemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
+    memories = StrictListField(child=MemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
 
 
 #: Orderings of the list, with the type of their values.

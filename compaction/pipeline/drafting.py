@@ -149,7 +149,18 @@ class _Drafting:
     @cached_property
     def _own(self) -> list[SessionTurn]:
         """The turns without the text that the session's keys received in contexts."""
-        return self._without_recalled(self._turns)
+        own = self._without_recalled(self._turns)
+        # A user's message that seems to be recalled text alone may be one that imitates a fence.
+        left_out = sum(
+            turn.role == Message.Role.USER and bool(turn.content.strip()) and not one.content.strip()
+            for turn, one in zip(self._turns, own, strict=True)
+        )
+        if left_out:
+            detail = (
+                f"User messages that only repeat recalled text: {left_out}. Their facts are neither stored nor checked."
+            )
+            self._notices.append(ContextWarning("only_recalled_text", detail))
+        return own
 
     @cached_property
     def _extracted(self) -> list[Statement]:

@@ -11,7 +11,13 @@ from memories.services.hygiene import rules
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 from memories.store.serializers.answers import MemoryTextOutput
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictUuidField
+from memory_platform.rest.fields import (
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictIntegerField,
+    StrictListField,
+    StrictUuidField,
+)
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
@@ -42,7 +48,7 @@ class HygieneActionInput(StrictSerializer):
         choices=(BULK_MERGE, BULK_ARCHIVE, RESTORE, DISMISS),
         help_text="merge for compared pairs, restore for replaced ones, archive for single memories; dismiss for all.",
     )
-    ids = serializers.ListField(
+    ids = StrictListField(
         child=StrictIntegerField(minimum=1, maximum=ROW_ID_MAX), min_length=1, max_length=HYGIENE_ROWS_MAX
     )
     keep = StrictUuidField(

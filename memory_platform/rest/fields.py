@@ -35,6 +35,16 @@ class StrictField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
+class StrictListField(serializers.ListField):
+    """A list whose errors are fixed texts."""
+
+    default_error_messages = StrictField.default_error_messages | {
+        "not_a_list": "A list is needed.",
+        "min_length": "The list needs {min_length} or more entries.",
+        "max_length": "The list has more entries than the {max_length} allowed.",
+    }
+
+
 def text_error(value: object) -> tuple[str, str] | None:
     """Return code and detail of why `value` cannot be stored as text; None where it can."""
     if not isinstance(value, str):
@@ -70,7 +80,8 @@ class StrictTextField(StrictField):
         if fault := text_error(data):
             self.refuse(*fault)
         if len(data) < self.min_length:
-            self.refuse("too_short", f"At least {self.min_length:,} characters are needed.")
+            detail = f"At least {self.min_length:,} characters are needed."
+            self.refuse("too_short", detail if self.min_length > 1 else "At least one character is needed.")
         if self.max_length and len(data) > self.max_length:
             self.refuse("too_long", f"At most {self.max_length:,} characters are allowed.")
         if self.pattern and not re.fullmatch(self.pattern, data):

@@ -23,7 +23,13 @@ from compaction.services.pipeline.states import (
 from compaction.services.pipeline.stored_statements import NO_FACTS, NO_RULES, CitedStatement
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
 from context.assembly.serializers.shapes import WarningOutput
-from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
+from memory_platform.rest.fields import (
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictIntegerField,
+    StrictListField,
+    StrictTextField,
+)
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
@@ -75,7 +81,7 @@ class ReviewInput(StrictSerializer):
         minimum=1, required=False, help_text="For swap: the place of a statement to remove, from 1."
     )
     add = StrictIntegerField(minimum=1, required=False, help_text="For swap: the place of a candidate to add, from 1.")
-    facts = serializers.ListField(
+    facts = StrictListField(
         child=StrictTextField(max_length=SUMMARY_BYTES_MAX),
         required=False,
         max_length=FACTS_MAX,

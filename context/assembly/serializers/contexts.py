@@ -28,6 +28,7 @@ from memory_platform.rest.fields import (
     StrictChoiceField,
     StrictDateTimeField,
     StrictIntegerField,
+    StrictListField,
     StrictTextField,
     StrictUuidField,
 )
@@ -98,7 +99,7 @@ class ContextInput(PartitionFilterInput):
     render = StrictChoiceField(choices=RENDER_STYLES, required=False, allow_null=True, default=DEFAULT_RENDER)
     include_tenant_memo = StrictBooleanField(**OPTIONAL)
     include_memories_top_k = StrictIntegerField(minimum=1, maximum=TOP_K_MAX, **OPTIONAL)
-    include_summaries_at = serializers.ListField(
+    include_summaries_at = StrictListField(
         child=StrictIntegerField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
         **OPTIONAL,
         max_length=SUMMARY_LEVELS_MAX,

@@ -23,6 +23,7 @@ from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictChoiceField,
     StrictDateTimeField,
+    StrictListField,
     StrictTextField,
     StrictUuidField,
 )
@@ -58,7 +59,7 @@ class DiffInput(ContextInput):
     """A context request, and what to compare its context with. Nothing is stored or counted."""
 
     since = SinceInput(**OPTIONAL)
-    profiles = serializers.ListField(
+    profiles = StrictListField(
         child=StrictTextField(max_length=PROFILE_NAME_CHARACTERS_MAX),
         **OPTIONAL,
         min_length=COMPARED_PROFILES,

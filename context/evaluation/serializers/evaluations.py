@@ -16,6 +16,7 @@ from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictChoiceField,
     StrictIntegerField,
+    StrictListField,
     StrictTextField,
     StrictUuidField,
 )
@@ -39,10 +40,10 @@ class EvaluationInput(StrictSerializer):
     corpus_name = StrictTextField(
         max_length=_NAME_CHARACTERS_MAX, required=False, default="", help_text="Of an upload."
     )
-    memories = serializers.ListField(
+    memories = StrictListField(
         child=serializers.DictField(), max_length=_CORPUS_ROWS_MAX, required=False, help_text="Rows of memories.jsonl."
     )
-    questions = serializers.ListField(
+    questions = StrictListField(
         child=serializers.DictField(), max_length=_CORPUS_ROWS_MAX, required=False, help_text="Rows of questions.jsonl."
     )
     profile = StrictTextField(
@@ -55,7 +56,7 @@ class EvaluationInput(StrictSerializer):
         choices=BudgetProfile.Packer.values, required=False, default=BudgetProfile.Packer.GREEDY.value
     )
     ordering = StrictChoiceField(choices=ORDERINGS, required=False, default=BudgetProfile.Ordering.TOP_DOWN.value)
-    budgets = serializers.ListField(
+    budgets = StrictListField(
         child=StrictIntegerField(),
         min_length=1,
         max_length=BUDGETS_MAX,

@@ -12,7 +12,13 @@ from context.evaluation.actions.golden_questions import (
 )
 from memories.store.serializers.answers import FieldErrorOutput
 from memories.tenancy.serializers.partitions import PartitionScopedInput
-from memory_platform.rest.fields import StrictBooleanField, StrictDateTimeField, StrictTextField, StrictUuidField
+from memory_platform.rest.fields import (
+    StrictBooleanField,
+    StrictDateTimeField,
+    StrictListField,
+    StrictTextField,
+    StrictUuidField,
+)
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
@@ -37,7 +43,7 @@ class GoldenQuestionFields(StrictSerializer):
 class GoldenQuestionInput(GoldenQuestionFields, PartitionScopedInput):
     """A new golden question."""
 
-    memory_ids = serializers.ListField(
+    memory_ids = StrictListField(
         child=StrictUuidField(),
         min_length=1,
         max_length=WANTED_MAX,
@@ -55,15 +61,13 @@ class GoldenQuestionChanges(GoldenQuestionFields):
 class GoldenQuestionBulkInput(StrictSerializer):
     """Golden questions to import; each is checked alone."""
 
-    questions = serializers.ListField(
-        child=serializers.JSONField(allow_null=True), min_length=1, max_length=GOLDEN_ROWS_MAX
-    )
+    questions = StrictListField(child=serializers.JSONField(allow_null=True), min_length=1, max_length=GOLDEN_ROWS_MAX)
 
 
 class GoldenQuestionBulkInputSchema(StrictSerializer):
     """`GoldenQuestionBulkInput` as the schema shows it."""
 
-    questions = serializers.ListField(child=GoldenQuestionInput(), min_length=1, max_length=GOLDEN_ROWS_MAX)
+    questions = StrictListField(child=GoldenQuestionInput(), min_length=1, max_length=GOLDEN_ROWS_MAX)
 
 
 class GoldenQuestionListInput(PageInput):

@@ -46,8 +46,8 @@ SKIP_REASONS: Mapping[str, str] = {
     "archived": "already archived",
     "live": "not archived",
     "unchanged": "already in this state",
-    SKIPPED_DUPLICATE: "a live memory has the same text",
-    SKIPPED_SOURCE: "a live memory there has the same source_id",
+    SKIPPED_DUPLICATE: "with the text of another live memory",
+    SKIPPED_SOURCE: "with the source_id of a live memory there",
 }
 
 

@@ -20,6 +20,8 @@ _JSON_COLUMNS = ("confidence", "pinned", "metadata", "position")
 #: Spreadsheets run cells that begin like this, so an apostrophe is put before them, and before those with one already.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _ESCAPED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
+#: Longer than any body, so that a cell that is too long is a fault of its line and not of the file.
+csv.field_size_limit(2**24)
 
 
 class TransferFileError(CodedError):
@@ -47,7 +49,8 @@ def csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         header = next(reader, [])
         if unknown := [name for name in header if name not in TRANSFER_FIELDS]:
-            detail = f"{len(unknown)} columns are unknown; known: {', '.join(TRANSFER_FIELDS)}."
+            count = f"{len(unknown)} column{' is' if len(unknown) == 1 else 's are'} unknown"
+            detail = f"{count}; known: {', '.join(TRANSFER_FIELDS)}."
             raise TransferFileError("unknown_field", detail)
         if "content" not in header or len(set(header)) < len(header):
             raise TransferFileError("required", "The first line names the columns, each once, content among them.")
@@ -78,7 +81,8 @@ def _csv_values(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, cell in zip(header, row, strict=False):
         if name in _JSON_COLUMNS and cell:
-            values[name] = _json(cell)
+            # A spreadsheet writes true as TRUE.
+            values[name] = _json(cell.lower() if name == "pinned" else cell)
         elif cell or name in ("content", "partition"):
             values[name] = cell[1:] if _ESCAPED_FORMULA.match(cell) else cell
     return values if len(row) == len(header) else values | {"(cells)": len(row)}

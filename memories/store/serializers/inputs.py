@@ -25,6 +25,7 @@ from memory_platform.rest.fields import (
     StrictDateTimeField,
     StrictField,
     StrictIntegerField,
+    StrictListField,
     StrictNumberField,
     StrictTextField,
     StrictUuidField,
@@ -82,8 +83,8 @@ class MemoryFields(PartitionScopedInput):
 class MemoryInput(MemoryFields):
     """A new memory."""
 
-    links = serializers.ListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
-    supersedes = serializers.ListField(
+    links = StrictListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
+    supersedes = StrictListField(
         child=StrictUuidField(),
         required=False,
         default=list,
@@ -128,7 +129,7 @@ class MemoryBulkInput(StrictSerializer):
 class MemoryBulkInputSchema(StrictSerializer):
     """`MemoryBulkInput` as the schema shows it."""
 
-    memories = serializers.ListField(child=MemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
+    memories = StrictListField(child=MemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
 
 
 #: Orderings of the list, with the type of their values.

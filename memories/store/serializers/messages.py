@@ -22,6 +22,7 @@ from memory_platform.rest.fields import (
     StrictDateTimeField,
     StrictField,
     StrictIntegerField,
+    StrictListField,
     StrictNumberField,
     StrictTextField,
 )
@@ -71,7 +72,7 @@ class MemoryMessageInput(StrictSerializer):
 class MemoryMessagesInput(PartitionScopedInput):
     """Messages of one conversation, and the fields that their memories share."""
 
-    messages = serializers.ListField(child=MemoryMessageInput(), min_length=1, max_length=MESSAGES_MAX)
+    messages = StrictListField(child=MemoryMessageInput(), min_length=1, max_length=MESSAGES_MAX)
     session = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
     position = StrictIntegerField(
         maximum=MAX_POSITION - MESSAGES_MAX,

@@ -7,7 +7,13 @@ from rest_framework import serializers
 from memories.services.store.bulk import ACT_MEMORIES_MAX, SKIP_REASONS
 from memories.store.serializers.inputs import kind_field
 from memories.tenancy.serializers.partitions import PATH_SHAPE, PartitionFilterInput, partition_path
-from memory_platform.rest.fields import RuleCheckedField, StrictBooleanField, StrictDateTimeField, StrictUuidField
+from memory_platform.rest.fields import (
+    RuleCheckedField,
+    StrictBooleanField,
+    StrictDateTimeField,
+    StrictListField,
+    StrictUuidField,
+)
 from memory_platform.rest.serializers import StrictSerializer
 
 
@@ -23,7 +29,7 @@ class MovedMemoriesFilter(PartitionFilterInput):
 class MemoryMoveInput(StrictSerializer):
     """Memories by id or by filter, and the partition they go to."""
 
-    ids = serializers.ListField(child=StrictUuidField(), required=False, min_length=1, max_length=ACT_MEMORIES_MAX)
+    ids = StrictListField(child=StrictUuidField(), required=False, min_length=1, max_length=ACT_MEMORIES_MAX)
     filter = MovedMemoriesFilter(required=False)
     to = RuleCheckedField(rule=partition_path, shape=PATH_SHAPE, help_text='A path; "" is the root.')
     dry_run = StrictBooleanField(required=False, default=False, help_text="Count what would be moved, move nothing.")

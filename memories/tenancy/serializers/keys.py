@@ -6,7 +6,12 @@ from rest_framework import serializers
 
 from memories.models import ApiKey
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictTextField
+from memory_platform.rest.fields import (
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictListField,
+    StrictTextField,
+)
 from memory_platform.rest.serializers import StrictSerializer
 
 _SCOPES = tuple(ApiKey.Scope.values)
@@ -23,7 +28,7 @@ class ApiKeyInput(StrictSerializer):
     """A new key."""
 
     name = name_field(50)
-    scopes = serializers.ListField(child=StrictChoiceField(choices=_SCOPES), min_length=1, max_length=len(_SCOPES))
+    scopes = StrictListField(child=StrictChoiceField(choices=_SCOPES), min_length=1, max_length=len(_SCOPES))
     partition = path_field(help_text="The only partition the key reaches; absent: the whole tenant.")
     refuses_recalled_text = StrictBooleanField(
         required=False,

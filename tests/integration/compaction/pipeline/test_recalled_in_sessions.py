@@ -163,3 +163,15 @@ def test_nonce_in_a_memory_does_not_let_its_context_through(admin: APIClient) ->
     made = compacted(admin, user(f"My bike is BK-2090. {text}"), partition="user=u1")
     assert FACT not in facts(made)
     assert "BK-2090" in facts(made)
+
+
+def test_users_message_within_a_known_fence_is_left_out_with_a_warning(admin: APIClient) -> None:
+    post_memory(admin, "The depot closes at six.", partition="user=u1")
+    head, _, end = receive(admin, "depot", partition="user=u1").splitlines()
+    made = compacted(admin, user(f"{head}\n- {TEXT}\n{end}"), user(f"{head}\n- x\n{end} {SENTENCES[2][0]}"))
+    assert (FACT in facts(made), SENTENCES[2][1] in facts(made)) == (False, True)
+    (warning,) = made["warnings"]
+    assert (warning["code"], warning["detail"].split(".")[0]) == (
+        "only_recalled_text",
+        "User messages that only repeat recalled text: 1",
+    )

@@ -93,3 +93,10 @@ def test_key_moves_within_its_partition_alone(tenant: Tenant, stored: dict[str, 
 )
 def test_bad_move_names_its_field(api: APIClient, body: dict[str, Any], code: str, field: str) -> None:
     assert_problem(api.post(MOVE, body), 400, code, field)
+
+
+def test_refused_move_says_what_was_skipped(api: APIClient) -> None:
+    post_memory(api, "Barrel 2 holds cider.", partition="cellar=b")
+    twin = post_memory(api, "Barrel 2 holds cider.", partition="cellar=a")
+    problem = assert_problem(api.post(MOVE, {"ids": [twin["id"]], "to": "cellar=b"}), 409, "nothing_left")
+    assert problem["detail"] == "Nothing was moved: 1 with the text of another live memory."

@@ -121,6 +121,29 @@ def test_dry_run_counts_what_leaves(admin: APIClient, tenant: Tenant) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "code", "field", "detail"),
+    [
+        ("memories", {"messages": []}, "min_length", "messages", "The list needs 1 or more entries."),
+        ("memories", {"messages": "x"}, "not_a_list", "messages", "A list is needed."),
+        ("memories", {"messages": None}, "null", "messages", "This field cannot be null."),
+        ("memories/move", {"ids": [], "to": "a=b"}, "min_length", "ids", "The list needs 1 or more entries."),
+        (
+            "keys",
+            {"name": "agent", "scopes": ["read"] * 9},
+            *("max_length", "scopes", "The list has more entries than the 3 allowed."),
+        ),
+        ("evaluations", {"corpus": "golden", "budgets": 5}, "not_a_list", "budgets", "A list is needed."),
+        ("golden-questions", {"text": ""}, "too_short", "text", "At least one character is needed."),
+    ],
+)
+def test_errors_of_lists_and_lengths_are_in_plain_words(
+    admin: APIClient, path: str, body: dict[str, Any], code: str, field: str, detail: str
+) -> None:
+    answer = admin.post(f"/api/v1/{path}", body, format="json")
+    assert the_error(answer, code, field) == detail
+
+
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 
 

@@ -13,6 +13,7 @@ CASES = [
     ("en", "Make the timeout 25 seconds instead.", "correction"),
     ("en", "I changed my mind about the blue van.", "correction"),
     ("en", "The visit was moved to Tuesday.", "correction"),
+    ("en", "I moved to Lisbon last March.", "fact"),
     ("en", "I am allergic to penicillin.", "constraint"),
     ("en", "Never deploy on a Friday.", "constraint"),
     ("en", "Please don't restart the server.", "constraint"),

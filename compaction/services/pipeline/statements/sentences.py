@@ -112,8 +112,14 @@ def _block_sentences(
 
 
 def run_text(content: str, start: int, end: int) -> str:
-    """Return the words of a message from one place to another, without symbols before and dashes behind them."""
-    return _SYMBOLS.sub("", " ".join(content[start:end].split()).rstrip(" -–—;"))
+    """Return the words of a message from one place to another, without symbols before and dashes behind them.
+
+    Marks of bold text stay in pairs only.
+    """
+    run = " ".join(content[start:end].split()).rstrip(" -–—;")
+    text = _SYMBOLS.sub("", run)
+    is_paired = text.count("**") == run.count("**") and text.count("**") % 2 == 0
+    return text if is_paired else text.replace("**", "")
 
 
 def _sentence_spans(content: str, block: _Block, language: Language) -> Iterator[tuple[int, int]]:

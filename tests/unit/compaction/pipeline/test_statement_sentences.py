@@ -122,9 +122,23 @@ def test_texts_of_others_are_quotations(content: str, own: list[str], quoted: li
 
 
 @given(st.text(max_size=400))
-def test_every_sentence_is_an_unbroken_run_of_the_message(content: str) -> None:
+def test_every_sentence_is_an_unbroken_run_of_the_message_but_for_marks_of_bold_text(content: str) -> None:
     for sentence in split_sentences(content, ENGLISH):
-        assert sentence.text in " ".join(content[sentence.start : sentence.end].split())
+        run = " ".join(content[sentence.start : sentence.end].split())
+        assert sentence.text in run or sentence.text in run.replace("**", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("The solicitor is Ms. Harding, call her. Ok?", ["The solicitor is Ms. Harding, call her.", "Ok?"]),
+        ("See Dr. Ames or Rev. Pike. Then ring.", ["See Dr. Ames or Rev. Pike.", "Then ring."]),
+        ("Call **Ada** or **Ben**.", ["Call **Ada** or **Ben**."]),
+        ("- **the switch** is worn\n- or **the board", ["the switch is worn", "or the board"]),
+    ],
+)
+def test_titles_and_marks_of_bold_text_are_not_cut(content: str, expected: list[str]) -> None:
+    assert [sentence.text for sentence in split_sentences(content, ENGLISH)] == expected
 
 
 def test_language_is_that_of_most_typical_words_or_of_the_conversation() -> None:

@@ -42,7 +42,7 @@ def fill_compaction(
         original = sum(turn.tokens for turn in span)
         compaction.original_token_count = original + (previous.original_token_count if previous else 0)
         compaction.summary_text = draft.summary.text
-        compaction.summary_budget_tokens = plan.plan.summary_budget_tokens
+        compaction.summary_budget_tokens = max(plan.plan.summary_budget_tokens, draft.summary_tokens)
         compaction.summary_token_count = draft.summary_tokens
         compaction.statements = [statement.as_record() for statement in draft.summary.statements]
         candidates = draft.summary.candidates[:CANDIDATES_MAX]

@@ -7,6 +7,7 @@ from datetime import date
 
 from compaction.services.pipeline.retention.check import RetainedFact, text_fact_keys
 from compaction.services.pipeline.retention.said import said_sentences
+from compaction.services.pipeline.retention.weights import OTHER_WEIGHT
 from compaction.services.pipeline.statements.dates import date_text
 from compaction.services.pipeline.statements.model import StatementKind
 from compaction.services.pipeline.stored_statements import CitedStatement
@@ -39,6 +40,11 @@ class FactSentence:
     def weight(self) -> float:
         """How much its facts count together."""
         return sum(fact.weight for fact in self.facts)
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether a fact of it was said by what the filters of statements let through."""
+        return any(fact.is_binding or fact.weight > OTHER_WEIGHT for fact in self.facts)
 
     @property
     def is_binding(self) -> bool:

@@ -195,7 +195,7 @@ def test_missing_facts_are_appended_one_or_all(admin: APIClient, tenant: Tenant)
 
 
 def test_summary_below_the_floor_waits_and_can_be_completed(admin: APIClient, tenant: Tenant) -> None:
-    set_policy(tenant, has_journal=False, retention_floor=1.0)
+    set_policy(tenant, has_journal=False, retention_floor=1.0, summary_share=0.05)
     session = full_session(admin, pairs=60, window=6_000)
     answer = compact(admin, session)
     assert answer["state"] == "proposed", "a summary below the floor was applied"

@@ -180,6 +180,7 @@ def test_fact_counts_as_kept_while_a_journal_memory_of_an_earlier_generation_liv
     admin: APIClient, tenant: Tenant, session: dict[str, Any]
 ) -> None:
     first = compact(admin, session)["compaction"]
+    set_policy(tenant, summary_share=0.02, retention_floor=0.0)
     second = compacted_again(admin, session, 100)
     journal = [one for one in first["journal"] if one["status"] == "stored"]
     only_there = {
@@ -189,7 +190,7 @@ def test_fact_counts_as_kept_while_a_journal_memory_of_an_earlier_generation_liv
     }
     assert only_there
     review(admin, second, "rollback")
-    set_policy(tenant, has_journal=False, retention_floor=0.0)
+    set_policy(tenant, has_journal=False, retention_floor=0.0, summary_share=0.02)
     for one in journal:
         admin.delete(f"{MEMORIES}/{one['memory_id']}")
     again = compact(admin, session)["compaction"]

@@ -35,11 +35,11 @@ def watched(console: Page) -> Page:
     return console
 
 
-def settled(watched: Page, what: str) -> None:
+def settled(watched: Page, what: str, most: float = SHIFT_MAX) -> None:
     """What was asked for has been swapped in, and pushed next to nothing out of its place."""
     watched.wait_for_function(IS_STILL)
     moved = watched.evaluate(MOVED)
-    assert sum(value for value, _ in moved) < SHIFT_MAX, f"{what} moves {moved}"
+    assert sum(value for value, _ in moved) < most, f"{what} moves {moved}"
 
 
 def back_to(watched: Page, address: str) -> None:
@@ -212,7 +212,8 @@ def test_reviews_go_back_in_the_order_they_were_seen_and_show_what_was_done(watc
     before = missing.count()
     missing.first.click()
     expect(missing).not_to_have_count(before)
-    settled(watched, "an appended fact")
+    # The summary grows by the sentence that was asked for; a slow answer counts that as well.
+    settled(watched, "an appended fact", most=0.15)
     after = missing.count()
     watched.go_back()
     shows("Reviews")

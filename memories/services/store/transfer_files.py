@@ -21,7 +21,8 @@ _JSON_COLUMNS = ("confidence", "pinned", "metadata", "position")
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _ESCAPED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
 #: Longer than any body, so that a cell that is too long is a fault of its line and not of the file.
-csv.field_size_limit(2**24)
+CELL_CHARACTERS_MAX = 2**24
+csv.field_size_limit(CELL_CHARACTERS_MAX)
 
 
 class TransferFileError(CodedError):

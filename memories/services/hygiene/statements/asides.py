@@ -17,8 +17,8 @@ from memories.services.hygiene.statements.words import Word
 _ASIDE_WORDS_MAX = 10
 #: Words that asides of any language may contain.
 _COMMON = frozenset(["ok", "okay", "fyi", "info", "nb", "ps", "btw"])
-#: Words that follow each other in a request, which is no aside.
-_REQUESTS = frozenset([("me", "know"), ("i", "need")])
+#: Words that follow each other in a request, or in what somebody says of themselves, which are no asides.
+_REQUESTS = frozenset([("me", "know"), ("i", "know"), ("i", "need")])
 _ASIDES = UNMARKED_ASIDES | MARKED_ASIDES
 _ANDS = frozenset(["and", "und", "y", "et"])
 

@@ -19,6 +19,8 @@ _GROUPED = {
 }
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _AMOUNT = re.compile(r"[+-]?\d+(\.\d+)?")
+#: In a text of mixed habits, "1.500" may have decimals or separated thousands.
+_UNSURE_AMOUNT = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _YEAR = re.compile(r"[12]\d{3}")
 #: Parts of the day that tell morning from evening after an hour, as words, and the hours to add.
 _DAY_PARTS = {
@@ -276,4 +278,6 @@ def _amount(words: Sequence[Word], before: str, language: Language) -> Reading:
     sign = "+" if words[0].text.startswith("+") else ""
     count = 3 if pair else 2
     is_of = name in _SUBSTANCE_UNITS and len(words) > count + 1 and words[count].text == "of"
+    if _UNSURE_AMOUNT.fullmatch(words[0].text):
+        return f"{words[0].text}_{factor}_{name}", count + is_of
     return f"{sign}{(Decimal(words[0].text) * factor).normalize():f}_{name}", count + is_of

@@ -163,7 +163,7 @@ DISTINCT_SPELLINGS = words_of(_FILE["distinct_spellings"])
 ABBREVIATIONS = words_of(_FILE["abbreviations"]).union(
     *(given.get("abbreviations", ()) for given in _FILE["languages"].values())
 )
-#: Words of which an aside contains at least one; those of `ASIDE_FIRST_WORDS` only at the beginning of a text.
+#: Every aside contains at least one of these words; those of `ASIDE_FIRST_WORDS` only at the beginning of a text.
 ASIDE_WORDS, ASIDE_FIRST_WORDS = words_of(_FILE["asides"]["words"]), words_of(_FILE["asides"]["first_words"])
 #: Words that may precede an aside.
 ASIDE_SOFTENERS = words_of(_FILE["asides"]["softeners"])

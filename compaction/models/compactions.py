@@ -57,10 +57,14 @@ class Compaction(models.Model):
     tokens_after = models.PositiveIntegerField(default=0, help_text="Of the session's context.")
     original_token_count = models.PositiveIntegerField(default=0, help_text="Of the messages that were summarised.")
     summary_token_count = models.PositiveIntegerField(default=0)
+    summary_budget_tokens = models.PositiveIntegerField(default=0, help_text="0: made before budgets were stored.")
     compacted_count = models.PositiveIntegerField(default=0, help_text="Messages that the summary stands for.")
     masked_count = models.PositiveIntegerField(default=0)
     summary_text = models.TextField(default="", blank=True, help_text="Empty where masking was enough.")
     statements = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
+    candidates = models.JSONField(
+        default=list, blank=True, encoder=DjangoJSONEncoder, help_text="The next-best statements, best first."
+    )
     journal = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
     retention = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
     is_edited = models.BooleanField(default=False)

@@ -15,6 +15,7 @@ from compaction.pipeline.drafting import HEADING, CompactionDraft
 from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.session_rows import count_message_tokens, count_shown_tokens, recount_context
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
+from compaction.services.pipeline.stored_statements import CANDIDATES_MAX
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 
@@ -41,8 +42,11 @@ def fill_compaction(
         original = sum(turn.tokens for turn in span)
         compaction.original_token_count = original + (previous.original_token_count if previous else 0)
         compaction.summary_text = draft.summary.text
+        compaction.summary_budget_tokens = max(plan.plan.summary_budget_tokens, draft.summary_tokens)
         compaction.summary_token_count = draft.summary_tokens
         compaction.statements = [statement.as_record() for statement in draft.summary.statements]
+        candidates = draft.summary.candidates[:CANDIDATES_MAX]
+        compaction.candidates = [candidate.as_record() for candidate in candidates]
         compaction.journal = [entry.as_record() for entry in draft.journal]
         compaction.retention = draft.retention_record
         compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback
@@ -159,7 +163,9 @@ def undo_compaction(compaction: Compaction, session: Session, *, by: Actor, now:
             message.masked_at, message.original_tool = None, ""
         message.shown_tokens = count_shown_tokens(message, session.model)
     _save_messages(members)
-    journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=exclusive_memories(compaction), by=by, now=now)
+    own = exclusive_memories(compaction)
+    journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=own, by=by, now=now)
+    journal.restore_replaced_memories(compaction=compaction, withdrawn=own, by=by, now=now)
     if compaction.summary_text:
         withdrawn = summary_message(compaction).metadata.get(WITHDRAWN, ())
         journal.restore_withdrawn_memories(tenant_id=session.tenant_id, memory_ids=withdrawn, by=by, now=now)
@@ -184,7 +190,8 @@ def record_decision(compaction: Compaction, *, reason: str, by: Actor, now: date
 
 def exclusive_memories(compaction: Compaction) -> list[str]:
     """Return the ids of memories that this compaction made and no other applied one references."""
-    stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] == journal.STORED]
+    made = (journal.STORED, journal.REPLACES)
+    stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] in made and entry["memory_id"]]
     rows = Compaction.objects.for_tenant(compaction.tenant_id)
     shared = rows.referenced_memories(stored, but=compaction.pk) if stored else set()
     of_summary = summary_message(compaction).metadata["memory_ids"] if compaction.summary_text else []

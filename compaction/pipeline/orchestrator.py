@@ -17,7 +17,8 @@ from django.db import OperationalError
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline import applying, plans
 from compaction.pipeline.breakers import COOLDOWN, FAILURES_TO_OPEN
-from compaction.pipeline.drafting import CompactionDraft, ProviderUnavailableError, draft_summary
+from compaction.pipeline.drafting import CompactionDraft, draft_summary
+from compaction.pipeline.fallback import ProviderUnavailableError
 from compaction.pipeline.queries import RunQuerySet
 from compaction.services.pipeline.states import FAIL, next_state
 from context.receipts.results import ContextWarning
@@ -236,7 +237,7 @@ def _finished(claim: _Claim, task: plans.DraftingInput, draft: CompactionDraft, 
         _supersede_replaced(compaction, now)
         plans.require_no_proposal(tenant_id, session.pk)
         memory_ids: list[UUID] = []
-        if task.policy.decision == REVIEW or draft.retention.share < task.policy.retention_floor:
+        if task.policy.decision == REVIEW or draft.needs_review(task.policy.retention_floor):
             applying.propose_compaction(compaction)
         else:
             memory_ids = applying.apply_compaction(compaction, session, by=_BY, now=now, is_decided=False)

@@ -17,7 +17,7 @@ from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 #: When a compaction was decided on; without a decision, when it finished or failed.
 SETTLED_AT = Coalesce("decided_at", "finished_at", "created_at")
 #: Fields that a list does not show.
-_LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
+_LARGE_FIELDS = ("policy", "summary_text", "statements", "candidates", "journal", "retention")
 
 
 class CompactionQuerySet(SessionRows):

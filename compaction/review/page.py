@@ -6,19 +6,25 @@ Called inside a scope.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, repeat
 from typing import Any
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run
 from compaction.pipeline.applying import exclusive_memories
+from compaction.pipeline.session_rows import count_text_tokens
 from compaction.review.queries import allowed_review_actions
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.retention.check import RetainedFact, fact_lookup, mark_facts
-from compaction.services.pipeline.stored_statements import recorded_facts
+from compaction.services.pipeline.retention.matches import BINDING_KINDS
+from compaction.services.pipeline.stored_statements import CitedStatement, recorded_facts
+from compaction.services.review.swapping import statement_to_leave
 from memories.models import Memory
 
 ORIGINALS_PAGE = 150
+#: Candidates shown at once; the others open below them.
+CANDIDATES_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,22 @@ class CitedText:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A statement that did not fit, by its number on the page.
+
+    It has `tokens`, of which the budget lacks `lacking`; a swap for the statement with the number `swap_for` and the
+    text `leaving` fits.
+    """
+
+    number: int
+    cited: CitedText
+    tokens: int
+    lacking: int
+    swap_for: int | None
+    leaving: str
+
+
+@dataclass(frozen=True)
 class CitedFact:
     """A fact of the originals; `found_in` is `summary`, `journal` or empty."""
 
@@ -82,6 +104,7 @@ class CompactionReview:
     next_offset: int | None
     previous_offset: int | None
     statements: Sequence[CitedText]
+    candidates: Sequence[Candidate]
     kept: Sequence[CitedFact]
     missing: Sequence[CitedFact]
     journal: Sequence[CitedText]
@@ -95,14 +118,35 @@ class CompactionReview:
         return [*self.kept, *self.missing]
 
     @property
+    def first_candidates(self) -> Sequence[Candidate]:
+        """The best candidates."""
+        return self.candidates[:CANDIDATES_SHOWN]
+
+    @property
+    def more_candidates(self) -> Sequence[Candidate]:
+        """The candidates behind the first ones."""
+        return self.candidates[CANDIDATES_SHOWN:]
+
+    @property
     def kinds(self) -> list[tuple[str, int, int]]:
         """Each kind of fact with how many are kept and how many there are, those with most missing first."""
         all_of, kept = Counter(fact.kind for fact in self.facts), Counter(fact.kind for fact in self.kept)
         return sorted(((kind, kept[kind], all_of[kind]) for kind in all_of), key=lambda one: (one[1] - one[2], one[0]))
 
     @property
-    def share(self) -> float:
-        return float(self.compaction.retention.get("share", 1.0))
+    def share(self) -> float | None:
+        """The weighted share of the facts that are kept, None where it was not measured."""
+        share = self.compaction.retention.get("share")
+        return None if share is None else float(share)
+
+    @property
+    def is_below_threshold(self) -> bool:
+        return self.share is not None and self.share < self.retention_threshold
+
+    @property
+    def lost_constraints(self) -> int:
+        """The number of constraints, negations and pinned rules that are missing."""
+        return sum(fact.kind in BINDING_KINDS for fact in self.missing)
 
     @property
     def retention_threshold(self) -> float:
@@ -135,6 +179,7 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
         next_offset=offset + ORIGINALS_PAGE if len(found) > ORIGINALS_PAGE else None,
         previous_offset=max(offset - ORIGINALS_PAGE, 0) if offset else None,
         statements=[cite.statement(record) for record in compaction.statements],
+        candidates=_candidates(compaction, cite),
         kept=facts[: len(kept)],
         missing=facts[len(kept) :],
         journal=[CitedText(record, cite.sources(record["message_ids"])) for record in compaction.journal],
@@ -143,6 +188,21 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
         run=Run.objects.for_tenant(tenant_id).of_session(compaction.session_id).open().first(),
         replacement=of_session.replacing(compaction.pk).first(),
     )
+
+
+def _candidates(compaction: Compaction, cite: "_Citing") -> list[Candidate]:
+    count = partial(count_text_tokens, model=compaction.session.model)
+    statements = list(map(CitedStatement.of, compaction.statements))
+    sizes = [count(one.text) for one in statements] if compaction.candidates else []
+    budget = compaction.summary_budget_tokens or compaction.original_token_count
+    candidates = []
+    for number, record in enumerate(compaction.candidates, start=1):
+        tokens = count(f"\n{record['text']}")
+        lacking = max(tokens + compaction.summary_token_count - budget, 0)
+        index = statement_to_leave(statements, sizes, lacking) if lacking else None
+        swap_for, leaving = (None, "") if index is None else (index + 1, statements[index].text)
+        candidates.append(Candidate(number, cite.candidate(record), tokens, lacking, swap_for, leaving))
+    return candidates
 
 
 class _Citing:
@@ -157,7 +217,8 @@ class _Citing:
         self._facts = list(enumerate([*kept, *missing], start=1))
         self._kept = len(kept)
         self._here = {str(member.message_id) for member in page}
-        cited = [record["message_ids"] for record in (*compaction.statements, *compaction.journal)]
+        records = (*compaction.statements, *compaction.candidates, *compaction.journal)
+        cited = [record["message_ids"] for record in records]
         ids = {UUID(str(one)) for listed in (*cited, *(fact.message_ids for _, fact in self._facts)) for one in listed}
         rows = Message.objects.for_tenant(compaction.tenant_id).with_ids(ids).outlines() if ids else []
         self._sequences = {str(row.id): row.sequence for row in rows if row.sequence is not None}
@@ -178,6 +239,9 @@ class _Citing:
     def statement(self, record: Mapping[str, Any]) -> CitedText:
         pieces = self._marked(record["text"], self._facts[: self._kept])
         return CitedText(record, self.sources(record["message_ids"]), pieces)
+
+    def candidate(self, record: Mapping[str, Any]) -> CitedText:
+        return CitedText(record, self.sources(record["message_ids"]), self._marked(record["text"], self._facts))
 
     def facts(self) -> list[CitedFact]:
         in_summary = fact_lookup([self._compaction.summary_text])

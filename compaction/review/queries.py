@@ -82,6 +82,8 @@ def allowed_review_actions(compaction: Compaction) -> list[str]:
         actions.remove(states.ROLL_BACK)
     if states.MARK_REVIEWED in actions and (compaction.decided_at or not compaction.summary_text):
         actions.remove(states.MARK_REVIEWED)
+    if states.EDIT in actions:
+        actions.insert(actions.index(states.EDIT) + 1, states.SWAP)
     if states.EDIT in actions and compaction.retention.get("missing"):
         actions.insert(actions.index(states.EDIT) + 1, states.APPEND_MISSING)
     return actions

@@ -120,6 +120,12 @@ class Memory(MemoryText):
     retrieval_count = models.PositiveIntegerField(default=0)
     last_retrieved_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
+    valid_to = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Set with `archived_at` where another memory replaced it: since when it is not true any more.",
+    )
     embedding_state = models.CharField(max_length=8, choices=EmbeddingState, default=EmbeddingState.PENDING)
     embedding_error = models.CharField(max_length=200, default="", blank=True, editable=False)
     search_vector = _search_vector()
@@ -154,6 +160,10 @@ class Memory(MemoryText):
                 "memory_metadata_is_an_object",
             ),
             check(Q(version__gte=1), "memory_version_starts_at_one"),
+            check(
+                Q(valid_to__isnull=True) | Q(archived_at__isnull=False, valid_to__gte=F("valid_from")),
+                "memory_valid_interval",
+            ),
             check(_is_derived_from_its_text(), "memory_search_is_of_its_text"),
             check(Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")), "memory_expires_after_creation"),
         ]

@@ -74,6 +74,10 @@ class PartitionSummary(RecordedText):
     style = models.CharField(max_length=8, choices=Style, default=Style.COMPACT)
     content = models.TextField()
     origin = models.CharField(max_length=8, choices=Origin)
+    summariser = models.CharField(
+        max_length=32, default="", blank=True, help_text="What wrote a roll-up; blank for people and agents."
+    )
+    is_fallback = models.BooleanField(default=False, help_text="The model failed, so rules wrote the roll-up.")
 
     objects = PartitionSummaryQuerySet.as_manager()
 

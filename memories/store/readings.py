@@ -191,7 +191,7 @@ def read_memory_versions(
             if past[version.memory_id] == version.version:
                 _set_version(rows[version.memory_id], version, vectors[version.memory_id])
     for row in rows.values():
-        row.archived_at = None
+        row.archived_at = row.valid_to = None
     return rows
 
 

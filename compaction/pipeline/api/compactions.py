@@ -30,6 +30,7 @@ from compaction.services.pipeline.states import (
     REJECT,
     REOPEN,
     ROLL_BACK,
+    SWAP,
 )
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.tasks import enqueue_compaction
@@ -44,6 +45,7 @@ _document = partial(operation, tag="compaction")
 _EXAMPLES: dict[str, dict[str, Any]] = {
     "Approve": {"action": "approve", "reason": "All there."},
     "Edit": {"action": "edit", "text": "Alex moved to Lisbon on 3 May 2026.", "edit_version": 0},
+    "Replace a statement by a candidate": {"action": "swap", "remove": 4, "add": 1, "edit_version": 0},
     "Append what is missing": {"action": "append_missing"},
     "Mark as reviewed": {"action": "mark_reviewed"},
     "Roll back": {"action": "rollback", "reason": "The dates are wrong."},
@@ -57,6 +59,7 @@ _ACTIONS: dict[str, Callable[..., Compaction]] = {
     APPROVE: actions.approve_compaction,
     REJECT: actions.reject_compaction,
     EDIT: actions.edit_compaction_summary,
+    SWAP: actions.swap_summary_statement,
     APPEND_MISSING: actions.append_missing_facts,
     ROLL_BACK: actions.roll_back_compaction,
     REOPEN: actions.reopen_compaction,
@@ -189,7 +192,10 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
     )
     @idempotent
     def post(self, request: Request, compaction_id: UUID) -> Response:
-        """Approve, reject, edit, append missing facts, regenerate, roll back or mark as reviewed; a second is a 409."""
+        """Approve, reject, edit, swap statements, append missing facts, regenerate, roll back or mark as reviewed.
+
+        A second decision is a 409.
+        """
         values = self.body(schemas.ReviewInput)
         action = values.pop("action")
         with tenant_scope(self.tenant_id):

@@ -20,6 +20,7 @@ from memories.services.store.drafts import (
     memory_change_problems,
     new_memory_problems,
 )
+from memories.store.actions.replace import replace_memories
 from memories.store.bulk_rows import open_rewritten_versions
 from memories.store.live_rows import (
     LiveKey,
@@ -30,6 +31,7 @@ from memories.store.live_rows import (
     unarchived_rows_by_key,
 )
 from memories.store.recall import recently_recalled_memories
+from memories.store.replaceable import ReplaceableMemories, replaceable_memories
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict
 
@@ -70,9 +72,10 @@ def store_memories(
 
     A row whose `source_id` a live memory of its partition has with another text updates that memory as a new version.
     With `refuses_recalled_text`, a text that repeats what a context of the writer's key rendered returns the memory it
-    came from. Links and recalled memories must be within the partition prefix `reach`.
+    came from. Links, recalled and replaced memories must be within the partition prefix `reach`.
     """
-    results = _invalid_rows(tenant.pk, rows, reach, now)
+    replaceable = replaceable_memories(tenant.pk, rows, reach, now)
+    results = _invalid_rows(tenant.pk, rows, replaceable, reach, now)
     valid = {index: row for index, row in enumerate(rows) if index not in results}
     if refuses_recalled_text and valid:
         held = _held_sources(tenant.pk, valid)
@@ -82,6 +85,12 @@ def store_memories(
     if valid:
         results |= _upsert(tenant.pk, valid, by, now)
     in_order = [results[index] for index in range(len(rows))]
+    replaced = defaultdict[UUID, list[UUID]](list)
+    for row, result in zip(rows, in_order, strict=True):
+        if row.supersedes and result.memory is not None:
+            replaced[result.memory.pk] += replaceable.of(row)
+    if any(replaced.values()):
+        replace_memories(tenant_id=tenant.pk, replaced=replaced, by=by, now=now)
     created = [row.memory for row in in_order if row.memory is not None and row.status == StoreStatus.CREATED]
     if created:
         audit_rows("store_memories" if len(rows) > 1 else "store_memory", created, by=by, now=now)
@@ -89,12 +98,14 @@ def store_memories(
     return in_order
 
 
-def _invalid_rows(tenant_id: UUID, rows: Sequence[NewMemory], reach: str, now: datetime) -> dict[int, StoreResult]:
+def _invalid_rows(
+    tenant_id: UUID, rows: Sequence[NewMemory], replaceable: ReplaceableMemories, reach: str, now: datetime
+) -> dict[int, StoreResult]:
     targets = {link.target_id for row in rows for link in row.links}
     known = set(Memory.objects.for_tenant(tenant_id).within(reach).with_ids(targets).ids()) if targets else set()
     results = {}
     for index, row in enumerate(rows):
-        problems = new_memory_problems(row, now=now)
+        problems = new_memory_problems(row, now=now) + replaceable.problems(index, row)
         if any(link.target_id not in known for link in row.links):
             problems.append(FieldProblem("links", "unknown_target", "A linked memory does not exist."))
         if problems:

@@ -18,6 +18,7 @@ from tests.integration.compaction_helpers import (
     live_memories,
     message_texts,
     review,
+    set_policy,
     shown,
     stored_compactions,
     tool_lookup_pair,
@@ -76,7 +77,12 @@ def test_summary_stands_as_specified(api: APIClient, tenant: Tenant) -> None:
     }
     assert {name: message.metadata[name] for name in expected} == expected
     (summary,) = live_memories(tenant, "context_synthesis")
-    assert (summary.kind, summary.content) == ("synthesis", made["summary"])
+    stored = {memory.content for memory in live_memories(tenant, "journal")}
+    told = [one["text"].partition(": ")[2] for one in made["statements"] if one["text"] not in stored]
+    assert summary.kind == "synthesis"
+    assert told
+    assert all(text in summary.content for text in told)
+    assert not any(text.partition(": ")[2] in summary.content for text in stored), "a sentence is stored twice"
     assert summary.metadata["session_id"] == session["id"]
 
 
@@ -156,6 +162,7 @@ def test_nothing_to_compact_says_why(api: APIClient) -> None:
 
 
 def test_later_compaction_takes_earlier_statements_along(admin: APIClient, tenant: Tenant) -> None:
+    set_policy(tenant, retention_floor=0.0)
     session = full_session(admin)
     states = [shown(tenant, session["id"])]
     made: list[dict[str, Any]] = []

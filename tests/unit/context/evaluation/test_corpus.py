@@ -48,7 +48,7 @@ def changed(row: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
 
 def test_the_example_of_the_documentation_is_a_corpus(tmp_path: Path) -> None:
     text = (PROJECT / "docs" / "corpus.md").read_text(encoding="utf-8")
-    memories, questions = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    memories, questions, *_ = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     corpus = read_corpus(folder_of(tmp_path, memories, questions))
     assert [memory.id for memory in corpus.memories] == ["m1", "m2", "m3"]
     assert corpus.questions[0] == CorpusQuestion(

@@ -1,0 +1,337 @@
+"""Read a statement as a fact: its topic, its values, and the signs that it changes or only repeats something."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from memories.services.hygiene.replacement.tokens import Token, read_tokens
+from memories.services.hygiene.replacement.vocabulary import ATTRIBUTE_WORDS, AttributeWords
+from memories.services.hygiene.statements import read_words
+from memories.services.hygiene.statements.vocabulary import LANGUAGES, Language
+from memories.services.hygiene.statements.words import Word
+
+#: Characters and words of a statement that is read; a longer one replaces nothing.
+CHARACTERS_MAX, WORDS_MAX = 600, 80
+#: Facts that are remembered.
+FACTS_CACHED = 4_096
+
+#: "Ann:" or "[3 May] Ann Bell:" before a statement.
+_LABELS = ("now", "attributes", "generic")
+_SPEAKER = re.compile(r"\s*(?:[\[(][^\])]{1,40}[\])]\s*)?([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}):\s+(?=\S)")
+#: "Wifi password: heron" names an attribute, not a speaker.
+_QUOTE = re.compile(r"[\"“„«]\s*\S+(?:\s+\S+){2,}\s*[\"”“»]|(?:^|\s)['‘]\S+(?:\s+\S+){2,}['’]|^\s*>", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A statement as tokens; places are indexes of them, -1 for none."""
+
+    speaker: str
+    language: Language
+    words: AttributeWords
+    tokens: Sequence[Token]
+    is_question: bool
+    is_quote: bool
+    #: Whether nothing tells its language.
+    is_unsure: bool
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(token.text for token in self.tokens)
+
+    def has(self, cue: str) -> bool:
+        """Whether a cue of this class occurs."""
+        return self.words.cues[cue].are_in(self.texts)
+
+    @cached_property
+    def is_claim(self) -> bool:
+        """Whether somebody else claims it, or the speaker supposes it."""
+        texts = tuple("" if token.kind == "cue" else token.text for token in self.tokens)
+        return any(self.words.cues[cue].are_in(texts) for cue in ("hypothetical", "claims"))
+
+    def place_of(self, cue: str) -> int:
+        cues = self.words.cues[cue]
+        return next((place for place in range(len(self.texts)) if cues.size_at(self.texts, place)), -1)
+
+    @cached_property
+    def is_asserted(self) -> bool:
+        """Whether the speaker states it as a fact."""
+        return not (self.is_question or self.is_quote or self.is_claim)
+
+    @cached_property
+    def verb_at(self) -> int:
+        """The first verb of an attribute, or the first form of "be"."""
+        return next((place for place, token in enumerate(self.tokens) if token.kind in ("verb", "be")), -1)
+
+    @cached_property
+    def verb(self) -> str:
+        """The class of the first verb that is not "be", else "be" or nothing."""
+        kinds = [self.words.verbs[token.text] for token in self.tokens if token.kind == "verb"]
+        return kinds[0] if kinds else ("be" if self.verb_at >= 0 else "")
+
+    @cached_property
+    def persons(self) -> frozenset[int]:
+        names = ("first_person", "second_person", "third_person")
+        return frozenset(number for number, name in enumerate(names, 1) if self.has(name))
+
+    @cached_property
+    def is_past(self) -> bool:
+        """Whether it reports an event, which stays true."""
+        known = ("verb", "status", "change", "be")
+        is_listed = any(token.text in self.words.past and token.kind not in known for token in self.tokens)
+        return is_listed or any(self._is_past_verb(place) for place in range(len(self.tokens)))
+
+    def _is_past_verb(self, place: int) -> bool:
+        token = self.tokens[place]
+        if token.kind != "content" or token.is_name or not token.text.endswith(self.words.past_endings):
+            return False
+        return not any(text in self.words.participle_verbs for text in self.texts[max(place - 3, 0) : place])
+
+    @cached_property
+    def is_change(self) -> bool:
+        """Whether it says that something changed."""
+        return any(self.has(cue) for cue in ("changes", "ends", "now", "corrections"))
+
+    @cached_property
+    def predicate_at(self) -> int:
+        """The first verb, of an attribute or a change."""
+        places = [place for place in (self.verb_at, self.change_at) if place >= 0]
+        return min(places, default=-1)
+
+    def is_value_at(self, place: int) -> bool:
+        """Whether a value is said of the topic and does not name it, as in "room 12"."""
+        value = self.tokens[place].value
+        is_numbered = value is not None and value.unit.startswith("#")
+        at = place - (2 if is_numbered else 1)
+        before = self.tokens[at].kind if at >= 0 else ""
+        if 0 <= self.predicate_at < place:
+            return True
+        is_last = self.predicate_at < 0 or (self.words.has_verb_last and self.verb_at < 0)
+        return is_last and place > 1 and (before == "preposition" or (before == "ignored" and not is_numbered))
+
+    def bound_at(self, place: int) -> str:
+        """Return "lower" or "upper" for a value after "from" or "until", else nothing."""
+        before = self.texts[max(place - 2, 0) : place]
+        found = [name for name in ("lower", "upper") for text in before if text in self.words.cues[f"{name}_bounds"]]
+        return found[-1] if found else ""
+
+    @cached_property
+    def owners(self) -> frozenset[str]:
+        """The persons to whom something belongs: 1, 2, or the pronoun of another one."""
+        found: set[str] = set()
+        for token, after in pairwise(self.tokens):
+            if token.kind == "person" and after.kind in ("content", "verb", "status"):
+                is_own = [token.text in self.words.first_person, token.text in self.words.second_person]
+                found.add(str(is_own.index(True) + 1) if any(is_own) else token.text[:3])
+        return frozenset(found)
+
+    @cached_property
+    def is_negative(self) -> bool:
+        """Whether an odd number of words negates it."""
+        return sum(token.kind == "negation" for token in self.tokens) % 2 == 1
+
+    def is_negated_at(self, place: int) -> bool:
+        """Whether an odd number of words negates the segment of a place."""
+        segment = self.tokens[place].segment
+        return sum(token.kind == "negation" for token in self.tokens if token.segment == segment) % 2 == 1
+
+    @cached_property
+    def content(self) -> list[Token]:
+        return [token for token in self.tokens if token.kind in ("content", "status", "value")]
+
+    @cached_property
+    def agent(self) -> list[Token]:
+        """Who changed something: the words before the verb of change, where words of content follow it."""
+        at = self.change_at
+        if at < 0 or any(token.kind == "be" or token.text in self.words.passives for token in self.tokens[:at]):
+            return []
+        segment = self.tokens[at].segment
+        has_object = any(token.kind == "content" and token.segment == segment for token in self.tokens[at + 1 :])
+        before = [token for token in self.tokens[:at] if token.segment == segment and token.kind == "content"]
+        return before if has_object else []
+
+    @cached_property
+    def end_at(self) -> int:
+        """The place of what says that something ended, or of the negation of something that was."""
+        if self.has("not_ends"):
+            return -1
+        at = self.place_of("ends")
+        return at if at >= 0 else self._negated_end
+
+    @property
+    def _negated_end(self) -> int:
+        """The place of a word such as "mehr" after a negation, -1 for none."""
+        start = next((place for place, token in enumerate(self.tokens) if token.kind == "negation"), len(self.tokens))
+        places = range(start + 1, len(self.tokens))
+        return next((place for place in places if self.texts[place] in self.words.after_negation), -1)
+
+    @cached_property
+    def statuses(self) -> dict[int, tuple[str, int]]:
+        """The status in each family of them with its place; a negation turns one of two around.
+
+        A family of which several statuses occur says nothing.
+        """
+        found: dict[int, tuple[str, int]] = {}
+        start = next((place for place, token in enumerate(self.tokens) if token.kind == "be"), -1)
+        for family, names in enumerate(self.words.statuses):
+            named = (place for place in range(start + 1, len(self.tokens)) if self.texts[place] in names)
+            places = [place for place in named if self._is_status(place)]
+            is_one = len({names[self.tokens[place].text] for place in places}) == 1
+            for place in places[:1] if is_one else ():
+                token = self.tokens[place]
+                others = {*names.values()} - {names[token.text]}
+                is_turned = self.is_negative and len(others) == 1
+                found[family] = (others.pop() if is_turned else names[token.text], place)
+        return found
+
+    def _is_status(self, place: int) -> bool:
+        """Whether the word is a status here, and no preposition with its noun."""
+        token, after = self.tokens[place], self.tokens[place + 1 : place + 2]
+        if token.text not in self.words.prepositions and token.text not in self.words.particles:
+            return True
+        is_last = not after or after[0].segment != token.segment
+        return is_last or (after[0].kind in ("preposition", "ignored") and after[0].text not in self.words.articles)
+
+    @cached_property
+    def contrast(self) -> tuple[list[Token], list[Token]]:
+        """The words that are denied in favour of others ("not Graz", "from Graz to"), and all other words."""
+        for place in range(len(self.tokens)):
+            size = self._contrast_size(place)
+            if not size:
+                continue
+            stop = self._contrast_end(place, place + size)
+            denied = [
+                token for token in self.tokens[place + size : stop] if token.kind in ("content", "status", "value")
+            ]
+            if denied:
+                return denied, [*self.tokens[:place], *self.tokens[stop:]]
+        return [], []
+
+    def _contrast_size(self, place: int) -> int:
+        """Return the number of words at a place that deny those after them."""
+        if 0 <= self.change_at < place and self.texts[place] in self.words.sources:
+            return 1
+        is_first = not place or self.tokens[place - 1].segment != self.tokens[place].segment
+        is_negation = self.tokens[place].kind == "negation" and not (is_first or self._has_end(place))
+        return 0 if is_negation else self.words.contrasts.size_at(self.texts, place)
+
+    def _contrast_end(self, place: int, start: int) -> int:
+        """Return where the denied words end: with the segment, at "but", or at what else is said."""
+        is_found = False
+        for at in range(start, len(self.tokens)):
+            token = self.tokens[at]
+            is_other = token.kind == "preposition" and token.text not in self.words.genitives
+            if token.segment != self.tokens[place].segment or token.text in self.words.contrast_ends:
+                return at
+            if is_found and (is_other or token.text in self.words.now):
+                return at
+            is_found |= token.kind in ("content", "status", "value")
+        return len(self.tokens)
+
+    def _has_end(self, place: int) -> bool:
+        return any(text in self.words.contrast_ends for text in self.texts[place:])
+
+    @cached_property
+    def placed(self) -> tuple[list[Token], list[Token], bool] | None:
+        """The topic, the words of its place, and whether the place has an article; None without a place."""
+        at = self.predicate_at
+        start = self.change_at if self.change_at >= 0 else at
+        is_place = self.words.targets if self.change_at >= 0 else self.words.places
+        if at < 0:
+            return None
+        for place, token in enumerate(self.tokens):
+            is_behind = place > start or self.words.has_verb_last
+            if not is_behind or token.text not in is_place or place + 1 == len(self.tokens):
+                continue
+            if (
+                self.verb == "be"
+                and self.change_at < 0
+                and any(each.kind == "content" for each in self.tokens[at:place])
+            ):
+                return None
+            words: list[Token] = []
+            for other in self.tokens[place + 1 :]:
+                is_end = other.kind in ("preposition", "verb", "change") and other.text not in self.words.genitives
+                if other.segment != token.segment or (words and is_end):
+                    break
+                if other.value and other.value.kind in ("date", "time"):
+                    words = []
+                    break
+                words += [other] if other.kind in ("content", "value") else []
+            if words:
+                topic = [each for each in self.content if each not in words and each.segment == token.segment]
+                topic = [each for each in topic if not (each.value and each.value.kind in ("date", "time"))]
+                return topic, words, bool({token.text, self.texts[place + 1]} & self.words.articles.words)
+        return None
+
+    @cached_property
+    def named(self) -> tuple[list[Token], list[Token]] | None:
+        """The topic with an attribute or role, and the words on the other side of "be"; None without these."""
+        at = self.verb_at
+        sides = (
+            [token for token in self.tokens[:at] if token.kind == "content"],
+            [token for token in self.tokens[at + 1 :] if token.kind == "content"],
+        )
+        if not all(sides) or len({token.segment for side in sides for token in side}) > 1:
+            return None
+        for topic, name, known in ((*sides, ("attributes", "roles")), (*sides[::-1], ("roles",))):
+            behind = self.tokens[at + 1 :] if topic is sides[0] else self.tokens[:at]
+            if any(token.kind == "preposition" and token.text not in self.words.genitives for token in behind):
+                continue
+            if any(token.text in self.words.cues[cue] for cue in known for token in topic):
+                is_name = all(token.is_name or token is self.tokens[0] for token in name)
+                return (topic, name) if topic is sides[0] or is_name else None
+        return None
+
+    @cached_property
+    def purpose(self) -> list[Token]:
+        """The words after "for", up to the next preposition, verb or person."""
+        at = self.place_of("purposes")
+        found: list[Token] = []
+        for token in self.tokens[at + 1 :] if at >= 0 else ():
+            if token.kind in ("preposition", "verb", "person", "change"):
+                break
+            found += [token] if token.kind == "content" else []
+        return found
+
+    @cached_property
+    def change_at(self) -> int:
+        return self.place_of("changes")
+
+
+@lru_cache(FACTS_CACHED)
+def read_fact(text: str, language: Language | None = None) -> Fact | None:
+    """Return the fact that a text states; None for a text that is too long or of an unknown language."""
+    if len(text) > CHARACTERS_MAX:
+        return None
+    speaker, text = _split_speaker(text)
+    words, language, is_unsure = read_words(text, language)
+    if is_unsure and (likely := _likely_language(words)) is not language:
+        words, language, is_unsure = read_words(text, likely)
+    name = next((name for name, each in LANGUAGES.items() if each is language), "")
+    vocabulary = ATTRIBUTE_WORDS.get(name)
+    if vocabulary is None or not 0 < len(words) <= WORDS_MAX:
+        return None
+    is_question = any(word.text == "?" for word in words)
+    words = [word for word in words if word.text != "?"]
+    is_quote, tokens = bool(_QUOTE.search(text)), read_tokens(words, language, vocabulary)
+    return Fact(speaker, language, vocabulary, tokens, is_question, is_quote=is_quote, is_unsure=is_unsure)
+
+
+def _likely_language(words: Sequence[Word]) -> Language:
+    """Return the language of which the vocabulary has the most words, English for none."""
+    texts = {word.text for word in words}
+    counts = {name: len(texts & each.known_words) for name, each in ATTRIBUTE_WORDS.items()}
+    return LANGUAGES[max(counts, key=lambda name: counts[name])]
+
+
+def _split_speaker(text: str) -> tuple[str, str]:
+    found = _SPEAKER.match(text)
+    if found is None or not all(part[:1].isupper() for part in found[1].split()):
+        return "", text
+    parts = found[1].casefold().split()
+    if any(part in words.cues[cue] for words in ATTRIBUTE_WORDS.values() for cue in _LABELS for part in parts):
+        return "", text
+    return found[1].casefold(), text[found.end() :]

@@ -1,0 +1,113 @@
+"""The words of a statement with their class: value, verb, preposition, content, and others."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memories.services.hygiene.replacement.values import Value, read_value
+from memories.services.hygiene.replacement.vocabulary import AttributeWords
+from memories.services.hygiene.statements.vocabulary import GERMAN, Language
+from memories.services.hygiene.statements.words import Word
+
+
+class Token(NamedTuple):
+    """A word with its class: value, verb, preposition, content, or other."""
+
+    text: str
+    key: str
+    raw: str
+    kind: str
+    segment: int
+    is_name: bool
+    value: Value | None = None
+    is_repeated: bool = False
+    is_compound: bool = False
+    is_indefinite: bool = False
+    #: The preposition of a direction before it, such as "from".
+    direction: str = ""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the word is a name, which keeps every letter."""
+        return self.is_name and not self.is_compound
+
+
+def read_tokens(words: Sequence[Word], language: Language, vocabulary: AttributeWords) -> list[Token]:
+    found: list[Token] = []
+    segment, place = 0, 0
+    texts = [word.text for word in words]
+    while place < len(words):
+        word = words[place]
+        segment += bool(place and (word.break_before or word.text in vocabulary.reasons))
+        size = max(vocabulary.cues[cue].size_at(texts, place) for cue in ("now", "corrections"))
+        if size > 1:
+            found += [
+                Token(each.text, each.text, each.raw, "cue", segment, False) for each in words[place : place + size]
+            ]
+            place += size
+            continue
+        value, count = read_value(words, place, language, vocabulary) or (None, 1)
+        if value is not None and value.kind == "date" and place and texts[place - 1] in vocabulary.since:
+            found.append(Token(word.text, word.text, word.raw, "ignored", segment, False))
+            place += count
+            continue
+        if value is not None:
+            is_repeated = value.kind == "date" and _is_repeated(word, texts[place - 1] if place else "", vocabulary)
+            key = f"={value.text}"
+            found.append(Token(word.text, key, word.raw, "value", segment, False, value, is_repeated=is_repeated))
+            place += count
+            if value.kind == "number" and place < len(words) and words[place].stem.rstrip("ns") == value.unit:
+                word = words[place]
+                found.append(Token(word.text, word.stem.casefold(), word.raw, "unit", segment, False))
+                place += 1
+            continue
+        kind = _kind(word, vocabulary)
+        is_compound = language is GERMAN
+        key = word.stem.casefold()
+        is_indefinite = place > 0 and texts[place - 1] in vocabulary.indefinite
+        token = Token(word.text, key, word.raw, kind, segment, _is_name(word))
+        direction = next((text for text in texts[max(place - 2, 0) : place] if text in vocabulary.directions), "")
+        if kind in ("verb", "change") and _is_noun(word, texts[place - 1] if place else "", language, vocabulary):
+            token = token._replace(kind="content")
+        found.append(token._replace(is_compound=is_compound, is_indefinite=is_indefinite, direction=direction))
+        place += 1
+    return found
+
+
+def _is_noun(word: Word, before: str, language: Language, vocabulary: AttributeWords) -> bool:
+    """Whether a word that may be a verb is a noun here: "the launch"."""
+    if language is GERMAN:
+        return bool(before) and word.raw[:1].isupper()
+    return before in vocabulary.articles
+
+
+def _is_repeated(word: Word, before: str, vocabulary: AttributeWords) -> bool:
+    """Whether a weekday stands for all of them."""
+    return before in vocabulary.repeated or (
+        word.text.endswith("s") and not before.isdigit() and "repeats_by_s" in vocabulary.cues
+    )
+
+
+def _is_name(word: Word) -> bool:
+    return word.case == "C"
+
+
+def _kind(word: Word, words: AttributeWords) -> str:
+    text = word.text
+    is_letter = word.raw.isupper() and len(word.raw) == 1 and word.case == "C"
+    if is_letter:
+        return "content"
+    if text in words.be:
+        return "be"
+    if text in words.negations:
+        return "negation"
+    if text in words.changes or text in words.ends:
+        return "change"
+    if text in words.verbs:
+        return "verb"
+    if text in words.prepositions:
+        return "preposition"
+    if text in words.first_person or text in words.second_person or text in words.third_person:
+        return "person"
+    if text in words.ignored or text in words.light or text in words.corrections or text in words.now:
+        return "ignored"
+    return "status" if text in words.status_words else "content"

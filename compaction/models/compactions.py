@@ -10,6 +10,7 @@ from django.db.models import F, Index, Q
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, Message, Session
 from compaction.pipeline.queries import (
     SETTLED_AT,
+    UNREVIEWED_LOSS,
     CompactionMemberQuerySet,
     CompactionPromptQuerySet,
     CompactionQuerySet,
@@ -67,6 +68,9 @@ class Compaction(models.Model):
     )
     journal = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
     retention = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
+    has_lost_constraint = models.BooleanField(
+        default=False, help_text="A constraint is missing that the previous summary did not lose."
+    )
     is_edited = models.BooleanField(default=False)
     edit_version = models.PositiveIntegerField(default=0, help_text="Rises with every change of a proposal.")
     error_code = models.CharField(max_length=64, default="", blank=True)
@@ -109,6 +113,7 @@ class Compaction(models.Model):
             Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
             Index(F("tenant"), SETTLED_AT.desc(), F("id"), name="compaction_last_settled"),
             Index(fields=["tenant", "state"], name="compaction_by_state"),
+            Index(fields=["tenant"], condition=UNREVIEWED_LOSS, name="compaction_unreviewed_loss"),
         ]
 
     def __str__(self) -> str:

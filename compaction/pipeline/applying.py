@@ -14,12 +14,17 @@ from compaction.pipeline import journal
 from compaction.pipeline.drafting import HEADING, CompactionDraft
 from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.session_rows import count_message_tokens, count_shown_tokens, recount_context
+from compaction.services.pipeline.retention.check import RetentionResult
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
-from compaction.services.pipeline.stored_statements import CANDIDATES_MAX
+from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, recorded_facts, retention_to_record
+from context.receipts.results import ContextWarning
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 
 MEMBER_MASKED, MEMBER_COMPACTED = CompactionMember.Act.MASKED, CompactionMember.Act.COMPACTED
+CONSTRAINT_MISSING = ContextWarning(
+    "constraint_missing", "Summary and journal lack a constraint that the messages state. A person should review it."
+)
 #: In the metadata of a summary: the memories of earlier summaries that it withdrew.
 WITHDRAWN = "withdrawn_memory_ids"
 
@@ -48,11 +53,12 @@ def fill_compaction(
         candidates = draft.summary.candidates[:CANDIDATES_MAX]
         compaction.candidates = [candidate.as_record() for candidate in candidates]
         compaction.journal = [entry.as_record() for entry in draft.journal]
-        compaction.retention = draft.retention_record
         compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback
         if draft.summariser == "extractive":
             compaction.model, compaction.prompt_version = "", 0
     compaction.warnings = [notice.as_answer() for notice in draft.notices]
+    if span:
+        record_retention(compaction, draft.retention)
     compaction.finished_at = now
     _add_members(compaction, plan)
 
@@ -69,6 +75,16 @@ def _add_members(compaction: Compaction, plan: SessionPlan) -> None:
         )
         for turn, act in acts
     )
+
+
+def record_retention(compaction: Compaction, retention: RetentionResult) -> None:
+    """Set the facts that are retained, and whether a constraint is missing that its previous summary did not lose."""
+    previous = compaction.previous
+    missing_before = recorded_facts(previous.retention, "missing") if previous else []
+    compaction.retention = retention_to_record(retention)
+    compaction.has_lost_constraint = bool(retention.newly_lost_constraints(missing_before))
+    others = [warning for warning in compaction.warnings if warning["code"] != CONSTRAINT_MISSING.code]
+    compaction.warnings = [*others, *([CONSTRAINT_MISSING.as_answer()] if compaction.has_lost_constraint else [])]
 
 
 def propose_compaction(compaction: Compaction) -> None:

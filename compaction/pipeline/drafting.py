@@ -74,7 +74,6 @@ class CompactionDraft:
     summary_tokens: int = 0
     journal: Sequence[JournalEntry] = ()
     retention: RetentionResult = field(default_factory=RetentionResult)
-    lost_before: frozenset[tuple[str, str]] = frozenset()
     summariser: str = ""
     is_fallback: bool = False
     notices: Sequence[ContextWarning] = ()
@@ -85,9 +84,8 @@ class CompactionDraft:
         return retention_to_record(self.retention)
 
     def needs_review(self, retention_floor: float) -> bool:
-        """Return whether too much is lost: the share is below the floor, or a constraint is missing only now."""
-        is_low = self.retention.share is not None and self.retention.share < retention_floor
-        return is_low or any(fact.is_binding and fact.key not in self.lost_before for fact in self.retention.missing)
+        """Return whether the summary retains too little or its retention is not measured; never without a summary."""
+        return bool(self.summary.text) and self.retention.waits_for_review(retention_floor)
 
 
 def draft_summary(
@@ -108,7 +106,6 @@ def draft_summary(
         summary_tokens=drafting.count(HEADING + summary.text),
         journal=journal,
         retention=retention,
-        lost_before=frozenset(fact.key for fact in task.missing_before),
         summariser=drafting.used,
         is_fallback=drafting.is_fallback,
         notices=drafting.notices,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Session
-from compaction.pipeline.applying import MEMBER_COMPACTED
+from compaction.pipeline.applying import MEMBER_COMPACTED, record_retention
 from compaction.pipeline.drafting import HEADING
 from compaction.pipeline.journal import journal_texts
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
@@ -18,7 +18,6 @@ from compaction.services.pipeline.stored_statements import (
     CitedStatement,
     is_measured,
     recorded_facts,
-    retention_to_record,
 )
 from compaction.services.review.editing import SUMMARY_BYTES_MAX, parse_statements, split_appended_text
 from compaction.services.review.swapping import StatementOrder, swap_text
@@ -171,7 +170,7 @@ def revise_summary(compaction: Compaction, session: Session, text: str, statemen
     compaction.summary_text, compaction.summary_token_count = text, measures.tokens
     compaction.tokens_after = measures.tokens_after
     compaction.statements = [statement.as_record() for statement in statements]
-    compaction.retention = retention_to_record(measures.retention)
+    record_retention(compaction, measures.retention)
     compaction.is_edited = True
     compaction.edit_version += 1
 

@@ -94,6 +94,7 @@ class CompactionEndpointBase(SessionEndpointBase):
     def page(self, rows: CompactionQuerySet, values: dict[str, Any]) -> Response:
         """Return a page of compactions, newest first."""
         rows = rows.in_state(values["state"]) if "state" in values else rows
+        rows = rows.to_review() if values["to_review"] else rows
         answer = schemas.CompactionRowOutput().to_representation
         return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
 
@@ -163,7 +164,7 @@ class CompactionListEndpoint(CompactionEndpointBase):
         "compactions_list", {200: page_of(schemas.CompactionRowOutput)}, parameters=[schemas.CompactionListInput]
     )
     def get(self, request: Request) -> Response:
-        """Compactions of all sessions within reach, newest first; `state=proposed` are those that wait for review."""
+        """Compactions of all sessions within reach, newest first; `to_review=true` returns the review queue."""
         return self.page(self.rows(), self.query(schemas.CompactionListInput))
 
 

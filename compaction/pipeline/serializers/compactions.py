@@ -60,6 +60,11 @@ class CompactionListInput(PageInput):
     """The query parameters of the lists of compactions."""
 
     state = StrictChoiceField(choices=Compaction.State.values, required=False)
+    to_review = StrictBooleanField(
+        required=False,
+        default=False,
+        help_text="Only those in the review queue: proposals, and applied ones that lost a constraint unreviewed.",
+    )
 
 
 class ReviewInput(StrictSerializer):
@@ -201,7 +206,7 @@ class RetentionOutput(serializers.Serializer[Any]):
         choices=(NO_FACTS, NO_RULES),
         allow_null=True,
         help_text="Why there is no share: the messages state no facts that rules recognise, or most of them are in a"
-        " language without rules. The summary does not wait for review because of that.",
+        " language without rules. The summary waits for review unless the policy's minimum is 0.",
     )
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,6 +237,10 @@ class CompactionRowOutput(serializers.Serializer[Any]):
     compacted_count = serializers.IntegerField()
     masked_count = serializers.IntegerField()
     retention = RetentionOutput()
+    has_lost_constraint = serializers.BooleanField(
+        help_text="A constraint is missing that the previous summary did not lose; a warning `constraint_missing` says"
+        " so. Applied all the same, it stays in the review queue until a person reviews it."
+    )
     warnings = WarningOutput(many=True)
     is_edited = serializers.BooleanField()
     edit_version = serializers.IntegerField()
@@ -290,7 +299,7 @@ class JournalEntryOutput(serializers.Serializer[Any]):
 #: The classes of facts, for readers of the schema.
 _CLASSES = (
     "constraint, negation, rule (a pinned message), identifier, number, date, money, url, path, email, quoted, name or"
-    " code. A summary that loses one of the first three waits for review, whatever its share."
+    " code. The loss of one of the first three sets `has_lost_constraint`."
 )
 
 

@@ -50,7 +50,7 @@ from memory_platform.web.templatetags.figures import pluralized
 
 @tenant_page("viewer")
 def review_queue(request: HtmxRequest) -> HttpResponseBase:
-    """Proposals that wait for a decision, and recent decisions."""
+    """Summaries that wait for a review, and recent decisions."""
     address = ReviewAddress(request)
     with tenant_scope(request.tenant.id):
         queue = read_review_queue(request.tenant.id, order=address.order)

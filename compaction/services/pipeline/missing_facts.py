@@ -48,7 +48,7 @@ class FactSentence:
 
     @property
     def is_binding(self) -> bool:
-        """Whether a summary without it waits for review."""
+        """Whether a person reviews a summary without it."""
         return any(fact.is_binding for fact in self.facts)
 
 

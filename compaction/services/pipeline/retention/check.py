@@ -62,7 +62,7 @@ class RetainedFact:
 
     @property
     def is_binding(self) -> bool:
-        """Whether its loss makes a summary wait for review."""
+        """Whether a person reviews its loss, whatever the share."""
         return self.kind in matches.BINDING_KINDS
 
 
@@ -73,6 +73,19 @@ class RetentionResult:
     kept: tuple[RetainedFact, ...] = ()
     missing: tuple[RetainedFact, ...] = ()
     share: float | None = None
+
+    def waits_for_review(self, floor: float) -> bool:
+        """Whether the share is below the floor or not measured; with a floor of 0 nothing waits."""
+        return floor > 0 and (self.share is None or self.share < floor)
+
+    def newly_lost_constraints(self, missing_before: Iterable[RetainedFact]) -> list[RetainedFact]:
+        """Return the binding facts that are missing, without those that were missing before and not said again."""
+        known = {fact.key: set(map(str, fact.message_ids)) for fact in missing_before}
+        return [fact for fact in self.missing if fact.is_binding and not _is_known(fact, known.get(fact.key, set()))]
+
+
+def _is_known(fact: RetainedFact, message_ids: set[str]) -> bool:
+    return message_ids.issuperset(map(str, fact.message_ids))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ FACT_KINDS = IDENTIFIER, NUMBER, DATE, MONEY, URL, PATH, EMAIL, QUOTED, FACT_KIN
 )  # fmt: skip
 #: Whole sentences that limit what may be done: positive ones ("must", "allergic") and negations ("never").
 CONSTRAINT, NEGATION = "constraint", "negation"
-#: Kinds whose loss makes a summary wait for review.
+#: Kinds whose loss a person reviews, whatever the share.
 BINDING_KINDS = frozenset({RULE, CONSTRAINT, NEGATION})
 
 #: Stands for what an earlier finder took: neither a word nor white space.

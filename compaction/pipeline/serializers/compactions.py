@@ -61,6 +61,7 @@ class CompactionListInput(PageInput):
 
     state = StrictChoiceField(choices=Compaction.State.values, required=False)
     to_review = StrictBooleanField(
+        takes_text=True,
         required=False,
         default=False,
         help_text="Only those in the review queue: proposals, and applied ones that lost a constraint unreviewed.",

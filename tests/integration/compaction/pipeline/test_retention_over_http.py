@@ -1,4 +1,4 @@
-"""Retention over HTTP: what counts, which loss waits for review, and what is not measured."""
+"""Retention over HTTP: what counts, what returns to a summary, and what is not measured."""
 
 import json
 from collections.abc import Iterator
@@ -101,13 +101,14 @@ def test_summary_of_a_model_that_loses_an_allergy_gets_it_back(
     assert (made["state"], made["summariser"]) == ("applied", "openai")
 
 
-def test_constraint_that_does_not_fit_waits_for_review_whatever_the_floor(admin: APIClient, tenant: Tenant) -> None:
+def test_constraint_that_does_not_fit_is_listed_and_reported_whatever_the_floor(
+    admin: APIClient, tenant: Tenant
+) -> None:
     set_policy(tenant, retention_floor=0.0, has_journal=False, summary_share=0.02)
     made = compact(admin, session_of(admin, *RULES))["compaction"]
-    assert made["state"] == "proposed"
+    assert (made["state"], made["has_lost_constraint"]) == ("applied", True)
     assert "negation" in {fact["class"] for fact in made["missing"]}
-    approved = review(admin, made, "approve")
-    assert approved["state"] == "applied"
+    assert "constraint_missing" in {warning["code"] for warning in made["warnings"]}
 
 
 def test_lost_number_alone_does_not_wait_below_a_low_floor(admin: APIClient, tenant: Tenant) -> None:
@@ -138,12 +139,12 @@ def test_what_is_only_asked_does_not_count(admin: APIClient, tenant: Tenant) -> 
         ),
     ],
 )
-def test_retention_that_rules_cannot_tell_is_not_measured_and_does_not_wait(
+def test_retention_that_rules_cannot_tell_is_not_measured_and_waits(
     admin: APIClient, tenant: Tenant, texts: tuple[str, ...], chatter: str, reason: str
 ) -> None:
     made = compact(admin, session_of(admin, *texts, chatter=chatter))["compaction"]
     assert (made["retention"]["share"], made["retention"]["not_measured"]) == (None, reason)
-    assert made["state"] == "applied"
+    assert made["state"] == "proposed"
     assert [warning["code"] for warning in made["warnings"]] == ["retention_not_measured"]
 
 

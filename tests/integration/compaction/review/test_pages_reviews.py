@@ -53,7 +53,7 @@ def test_queue_holds_what_waits_and_what_was_applied(client: Client, tenant: Ten
     waiting = compacted(make_long_session(tenant))
     for headers in ({}, HTMX):
         response = client.get(page("reviews", tenant), headers=headers)
-        assert [row.pk for row in response.context["queue"].proposed] == [waiting.pk]
+        assert [row.pk for row in response.context["queue"].waiting] == [waiting.pk]
         assert [row.pk for row in response.context["queue"].recent] == [applied.pk]
         assert ("<html" in text_of(response)) == (not headers)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from compaction.services.pipeline.missing_facts import sentences_with_facts
-from compaction.services.pipeline.retention.check import check_retention, extract_facts
+from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention, extract_facts
 from compaction.services.pipeline.retention.constraints import constraint_lookup, constraint_polarity
 from compaction.services.pipeline.retention.languages import language_name, measured_share
 from compaction.services.pipeline.retention.said import WithdrawnText, said_turns, without_withdrawn
@@ -180,3 +180,45 @@ def test_sentences_of_a_long_message_are_found_in_linear_time() -> None:
         sentences_with_facts(facts, {"m1": turn})
 
     assert doubling_factor(work, 8_000) <= 2.3
+
+
+# --- Review ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("share", "floor", "waits"),
+    [
+        (0.84, 0.85, True),
+        (0.85, 0.85, False),
+        (1.0, 1.0, False),
+        (None, 0.85, True),
+        (None, 0.01, True),
+        (None, 0.0, False),
+        (0.0, 0.0, False),
+    ],
+)
+def test_low_share_and_none_wait_unless_the_floor_is_0(share: float | None, floor: float, waits: bool) -> None:
+    assert RetentionResult(share=share).waits_for_review(floor) is waits
+
+
+def lost(kind: str, *message_ids: str) -> RetainedFact:
+    return RetainedFact(kind, "text", "text", message_ids)
+
+
+@pytest.mark.parametrize(
+    ("missing", "before", "is_new"),
+    [
+        (lost("negation", "m1"), None, True),
+        (lost("constraint", "m1"), None, True),
+        (lost("rule", "m1"), None, True),
+        (lost("number", "m1"), None, False),
+        (lost("negation", "m1"), lost("negation", "m1"), False),
+        (lost("negation", "m1", "m9"), lost("negation", "m1"), True),
+        (lost("negation", "m1"), lost("constraint", "m1"), True),
+    ],
+)
+def test_lost_constraint_is_new_unless_it_was_lost_before_and_not_said_again(
+    missing: RetainedFact, before: RetainedFact | None, is_new: bool
+) -> None:
+    result = RetentionResult(missing=(missing,))
+    assert result.newly_lost_constraints([before] if before else []) == ([missing] if is_new else [])

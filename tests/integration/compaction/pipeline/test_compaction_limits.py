@@ -166,7 +166,6 @@ def test_proposal_that_comes_first_is_not_overtaken(admin: APIClient, tenant: Te
 
 
 def test_the_later_compaction_is_rolled_back_first_whatever_the_clocks_say(admin: APIClient, tenant: Tenant) -> None:
-    set_policy(tenant, retention_floor=0.0)
     session = full_session(admin)
     first = compact(admin, session)["compaction"]
     with tenant_scope(tenant.pk):

@@ -18,7 +18,6 @@ from tests.integration.compaction_helpers import (
     live_memories,
     message_texts,
     review,
-    set_policy,
     shown,
     stored_compactions,
     tool_lookup_pair,
@@ -162,7 +161,6 @@ def test_nothing_to_compact_says_why(api: APIClient) -> None:
 
 
 def test_later_compaction_takes_earlier_statements_along(admin: APIClient, tenant: Tenant) -> None:
-    set_policy(tenant, retention_floor=0.0)
     session = full_session(admin)
     states = [shown(tenant, session["id"])]
     made: list[dict[str, Any]] = []

@@ -101,9 +101,14 @@ def compacted(session: Session) -> Compaction:
     return _compaction(session.tenant_id, run.compaction_id)
 
 
+def apply_whatever_is_retained(tenant_id: UUID) -> None:
+    """The default profile's policy applies summaries however few facts they retain."""
+    _save_policy(tenant_id, decision="apply", retention_floor=0.0)
+
+
 def applied_at_once(session: Session) -> Compaction:
     """The session's compaction, applied however few facts it retains."""
-    _save_policy(session.tenant_id, decision="apply", retention_floor=0.0)
+    apply_whatever_is_retained(session.tenant_id)
     compaction = compacted(session)
     assert compaction.state == Compaction.State.APPLIED
     return compaction

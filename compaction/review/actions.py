@@ -134,7 +134,7 @@ def swap_summary_statement(
 ) -> Compaction:
     """Edit the summary: remove a statement or add a candidate, by numbers from 1 on, or both. Raises `InvalidInput`."""
     current, session, _ = _held(compaction, states.EDIT, edit_version)
-    swapped = swap_statement(current, session, remove=remove, add=add)
+    swapped = swap_statement(current, remove=remove, add=add)
     current.candidates = [candidate.as_record() for candidate in swapped.candidates]
     _revise(current, session, swapped.text, swapped.statements, "edit_compaction", by, now)
     return current

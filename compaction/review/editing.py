@@ -9,10 +9,9 @@ from compaction.pipeline.applying import MEMBER_COMPACTED, record_retention
 from compaction.pipeline.drafting import HEADING
 from compaction.pipeline.journal import journal_texts
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
-from compaction.pipeline.summarisers.extractive import restore_statements
+from compaction.review.summary_room import SummaryRoom
 from compaction.services.pipeline.missing_facts import sentences_with_facts
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention
-from compaction.services.pipeline.statements.model import render_statements
 from compaction.services.pipeline.stored_statements import (
     CANDIDATES_MAX,
     CitedStatement,
@@ -20,7 +19,6 @@ from compaction.services.pipeline.stored_statements import (
     recorded_facts,
 )
 from compaction.services.review.editing import SUMMARY_BYTES_MAX, parse_statements, split_appended_text
-from compaction.services.review.swapping import StatementOrder, swap_text
 from compaction.services.sessions.drafts import text_problem
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memory_platform.web.numerals import counted
@@ -83,37 +81,22 @@ class SwappedSummary:
     candidates: Sequence[CitedStatement]
 
 
-def swap_statement(
-    compaction: Compaction, session: Session, *, remove: int | None = None, add: int | None = None
-) -> SwappedSummary:
+def swap_statement(compaction: Compaction, *, remove: int | None = None, add: int | None = None) -> SwappedSummary:
     """Return the summary without a statement or with a candidate, both by their numbers from 1 on.
 
     The removed statement becomes the first candidate. Raises `InvalidInput`.
     """
-    before = _statements(compaction)
-    candidates = list(map(CitedStatement.of, compaction.candidates))
-    removed = _numbered(before, remove, "remove")
-    added = _numbered(candidates, add, "add")
-    statements = [one for one in before if one is not removed]
-    if added:
-        statements = _conversation_order(compaction, [*before, added]).insert(statements, added)
+    room = SummaryRoom(compaction)
+    removed = _numbered(room.statements, remove, "remove")
+    added = _numbered(room.candidates, add, "add")
+    text, statements = room.swapped(removed=removed, added=added)
     if not statements:
         raise InvalidInput("blank", "A summary must not be blank.", "remove")
-    text = swap_text(
-        compaction.summary_text,
-        statements,
-        removed=removed,
-        added=added,
-        render=lambda some: render_statements(restore_statements(some)),
-        before=before,
-    )
-    tokens = count_text_tokens(HEADING + text, session.model)
-    if added and tokens > max(compaction.summary_budget_tokens or tokens, compaction.summary_token_count):
-        budget = compaction.summary_budget_tokens
-        lacking = counted(tokens - budget, "token is", "tokens are")
-        detail = f"{lacking} missing: the budget of the summary is {budget:,}. Remove a sentence first."
-        raise InvalidInput("over_budget", detail, "add")
-    left = [*filter(None, [removed]), *(one for one in candidates if one is not added)]
+    if added and (over := room.tokens_over_budget(text)):
+        lacking = counted(over, "token is", "tokens are")
+        detail = f"{lacking} missing: the budget of the summary is {compaction.summary_budget_tokens:,}."
+        raise InvalidInput("over_budget", f"{detail} Remove a sentence first.", "add")
+    left = [*filter(None, [removed]), *(one for one in room.candidates if one is not added)]
     return SwappedSummary(text, statements, left[:CANDIDATES_MAX])
 
 
@@ -123,14 +106,6 @@ def _numbered(statements: Sequence[CitedStatement], number: int | None, field: s
     if not 0 < number <= len(statements):
         raise InvalidInput("unknown_statement", f"There is no number {number}.", field)
     return statements[number - 1]
-
-
-def _conversation_order(compaction: Compaction, statements: Sequence[CitedStatement]) -> StatementOrder:
-    ids = {UUID(one) for statement in statements for one in statement.message_ids}
-    rows = Message.objects.for_tenant(compaction.tenant_id).with_ids(ids).without_vectors()
-    known = [message for message in rows if message.sequence is not None]
-    sequences = {str(message.pk): message.sequence for message in known}
-    return StatementOrder(sequences, {str(message.pk): message.content for message in known})
 
 
 @dataclass(frozen=True)

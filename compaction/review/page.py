@@ -6,20 +6,18 @@ Called inside a scope.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, repeat
 from typing import Any
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run
 from compaction.pipeline.applying import exclusive_memories
-from compaction.pipeline.session_rows import count_text_tokens
 from compaction.review.queries import allowed_review_actions
+from compaction.review.summary_room import SummaryRoom
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.retention.check import RetainedFact, fact_lookup, mark_facts
 from compaction.services.pipeline.retention.matches import BINDING_KINDS
-from compaction.services.pipeline.stored_statements import CitedStatement, recorded_facts
-from compaction.services.review.swapping import statement_to_leave
+from compaction.services.pipeline.stored_statements import recorded_facts
 from memories.models import Memory
 
 ORIGINALS_PAGE = 150
@@ -163,7 +161,7 @@ def memories_archived_by_roll_back(compaction: Compaction) -> int:
 
 
 def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
-    """Return a page of originals from `offset` on, with the whole summary. Six queries."""
+    """Return a page of originals from `offset` on, with the whole summary. Seven queries."""
     tenant_id = compaction.tenant_id
     members = CompactionMember.objects.for_tenant(tenant_id).of_compaction(compaction.pk).with_messages()
     found = list(members[offset : offset + ORIGINALS_PAGE + 1])
@@ -191,17 +189,13 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
 
 
 def _candidates(compaction: Compaction, cite: "_Citing") -> list[Candidate]:
-    count = partial(count_text_tokens, model=compaction.session.model)
-    statements = list(map(CitedStatement.of, compaction.statements))
-    sizes = [count(one.text) for one in statements] if compaction.candidates else []
-    budget = compaction.summary_budget_tokens or compaction.original_token_count
+    room = SummaryRoom(compaction)
     candidates = []
-    for number, record in enumerate(compaction.candidates, start=1):
-        tokens = count(f"\n{record['text']}")
-        lacking = max(tokens + compaction.summary_token_count - budget, 0)
-        index = statement_to_leave(statements, sizes, lacking) if lacking else None
-        swap_for, leaving = (None, "") if index is None else (index + 1, statements[index].text)
-        candidates.append(Candidate(number, cite.candidate(record), tokens, lacking, swap_for, leaving))
+    for number, (record, one) in enumerate(zip(compaction.candidates, room.candidates, strict=True), start=1):
+        lacking = room.tokens_over_budget(room.swapped(added=one)[0])
+        index = room.place_to_swap(one, lacking) if lacking else None
+        swap_for, leaving = (None, "") if index is None else (index + 1, room.statements[index].text)
+        candidates.append(Candidate(number, cite.candidate(record), room.tokens_added(one), lacking, swap_for, leaving))
     return candidates
 
 

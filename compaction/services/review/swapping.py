@@ -55,8 +55,8 @@ def swap_text(
     return text
 
 
-def statement_to_leave(statements: Sequence[CitedStatement], tokens: Sequence[int], lacking: int) -> int | None:
-    """Return the index of the statement of the lowest priority that has the `lacking` tokens; None without any.
+def statements_to_leave(statements: Sequence[CitedStatement], tokens: Sequence[int], lacking: int) -> list[int]:
+    """Return the indexes of the statements of at least `lacking` tokens, the least important and shortest first.
 
     What a person wrote stays.
     """
@@ -65,6 +65,4 @@ def statement_to_leave(statements: Sequence[CitedStatement], tokens: Sequence[in
         for index, (statement, size) in enumerate(zip(statements, tokens, strict=True))
         if size >= lacking and not statement.is_edited
     ]
-    return max(
-        large_enough, key=lambda index: (kind_priority(statements[index].kind), -tokens[index], index), default=None
-    )
+    return sorted(large_enough, key=lambda index: (-kind_priority(statements[index].kind), tokens[index], -index))

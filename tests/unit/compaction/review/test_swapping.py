@@ -4,7 +4,7 @@ import pytest
 
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.review.kinds import kind_label, kind_priority
-from compaction.services.review.swapping import StatementOrder, statement_to_leave, swap_text
+from compaction.services.review.swapping import StatementOrder, statements_to_leave, swap_text
 
 RED = CitedStatement("Ann: The door is red.", ("1",), subject="Ann")
 KEY = CitedStatement("Ann: The key is under the mat.", ("1",), "value", "Ann")
@@ -65,11 +65,11 @@ def test_line_with_nothing_but_a_heading_goes() -> None:
 
 
 def test_lowest_priority_leaves_that_makes_enough_room() -> None:
-    statements = [RED, KEY, CAT, OWN]
-    assert statement_to_leave(statements, [6, 8, 20, 30], 5) == 0
-    assert statement_to_leave(statements, [6, 8, 20, 30], 7) == 1
-    assert statement_to_leave(statements, [6, 8, 20, 30], 9) == 2
-    assert statement_to_leave(statements, [6, 8, 20, 30], 21) is None, "a person's own sentence stays"
+    statements, tokens = [RED, KEY, CAT, OWN], [6, 8, 20, 30]
+    assert statements_to_leave(statements, tokens, 5) == [0, 1, 2]
+    assert statements_to_leave(statements, tokens, 7) == [1, 2]
+    assert statements_to_leave(statements, tokens, 9) == [2]
+    assert statements_to_leave(statements, tokens, 21) == [], "a person's own sentence stays"
 
 
 def test_kinds_have_words_and_an_order() -> None:

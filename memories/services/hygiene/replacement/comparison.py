@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from memories.services.hygiene.replacement.facts import Fact, read_fact
+from memories.services.hygiene.replacement.slots import has_other_phrase
 from memories.services.hygiene.replacement.tokens import Token
 from memories.services.hygiene.replacement.topics import (
     agree,
@@ -304,6 +305,7 @@ def _prefers_otherwise(newer: Fact, older: Fact) -> bool:
 
 
 _RULES = (
+    has_other_phrase,
     _has_other_value,
     _has_other_status,
     _has_ended,

@@ -300,6 +300,39 @@ class Fact:
     def change_at(self) -> int:
         return self.place_of("changes")
 
+    @cached_property
+    def actions(self) -> frozenset[int]:
+        """The places of verbs that are in no list, as far as what is before them and their ending tell."""
+        places = (place for place, token in enumerate(self.tokens) if token.kind == "content" and not token.value)
+        return frozenset(place for place in places if self._is_action(place))
+
+    def _is_action(self, place: int) -> bool:
+        token = self.tokens[place]
+        if token.is_compound:
+            after = self.tokens[place + 1 : place + 2]
+            is_modifier = bool(after) and after[0].raw[:1].isupper() and after[0].kind == "content"
+            return not token.raw[:1].isupper() and not is_modifier
+        if token.is_name or not place:
+            return not token.is_name and token.text.endswith(self.words.first_endings)
+        before = self.tokens[place - 1]
+        if before.segment != token.segment:
+            return False
+        if before.text in self.words.subjects or before.text in self.words.auxiliaries:
+            return before.text in self.words.subjects or token.text.endswith(self.words.participle_endings)
+        if before.kind not in ("content", "unit"):
+            return False
+        earlier = range(place)
+        has_verb = any(
+            self.tokens[at].segment == token.segment and (self.tokens[at].kind in ("verb", "be", "change"))
+            for at in earlier
+        )
+        later = self.tokens[place + 1 : place + 2]
+        is_after_name = before.is_name or (before.raw[:1].isupper() and place == 1)
+        if is_after_name and not has_verb and token.text.endswith(self.words.finite_endings):
+            return True
+        is_followed = not later or later[0].segment != token.segment or later[0].kind != "content" or later[0].is_name
+        return not has_verb and token.text.endswith(self.words.finite_endings) and is_followed
+
 
 @lru_cache(FACTS_CACHED)
 def read_fact(text: str, language: Language | None = None) -> Fact | None:

@@ -77,7 +77,7 @@ def _is_noun(word: Word, before: str, language: Language, vocabulary: AttributeW
     """Whether a word that may be a verb is a noun here: "the launch"."""
     if language is GERMAN:
         return bool(before) and word.raw[:1].isupper()
-    return before in vocabulary.articles
+    return before in vocabulary.articles or (before in vocabulary.prepositions and before not in vocabulary.targets)
 
 
 def _is_repeated(word: Word, before: str, vocabulary: AttributeWords) -> bool:
@@ -108,6 +108,7 @@ def _kind(word: Word, words: AttributeWords) -> str:
         return "preposition"
     if text in words.first_person or text in words.second_person or text in words.third_person:
         return "person"
-    if text in words.ignored or text in words.light or text in words.corrections or text in words.now:
+    others = (words.ignored, words.light, words.corrections, words.now, words.reasons)
+    if any(text in each for each in others):
         return "ignored"
     return "status" if text in words.status_words else "content"

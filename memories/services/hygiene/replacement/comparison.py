@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 
 from memories.services.hygiene.replacement.facts import Fact, read_fact
-from memories.services.hygiene.replacement.slots import has_other_phrase
+from memories.services.hygiene.replacement.slots import (
+    gives_up,
+    has_ended,
+    has_other_amount,
+    has_other_phrase,
+    is_completed,
+    swaps,
+)
 from memories.services.hygiene.replacement.tokens import Token
 from memories.services.hygiene.replacement.topics import (
     agree,
@@ -48,7 +55,9 @@ def _are_comparable(newer: Fact, older: Fact) -> bool:
         return False
     if 1 in newer.persons and older.persons and 1 not in older.persons and not newer.is_change:
         return False
-    return not (older.is_past and older.change_at < 0) and (not newer.is_past or newer.is_change)
+    return not (older.is_past and older.change_at < 0) and (
+        not newer.is_past or newer.is_change or newer.has("completions")
+    )
 
 
 def _have_opposite_directions(newer: Fact, older: Fact) -> bool:
@@ -213,7 +222,7 @@ def _has_other_place(newer: Fact, older: Fact) -> bool:
         or not times_of(newer) <= times_of(older)
     ):
         return False
-    if older.change_at >= 0 and older.texts[older.change_at] in older.words.journeys:
+    if older.end_at >= 0 or older.change_at >= 0 and older.texts[older.change_at] in older.words.journeys:
         return False  # one journey of several
     (topic, place, has_article), (other_topic, other_place, other_article) = mine, theirs
     verbs = {newer.verb, older.verb}
@@ -306,6 +315,11 @@ def _prefers_otherwise(newer: Fact, older: Fact) -> bool:
 
 _RULES = (
     has_other_phrase,
+    has_other_amount,
+    has_ended,
+    gives_up,
+    is_completed,
+    swaps,
     _has_other_value,
     _has_other_status,
     _has_ended,

@@ -92,7 +92,7 @@ class Fact:
     @cached_property
     def is_change(self) -> bool:
         """Whether it says that something changed."""
-        return any(self.has(cue) for cue in ("changes", "ends", "now", "corrections"))
+        return any(self.has(cue) for cue in ("changes", "ends", "now", "corrections", "takeovers"))
 
     @cached_property
     def predicate_at(self) -> int:
@@ -211,7 +211,8 @@ class Fact:
 
     def _contrast_size(self, place: int) -> int:
         """Return the number of words at a place that deny those after them."""
-        if 0 <= self.change_at < place and self.texts[place] in self.words.sources:
+        is_changed = 0 <= self.change_at < place or 0 <= self.place_of("takeovers") < place
+        if is_changed and self.texts[place] in self.words.sources:
             return 1
         is_first = not place or self.tokens[place - 1].segment != self.tokens[place].segment
         is_negation = self.tokens[place].kind == "negation" and not (is_first or self._has_end(place))
@@ -303,35 +304,32 @@ class Fact:
     @cached_property
     def actions(self) -> frozenset[int]:
         """The places of verbs that are in no list, as far as what is before them and their ending tell."""
-        places = (place for place, token in enumerate(self.tokens) if token.kind == "content" and not token.value)
-        return frozenset(place for place in places if self._is_action(place))
+        found: list[int] = []
+        for place, token in enumerate(self.tokens):
+            if token.kind == "content" and not token.value and not token.is_exact and self._is_action(place, found):
+                found.append(place)
+        return frozenset(found)
 
-    def _is_action(self, place: int) -> bool:
-        token = self.tokens[place]
-        if token.is_compound:
-            after = self.tokens[place + 1 : place + 2]
-            is_modifier = bool(after) and after[0].raw[:1].isupper() and after[0].kind == "content"
-            return not token.raw[:1].isupper() and not is_modifier
-        if token.is_name or not place:
-            return not token.is_name and token.text.endswith(self.words.first_endings)
-        before = self.tokens[place - 1]
-        if before.segment != token.segment:
-            return False
-        if before.text in self.words.subjects or before.text in self.words.auxiliaries:
-            return before.text in self.words.subjects or token.text.endswith(self.words.participle_endings)
-        if before.kind not in ("content", "unit"):
-            return False
-        earlier = range(place)
-        has_verb = any(
-            self.tokens[at].segment == token.segment and (self.tokens[at].kind in ("verb", "be", "change"))
-            for at in earlier
-        )
-        later = self.tokens[place + 1 : place + 2]
-        is_after_name = before.is_name or (before.raw[:1].isupper() and place == 1)
-        if is_after_name and not has_verb and token.text.endswith(self.words.finite_endings):
+    def _is_action(self, place: int, earlier: Sequence[int]) -> bool:
+        token, before = self.tokens[place], self.tokens[place - 1] if place else None
+        here = [at for at in range(place) if self.tokens[at].segment == token.segment]
+        if token.text.endswith(self.words.verb_endings) or (here and self.texts[place - 1] in self.words.subjects):
             return True
-        is_followed = not later or later[0].segment != token.segment or later[0].kind != "content" or later[0].is_name
-        return not has_verb and token.text.endswith(self.words.finite_endings) and is_followed
+        if token.is_compound:  # German writes nouns with a capital, and adjectives before them
+            after = self.tokens[place + 1 : place + 2]
+            return token.raw[:1].islower() and not (after and after[0].raw[:1].isupper() and after[0].kind == "content")
+        if before is None or not here:
+            return False
+        if before.text in self.words.auxiliaries:
+            return token.text.endswith(self.words.participle_endings)
+        if before.kind not in ("content", "unit") or any(
+            self.tokens[at].kind in ("verb", "be", "change") or at in earlier for at in here
+        ):
+            return False
+        after = self.tokens[place + 1 : place + 2]
+        is_after_name = before.is_name or (before.raw[:1].isupper() and len(here) == 1)
+        is_end = not after or after[0].segment != token.segment or after[0].kind != "content" or after[0].is_name
+        return token.text.endswith(self.words.finite_endings) and (is_after_name or is_end)
 
 
 @lru_cache(FACTS_CACHED)
@@ -342,7 +340,7 @@ def read_fact(text: str, language: Language | None = None) -> Fact | None:
     speaker, text = _split_speaker(text)
     words, language, is_unsure = read_words(text, language)
     if is_unsure and (likely := _likely_language(words)) is not language:
-        words, language, is_unsure = read_words(text, likely)
+        words, language, _ = read_words(text, likely)
     name = next((name for name, each in LANGUAGES.items() if each is language), "")
     vocabulary = ATTRIBUTE_WORDS.get(name)
     if vocabulary is None or not 0 < len(words) <= WORDS_MAX:

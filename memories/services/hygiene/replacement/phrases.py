@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from memories.services.hygiene.replacement.facts import Fact
 from memories.services.hygiene.replacement.tokens import Token
+from memories.services.hygiene.replacement.topics import missing_in
 
 #: Words after "and" within which a verb makes it the beginning of a clause.
 _CLAUSE_WORDS = 3
@@ -27,6 +28,12 @@ class Phrase(NamedTuple):
         if head.is_compound:
             return not self.has_article and head.raw[:1].isupper()
         return head.is_name or (head.value is not None and head.value.kind == "code")
+
+    def is_same(self, other: "Phrase") -> bool:
+        return not missing_in(self.words, other.words) and not missing_in(other.words, self.words)
+
+    def has_part_of(self, other: "Phrase") -> bool:
+        return len(missing_in(self.words, other.words)) < len(self.words)
 
 
 def phrases_of(fact: Fact) -> list[Phrase]:
@@ -52,14 +59,14 @@ def _phrases(fact: Fact) -> Iterator[Phrase]:
 
 def _joints(fact: Fact) -> frozenset[str]:
     """Words within a phrase: those of a genitive."""
-    return frozenset(["'s"]) | fact.words.genitives.words
+    return frozenset(["'s"]) | (frozenset() if fact.words.has_verb_last else fact.words.genitives.words)
 
 
 def _is_word(fact: Fact, place: int) -> bool:
     token = fact.tokens[place]
     if token.value is not None:
         return token.value.kind == "code"
-    return token.kind in ("content", "status", "unit") and place not in actions_of(fact)
+    return token.kind in ("content", "status", "unit") and place not in fact.actions
 
 
 def _phrase(fact: Fact, words: list[Token], at: int, clauses: list[int]) -> Phrase:
@@ -75,15 +82,17 @@ def _phrase(fact: Fact, words: list[Token], at: int, clauses: list[int]) -> Phra
             break
         elif fact.tokens[place].kind not in ("ignored", "cue", "value"):
             break
-    is_subject = not any(fact.tokens[place].kind in ("verb", "be", "change") or place in actions_of(fact) for place in before)
+    is_subject = not any(fact.tokens[place].kind in ("verb", "be", "change") or place in fact.actions for place in before)
     return Phrase(words, at, clauses[at], marker, is_subject and not marker, has_article)
 
 
 def _is_circumstance(fact: Fact, phrase: Phrase) -> bool:
     texts = fact.texts[max(phrase.at - 4, 0) : phrase.at]
+    before = next((token for token in fact.tokens[: phrase.at][::-1] if token.kind != "ignored"), None)
+    is_since = before is not None and before.kind == "cue" and before.text in fact.words.prepositions
     is_reason = phrase.marker in fact.words.genitives and any(text in fact.words.reasons for text in texts)
     is_time = all(word.text in fact.words.light or word.text in fact.words.times for word in phrase.words)
-    return is_reason or is_time or (phrase.marker in fact.words.since and phrase.marker not in fact.words.sources)
+    return is_since or is_reason or is_time or (phrase.marker in fact.words.since and phrase.marker not in fact.words.sources)
 
 
 def clauses_of(fact: Fact) -> list[int]:
@@ -94,14 +103,10 @@ def clauses_of(fact: Fact) -> list[int]:
         if place and token.segment != fact.tokens[place - 1].segment:
             clause += 1
         elif token.text in fact.words.conjunctions and any(
-            after.kind in ("verb", "be", "change", "person") or number in actions_of(fact)
+            after.kind in ("verb", "be", "change", "person") or number in fact.actions
             for number, after in enumerate(fact.tokens[place + 1 : place + 1 + _CLAUSE_WORDS], place + 1)
         ):
             clause += 1
         found.append(clause)
     return [*found, clause + 1]
 
-
-def actions_of(fact: Fact) -> frozenset[int]:
-    """Return the places of verbs that are in no list, as far as their place and ending tell."""
-    return fact.actions

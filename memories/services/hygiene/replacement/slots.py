@@ -1,12 +1,12 @@
 """Whether two statements differ in one phrase: who has a role, where something is, what is used for something."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from memories.services.hygiene.replacement.facts import Fact
-from memories.services.hygiene.replacement.phrases import Phrase, phrases_of
+from memories.services.hygiene.replacement.phrases import Phrase, clauses_of, phrases_of
 from memories.services.hygiene.replacement.tokens import Token
-from memories.services.hygiene.replacement.topics import is_in, missing_in, times_of
+from memories.services.hygiene.replacement.topics import conflicts, is_in, missing_in, times_of
 
 #: Verbs that say nothing about an attribute.
 _LIGHT_VERBS = frozenset(["", "be", "do"])
@@ -14,73 +14,209 @@ _LIGHT_VERBS = frozenset(["", "be", "do"])
 _SINGLE_VERBS = frozenset(["be", "live", "work", "store", "hold", "sleep", "run", "choose", "prefer", "call"])
 
 
-class _Pair(NamedTuple):
+class _Comparison(NamedTuple):
+    """A clause of the newer statement beside the older one: its phrases, and what each lacks in the other."""
+
     newer: Fact
     older: Fact
+    clause: int
+    mine: Sequence[Phrase]
+    theirs: Sequence[Phrase]
+    #: All words of the clause.
+    words: Sequence[Token]
+
+    @property
+    def left(self) -> list[Phrase]:
+        """The older statement's phrases that the clause does not contain."""
+        return [p for p in self.theirs if self._missing(p) and not self._is_role(p, self.older)]
+
+    @property
+    def new(self) -> list[Phrase]:
+        """The clause's phrases that the older statement does not contain, without who changed it."""
+        return [p for p in self.mine if missing_in(p.words, self.older.tokens) and not self._is_passed(p)]
+
+    @property
+    def kept(self) -> list[Phrase]:
+        return [phrase for phrase in self.theirs if not self._missing(phrase)]
+
+    def _missing(self, phrase: Phrase) -> list[Token]:
+        """The words that the clause does not contain, without nouns of attributes."""
+        known = (self.older.words.generic, self.older.words.attributes)
+        missing = missing_in(phrase.words, self.words)
+        is_part = len(missing) < len(phrase.words)
+        return [word for word in missing if not is_part or not any(word.text in each for each in known)]
+
+    def _is_role(self, phrase: Phrase, fact: Fact) -> bool:
+        """Whether it names a role or task where somebody takes it over."""
+        known = [fact.words.cues[name] for name in ("roles", "holders", "takeovers")]
+        is_role = all(any(word.text in each for each in known) for word in phrase.words)
+        return self.newer.has("takeovers") and is_role
+
+    def _is_passed(self, phrase: Phrase) -> bool:
+        is_status = all(word.text in self.newer.words.completions for word in phrase.words)
+        return is_status or self._is_agent(phrase) or self._is_role(phrase, self.newer)
+
+    def _is_agent(self, phrase: Phrase) -> bool:
+        """Whether it is who changed something: the subject of a verb of change that has an object."""
+        at = self.newer.change_at
+        return phrase.is_subject and any(each.at > at >= phrase.at and not each.marker for each in self.mine)
+
+    @property
+    def has_rivals(self) -> bool:
+        """Whether a phrase of each have words in common beside others: "the first team" and "the second team"."""
+        return any(
+            not one.is_same(other) and one.has_part_of(other)
+            for one in self.new
+            for other in self.left
+        )
+
+
+def _comparisons(newer: Fact, older: Fact) -> Iterator[_Comparison]:
+    mine, theirs = phrases_of(newer), phrases_of(older)
+    numbers = clauses_of(newer)
+    for clause in dict.fromkeys(phrase.clause for phrase in mine):
+        here = [phrase for phrase in mine if phrase.clause == clause]
+        words = [token for token, number in zip(newer.tokens, numbers, strict=False) if number == clause]
+        yield _Comparison(newer, older, clause, here, theirs, words)
+        if len(set(numbers[:-1])) > 1:
+            yield _Comparison(newer, older, clause, here, theirs, newer.tokens)
 
 
 def has_other_phrase(newer: Fact, older: Fact) -> bool:
     """Whether the newer statement says that something changed, and both agree but for one phrase of one kind."""
-    if not newer.is_change or newer.is_negative or older.is_negative or older.change_at >= 0:
+    if newer.is_negative or older.is_negative or older.change_at >= 0 or conflicts(newer, older):
         return False
-    if not times_of(newer) <= times_of(older):
+    is_change = newer.is_change or newer.has("takeovers")
+    if not is_change or not _ordinals(newer) <= _ordinals(older) or not times_of(newer) <= times_of(older):
         return False
-    mine, theirs = phrases_of(newer), phrases_of(older)
-    clauses = {phrase.clause for phrase in mine}
-    return any(
-        _is_replaced(newer, older, [phrase for phrase in mine if phrase.clause == clause], theirs)
-        for clause in clauses
-    )
+    return any(_differs_in_one(each) for each in _comparisons(newer, older))
 
 
-def _is_replaced(newer: Fact, older: Fact, mine: Sequence[Phrase], theirs: Sequence[Phrase]) -> bool:
-    left = [phrase for phrase in theirs if _missing(phrase, newer.tokens)]
-    new = [phrase for phrase in mine if _missing(phrase, older.tokens)]
-    new = [phrase for phrase in new if not _is_agent(newer, phrase)]
-    if len(left) != 1 or len(new) != 1:
+def _ordinals(fact: Fact) -> set[str]:
+    return {token.key for token in fact.tokens if token.value and token.value.kind == "ordinal"}
+
+
+def _differs_in_one(each: _Comparison) -> bool:
+    left, new, kept = each.left, each.new, each.kept
+    if len(left) != 1 or len(new) != 1 or not kept:
         return False
-    (value,), (other,) = left, new
-    kept = [phrase for phrase in theirs if phrase is not value]
-    shared = [token for phrase in mine if phrase is not other for token in phrase.words]
-    return (
-        bool(kept)
-        and any(not missing_in(phrase.words, shared) for phrase in kept)
-        and _are_one_kind(value, other)
-        and _is_slot(newer, older, other, value)
-    )
+    ((old,), (other,)) = left, new
+    if old.is_subject or other.is_subject:
+        return _has_other_holder(each, old, other)
+    return old.is_name == other.is_name and _is_slot(each, old, other)
 
 
-def _missing(phrase: Phrase, tokens: Iterable[Token]) -> list[Token]:
-    return missing_in(phrase.words, list(tokens))
-
-
-def _is_agent(newer: Fact, phrase: Phrase) -> bool:
-    """Whether it is who changed something."""
-    return bool(newer.agent) and all(word in newer.agent for word in phrase.words) and not phrase.is_name
-
-
-def _are_one_kind(one: Phrase, other: Phrase) -> bool:
-    return one.is_name == other.is_name
-
-
-def _is_slot(newer: Fact, older: Fact, new: Phrase, old: Phrase) -> bool:
-    if old.is_subject or new.is_subject:
-        return _are_holders(newer, older, new, old)
-    is_target = new.marker in newer.words.targets and newer.change_at >= 0
-    if is_target:
-        return old.marker in older.words.places or (not old.marker and older.verb in _SINGLE_VERBS)
-    return _have_one_verb(newer, older) and old.marker == new.marker
+def _is_slot(each: _Comparison, old: Phrase, new: Phrase) -> bool:
+    newer, older = each.newer, each.older
+    places = newer.words.places
+    is_of_thing = any(not phrase.is_name for phrase in each.kept)
+    if new.marker in newer.words.targets and newer.change_at >= 0:
+        is_object = not old.marker and older.verb in _SINGLE_VERBS and is_of_thing
+        return is_object or old.marker in places
+    if {newer.verb, older.verb} & {"run"} and old.is_name and is_of_thing:
+        return all(not phrase.marker or phrase.marker in places for phrase in (old, new))
+    if not old.marker and not new.marker and not {newer.verb, older.verb} <= _SINGLE_VERBS:
+        return False
+    is_marked = old.marker == new.marker or (bool(older.verb) and {old.marker, new.marker} <= places.words)
+    return is_marked and _have_one_verb(newer, older)
 
 
 def _have_one_verb(newer: Fact, older: Fact) -> bool:
-    if newer.verb != older.verb and not {newer.verb, older.verb} & _LIGHT_VERBS:
-        return False
     mine, theirs = ([fact.tokens[place] for place in fact.actions] for fact in (newer, older))
     if mine and theirs:
         return any(is_in(token, theirs) for token in mine)
-    return newer.verb in _SINGLE_VERBS
+    verbs = {fact.verb for fact in (newer, older) if fact.verb not in _LIGHT_VERBS | {"have"}}
+    return len(verbs) + bool(mine) + bool(theirs) <= 1
 
 
-def _are_holders(newer: Fact, older: Fact, new: Phrase, old: Phrase) -> bool:
-    """Whether both have one role."""
+def _has_other_holder(each: _Comparison, old: Phrase, new: Phrase) -> bool:
+    """Whether somebody else has a role or a task."""
+    newer, older = each.newer, each.older
+    if not (old.is_subject or old.is_name) or not (new.is_subject or new.is_name):
+        return False
+    is_role = older.has("holders") or older.has("roles")
+    return is_role and (newer.has("takeovers") or newer.has("roles") or _have_one_verb(newer, older))
+
+
+# --- Values, ends, and what is given up ------------------------------------------------------------------------------
+
+
+def has_other_amount(newer: Fact, older: Fact) -> bool:
+    """Whether the newer statement says that something changed, and both agree but for one value of one kind."""
+    pairs = conflicts(newer, older)
+    if not newer.is_change or len(pairs) != 1 or newer.is_negative or older.is_negative:
+        return False
+    ((at, former_at),) = pairs
+    if not older.is_value_at(former_at) or {newer.bound_at(at), older.bound_at(former_at)} == {"lower", "upper"}:
+        return False
+    clause = clauses_of(newer)[at]
+    return any(
+        not each.new and each.kept and not each.has_rivals and not any(p.is_name or p.is_subject for p in each.left)
+        for each in _comparisons(newer, older)
+        if each.clause == clause
+    )
+
+
+def has_ended(newer: Fact, older: Fact) -> bool:
+    """Whether a clause says that what the older statement says is so no more."""
+    at = newer.end_at
+    if at < 0 or older.is_negative or older.end_at >= 0 or not times_of(newer) <= times_of(older):
+        return False
+    clause = clauses_of(newer)[at]
+    for each in _comparisons(newer, older):
+        if each.clause != clause:
+            continue
+        acts = [newer.tokens[place] for place in newer.actions if newer.tokens[place] in each.words]
+        theirs = [older.tokens[place] for place in older.actions]
+        is_same_act = not acts or not theirs or any(is_in(token, theirs) for token in acts)
+        if each.mine and not each.new and is_same_act and _has_subject_of(each):
+            return True
+    return False
+
+
+def _has_subject_of(each: _Comparison) -> bool:
+    """Whether a name that is the older statement's subject occurs in the clause, or the speaker is both subjects."""
+    subjects = [phrase for phrase in each.theirs if phrase.is_subject]
+    if any(phrase not in each.kept for phrase in subjects):
+        return False
+    return bool(subjects) or (1 in each.newer.persons) == (1 in each.older.persons)
+
+
+def gives_up(newer: Fact, older: Fact) -> bool:
+    """Whether the newer statement exchanges a phrase of the older one for another: "from Virgin to Zen"."""
+    denied, rest = newer.contrast
+    if not denied or not (newer.change_at >= 0 or newer.has("takeovers")) or older.is_negative or older.is_past:
+        return False
+    if missing_in(denied, older.tokens) or conflicts(newer, older):
+        return False
+    for each in _comparisons(newer, older):
+        new = [phrase for phrase in each.new if phrase.words[0] in rest]
+        kept = [phrase for phrase in each.kept if missing_in(phrase.words, denied)]
+        if len(new) == 1 and not each.has_rivals and (kept or {1} & newer.persons & older.persons):
+            return all(not phrase.is_name for phrase in each.left)
+    return False
+
+
+def is_completed(newer: Fact, older: Fact) -> bool:
+    """Whether something is done that the older statement says is under way."""
+    if not newer.has("completions") or older.has("completions") or newer.is_negative or conflicts(newer, older):
+        return False
+    if older.is_past or not times_of(newer) <= times_of(older):
+        return False
+    for each in _comparisons(newer, older):
+        is_open = older.has("still") or not each.left or bool(older.statuses)
+        if is_open and each.kept and not each.new and not any(phrase.is_name for phrase in each.left):
+            return True
+    return False
+
+
+def swaps(newer: Fact, older: Fact) -> bool:
+    """Whether the newer statement exchanges a thing of the older one for another: "the Fiat for a Renault"."""
+    if not newer.has("swaps") or older.is_negative or older.is_past:
+        return False
+    for each in _comparisons(newer, older):
+        is_given = any(not p.marker and not p.is_subject and not missing_in(p.words, older.tokens) for p in each.mine)
+        is_target = len(each.new) == 1 and each.new[0].marker in newer.words.swap_targets
+        if is_given and is_target and not each.left:
+            return True
     return False

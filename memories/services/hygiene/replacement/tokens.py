@@ -26,6 +26,11 @@ class Token(NamedTuple):
     direction: str = ""
 
     @property
+    def parts(self) -> list[str]:
+        """The parts of a hyphenated word."""
+        return self.raw.casefold().split("-") if "-" in self.raw else []
+
+    @property
     def is_exact(self) -> bool:
         """Whether the word is a name, which keeps every letter."""
         return self.is_name and not self.is_compound

@@ -58,8 +58,8 @@ class AttributeWords:
     statuses: Sequence[Mapping[str, str]]
     clock: Sequence[tuple[tuple[str, ...], int]]
     past_endings: tuple[str, ...]
-    #: Endings of verbs: of a statement's first word, after an auxiliary, and after a subject.
-    first_endings: tuple[str, ...]
+    #: Endings of verbs: of any place, after an auxiliary, and after a subject.
+    verb_endings: tuple[str, ...]
     participle_endings: tuple[str, ...]
     finite_endings: tuple[str, ...]
     #: Whether weekdays in -s mean all of them.
@@ -92,7 +92,7 @@ def _language(given: Mapping[str, Any]) -> AttributeWords:
         statuses=[{word: name for name, words in each.items() for word in words.split()} for each in given["statuses"]],
         clock=tuple((tuple(words), minutes) for words, minutes in given["clock"]),
         past_endings=tuple(given["past_endings"]),
-        first_endings=tuple(given["first_endings"]),
+        verb_endings=tuple(given["verb_endings"]),
         participle_endings=tuple(given["participle_endings"]),
         finite_endings=tuple(given["finite_endings"]),
         is_s_plural=given["is_s_plural"],

@@ -9,6 +9,7 @@ from memories.services.hygiene.replacement.slots import (
     has_other_amount,
     has_other_phrase,
     is_completed,
+    is_resumed,
     swaps,
 )
 from memories.services.hygiene.replacement.tokens import Token
@@ -21,7 +22,7 @@ from memories.services.hygiene.replacement.topics import (
     times_of,
     topic_of,
 )
-from memories.services.hygiene.statements import states_the_same
+from memories.services.hygiene.statements import read_words, states_the_same
 
 #: Words in common from which the end of something is the end of what the older statement says.
 ENDED_WORDS_MIN = 2
@@ -37,8 +38,8 @@ def replaces(newer: str, older: str) -> bool:
     """Whether `newer` gives the attribute that `older` states another value; False where that is unsure."""
     one, other = read_fact(newer), read_fact(older)
     if one is not None and other is not None and one.language is not other.language:
-        one = read_fact(newer, other.language) if one.is_unsure else one
-        other = read_fact(older, one.language) if one is not None and other.is_unsure else other
+        language = read_words(f"{older} {newer}")[1]
+        one, other = read_fact(newer, language), read_fact(older, language)
     if one is None or other is None or not _are_comparable(one, other):
         return False
     return any(rule(one, other) for rule in _RULES) and not states_the_same(newer, older)
@@ -320,6 +321,7 @@ _RULES = (
     gives_up,
     is_completed,
     swaps,
+    is_resumed,
     _has_other_value,
     _has_other_status,
     _has_ended,

@@ -97,7 +97,7 @@ class Fact:
     @cached_property
     def predicate_at(self) -> int:
         """The first verb, of an attribute or a change."""
-        places = [place for place in (self.verb_at, self.change_at) if place >= 0]
+        places = [place for place in (self.verb_at, self.change_at, *self.actions) if place >= 0]
         return min(places, default=-1)
 
     def is_value_at(self, place: int) -> bool:
@@ -106,7 +106,7 @@ class Fact:
         is_numbered = value is not None and value.unit.startswith("#")
         at = place - (2 if is_numbered else 1)
         before = self.tokens[at].kind if at >= 0 else ""
-        if 0 <= self.predicate_at < place:
+        if 0 <= self.predicate_at < place or (self.predicate_at < 0 and self.tokens[place].segment):
             return True
         is_last = self.predicate_at < 0 or (self.words.has_verb_last and self.verb_at < 0)
         return is_last and place > 1 and (before == "preposition" or (before == "ignored" and not is_numbered))
@@ -315,6 +315,10 @@ class Fact:
         here = [at for at in range(place) if self.tokens[at].segment == token.segment]
         if token.text.endswith(self.words.verb_endings) or (here and self.texts[place - 1] in self.words.subjects):
             return True
+        if all(self.tokens[at].kind in ("ignored", "cue") for at in here) and token.text.endswith(
+            self.words.opening_endings
+        ):
+            return not here or self.texts[place - 1] not in self.words.articles
         if token.is_compound:  # German writes nouns with a capital, and adjectives before them
             after = self.tokens[place + 1 : place + 2]
             return token.raw[:1].islower() and not (after and after[0].raw[:1].isupper() and after[0].kind == "content")

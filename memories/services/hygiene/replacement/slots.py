@@ -6,7 +6,8 @@ from typing import NamedTuple
 from memories.services.hygiene.replacement.facts import Fact
 from memories.services.hygiene.replacement.phrases import Phrase, clauses_of, phrases_of
 from memories.services.hygiene.replacement.tokens import Token
-from memories.services.hygiene.replacement.topics import conflicts, is_in, missing_in, times_of
+from memories.services.hygiene.replacement.topics import agree, conflicts, is_in, missing_in, times_of
+from memories.services.hygiene.statements.vocabulary import SPANISH
 
 #: Verbs that say nothing about an attribute.
 _LIGHT_VERBS = frozenset(["", "be", "do"])
@@ -41,7 +42,7 @@ class _Comparison(NamedTuple):
 
     def _missing(self, phrase: Phrase) -> list[Token]:
         """The words that the clause does not contain, without nouns of attributes."""
-        known = (self.older.words.generic, self.older.words.attributes)
+        known = [self.older.words.cues[name] for name in ("generic", "attributes", "roles")]
         missing = missing_in(phrase.words, self.words)
         is_part = len(missing) < len(phrase.words)
         return [word for word in missing if not is_part or not any(word.text in each for each in known)]
@@ -58,8 +59,8 @@ class _Comparison(NamedTuple):
 
     def _is_agent(self, phrase: Phrase) -> bool:
         """Whether it is who changed something: the subject of a verb of change that has an object."""
-        at = self.newer.change_at
-        return phrase.is_subject and any(each.at > at >= phrase.at and not each.marker for each in self.mine)
+        has_object = any(not each.marker and not each.is_subject for each in self.mine)
+        return self.newer.change_at >= 0 and phrase.is_subject and not phrase.is_name and has_object
 
     @property
     def has_rivals(self) -> bool:
@@ -98,12 +99,21 @@ def _ordinals(fact: Fact) -> set[str]:
 
 def _differs_in_one(each: _Comparison) -> bool:
     left, new, kept = each.left, each.new, each.kept
-    if len(left) != 1 or len(new) != 1 or not kept:
+    if len(left) != 1 or len(new) != 1:
         return False
     ((old,), (other,)) = left, new
+    if not kept and not _has_one_speaker_and_act(each.newer, each.older):
+        return False
     if old.is_subject or other.is_subject:
         return _has_other_holder(each, old, other)
     return old.is_name == other.is_name and _is_slot(each, old, other)
+
+
+def _has_one_speaker_and_act(newer: Fact, older: Fact) -> bool:
+    """Whether both say of the speaker alone where something is done: "we now train in the park"."""
+    mine, theirs = ([fact.tokens[place] for place in fact.actions] for fact in (newer, older))
+    is_own = newer.persons == older.persons and (1 in newer.persons or newer.language is SPANISH)
+    return is_own and any(is_in(token, theirs) for token in mine)
 
 
 def _is_slot(each: _Comparison, old: Phrase, new: Phrase) -> bool:
@@ -117,7 +127,8 @@ def _is_slot(each: _Comparison, old: Phrase, new: Phrase) -> bool:
         return all(not phrase.marker or phrase.marker in places for phrase in (old, new))
     if not old.marker and not new.marker and not {newer.verb, older.verb} <= _SINGLE_VERBS:
         return False
-    is_marked = old.marker == new.marker or (bool(older.verb) and {old.marker, new.marker} <= places.words)
+    is_one_noun = agree(old.words[-1], new.words[-1]) and {old.marker, new.marker} <= places.words | newer.words.targets.words
+    is_marked = is_one_noun or old.marker == new.marker or (bool(older.verb) and {old.marker, new.marker} <= places.words)
     return is_marked and _have_one_verb(newer, older)
 
 
@@ -144,14 +155,17 @@ def _has_other_holder(each: _Comparison, old: Phrase, new: Phrase) -> bool:
 def has_other_amount(newer: Fact, older: Fact) -> bool:
     """Whether the newer statement says that something changed, and both agree but for one value of one kind."""
     pairs = conflicts(newer, older)
-    if not newer.is_change or len(pairs) != 1 or newer.is_negative or older.is_negative:
+    kinds = [value.kind for at, _ in pairs if (value := newer.tokens[at].value)]
+    if not kinds or len(kinds) != len(set(kinds)) or (len(kinds) > 1 and not set(kinds) <= {"date", "time"}):
         return False
-    ((at, former_at),) = pairs
+    if not newer.is_change or newer.is_negative or older.is_negative:
+        return False
+    at, former_at = pairs[0]
     if not older.is_value_at(former_at) or {newer.bound_at(at), older.bound_at(former_at)} == {"lower", "upper"}:
         return False
     clause = clauses_of(newer)[at]
     return any(
-        not each.new and each.kept and not each.has_rivals and not any(p.is_name or p.is_subject for p in each.left)
+        not each.new and each.kept and not any(p.is_name or p.is_subject for p in each.left)
         for each in _comparisons(newer, older)
         if each.clause == clause
     )
@@ -205,7 +219,8 @@ def is_completed(newer: Fact, older: Fact) -> bool:
         return False
     for each in _comparisons(newer, older):
         is_open = older.has("still") or not each.left or bool(older.statuses)
-        if is_open and each.kept and not each.new and not any(phrase.is_name for phrase in each.left):
+        named = [p for p in each.mine if any(word.text not in newer.words.completions for word in p.words)]
+        if is_open and named and not each.new and not any(phrase.is_name for phrase in each.left):
             return True
     return False
 
@@ -220,3 +235,10 @@ def swaps(newer: Fact, older: Fact) -> bool:
         if is_given and is_target and not each.left:
             return True
     return False
+
+
+def is_resumed(newer: Fact, older: Fact) -> bool:
+    """Whether something is so again that the older statement denies."""
+    if not newer.has("resumptions") or newer.is_negative or not older.is_negative or times_of(newer) != times_of(older):
+        return False
+    return any(each.mine and not each.new and not each.left for each in _comparisons(newer, older))

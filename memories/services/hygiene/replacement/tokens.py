@@ -44,6 +44,8 @@ def read_tokens(words: Sequence[Word], language: Language, vocabulary: Attribute
         word = words[place]
         segment += bool(place and (word.break_before or word.text in vocabulary.reasons))
         size = max(vocabulary.cues[cue].size_at(texts, place) for cue in ("now", "corrections"))
+        if size < 2 and any(vocabulary.cues[cue].size_at(texts, place) > 1 for cue in ("ends", "takeovers")):
+            size = max(vocabulary.cues[cue].size_at(texts, place) for cue in ("ends", "takeovers"))
         if size > 1:
             found += [
                 Token(each.text, each.text, each.raw, "cue", segment, False) for each in words[place : place + size]

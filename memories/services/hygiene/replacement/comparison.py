@@ -48,7 +48,7 @@ def replaces(newer: str, older: str) -> bool:
 def _are_comparable(newer: Fact, older: Fact) -> bool:
     if newer.language is not older.language or not newer.is_asserted or not older.is_asserted:
         return False
-    if _have_opposite_directions(newer, older) or newer.has("comparisons") or newer.has("additions"):
+    if _have_opposite_directions(newer, older) or newer.is_comparison or newer.has("additions"):
         return False
     if newer.speaker != older.speaker and ({1, 2} & (newer.persons | older.persons)):
         return False
@@ -149,7 +149,7 @@ def _has_other_status(newer: Fact, older: Fact) -> bool:
     topic = [token for token in topic_of(older) if id(token) not in said]
     named = [token for token in own_topic(newer, places[0]) if id(token) not in said]
     named += [token for token in newer.tokens if token.value and token not in named and not missing_in([token], topic)]
-    before = [token for token in topic if older.tokens.index(token) < older.verb_at]
+    before = [token for token in topic if older.tokens.index(token) < older.predicate_at]
     if not named and not topic:
         return 1 in newer.persons and 1 in older.persons and newer.verb == older.verb
     if not named or missing_in(named, older.tokens):
@@ -232,6 +232,8 @@ def _has_other_place(newer: Fact, older: Fact) -> bool:
         return False
     if not is_moved and times_of(newer) != times_of(older):
         return False
+    if is_moved and any(token.is_exact for token in other_place) and not _are_alike(place, other_place):
+        return False
     if not is_moved and (len(verbs - {"be"}) > 1 or has_article != other_article or not _are_alike(place, other_place)):
         return False
     if not any(token.kind == "content" for token in place) or not missing_in(place, other_place):
@@ -259,6 +261,7 @@ def _has_other_name(newer: Fact, older: Fact) -> bool:
         or newer.is_negative
         or older.is_negative
         or times_of(newer) != times_of(older)
+        or conflicts(newer, older)
     ):
         return False
     mine, theirs = newer.named, older.named

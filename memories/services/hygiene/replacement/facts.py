@@ -48,8 +48,15 @@ class Fact:
     @cached_property
     def is_claim(self) -> bool:
         """Whether somebody else claims it, or the speaker supposes it."""
-        texts = tuple("" if token.kind == "cue" else token.text for token in self.tokens)
-        return any(self.words.cues[cue].are_in(texts) for cue in ("hypothetical", "claims"))
+        return self._has_apart("hypothetical") or self._has_apart("claims")
+
+    @cached_property
+    def is_comparison(self) -> bool:
+        return self._has_apart("comparisons")
+
+    def _has_apart(self, cue: str) -> bool:
+        """Whether a cue of this class occurs that is no part of another one, as in "no longer"."""
+        return self.words.cues[cue].are_in(tuple("" if token.kind == "cue" else token.text for token in self.tokens))
 
     def place_of(self, cue: str) -> int:
         cues = self.words.cues[cue]
@@ -332,6 +339,8 @@ class Fact:
             return False
         after = self.tokens[place + 1 : place + 2]
         is_after_name = before.is_name or (before.raw[:1].isupper() and len(here) == 1)
+        if not self.words.participle_endings and not after:
+            return is_after_name  # a last word in Spanish is rather an adjective
         is_end = not after or after[0].segment != token.segment or after[0].kind != "content" or after[0].is_name
         return token.text.endswith(self.words.finite_endings) and (is_after_name or is_end)
 

@@ -45,12 +45,14 @@ class _Comparison(NamedTuple):
         known = [self.older.words.cues[name] for name in ("generic", "attributes", "roles")]
         missing = missing_in(phrase.words, self.words)
         is_part = len(missing) < len(phrase.words)
+        if is_part and phrase.is_subject and self.newer.has("corrections"):
+            return []
         return [word for word in missing if not is_part or not any(word.text in each for each in known)]
 
     def _is_role(self, phrase: Phrase, fact: Fact) -> bool:
         """Whether it names a role or task where somebody takes it over."""
         known = [fact.words.cues[name] for name in ("roles", "holders", "takeovers")]
-        is_role = all(any(word.text in each for each in known) for word in phrase.words)
+        is_role = any(phrase.words[-1].text in each for each in known)
         return self.newer.has("takeovers") and is_role
 
     def _is_passed(self, phrase: Phrase) -> bool:
@@ -102,7 +104,7 @@ def _differs_in_one(each: _Comparison) -> bool:
     if len(left) != 1 or len(new) != 1:
         return False
     ((old,), (other,)) = left, new
-    if not kept and not _has_one_speaker_and_act(each.newer, each.older):
+    if any(other.has_part_of(phrase) for phrase in kept) or not kept and not _has_one_speaker_and_act(each.newer, each.older):
         return False
     if old.is_subject or other.is_subject:
         return _has_other_holder(each, old, other)
@@ -111,7 +113,10 @@ def _differs_in_one(each: _Comparison) -> bool:
 
 def _has_one_speaker_and_act(newer: Fact, older: Fact) -> bool:
     """Whether both say of the speaker alone where something is done: "we now train in the park"."""
-    mine, theirs = ([fact.tokens[place] for place in fact.actions] for fact in (newer, older))
+    mine, theirs = (
+        [token for place, token in enumerate(fact.tokens) if token.kind == "verb" or place in fact.actions]
+        for fact in (newer, older)
+    )
     is_own = newer.persons == older.persons and (1 in newer.persons or newer.language is SPANISH)
     return is_own and any(is_in(token, theirs) for token in mine)
 
@@ -136,7 +141,7 @@ def _have_one_verb(newer: Fact, older: Fact) -> bool:
     mine, theirs = ([fact.tokens[place] for place in fact.actions] for fact in (newer, older))
     if mine and theirs:
         return any(is_in(token, theirs) for token in mine)
-    verbs = {fact.verb for fact in (newer, older) if fact.verb not in _LIGHT_VERBS | {"have"}}
+    verbs = {fact.verb for fact in (newer, older) if fact.verb not in _LIGHT_VERBS | {"have", "store"}}
     return len(verbs) + bool(mine) + bool(theirs) <= 1
 
 
@@ -174,11 +179,12 @@ def has_other_amount(newer: Fact, older: Fact) -> bool:
 def has_ended(newer: Fact, older: Fact) -> bool:
     """Whether a clause says that what the older statement says is so no more."""
     at = newer.end_at
-    if at < 0 or older.is_negative or older.end_at >= 0 or not times_of(newer) <= times_of(older):
+    if at < 0 or older.is_negative or older.end_at >= 0:
         return False
     clause = clauses_of(newer)[at]
     for each in _comparisons(newer, older):
-        if each.clause != clause:
+        times = {token.key for token in each.words if token.text in newer.words.times or token.value}
+        if each.clause != clause or not times <= {token.key for token in older.tokens}:
             continue
         acts = [newer.tokens[place] for place in newer.actions if newer.tokens[place] in each.words]
         theirs = [older.tokens[place] for place in older.actions]
@@ -213,7 +219,7 @@ def gives_up(newer: Fact, older: Fact) -> bool:
 
 def is_completed(newer: Fact, older: Fact) -> bool:
     """Whether something is done that the older statement says is under way."""
-    if not newer.has("completions") or older.has("completions") or newer.is_negative or conflicts(newer, older):
+    if not newer.has("completions") or older.has("completions") or newer.is_negative or older.is_negative or conflicts(newer, older):
         return False
     if older.is_past or not times_of(newer) <= times_of(older):
         return False

@@ -73,7 +73,11 @@ def read_tokens(words: Sequence[Word], language: Language, vocabulary: Attribute
         is_indefinite = place > 0 and texts[place - 1] in vocabulary.indefinite
         token = Token(word.text, key, word.raw, kind, segment, _is_name(word))
         direction = next((text for text in texts[max(place - 2, 0) : place] if text in vocabulary.directions), "")
-        if kind in ("verb", "change") and _is_noun(word, texts[place - 1] if place else "", language, vocabulary):
+        is_start = not place or words[place].break_before
+        if kind in ("verb", "change") and (
+            _is_noun(word, texts[place - 1] if place else "", language, vocabulary)
+            or (is_start and _begins_compound(words, place, vocabulary))
+        ):
             token = token._replace(kind="content")
         found.append(token._replace(is_compound=is_compound, is_indefinite=is_indefinite, direction=direction))
         place += 1
@@ -85,6 +89,14 @@ def _is_noun(word: Word, before: str, language: Language, vocabulary: AttributeW
     if language is GERMAN:
         return bool(before) and word.raw[:1].isupper()
     return before in vocabulary.articles or (before in vocabulary.prepositions and before not in vocabulary.targets)
+
+
+def _begins_compound(words: Sequence[Word], place: int, vocabulary: AttributeWords) -> bool:
+    """Whether a word that may be a verb begins a singular noun of several words: "book club", not "book tickets"."""
+    after = words[place + 1 : place + 2]
+    if not after or after[0].break_before or after[0].is_value or not vocabulary.participle_endings:
+        return False
+    return _kind(after[0], vocabulary) == "content" and after[0].case == "l" and not after[0].text.endswith("s")
 
 
 def _is_repeated(word: Word, before: str, vocabulary: AttributeWords) -> bool:

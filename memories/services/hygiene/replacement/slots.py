@@ -87,7 +87,7 @@ def _comparisons(newer: Fact, older: Fact) -> Iterator[_Comparison]:
 
 def has_other_phrase(newer: Fact, older: Fact) -> bool:
     """Whether the newer statement says that something changed, and both agree but for one phrase of one kind."""
-    if newer.is_negative or older.is_negative or older.change_at >= 0 or conflicts(newer, older):
+    if newer.is_negative or older.is_negative or newer.end_at >= 0 or older.change_at >= 0 or conflicts(newer, older):
         return False
     is_change = newer.is_change or newer.has("takeovers")
     if not is_change or not _ordinals(newer) <= _ordinals(older) or not times_of(newer) <= times_of(older):

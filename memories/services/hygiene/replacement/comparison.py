@@ -1,8 +1,10 @@
 """Whether a statement replaces an earlier one (ADR-0103)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from memories.services.hygiene.replacement.facts import Fact, read_fact
+from memories.services.hygiene.replacement.phrases import clauses_of
 from memories.services.hygiene.replacement.slots import (
     gives_up,
     has_ended,
@@ -40,15 +42,26 @@ def replaces(newer: str, older: str) -> bool:
     if one is not None and other is not None and one.language is not other.language:
         language = read_words(f"{older} {newer}")[1]
         one, other = read_fact(newer, language), read_fact(older, language)
-    if one is None or other is None or not _are_comparable(one, other):
+    if one is None or other is None or not one.is_asserted or one.is_comparison or one.has("additions"):
         return False
-    return any(rule(one, other) for rule in _RULES) and not states_the_same(newer, older)
+    return any(
+        _are_comparable(each, other) and any(rule(each, other) for rule in _RULES) for each in _readings(one)
+    ) and not states_the_same(newer, older)
+
+
+def _readings(fact: Fact) -> Iterator[Fact]:
+    """Return the statement, and each of its clauses if there are several."""
+    yield fact
+    clauses = clauses_of(fact)[:-1]
+    for clause in dict.fromkeys(clauses) if len(set(clauses)) > 1 else ():
+        tokens = [token for token, number in zip(fact.tokens, clauses, strict=True) if number == clause]
+        yield replace(fact, tokens=tokens, context=fact.tokens, is_renewed=fact.is_change or fact.has("negations"))
 
 
 def _are_comparable(newer: Fact, older: Fact) -> bool:
     if newer.language is not older.language or not newer.is_asserted or not older.is_asserted:
         return False
-    if _have_opposite_directions(newer, older) or newer.is_comparison or newer.has("additions"):
+    if _have_opposite_directions(newer, older):
         return False
     if newer.speaker != older.speaker and ({1, 2} & (newer.persons | older.persons)):
         return False

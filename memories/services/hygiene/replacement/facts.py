@@ -36,6 +36,9 @@ class Fact:
     is_quote: bool
     #: Whether nothing tells its language.
     is_unsure: bool
+    #: Of a clause: the words of the whole statement, and whether another clause says that something changed.
+    context: Sequence[Token] = ()
+    is_renewed: bool = False
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -94,12 +97,15 @@ class Fact:
         token = self.tokens[place]
         if token.kind != "content" or token.is_name or not token.text.endswith(self.words.past_endings):
             return False
+        before = self.texts[place - 1] if place else ""
+        if before in self.words.prepositions or before in self.words.articles:
+            return False
         return not any(text in self.words.participle_verbs for text in self.texts[max(place - 3, 0) : place])
 
     @cached_property
     def is_change(self) -> bool:
         """Whether it says that something changed."""
-        return any(self.has(cue) for cue in ("changes", "ends", "now", "corrections", "takeovers"))
+        return self.is_renewed or any(self.has(cue) for cue in ("changes", "ends", "now", "corrections", "takeovers"))
 
     @cached_property
     def predicate_at(self) -> int:
@@ -326,6 +332,9 @@ class Fact:
             self.words.opening_endings
         ):
             return not here or self.texts[place - 1] not in self.words.articles
+        is_infinitive = place and before is not None and before.text in self.words.infinitives
+        if is_infinitive and not token.is_name and not 0 <= self.change_at < place:
+            return True
         if token.is_compound:  # German writes nouns with a capital, and adjectives before them
             after = self.tokens[place + 1 : place + 2]
             return token.raw[:1].islower() and not (after and after[0].raw[:1].isupper() and after[0].kind == "content")

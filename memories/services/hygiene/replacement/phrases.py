@@ -80,7 +80,7 @@ def _phrase(fact: Fact, words: list[Token], at: int, clauses: list[int]) -> Phra
             marker = text
             has_article |= text in fact.words.articles
             break
-        elif fact.tokens[place].kind not in ("ignored", "cue", "value"):
+        elif fact.tokens[place].kind not in ("ignored", "cue") or text.isdigit() or text in fact.words.dates:
             break
     is_subject = not any(fact.tokens[place].kind in ("verb", "be", "change") or place in fact.actions for place in before)
     return Phrase(words, at, clauses[at], marker, is_subject and not marker, has_article)

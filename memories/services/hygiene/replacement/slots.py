@@ -77,12 +77,12 @@ class _Comparison(NamedTuple):
 def _comparisons(newer: Fact, older: Fact) -> Iterator[_Comparison]:
     mine, theirs = phrases_of(newer), phrases_of(older)
     numbers = clauses_of(newer)
-    for clause in dict.fromkeys(phrase.clause for phrase in mine):
+    for clause in dict.fromkeys(numbers[:-1]):
         here = [phrase for phrase in mine if phrase.clause == clause]
         words = [token for token, number in zip(newer.tokens, numbers, strict=False) if number == clause]
         yield _Comparison(newer, older, clause, here, theirs, words)
-        if len(set(numbers[:-1])) > 1:
-            yield _Comparison(newer, older, clause, here, theirs, newer.tokens)
+        if newer.context or len(set(numbers[:-1])) > 1:
+            yield _Comparison(newer, older, clause, here, theirs, newer.context or newer.tokens)
 
 
 def has_other_phrase(newer: Fact, older: Fact) -> bool:
@@ -108,7 +108,8 @@ def _differs_in_one(each: _Comparison) -> bool:
         return False
     if old.is_subject or other.is_subject:
         return _has_other_holder(each, old, other)
-    return old.is_name == other.is_name and _is_slot(each, old, other)
+    is_held = each.newer.verb == "hold" and {old.marker, other.marker} <= each.newer.words.places.words
+    return (is_held or old.is_name == other.is_name) and _is_slot(each, old, other)
 
 
 def _has_one_speaker_and_act(newer: Fact, older: Fact) -> bool:
@@ -128,7 +129,7 @@ def _is_slot(each: _Comparison, old: Phrase, new: Phrase) -> bool:
     if new.marker in newer.words.targets and newer.change_at >= 0:
         is_object = not old.marker and older.verb in _SINGLE_VERBS and is_of_thing
         return is_object or old.marker in places
-    if {newer.verb, older.verb} & {"run"} and old.is_name and is_of_thing:
+    if is_of_thing and ({newer.verb, older.verb} & {"run"} or (old.is_name and older.verb == "be" and not old.marker)):
         return all(not phrase.marker or phrase.marker in places for phrase in (old, new))
     if not old.marker and not new.marker and not {newer.verb, older.verb} <= _SINGLE_VERBS:
         return False
@@ -150,6 +151,8 @@ def _has_other_holder(each: _Comparison, old: Phrase, new: Phrase) -> bool:
     newer, older = each.newer, each.older
     if not (old.is_subject or old.is_name) or not (new.is_subject or new.is_name):
         return False
+    if newer.has("renewals") and newer.verb == older.verb == "be":
+        return True
     is_role = older.has("holders") or older.has("roles")
     return is_role and (newer.has("takeovers") or newer.has("roles") or _have_one_verb(newer, older))
 
@@ -205,14 +208,14 @@ def _has_subject_of(each: _Comparison) -> bool:
 def gives_up(newer: Fact, older: Fact) -> bool:
     """Whether the newer statement exchanges a phrase of the older one for another: "from Virgin to Zen"."""
     denied, rest = newer.contrast
-    if not denied or not (newer.change_at >= 0 or newer.has("takeovers")) or older.is_negative or older.is_past:
+    if not denied or older.is_negative or older.is_past:
         return False
     if missing_in(denied, older.tokens) or conflicts(newer, older):
         return False
     for each in _comparisons(newer, older):
         new = [phrase for phrase in each.new if phrase.words[0] in rest]
         kept = [phrase for phrase in each.kept if missing_in(phrase.words, denied)]
-        if len(new) == 1 and not each.has_rivals and (kept or {1} & newer.persons & older.persons):
+        if len(new) == 1 and not each.has_rivals and (kept or (newer.change_at >= 0 and {1} & newer.persons & older.persons)):
             return all(not phrase.is_name for phrase in each.left)
     return False
 
@@ -226,7 +229,8 @@ def is_completed(newer: Fact, older: Fact) -> bool:
     for each in _comparisons(newer, older):
         is_open = older.has("still") or not each.left or bool(older.statuses)
         named = [p for p in each.mine if any(word.text not in newer.words.completions for word in p.words)]
-        if is_open and named and not each.new and not any(phrase.is_name for phrase in each.left):
+        more = [p for p in each.new if not p.marker or p.is_name]
+        if is_open and named and not more and not each.has_rivals and not any(phrase.is_name for phrase in each.left):
             return True
     return False
 

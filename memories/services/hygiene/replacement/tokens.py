@@ -75,7 +75,7 @@ def read_tokens(words: Sequence[Word], language: Language, vocabulary: Attribute
         direction = next((text for text in texts[max(place - 2, 0) : place] if text in vocabulary.directions), "")
         is_start = not place or words[place].break_before
         if kind in ("verb", "change") and (
-            _is_noun(word, texts[place - 1] if place else "", language, vocabulary)
+            _is_noun(words, place, language, vocabulary)
             or (is_start and _begins_compound(words, place, vocabulary))
         ):
             token = token._replace(kind="content")
@@ -84,10 +84,13 @@ def read_tokens(words: Sequence[Word], language: Language, vocabulary: Attribute
     return found
 
 
-def _is_noun(word: Word, before: str, language: Language, vocabulary: AttributeWords) -> bool:
-    """Whether a word that may be a verb is a noun here: "the launch"."""
+def _is_noun(words: Sequence[Word], place: int, language: Language, vocabulary: AttributeWords) -> bool:
+    """Whether a word that may be a verb is a noun here: "the launch", "the bus stop"."""
+    word, before = words[place], words[place - 1].text if place else ""
     if language is GERMAN:
         return bool(before) and word.raw[:1].isupper()
+    if word.text in vocabulary.noun_verbs and place and not word.break_before:
+        return _kind(words[place - 1], vocabulary) == "content" and not before.endswith("s")
     return before in vocabulary.articles or (before in vocabulary.prepositions and before not in vocabulary.targets)
 
 

@@ -45,17 +45,23 @@ def replaces(newer: str, older: str) -> bool:
     if one is None or other is None or not one.is_asserted or one.is_comparison or one.has("additions"):
         return False
     return any(
-        _are_comparable(each, other) and any(rule(each, other) for rule in _RULES) for each in _readings(one)
+        _are_comparable(each, other) and any(rule(each, other) for rule in _RULES) for each in _readings(one, other)
     ) and not states_the_same(newer, older)
 
 
-def _readings(fact: Fact) -> Iterator[Fact]:
-    """Return the statement, and each of its clauses if there are several."""
-    yield fact
-    clauses = clauses_of(fact)[:-1]
+def _readings(newer: Fact, older: Fact) -> Iterator[Fact]:
+    """Return the newer statement, and each of its clauses if there are several.
+
+    Something changed where another clause says so, denies something, or is about a name of the older statement.
+    """
+    yield newer
+    clauses = clauses_of(newer)[:-1]
+    names = [token for token in older.content if token.is_name]
     for clause in dict.fromkeys(clauses) if len(set(clauses)) > 1 else ():
-        tokens = [token for token, number in zip(fact.tokens, clauses, strict=True) if number == clause]
-        yield replace(fact, tokens=tokens, context=fact.tokens, is_renewed=fact.is_change or fact.has("negations"))
+        tokens = [token for token, number in zip(newer.tokens, clauses, strict=True) if number == clause]
+        others = [token for token, number in zip(newer.tokens, clauses, strict=True) if number != clause]
+        is_renewed = newer.is_change or newer.has("negations") or len(missing_in(names, others)) < len(names)
+        yield replace(newer, tokens=tokens, context=newer.tokens, is_renewed=is_renewed)
 
 
 def _are_comparable(newer: Fact, older: Fact) -> bool:
@@ -231,6 +237,7 @@ def _has_other_place(newer: Fact, older: Fact) -> bool:
     if (
         mine is None
         or theirs is None
+        or newer.end_at >= 0
         or newer.is_negative
         or older.is_negative
         or not times_of(newer) <= times_of(older)

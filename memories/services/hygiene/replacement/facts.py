@@ -59,7 +59,7 @@ class Fact:
 
     def _has_apart(self, cue: str) -> bool:
         """Whether a cue of this class occurs that is no part of another one, as in "no longer"."""
-        return self.words.cues[cue].are_in(tuple("" if token.kind == "cue" else token.text for token in self.tokens))
+        return self.words.cues[cue].are_in(tuple("" if token.kind in ("cue", "value") else token.text for token in self.tokens))
 
     def place_of(self, cue: str) -> int:
         cues = self.words.cues[cue]
@@ -90,7 +90,10 @@ class Fact:
     def is_past(self) -> bool:
         """Whether it reports an event, which stays true."""
         known = ("verb", "status", "change", "be")
-        is_listed = any(token.text in self.words.past and token.kind not in known for token in self.tokens)
+        is_listed = any(
+            token.text in self.words.past and token.kind not in known and before not in self.words.articles
+            for before, token in zip(("", *self.texts), self.tokens, strict=False)
+        )
         return is_listed or any(self._is_past_verb(place) for place in range(len(self.tokens)))
 
     def _is_past_verb(self, place: int) -> bool:
@@ -337,7 +340,8 @@ class Fact:
             return True
         if token.is_compound:  # German writes nouns with a capital, and adjectives before them
             after = self.tokens[place + 1 : place + 2]
-            return token.raw[:1].islower() and not (after and after[0].raw[:1].isupper() and after[0].kind == "content")
+            is_verb = token.text.endswith("t")
+            return token.raw[:1].islower() and not (not is_verb and after and after[0].raw[:1].isupper() and after[0].kind == "content")
         if before is None or not here:
             return False
         if before.text in self.words.auxiliaries:
@@ -350,6 +354,10 @@ class Fact:
         is_after_name = before.is_name or (before.raw[:1].isupper() and len(here) == 1)
         if not self.words.participle_endings and not after:
             return is_after_name  # a last word in Spanish is rather an adjective
+        if not self.words.participle_endings and not any(
+            other.kind in ("verb", "be", "change") for other in self.tokens if other.segment == token.segment
+        ):
+            return token.text.endswith(self.words.finite_endings)
         is_end = not after or after[0].segment != token.segment or after[0].kind != "content" or after[0].is_name
         return token.text.endswith(self.words.finite_endings) and (is_after_name or is_end)
 

@@ -8,7 +8,7 @@ from memories.services.hygiene.replacement.tokens import Token
 from memories.services.hygiene.replacement.topics import missing_in
 
 #: Words after "and" within which a verb makes it the beginning of a clause.
-_CLAUSE_WORDS = 3
+_CLAUSE_WORDS = 4
 
 
 class Phrase(NamedTuple):
@@ -74,13 +74,13 @@ def _phrase(fact: Fact, words: list[Token], at: int, clauses: list[int]) -> Phra
     marker, has_article = "", False
     for place in reversed(before):
         text = fact.texts[place]
-        if text in fact.words.articles or fact.tokens[place].kind == "person" or text == "'s":
-            has_article = True
-        elif fact.tokens[place].kind == "preposition":
+        token = fact.tokens[place]
+        has_article |= text in fact.words.articles or token.kind == "person" or text == "'s"
+        if token.kind == "preposition":
             marker = text
-            has_article |= text in fact.words.articles
             break
-        elif fact.tokens[place].kind not in ("ignored", "cue") or text.isdigit() or text in fact.words.dates:
+        is_number = token.value is not None and token.value.kind not in ("date", "time")
+        if token.kind not in ("ignored", "cue", "person") and not is_number or text in fact.words.dates:
             break
     is_subject = not any(fact.tokens[place].kind in ("verb", "be", "change") or place in fact.actions for place in before)
     return Phrase(words, at, clauses[at], marker, is_subject and not marker, has_article)
@@ -92,7 +92,8 @@ def _is_circumstance(fact: Fact, phrase: Phrase) -> bool:
     is_since = before is not None and before.kind == "cue" and before.text in fact.words.prepositions
     is_reason = phrase.marker in fact.words.genitives and any(text in fact.words.reasons for text in texts)
     is_time = all(word.text in fact.words.light or word.text in fact.words.times for word in phrase.words)
-    return is_since or is_reason or is_time or (phrase.marker in fact.words.since and phrase.marker not in fact.words.sources)
+    is_cause = phrase.marker in fact.words.causes and not fact.has("swaps")
+    return is_cause or is_since or is_reason or is_time or (phrase.marker in fact.words.since and phrase.marker not in fact.words.sources)
 
 
 def clauses_of(fact: Fact) -> list[int]:

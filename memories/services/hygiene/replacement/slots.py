@@ -29,7 +29,9 @@ class _Comparison(NamedTuple):
     @property
     def left(self) -> list[Phrase]:
         """The older statement's phrases that the clause does not contain."""
-        return [p for p in self.theirs if self._missing(p) and not self._is_role(p, self.older)]
+        known = [self.older.words.cues[name] for name in ("generic", "attributes")]
+        named = [p for p in self.theirs if not all(any(word.text in each for each in known) for word in p.words)]
+        return [p for p in named if self._missing(p) and not self._is_role(p, self.older)]
 
     @property
     def new(self) -> list[Phrase]:
@@ -57,7 +59,9 @@ class _Comparison(NamedTuple):
 
     def _is_passed(self, phrase: Phrase) -> bool:
         is_status = all(word.text in self.newer.words.completions for word in phrase.words)
-        return is_status or self._is_agent(phrase) or self._is_role(phrase, self.newer)
+        first = next((each.at for each in self.mine if each.is_subject), 0)
+        is_opening = bool(phrase.marker) and phrase.at < first and not phrase.is_name
+        return is_opening or is_status or self._is_agent(phrase) or self._is_role(phrase, self.newer)
 
     def _is_agent(self, phrase: Phrase) -> bool:
         """Whether it is who changed something: the subject of a verb of change that has an object."""
@@ -154,7 +158,7 @@ def _has_other_holder(each: _Comparison, old: Phrase, new: Phrase) -> bool:
     if newer.has("renewals") and newer.verb == older.verb == "be":
         return True
     is_role = older.has("holders") or older.has("roles")
-    return is_role and (newer.has("takeovers") or newer.has("roles") or _have_one_verb(newer, older))
+    return is_role and (newer.has("takeovers") or newer.has("holders") or newer.has("roles") or _have_one_verb(newer, older))
 
 
 # --- Values, ends, and what is given up ------------------------------------------------------------------------------
@@ -229,7 +233,7 @@ def is_completed(newer: Fact, older: Fact) -> bool:
     for each in _comparisons(newer, older):
         is_open = older.has("still") or not each.left or bool(older.statuses)
         named = [p for p in each.mine if any(word.text not in newer.words.completions for word in p.words)]
-        more = [p for p in each.new if not p.marker or p.is_name]
+        more = [p for p in each.new if not p.marker or p.is_name or any(other.marker for other in each.left)]
         if is_open and named and not more and not each.has_rivals and not any(phrase.is_name for phrase in each.left):
             return True
     return False
@@ -237,11 +241,14 @@ def is_completed(newer: Fact, older: Fact) -> bool:
 
 def swaps(newer: Fact, older: Fact) -> bool:
     """Whether the newer statement exchanges a thing of the older one for another: "the Fiat for a Renault"."""
-    if not newer.has("swaps") or older.is_negative or older.is_past:
+    is_handed = newer.has("handovers")
+    if not (newer.has("swaps") or is_handed) or older.is_negative or older.is_past:
         return False
     for each in _comparisons(newer, older):
         is_given = any(not p.marker and not p.is_subject and not missing_in(p.words, older.tokens) for p in each.mine)
-        is_target = len(each.new) == 1 and each.new[0].marker in newer.words.swap_targets
+        is_target = len(each.new) == 1 and (
+            each.new[0].marker in newer.words.swap_targets or (is_handed and each.new[0].is_name)
+        )
         if is_given and is_target and not each.left:
             return True
     return False

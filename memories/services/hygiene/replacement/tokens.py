@@ -42,7 +42,8 @@ def read_tokens(words: Sequence[Word], language: Language, vocabulary: Attribute
     texts = [word.text for word in words]
     while place < len(words):
         word = words[place]
-        segment += bool(place and (word.break_before or word.text in vocabulary.reasons))
+        is_reason = word.text in vocabulary.reasons or (word.text == "that" and place > 0 and texts[place - 1] == "now")
+        segment += bool(place and (word.break_before or is_reason))
         size = max(vocabulary.cues[cue].size_at(texts, place) for cue in ("now", "corrections"))
         if size < 2 and any(vocabulary.cues[cue].size_at(texts, place) > 1 for cue in ("ends", "takeovers")):
             size = max(vocabulary.cues[cue].size_at(texts, place) for cue in ("ends", "takeovers"))
@@ -69,7 +70,7 @@ def read_tokens(words: Sequence[Word], language: Language, vocabulary: Attribute
             continue
         kind = _kind(word, vocabulary)
         is_compound = language is GERMAN
-        key = word.stem.casefold()
+        key = _role(word.stem.casefold(), vocabulary)
         is_indefinite = place > 0 and texts[place - 1] in vocabulary.indefinite
         token = Token(word.text, key, word.raw, kind, segment, _is_name(word))
         direction = next((text for text in texts[max(place - 2, 0) : place] if text in vocabulary.directions), "")
@@ -92,6 +93,12 @@ def _is_noun(words: Sequence[Word], place: int, language: Language, vocabulary: 
     if word.text in vocabulary.noun_verbs and place and not word.break_before:
         return _kind(words[place - 1], vocabulary) == "content" and not before.endswith("s")
     return before in vocabulary.articles or (before in vocabulary.prepositions and before not in vocabulary.targets)
+
+
+def _role(text: str, vocabulary: AttributeWords) -> str:
+    """Return the masculine form of a Spanish role: "jefe" for "jefa"."""
+    forms = [text[:-1] + ending for ending in "oe"] if text.endswith("a") and text in vocabulary.roles else []
+    return next((form for form in forms if form in vocabulary.roles), text)
 
 
 def _begins_compound(words: Sequence[Word], place: int, vocabulary: AttributeWords) -> bool:

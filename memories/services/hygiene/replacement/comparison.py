@@ -10,6 +10,7 @@ from memories.services.hygiene.replacement.slots import (
     has_ended,
     has_other_amount,
     has_other_phrase,
+    have_one_predicate,
     is_completed,
     is_resumed,
     swaps,
@@ -24,12 +25,10 @@ from memories.services.hygiene.replacement.topics import (
     times_of,
     topic_of,
 )
-from memories.services.hygiene.statements import read_words, states_the_same
+from memories.services.hygiene.statements import states_the_same
 
 #: Words in common from which the end of something is the end of what the older statement says.
 ENDED_WORDS_MIN = 2
-#: Verbs whose attribute no other verb gives.
-_OWN_PREDICATES = frozenset(["end", "open", "arrive", "leave", "weigh", "cost", "last", "prefer"])
 #: Verbs that a correction may exchange for each other.
 _LIGHT_VERBS = frozenset(["", "be", "do", "run", "have", "choose"])
 #: Verbs of places, of which a thing has one.
@@ -40,8 +39,8 @@ def replaces(newer: str, older: str) -> bool:
     """Whether `newer` gives the attribute that `older` states another value; False where that is unsure."""
     one, other = read_fact(newer), read_fact(older)
     if one is not None and other is not None and one.language is not other.language:
-        language = read_words(f"{older} {newer}")[1]
-        one, other = read_fact(newer, language), read_fact(older, language)
+        both = read_fact(f"{older} {newer}")
+        one, other = (read_fact(text, both.language if both else one.language) for text in (newer, older))
     if one is None or other is None or not one.is_asserted or one.is_comparison or one.has("additions"):
         return False
     return any(
@@ -56,11 +55,14 @@ def _readings(newer: Fact, older: Fact) -> Iterator[Fact]:
     """
     yield newer
     clauses = clauses_of(newer)[:-1]
-    names = [token for token in older.content if token.is_name]
+    segment = older.tokens[older.predicate_at].segment if older.predicate_at >= 0 else -1
+    names = [token for token in older.content if token.is_name and token.segment == segment]
     for clause in dict.fromkeys(clauses) if len(set(clauses)) > 1 else ():
         tokens = [token for token, number in zip(newer.tokens, clauses, strict=True) if number == clause]
         others = [token for token, number in zip(newer.tokens, clauses, strict=True) if number != clause]
-        is_renewed = newer.is_change or newer.has("negations") or len(missing_in(names, others)) < len(names)
+        has_verb = any(token.kind in ("verb", "be", "change") for token in others)
+        is_named = has_verb and len(missing_in(names, others)) < len(names)
+        is_renewed = newer.is_change or newer.has("negations") or is_named
         yield replace(newer, tokens=tokens, context=newer.tokens, is_renewed=is_renewed)
 
 
@@ -95,7 +97,7 @@ def _have_opposite_directions(newer: Fact, older: Fact) -> bool:
 def _has_other_value(newer: Fact, older: Fact) -> bool:
     """Whether both give one topic a number, date, time or identifier, and these differ."""
     pairs = conflicts(newer, older)
-    if len(pairs) != 1 or not _have_one_predicate(newer, older):
+    if len(pairs) != 1 or not have_one_predicate(newer, older):
         return False
     ((one, other),) = pairs
     if not older.is_value_at(other) or not newer.is_value_at(one):
@@ -137,14 +139,6 @@ def _is_about_the_same(newer: Fact, older: Fact, value_at: int, missing: Sequenc
     return first not in missing and all(older.tokens.index(token) > older.verb_at for token in missing)
 
 
-def _have_one_predicate(newer: Fact, older: Fact) -> bool:
-    """Whether the verbs may give the same attribute; "opens at 9" and "closes at 10" do not."""
-    verbs = {newer.verb, older.verb}
-    if len(verbs) == 1 or not verbs & _OWN_PREDICATES:
-        return True
-    return newer.is_change and newer.verb in ("", "be", "do")
-
-
 def _extra(newer: Fact, older: Fact, value_at: int) -> list[Token]:
     return missing_in(own_topic(newer, value_at), older.tokens)
 
@@ -168,7 +162,7 @@ def _has_other_status(newer: Fact, older: Fact) -> bool:
     topic = [token for token in topic_of(older) if id(token) not in said]
     named = [token for token in own_topic(newer, places[0]) if id(token) not in said]
     named += [token for token in newer.tokens if token.value and token not in named and not missing_in([token], topic)]
-    before = [token for token in topic if older.tokens.index(token) < older.predicate_at]
+    before = [token for token in topic if older.tokens.index(token) < older.verb_at]
     if not named and not topic:
         return 1 in newer.persons and 1 in older.persons and newer.verb == older.verb
     if not named or missing_in(named, older.tokens):

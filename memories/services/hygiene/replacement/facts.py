@@ -59,7 +59,9 @@ class Fact:
 
     def _has_apart(self, cue: str) -> bool:
         """Whether a cue of this class occurs that is no part of another one, as in "no longer"."""
-        return self.words.cues[cue].are_in(tuple("" if token.kind in ("cue", "value") else token.text for token in self.tokens))
+        return self.words.cues[cue].are_in(
+            tuple("" if token.kind in ("cue", "value") else token.text for token in self.tokens)
+        )
 
     def place_of(self, cue: str) -> int:
         cues = self.words.cues[cue]
@@ -341,7 +343,9 @@ class Fact:
         if token.is_compound:  # German writes nouns with a capital, and adjectives before them
             after = self.tokens[place + 1 : place + 2]
             is_verb = token.text.endswith("t")
-            return token.raw[:1].islower() and not (not is_verb and after and after[0].raw[:1].isupper() and after[0].kind == "content")
+            return token.raw[:1].islower() and not (
+                not is_verb and after and after[0].raw[:1].isupper() and after[0].kind == "content"
+            )
         if before is None or not here:
             return False
         if before.text in self.words.auxiliaries:

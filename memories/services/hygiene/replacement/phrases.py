@@ -82,7 +82,9 @@ def _phrase(fact: Fact, words: list[Token], at: int, clauses: list[int]) -> Phra
         is_number = token.value is not None and token.value.kind not in ("date", "time")
         if token.kind not in ("ignored", "cue", "person") and not is_number or text in fact.words.dates:
             break
-    is_subject = not any(fact.tokens[place].kind in ("verb", "be", "change") or place in fact.actions for place in before)
+    is_subject = not any(
+        fact.tokens[place].kind in ("verb", "be", "change") or place in fact.actions for place in before
+    )
     return Phrase(words, at, clauses[at], marker, is_subject and not marker, has_article)
 
 
@@ -93,7 +95,13 @@ def _is_circumstance(fact: Fact, phrase: Phrase) -> bool:
     is_reason = phrase.marker in fact.words.genitives and any(text in fact.words.reasons for text in texts)
     is_time = all(word.text in fact.words.light or word.text in fact.words.times for word in phrase.words)
     is_cause = phrase.marker in fact.words.causes and not fact.has("swaps")
-    return is_cause or is_since or is_reason or is_time or (phrase.marker in fact.words.since and phrase.marker not in fact.words.sources)
+    return (
+        is_cause
+        or is_since
+        or is_reason
+        or is_time
+        or (phrase.marker in fact.words.since and phrase.marker not in fact.words.sources)
+    )
 
 
 def clauses_of(fact: Fact) -> list[int]:
@@ -110,4 +118,3 @@ def clauses_of(fact: Fact) -> list[int]:
             clause += 1
         found.append(clause)
     return [*found, clause + 1]
-

@@ -9,10 +9,16 @@ from memories.services.hygiene.replacement.tokens import Token
 from memories.services.hygiene.replacement.topics import agree, conflicts, is_in, missing_in, times_of
 from memories.services.hygiene.statements.vocabulary import SPANISH
 
+#: Verbs whose attribute no other verb gives.
+_OWN_PREDICATES = frozenset(["end", "open", "arrive", "leave", "weigh", "cost", "last", "prefer"])
 #: Verbs that say nothing about an attribute.
 _LIGHT_VERBS = frozenset(["", "be", "do"])
 #: Verbs of attributes of which a thing has one value.
 _SINGLE_VERBS = frozenset(["be", "live", "work", "store", "hold", "sleep", "run", "choose", "prefer", "call"])
+
+
+#: Verbs of what a person has one of.
+_OWN_VERBS = frozenset(["live", "work", "sleep", "run"])
 
 
 class _Comparison(NamedTuple):
@@ -71,11 +77,7 @@ class _Comparison(NamedTuple):
     @property
     def has_rivals(self) -> bool:
         """Whether a phrase of each have words in common beside others: "the first team" and "the second team"."""
-        return any(
-            not one.is_same(other) and one.has_part_of(other)
-            for one in self.new
-            for other in self.left
-        )
+        return any(not one.is_same(other) and one.has_part_of(other) for one in self.new for other in self.left)
 
 
 def _comparisons(newer: Fact, older: Fact) -> Iterator[_Comparison]:
@@ -108,7 +110,11 @@ def _differs_in_one(each: _Comparison) -> bool:
     if len(left) != 1 or len(new) != 1:
         return False
     ((old,), (other,)) = left, new
-    if any(other.has_part_of(phrase) for phrase in kept) or not kept and not _has_one_speaker_and_act(each.newer, each.older):
+    if (
+        any(other.has_part_of(phrase) for phrase in kept)
+        or not kept
+        and not _has_one_speaker_and_act(each.newer, each.older)
+    ):
         return False
     if old.is_subject or other.is_subject:
         return _has_other_holder(each, old, other)
@@ -119,7 +125,11 @@ def _differs_in_one(each: _Comparison) -> bool:
 def _has_one_speaker_and_act(newer: Fact, older: Fact) -> bool:
     """Whether both say of the speaker alone where something is done: "we now train in the park"."""
     mine, theirs = (
-        [token for place, token in enumerate(fact.tokens) if token.kind == "verb" or place in fact.actions]
+        [
+            token
+            for place, token in enumerate(fact.tokens)
+            if place in fact.actions or fact.words.verbs.get(token.text) in _OWN_VERBS
+        ]
         for fact in (newer, older)
     )
     is_own = newer.persons == older.persons and (1 in newer.persons or newer.language is SPANISH)
@@ -137,8 +147,12 @@ def _is_slot(each: _Comparison, old: Phrase, new: Phrase) -> bool:
         return all(not phrase.marker or phrase.marker in places for phrase in (old, new))
     if not old.marker and not new.marker and not {newer.verb, older.verb} <= _SINGLE_VERBS:
         return False
-    is_one_noun = agree(old.words[-1], new.words[-1]) and {old.marker, new.marker} <= places.words | newer.words.targets.words
-    is_marked = is_one_noun or old.marker == new.marker or (bool(older.verb) and {old.marker, new.marker} <= places.words)
+    is_one_noun = (
+        agree(old.words[-1], new.words[-1]) and {old.marker, new.marker} <= places.words | newer.words.targets.words
+    )
+    is_marked = (
+        is_one_noun or old.marker == new.marker or (bool(older.verb) and {old.marker, new.marker} <= places.words)
+    )
     return is_marked and _have_one_verb(newer, older)
 
 
@@ -158,7 +172,9 @@ def _has_other_holder(each: _Comparison, old: Phrase, new: Phrase) -> bool:
     if newer.has("renewals") and newer.verb == older.verb == "be":
         return True
     is_role = older.has("holders") or older.has("roles")
-    return is_role and (newer.has("takeovers") or newer.has("holders") or newer.has("roles") or _have_one_verb(newer, older))
+    return is_role and (
+        newer.has("takeovers") or newer.has("holders") or newer.has("roles") or _have_one_verb(newer, older)
+    )
 
 
 # --- Values, ends, and what is given up ------------------------------------------------------------------------------
@@ -170,7 +186,7 @@ def has_other_amount(newer: Fact, older: Fact) -> bool:
     kinds = [value.kind for at, _ in pairs if (value := newer.tokens[at].value)]
     if not kinds or len(kinds) != len(set(kinds)) or (len(kinds) > 1 and not set(kinds) <= {"date", "time"}):
         return False
-    if not newer.is_change or newer.is_negative or older.is_negative:
+    if not newer.is_change or newer.is_negative or older.is_negative or not have_one_predicate(newer, older):
         return False
     at, former_at = pairs[0]
     if not older.is_value_at(former_at) or {newer.bound_at(at), older.bound_at(former_at)} == {"lower", "upper"}:
@@ -181,6 +197,14 @@ def has_other_amount(newer: Fact, older: Fact) -> bool:
         for each in _comparisons(newer, older)
         if each.clause == clause
     )
+
+
+def have_one_predicate(newer: Fact, older: Fact) -> bool:
+    """Whether the verbs may give the same attribute; "opens at 9" and "closes at 10" do not."""
+    verbs = {newer.verb, older.verb}
+    if len(verbs) == 1 or not verbs & _OWN_PREDICATES:
+        return True
+    return newer.is_change and newer.verb in ("", "be", "do")
 
 
 def has_ended(newer: Fact, older: Fact) -> bool:
@@ -219,14 +243,24 @@ def gives_up(newer: Fact, older: Fact) -> bool:
     for each in _comparisons(newer, older):
         new = [phrase for phrase in each.new if phrase.words[0] in rest]
         kept = [phrase for phrase in each.kept if missing_in(phrase.words, denied)]
-        if len(new) == 1 and not each.has_rivals and (kept or (newer.change_at >= 0 and {1} & newer.persons & older.persons)):
+        if (
+            len(new) == 1
+            and not each.has_rivals
+            and (kept or (newer.change_at >= 0 and {1} & newer.persons & older.persons))
+        ):
             return all(not phrase.is_name for phrase in each.left)
     return False
 
 
 def is_completed(newer: Fact, older: Fact) -> bool:
     """Whether something is done that the older statement says is under way."""
-    if not newer.has("completions") or older.has("completions") or newer.is_negative or older.is_negative or conflicts(newer, older):
+    if (
+        not newer.has("completions")
+        or older.has("completions")
+        or newer.is_negative
+        or older.is_negative
+        or conflicts(newer, older)
+    ):
         return False
     if older.is_past or not times_of(newer) <= times_of(older):
         return False

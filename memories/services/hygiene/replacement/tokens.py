@@ -76,8 +76,7 @@ def read_tokens(words: Sequence[Word], language: Language, vocabulary: Attribute
         direction = next((text for text in texts[max(place - 2, 0) : place] if text in vocabulary.directions), "")
         is_start = not place or words[place].break_before
         if kind in ("verb", "change") and (
-            _is_noun(words, place, language, vocabulary)
-            or (is_start and _begins_compound(words, place, vocabulary))
+            _is_noun(words, place, language, vocabulary) or (is_start and _begins_compound(words, place, vocabulary))
         ):
             token = token._replace(kind="content")
         found.append(token._replace(is_compound=is_compound, is_indefinite=is_indefinite, direction=direction))

@@ -237,7 +237,7 @@ def _has_other_place(newer: Fact, older: Fact) -> bool:
         or not times_of(newer) <= times_of(older)
     ):
         return False
-    if older.end_at >= 0 or older.change_at >= 0 and older.texts[older.change_at] in older.words.journeys:
+    if older.end_at >= 0 or (older.change_at >= 0 and older.texts[older.change_at] in older.words.journeys):
         return False  # one journey of several
     (topic, place, has_article), (other_topic, other_place, other_article) = mine, theirs
     verbs = {newer.verb, older.verb}
@@ -300,19 +300,6 @@ def _succeeds(newer: Fact, older: Fact) -> bool:
     return bool(after) and any(token.is_name for token in former) and not missing_in(former, older.tokens)
 
 
-def _is_other_choice(newer: Fact, older: Fact) -> bool:
-    """Whether both choose something for one purpose, and the choices differ."""
-    if newer.verb != "choose" or older.verb != "choose" or not newer.is_change:
-        return False
-    mine, theirs = newer.purpose, older.purpose
-    if not mine or not theirs or missing_in(mine, theirs) or missing_in(theirs, mine):
-        return False
-    choice, other = (
-        [token for token in topic_of(fact) if token not in why] for fact, why in ((newer, mine), (older, theirs))
-    )
-    return bool(missing_in(choice, other)) and bool(missing_in(other, choice))
-
-
 def _is_called_otherwise(newer: Fact, older: Fact) -> bool:
     """Whether both say how to call the speaker."""
     is_call = newer.verb == older.verb == "call" and newer.persons == older.persons and 1 in newer.persons
@@ -346,7 +333,6 @@ _RULES = (
     _has_other_place,
     _has_other_name,
     _succeeds,
-    _is_other_choice,
     _is_called_otherwise,
     _prefers_otherwise,
 )

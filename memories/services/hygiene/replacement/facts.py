@@ -305,17 +305,6 @@ class Fact:
         return None
 
     @cached_property
-    def purpose(self) -> list[Token]:
-        """The words after "for", up to the next preposition, verb or person."""
-        at = self.place_of("purposes")
-        found: list[Token] = []
-        for token in self.tokens[at + 1 :] if at >= 0 else ():
-            if token.kind in ("preposition", "verb", "person", "change"):
-                break
-            found += [token] if token.kind == "content" else []
-        return found
-
-    @cached_property
     def change_at(self) -> int:
         return self.place_of("changes")
 

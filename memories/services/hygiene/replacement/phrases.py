@@ -80,7 +80,7 @@ def _phrase(fact: Fact, words: list[Token], at: int, clauses: list[int]) -> Phra
             marker = text
             break
         is_number = token.value is not None and token.value.kind not in ("date", "time")
-        if token.kind not in ("ignored", "cue", "person") and not is_number or text in fact.words.dates:
+        if (token.kind not in ("ignored", "cue", "person") and not is_number) or text in fact.words.dates:
             break
     is_subject = not any(
         fact.tokens[place].kind in ("verb", "be", "change") or place in fact.actions for place in before
@@ -109,12 +109,14 @@ def clauses_of(fact: Fact) -> list[int]:
     found: list[int] = []
     clause = 0
     for place, token in enumerate(fact.tokens):
-        if place and token.segment != fact.tokens[place - 1].segment:
-            clause += 1
-        elif token.text in fact.words.conjunctions and any(
-            after.kind in ("verb", "be", "change", "person") or number in fact.actions
-            for number, after in enumerate(fact.tokens[place + 1 : place + 1 + _CLAUSE_WORDS], place + 1)
-        ):
-            clause += 1
+        is_segment = place > 0 and token.segment != fact.tokens[place - 1].segment
+        clause += is_segment or (token.text in fact.words.conjunctions and _has_verb_after(fact, place))
         found.append(clause)
     return [*found, clause + 1]
+
+
+def _has_verb_after(fact: Fact, place: int) -> bool:
+    return any(
+        fact.tokens[at].kind in ("verb", "be", "change", "person") or at in fact.actions
+        for at in range(place + 1, min(place + 1 + _CLAUSE_WORDS, len(fact.tokens)))
+    )

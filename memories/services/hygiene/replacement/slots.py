@@ -110,10 +110,8 @@ def _differs_in_one(each: _Comparison) -> bool:
     if len(left) != 1 or len(new) != 1:
         return False
     ((old,), (other,)) = left, new
-    if (
-        any(other.has_part_of(phrase) for phrase in kept)
-        or not kept
-        and not _has_one_speaker_and_act(each.newer, each.older)
+    if any(other.has_part_of(phrase) for phrase in kept) or (
+        not kept and not _has_one_speaker_and_act(each.newer, each.older)
     ):
         return False
     if old.is_subject or other.is_subject:

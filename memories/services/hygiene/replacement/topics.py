@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterable
-from os.path import commonprefix
 
 from memories.services.hygiene.replacement.facts import Fact
 from memories.services.hygiene.replacement.tokens import Token
@@ -76,7 +75,7 @@ def agree(one: Token, other: Token) -> bool:
         return False
     if short in one.parts + other.parts or long.startswith(short) or (one.is_compound and long.endswith(short)):
         return True
-    size = len(commonprefix([short, long]))
+    size = next((at for at, letters in enumerate(zip(short, long, strict=False)) if len({*letters}) > 1), len(short))
     if size >= DERIVED_LETTERS_MIN and all(_DERIVATION.fullmatch(key[size:]) for key in (short, long)):
         return {short[size:].rstrip("s"), long[size:].rstrip("s")} != {"a", "o"}  # "hermano" and "hermana"
     roots = {_INFLECTION.sub("", key) for key in (short, long)}

@@ -22,7 +22,7 @@ def rows_of(name: str) -> list[dict[str, Any]]:
 PAIRS = rows_of("replacement_pairs.jsonl")
 SAME = [row for row in rows_of("statement_pairs.jsonl") if row["label"] == "same"]
 #: Minimum share of the replacements that are recognised: of all, and of each language.
-RECALL_MIN, RECALL_PER_LANGUAGE_MIN = 0.74, 0.65
+RECALL_MIN, RECALL_PER_LANGUAGE_MIN = 0.78, 0.7
 _SAMPLE = """
 The meeting is on from Monday Friday 3 May 9:30 5 km 12 to not no longer moved Anna Ben lives in Berlin now costs 30 €
 stopped drinks tea Der Termin ist am Montag verschoben auf nicht mehr La cita es el lunes ya no cambiado a : , . ?
@@ -68,6 +68,16 @@ def test_statements_of_the_same_replace_nothing() -> None:
     ("newer", "older"),
     [
         ("The bus now arrives at 10.", "The bus leaves at 9."),
+        ("Ben changed the price of the kayak to 300 euros.", "Ines changed the price of the bicycle to 200 euros."),
+        ("Jonas is now the captain of the second team.", "Marta is the captain of the first team."),
+        ("We switched the website to a new logo.", "The website runs on Heroku."),
+        ("The dog now sleeps in the hall.", "The dog eats in the kitchen."),
+        ("The kitchen has a new fridge now.", "The kitchen has a dishwasher."),
+        ("The lamp in the kitchen is fixed now.", "The lamp in the hall is broken."),
+        ("Our cat no longer sleeps in the kitchen.", "Our cat sleeps on the sofa."),
+        ("Petra took over the Hamburg office.", "Karl manages the Berlin office."),
+        ("Ich trinke abends keinen Kaffee mehr.", "Ich trinke morgens Kaffee."),
+        ("Mi hermana se ha mudado a León.", "Mi hermano vive en Gijón."),
         ("The train now leaves from platform 6.", "The train leaves at 8:40."),
         ("I now work in marketing.", "I work in Berlin."),
         ("The museum is open on Sundays.", "The museum is closed on Mondays."),
@@ -109,6 +119,13 @@ def test_rival_that_says_something_else_replaces_nothing(newer: str, older: str)
         ("The board meeting has been pushed to 11 March.", "The board meeting is on 4 March."),
         ("We switched from Jenkins to GitHub Actions for builds.", "We use Jenkins for builds."),
         ("The invoice has been paid.", "The invoice is overdue."),
+        ("Marta no longer takes sugar in her tea.", "Marta takes her tea with sugar."),
+        ("Invoices are handled by Jonas since March.", "Marta handles the invoices."),
+        ("Mr Jain has retired and Ms Booth is our loan officer now.", "The loan officer is Mr Jain."),
+        ("My mother swapped the Fiat for a Renault.", "My mother drives a Fiat."),
+        ("Lea eats meat again.", "Lea doesn't eat meat."),
+        ("Der Antrag wurde genehmigt.", "Der Antrag ist in Bearbeitung."),
+        ("Migramos la web a Fly.io el fin de semana.", "La web la desplegamos en Heroku."),
         ("Use spaces instead of tabs for indentation.", "Use tabs for indentation."),
         ("Emma now works at Siemens.", "Emma works at Bosch."),
         ("Tom quit smoking.", "Tom smokes."),

@@ -1,8 +1,20 @@
 """Whether a statement replaces an earlier one (ADR-0103)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from memories.services.hygiene.replacement.facts import Fact, read_fact
+from memories.services.hygiene.replacement.phrases import clauses_of
+from memories.services.hygiene.replacement.slots import (
+    gives_up,
+    has_ended,
+    has_other_amount,
+    has_other_phrase,
+    have_one_predicate,
+    is_completed,
+    is_resumed,
+    swaps,
+)
 from memories.services.hygiene.replacement.tokens import Token
 from memories.services.hygiene.replacement.topics import (
     agree,
@@ -17,8 +29,6 @@ from memories.services.hygiene.statements import states_the_same
 
 #: Words in common from which the end of something is the end of what the older statement says.
 ENDED_WORDS_MIN = 2
-#: Verbs whose attribute no other verb gives.
-_OWN_PREDICATES = frozenset(["end", "open", "arrive", "leave", "weigh", "cost", "last", "prefer"])
 #: Verbs that a correction may exchange for each other.
 _LIGHT_VERBS = frozenset(["", "be", "do", "run", "have", "choose"])
 #: Verbs of places, of which a thing has one.
@@ -29,17 +39,37 @@ def replaces(newer: str, older: str) -> bool:
     """Whether `newer` gives the attribute that `older` states another value; False where that is unsure."""
     one, other = read_fact(newer), read_fact(older)
     if one is not None and other is not None and one.language is not other.language:
-        one = read_fact(newer, other.language) if one.is_unsure else one
-        other = read_fact(older, one.language) if one is not None and other.is_unsure else other
-    if one is None or other is None or not _are_comparable(one, other):
+        both = read_fact(f"{older} {newer}")
+        one, other = (read_fact(text, both.language if both else one.language) for text in (newer, older))
+    if one is None or other is None or not one.is_asserted or one.is_comparison or one.has("additions"):
         return False
-    return any(rule(one, other) for rule in _RULES) and not states_the_same(newer, older)
+    return any(
+        _are_comparable(each, other) and any(rule(each, other) for rule in _RULES) for each in _readings(one, other)
+    ) and not states_the_same(newer, older)
+
+
+def _readings(newer: Fact, older: Fact) -> Iterator[Fact]:
+    """Return the newer statement, and each of its clauses if there are several.
+
+    Something changed where another clause says so, denies something, or is about a name of the older statement.
+    """
+    yield newer
+    clauses = clauses_of(newer)[:-1]
+    segment = older.tokens[older.predicate_at].segment if older.predicate_at >= 0 else -1
+    names = [token for token in older.content if token.is_name and token.segment == segment]
+    for clause in dict.fromkeys(clauses) if len(set(clauses)) > 1 else ():
+        tokens = [token for token, number in zip(newer.tokens, clauses, strict=True) if number == clause]
+        others = [token for token, number in zip(newer.tokens, clauses, strict=True) if number != clause]
+        has_verb = any(token.kind in ("verb", "be", "change") for token in others)
+        is_named = has_verb and len(missing_in(names, others)) < len(names)
+        is_renewed = newer.is_change or newer.has("negations") or is_named
+        yield replace(newer, tokens=tokens, context=newer.tokens, is_renewed=is_renewed)
 
 
 def _are_comparable(newer: Fact, older: Fact) -> bool:
     if newer.language is not older.language or not newer.is_asserted or not older.is_asserted:
         return False
-    if _have_opposite_directions(newer, older) or newer.has("comparisons") or newer.has("additions"):
+    if _have_opposite_directions(newer, older):
         return False
     if newer.speaker != older.speaker and ({1, 2} & (newer.persons | older.persons)):
         return False
@@ -47,7 +77,9 @@ def _are_comparable(newer: Fact, older: Fact) -> bool:
         return False
     if 1 in newer.persons and older.persons and 1 not in older.persons and not newer.is_change:
         return False
-    return not (older.is_past and older.change_at < 0) and (not newer.is_past or newer.is_change)
+    return not (older.is_past and older.change_at < 0) and (
+        not newer.is_past or newer.is_change or newer.has("completions")
+    )
 
 
 def _have_opposite_directions(newer: Fact, older: Fact) -> bool:
@@ -65,7 +97,7 @@ def _have_opposite_directions(newer: Fact, older: Fact) -> bool:
 def _has_other_value(newer: Fact, older: Fact) -> bool:
     """Whether both give one topic a number, date, time or identifier, and these differ."""
     pairs = conflicts(newer, older)
-    if len(pairs) != 1 or not _have_one_predicate(newer, older):
+    if len(pairs) != 1 or not have_one_predicate(newer, older):
         return False
     ((one, other),) = pairs
     if not older.is_value_at(other) or not newer.is_value_at(one):
@@ -105,14 +137,6 @@ def _is_about_the_same(newer: Fact, older: Fact, value_at: int, missing: Sequenc
         return True
     first = next(token for token in older.tokens if token.kind == "content")
     return first not in missing and all(older.tokens.index(token) > older.verb_at for token in missing)
-
-
-def _have_one_predicate(newer: Fact, older: Fact) -> bool:
-    """Whether the verbs may give the same attribute; "opens at 9" and "closes at 10" do not."""
-    verbs = {newer.verb, older.verb}
-    if len(verbs) == 1 or not verbs & _OWN_PREDICATES:
-        return True
-    return newer.is_change and newer.verb in ("", "be", "do")
 
 
 def _extra(newer: Fact, older: Fact, value_at: int) -> list[Token]:
@@ -207,12 +231,13 @@ def _has_other_place(newer: Fact, older: Fact) -> bool:
     if (
         mine is None
         or theirs is None
+        or newer.end_at >= 0
         or newer.is_negative
         or older.is_negative
         or not times_of(newer) <= times_of(older)
     ):
         return False
-    if older.change_at >= 0 and older.texts[older.change_at] in older.words.journeys:
+    if older.end_at >= 0 or (older.change_at >= 0 and older.texts[older.change_at] in older.words.journeys):
         return False  # one journey of several
     (topic, place, has_article), (other_topic, other_place, other_article) = mine, theirs
     verbs = {newer.verb, older.verb}
@@ -220,6 +245,8 @@ def _has_other_place(newer: Fact, older: Fact) -> bool:
     if not is_moved and not verbs & _PLACE_VERBS and not newer.has("now"):
         return False
     if not is_moved and times_of(newer) != times_of(older):
+        return False
+    if is_moved and any(token.is_exact for token in other_place) and not _are_alike(place, other_place):
         return False
     if not is_moved and (len(verbs - {"be"}) > 1 or has_article != other_article or not _are_alike(place, other_place)):
         return False
@@ -248,6 +275,7 @@ def _has_other_name(newer: Fact, older: Fact) -> bool:
         or newer.is_negative
         or older.is_negative
         or times_of(newer) != times_of(older)
+        or conflicts(newer, older)
     ):
         return False
     mine, theirs = newer.named, older.named
@@ -272,19 +300,6 @@ def _succeeds(newer: Fact, older: Fact) -> bool:
     return bool(after) and any(token.is_name for token in former) and not missing_in(former, older.tokens)
 
 
-def _is_other_choice(newer: Fact, older: Fact) -> bool:
-    """Whether both choose something for one purpose, and the choices differ."""
-    if newer.verb != "choose" or older.verb != "choose" or not newer.is_change:
-        return False
-    mine, theirs = newer.purpose, older.purpose
-    if not mine or not theirs or missing_in(mine, theirs) or missing_in(theirs, mine):
-        return False
-    choice, other = (
-        [token for token in topic_of(fact) if token not in why] for fact, why in ((newer, mine), (older, theirs))
-    )
-    return bool(missing_in(choice, other)) and bool(missing_in(other, choice))
-
-
 def _is_called_otherwise(newer: Fact, older: Fact) -> bool:
     """Whether both say how to call the speaker."""
     is_call = newer.verb == older.verb == "call" and newer.persons == older.persons and 1 in newer.persons
@@ -304,6 +319,13 @@ def _prefers_otherwise(newer: Fact, older: Fact) -> bool:
 
 
 _RULES = (
+    has_other_phrase,
+    has_other_amount,
+    has_ended,
+    gives_up,
+    is_completed,
+    swaps,
+    is_resumed,
     _has_other_value,
     _has_other_status,
     _has_ended,
@@ -311,7 +333,6 @@ _RULES = (
     _has_other_place,
     _has_other_name,
     _succeeds,
-    _is_other_choice,
     _is_called_otherwise,
     _prefers_otherwise,
 )

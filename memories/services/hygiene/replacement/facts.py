@@ -36,6 +36,9 @@ class Fact:
     is_quote: bool
     #: Whether nothing tells its language.
     is_unsure: bool
+    #: Of a clause: the words of the whole statement, and whether another clause says that something changed.
+    context: Sequence[Token] = ()
+    is_renewed: bool = False
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -48,8 +51,17 @@ class Fact:
     @cached_property
     def is_claim(self) -> bool:
         """Whether somebody else claims it, or the speaker supposes it."""
-        texts = tuple("" if token.kind == "cue" else token.text for token in self.tokens)
-        return any(self.words.cues[cue].are_in(texts) for cue in ("hypothetical", "claims"))
+        return self._has_apart("hypothetical") or self._has_apart("claims")
+
+    @cached_property
+    def is_comparison(self) -> bool:
+        return self._has_apart("comparisons")
+
+    def _has_apart(self, cue: str) -> bool:
+        """Whether a cue of this class occurs that is no part of another one, as in "no longer"."""
+        return self.words.cues[cue].are_in(
+            tuple("" if token.kind in ("cue", "value") else token.text for token in self.tokens)
+        )
 
     def place_of(self, cue: str) -> int:
         cues = self.words.cues[cue]
@@ -80,24 +92,30 @@ class Fact:
     def is_past(self) -> bool:
         """Whether it reports an event, which stays true."""
         known = ("verb", "status", "change", "be")
-        is_listed = any(token.text in self.words.past and token.kind not in known for token in self.tokens)
+        is_listed = any(
+            token.text in self.words.past and token.kind not in known and before not in self.words.articles
+            for before, token in zip(("", *self.texts), self.tokens, strict=False)
+        )
         return is_listed or any(self._is_past_verb(place) for place in range(len(self.tokens)))
 
     def _is_past_verb(self, place: int) -> bool:
         token = self.tokens[place]
         if token.kind != "content" or token.is_name or not token.text.endswith(self.words.past_endings):
             return False
+        before = self.texts[place - 1] if place else ""
+        if before in self.words.prepositions or before in self.words.articles:
+            return False
         return not any(text in self.words.participle_verbs for text in self.texts[max(place - 3, 0) : place])
 
     @cached_property
     def is_change(self) -> bool:
         """Whether it says that something changed."""
-        return any(self.has(cue) for cue in ("changes", "ends", "now", "corrections"))
+        return self.is_renewed or any(self.has(cue) for cue in ("changes", "ends", "now", "corrections", "takeovers"))
 
     @cached_property
     def predicate_at(self) -> int:
         """The first verb, of an attribute or a change."""
-        places = [place for place in (self.verb_at, self.change_at) if place >= 0]
+        places = [place for place in (self.verb_at, self.change_at, *self.actions) if place >= 0]
         return min(places, default=-1)
 
     def is_value_at(self, place: int) -> bool:
@@ -106,7 +124,7 @@ class Fact:
         is_numbered = value is not None and value.unit.startswith("#")
         at = place - (2 if is_numbered else 1)
         before = self.tokens[at].kind if at >= 0 else ""
-        if 0 <= self.predicate_at < place:
+        if 0 <= self.predicate_at < place or (self.predicate_at < 0 and self.tokens[place].segment):
             return True
         is_last = self.predicate_at < 0 or (self.words.has_verb_last and self.verb_at < 0)
         return is_last and place > 1 and (before == "preposition" or (before == "ignored" and not is_numbered))
@@ -211,7 +229,8 @@ class Fact:
 
     def _contrast_size(self, place: int) -> int:
         """Return the number of words at a place that deny those after them."""
-        if 0 <= self.change_at < place and self.texts[place] in self.words.sources:
+        is_changed = 0 <= self.change_at < place or 0 <= self.place_of("takeovers") < place
+        if is_changed and self.texts[place] in self.words.sources:
             return 1
         is_first = not place or self.tokens[place - 1].segment != self.tokens[place].segment
         is_negation = self.tokens[place].kind == "negation" and not (is_first or self._has_end(place))
@@ -286,19 +305,54 @@ class Fact:
         return None
 
     @cached_property
-    def purpose(self) -> list[Token]:
-        """The words after "for", up to the next preposition, verb or person."""
-        at = self.place_of("purposes")
-        found: list[Token] = []
-        for token in self.tokens[at + 1 :] if at >= 0 else ():
-            if token.kind in ("preposition", "verb", "person", "change"):
-                break
-            found += [token] if token.kind == "content" else []
-        return found
-
-    @cached_property
     def change_at(self) -> int:
         return self.place_of("changes")
+
+    @cached_property
+    def actions(self) -> frozenset[int]:
+        """The places of verbs that are in no list, as far as what is before them and their ending tell."""
+        found: list[int] = []
+        for place, token in enumerate(self.tokens):
+            if token.kind == "content" and not token.value and not token.is_exact and self._is_action(place, found):
+                found.append(place)
+        return frozenset(found)
+
+    def _is_action(self, place: int, earlier: Sequence[int]) -> bool:
+        token, before = self.tokens[place], self.tokens[place - 1] if place else None
+        here = [at for at in range(place) if self.tokens[at].segment == token.segment]
+        if token.text.endswith(self.words.verb_endings) or (here and self.texts[place - 1] in self.words.subjects):
+            return True
+        if all(self.tokens[at].kind in ("ignored", "cue") for at in here) and token.text.endswith(
+            self.words.opening_endings
+        ):
+            return not here or self.texts[place - 1] not in self.words.articles
+        is_infinitive = place and before is not None and before.text in self.words.infinitives
+        if is_infinitive and not token.is_name and not 0 <= self.change_at < place:
+            return True
+        if token.is_compound:  # German writes nouns with a capital, and adjectives before them
+            after = self.tokens[place + 1 : place + 2]
+            is_verb = token.text.endswith("t")
+            return token.raw[:1].islower() and not (
+                not is_verb and after and after[0].raw[:1].isupper() and after[0].kind == "content"
+            )
+        if before is None or not here:
+            return False
+        if before.text in self.words.auxiliaries:
+            return token.text.endswith(self.words.participle_endings)
+        if before.kind not in ("content", "unit") or any(
+            self.tokens[at].kind in ("verb", "be", "change") or at in earlier for at in here
+        ):
+            return False
+        after = self.tokens[place + 1 : place + 2]
+        is_after_name = before.is_name or (before.raw[:1].isupper() and len(here) == 1)
+        if not self.words.participle_endings and not after:
+            return is_after_name  # a last word in Spanish is rather an adjective
+        if not self.words.participle_endings and not any(
+            other.kind in ("verb", "be", "change") for other in self.tokens if other.segment == token.segment
+        ):
+            return token.text.endswith(self.words.finite_endings)
+        is_end = not after or after[0].segment != token.segment or after[0].kind != "content" or after[0].is_name
+        return token.text.endswith(self.words.finite_endings) and (is_after_name or is_end)
 
 
 @lru_cache(FACTS_CACHED)
@@ -309,7 +363,7 @@ def read_fact(text: str, language: Language | None = None) -> Fact | None:
     speaker, text = _split_speaker(text)
     words, language, is_unsure = read_words(text, language)
     if is_unsure and (likely := _likely_language(words)) is not language:
-        words, language, is_unsure = read_words(text, likely)
+        words, language, _ = read_words(text, likely)
     name = next((name for name, each in LANGUAGES.items() if each is language), "")
     vocabulary = ATTRIBUTE_WORDS.get(name)
     if vocabulary is None or not 0 < len(words) <= WORDS_MAX:

@@ -8,8 +8,15 @@ from memories.services.hygiene.replacement.tokens import Token
 
 #: Letters from which a word may be the beginning or end of a longer one: "render" and "rendering".
 ROOT_LETTERS_MIN = 4
+#: Letters of a root from which words with other endings may be forms of it: "insured" and "insurance".
+DERIVED_LETTERS_MIN = 4
 #: English endings, as in "smokes" and "smoking".
 _INFLECTION = re.compile(r"(?:ing|ed|es|e|s)$")
+#: Endings of words of one root, as in "rehearse" and "rehearsal", "leitet" and "Leitung", "reservo" and "reserva".
+_DERIVATION = re.compile(
+    r"(?:|e|s|es|ed|ing|al|als|er|ers|or|ors|ance|ence|ment|ion|ations?|y|ies|t|te|en|et|ung|ungen|erin|o|a|as|os|an"
+    r"|ar|er|ir|io|amos|emos|imos|ado|ada|ido|ida|acion|cion)"
+)
 
 
 def conflicts(newer: Fact, older: Fact) -> list[tuple[int, int]]:
@@ -66,7 +73,10 @@ def agree(one: Token, other: Token) -> bool:
     short, long = sorted((one.key, other.key), key=len)
     if one.is_exact or other.is_exact or one.value or other.value or len(short) < ROOT_LETTERS_MIN:
         return False
-    if long.startswith(short) or (one.is_compound and long.endswith(short)):
+    if short in one.parts + other.parts or long.startswith(short) or (one.is_compound and long.endswith(short)):
         return True
+    size = next((at for at, letters in enumerate(zip(short, long, strict=False)) if len({*letters}) > 1), len(short))
+    if size >= DERIVED_LETTERS_MIN and all(_DERIVATION.fullmatch(key[size:]) for key in (short, long)):
+        return {short[size:].rstrip("s"), long[size:].rstrip("s")} != {"a", "o"}  # "hermano" and "hermana"
     roots = {_INFLECTION.sub("", key) for key in (short, long)}
     return len(roots) == 1 and len(min(roots)) >= ROOT_LETTERS_MIN and not one.is_compound

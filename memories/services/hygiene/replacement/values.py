@@ -154,7 +154,11 @@ def _date_parts(word: Word, language: Language, *, is_day: bool) -> dict[str, in
     name = word.text if word.text in _WEEKDAYS else word.stem if word.stem in _WEEKDAYS else word.text[:-1]
     if not word.is_value and name in _WEEKDAYS:
         return {"weekday": _WEEKDAYS[name]}
-    if word.text in language.months and word.raw[:1].isupper() | language.decimal_comma and len(word.text) > 3:
+    if (
+        word.text in language.months
+        and word.raw[:1].isupper() | language.decimal_comma
+        and (len(word.text) > 3 or word.case == "C")
+    ):
         return {"month": language.months[word.text]}
     if is_day and word.text.isdigit() and 0 < int(word.text) <= _DAYS_OF_MONTH:
         return {"day": int(word.text)}

@@ -58,6 +58,11 @@ class AttributeWords:
     statuses: Sequence[Mapping[str, str]]
     clock: Sequence[tuple[tuple[str, ...], int]]
     past_endings: tuple[str, ...]
+    #: Endings of verbs: of any place, of a first word, after an auxiliary, and after a subject.
+    verb_endings: tuple[str, ...]
+    opening_endings: tuple[str, ...]
+    participle_endings: tuple[str, ...]
+    finite_endings: tuple[str, ...]
     #: Whether weekdays in -s mean all of them.
     is_s_plural: bool
     #: Whether the verb may come after what it is about.
@@ -88,6 +93,10 @@ def _language(given: Mapping[str, Any]) -> AttributeWords:
         statuses=[{word: name for name, words in each.items() for word in words.split()} for each in given["statuses"]],
         clock=tuple((tuple(words), minutes) for words, minutes in given["clock"]),
         past_endings=tuple(given["past_endings"]),
+        opening_endings=tuple(given["opening_endings"]),
+        verb_endings=tuple(given["verb_endings"]),
+        participle_endings=tuple(given["participle_endings"]),
+        finite_endings=tuple(given["finite_endings"]),
         is_s_plural=given["is_s_plural"],
         has_verb_last=given["has_verb_last"],
     )

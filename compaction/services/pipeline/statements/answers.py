@@ -1,6 +1,7 @@
 """Replies that need what was asked: question and answer as a pair, and the list item that was chosen (ADR-0102)."""
 
 import re
+from dataclasses import dataclass
 
 from compaction.services.pipeline.statements import filters
 from compaction.services.pipeline.statements.classes import kind_of
@@ -9,7 +10,7 @@ from compaction.services.pipeline.statements.languages import Language
 from compaction.services.pipeline.statements.model import Statement, StatementKind, StatementMessage
 from compaction.services.pipeline.statements.reading import ReadMessage
 from compaction.services.pipeline.statements.references import open_pointers
-from compaction.services.pipeline.statements.sentences import SentenceRole
+from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence
 from compaction.services.pipeline.statements.worth import has_amount, is_reaction
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES
 
@@ -33,17 +34,34 @@ def label_of(message: StatementMessage) -> str:
     return f"{message.speaker}: " if message.speaker else ""
 
 
-def read_answer(asked: ReadMessage, read: ReadMessage) -> Statement | None:
-    """Return a question or list item with a reply that is not understood without it, both word for word.
+@dataclass(frozen=True)
+class Answer:
+    """A question or list item with the sentence that answers it, both word for word."""
 
-    None for any other reply.
-    """
-    if not asked.spoken or not read.spoken or read.message.role in INSTRUCTING_ROLES:
+    statement: Statement
+    sentence: SourceSentence
+
+
+def read_answer(asked: ReadMessage, read: ReadMessage) -> Answer | None:
+    """Return the reply of a message with what it replies to; None for one that is understood alone or says nothing."""
+    if not asked.spoken or read.message.role in INSTRUCTING_ROLES:
         return None
-    reply = read.spoken[0].text
+    sentence = next((one for one in read.spoken if _is_reply(one.text, read)), None)
+    if sentence is None:
+        return None
+    reply = sentence.text
     if filters.is_question(reply) or filters.is_injection(reply, read.language):
         return None
-    return _choice(asked, read, reply) or _pair(asked, read, reply)
+    statement = _choice(asked, read, reply) or _pair(asked, read, reply)
+    return Answer(statement, sentence) if statement else None
+
+
+def _is_reply(text: str, read: ReadMessage) -> bool:
+    """Whether a sentence is more than thanks and names."""
+    rest = read.opened(text)
+    if filters.is_bare_reply(text, read.language):
+        return True
+    return bool(rest) and filters.has_content(rest, 1, read.language) and not filters.is_small_talk(rest, read.language)
 
 
 def _choice(asked: ReadMessage, read: ReadMessage, reply: str) -> Statement | None:
@@ -86,7 +104,9 @@ def _pair(asked: ReadMessage, read: ReadMessage, reply: str) -> Statement | None
     if open_pointers([question, _without_yes(read, reply)], read.language, read.people):
         return None
     kind = _kind_of_answer(question, reply, read, is_bare=is_bare, asked=asked)
-    if kind == StatementKind.FACT and (read.is_among_people and is_bare or is_reaction(read.opened(reply), read)):
+    if not is_bare and is_reaction(read.opened(reply), read) and not has_amount(reply, read):
+        return None
+    if is_bare and read.is_among_people and not has_amount(question, asked):
         return None
     return _statement(text, kind, asked, read)
 
@@ -115,7 +135,8 @@ def _kind_of_answer(
     question: str, reply: str, read: ReadMessage, *, is_bare: bool, asked: ReadMessage
 ) -> StatementKind:
     """The kind of a question with its answer: what was proposed or offered as a choice is decided by it."""
-    if filters.is_proposal(question, asked.language) or filters.is_choice(question, asked.language):
+    is_offer = filters.is_proposal(question, asked.language) or filters.is_choice(question, asked.language)
+    if is_offer and (is_bare or not read.is_among_people):
         return StatementKind.DECISION
     is_told_assistant = asked.message.role == ASSISTANT_ROLE and read.message.role != ASSISTANT_ROLE
     if is_bare:
@@ -123,6 +144,8 @@ def _kind_of_answer(
     kind = kind_of(reply, read.language, role=read.message.role)
     if kind not in _ANSWERED and is_told_assistant and not is_reaction(read.opened(reply), read):
         return StatementKind.VALUE
+    if kind not in _ANSWERED and read.is_among_people:
+        return StatementKind.EVENT
     return kind if kind in _ANSWERED else StatementKind.FACT
 
 

@@ -81,9 +81,9 @@ def _of_message(read: ReadMessage, before: ReadMessage | None, after: ReadMessag
     answers = before is not None and before.message.speaker != read.message.speaker
     answered = read_answer(before, read) if before is not None and answers else None
     if answered is not None:
-        yield _Found(answered)
+        yield _Found(answered.statement)
     taken_up = after is not None and after.message.speaker != read.message.speaker and _takes_up(after)
-    yield from _MessageReader(read, after, is_taken_up=taken_up).statements(skips_first=answered is not None)
+    yield from _MessageReader(read, after, is_taken_up=taken_up).statements(skipped=answered.sentence if answered else None)
 
 
 def _takes_up(after: ReadMessage) -> bool:
@@ -105,15 +105,14 @@ class _MessageReader:
             one.paragraph for one in read.sentences if filters.is_injection(one.text, read.language)
         }
 
-    def statements(self, *, skips_first: bool) -> Iterator[_Found]:
-        """Yield the statements in order; `skips_first`: the first sentence is in a pair already."""
-        skipped = self._read.spoken[:1] if skips_first else ()
+    def statements(self, *, skipped: SourceSentence | None) -> Iterator[_Found]:
+        """Yield the statements in order; the sentence `skipped` is in a pair already."""
         for place, sentence in enumerate(self._read.sentences):
             if sentence.paragraph in self._bad_paragraphs:
                 continue
             if sentence.role == SentenceRole.QUOTE:
                 yield from self._quoted(sentence)
-            elif sentence.role in SPOKEN and sentence not in skipped and (own := self._own(place)):
+            elif sentence.role in SPOKEN and sentence is not skipped and (own := self._own(place)):
                 yield own
 
     def _quoted(self, sentence: SourceSentence) -> Iterator[_Found]:

@@ -20,7 +20,7 @@ SPOKEN = frozenset({SentenceRole.PROSE, SentenceRole.LIST_ITEM})
 #: A name and a colon before what was said.
 _WRITTEN_SPEAKER = re.compile(r"([A-Z][\w'-]+(?: [A-Z][\w'-]+)?): +(?=\S)")
 #: A name that is called at the beginning of a sentence.
-_VOCATIVE = re.compile(r"@?([^\W\d_]+)\s*[,!.–-]+\s+(?=\S)")
+_VOCATIVE = re.compile(r"@?([^\W\d_]+)\s*(?:[,!.–-]+\s+(?=\S)|[!.]*$)")
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,13 @@ class ReadMessage:
 
     def opened(self, text: str) -> str:
         """Return a sentence without acknowledgements and names called at its beginning; "" for nothing else."""
+        whole = text
         for _ in range(filters.OPENINGS_MAX):
             before = text
             text = filters.strip_opening(text, self.language)
             called = _VOCATIVE.match(text)
-            if called and is_called(called[1], self.people):
+            is_alone = called is not None and called.end() == len(text)
+            if called and is_called(called[1], self.people) and (not is_alone or text != whole):
                 text = text[called.end() :]
             if text == before:
                 break

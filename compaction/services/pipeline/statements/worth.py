@@ -55,7 +55,10 @@ def is_worth_keeping(claim: str, kind: StatementKind, read: ReadMessage) -> bool
     if kind in _LIGHT:
         return is_definite or not read.is_among_people or not is_reaction(claim, read)
     if kind == StatementKind.EVENT:
-        return not is_reaction(claim, read) and not filters.is_praise(claim, read.language)
+        is_light = is_reaction(claim, read) or _has(claim, "vague", read)
+        is_praise = filters.is_praise(claim, read.language)
+        is_concrete = is_definite or is_named(claim, read)
+        return is_concrete or not (is_light or (is_praise and not filters.has_content(claim, 6, read.language)))
     if kind != StatementKind.FACT:
         return True
     if is_reaction(claim, read) or (filters.is_praise(claim, read.language) and not is_definite):

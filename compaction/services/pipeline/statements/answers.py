@@ -11,7 +11,7 @@ from compaction.services.pipeline.statements.model import Statement, StatementKi
 from compaction.services.pipeline.statements.reading import ReadMessage
 from compaction.services.pipeline.statements.references import open_pointers
 from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence
-from compaction.services.pipeline.statements.worth import has_amount, is_reaction
+from compaction.services.pipeline.statements.worth import has_amount, is_named, is_reaction
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES
 
 #: A question of fewer words of content takes the sentence before it along.
@@ -59,7 +59,7 @@ def read_answer(asked: ReadMessage, read: ReadMessage) -> Answer | None:
 def _is_reply(text: str, read: ReadMessage) -> bool:
     """Whether a sentence is more than thanks and names."""
     rest = read.opened(text)
-    if filters.is_bare_reply(text, read.language):
+    if filters.is_bare_reply(text, read.language) or _MARK.fullmatch(text.lower().strip(" .!")):
         return True
     return bool(rest) and filters.has_content(rest, 1, read.language) and not filters.is_small_talk(rest, read.language)
 
@@ -134,13 +134,19 @@ def _statement(text: str, kind: StatementKind, asked: ReadMessage, read: ReadMes
 def _kind_of_answer(
     question: str, reply: str, read: ReadMessage, *, is_bare: bool, asked: ReadMessage
 ) -> StatementKind:
-    """The kind of a question with its answer: what was proposed or offered as a choice is decided by it."""
+    """The kind of a question with its answer: what was proposed or offered as a choice is decided by it.
+
+    Consent to what an assistant does next, without anything definite in the question, is no more than its task.
+    """
+    is_told_assistant = asked.message.role == ASSISTANT_ROLE and read.message.role != ASSISTANT_ROLE
+    is_concrete = has_amount(question, asked) or is_named(question, asked)
+    if is_bare and is_told_assistant and not is_concrete and not filters.is_choice(question, asked.language):
+        return StatementKind.COMMITMENT
     is_offer = filters.is_proposal(question, asked.language) or filters.is_choice(question, asked.language)
     if is_offer and (is_bare or not read.is_among_people):
         return StatementKind.DECISION
-    is_told_assistant = asked.message.role == ASSISTANT_ROLE and read.message.role != ASSISTANT_ROLE
     if is_bare:
-        return StatementKind.DECISION if is_told_assistant and has_amount(question, asked) else StatementKind.FACT
+        return StatementKind.DECISION if is_told_assistant else StatementKind.FACT
     kind = kind_of(reply, read.language, role=read.message.role)
     if kind not in _ANSWERED and is_told_assistant and not is_reaction(read.opened(reply), read):
         return StatementKind.VALUE

@@ -83,7 +83,9 @@ def _of_message(read: ReadMessage, before: ReadMessage | None, after: ReadMessag
     if answered is not None:
         yield _Found(answered.statement)
     taken_up = after is not None and after.message.speaker != read.message.speaker and _takes_up(after)
-    yield from _MessageReader(read, after, is_taken_up=taken_up).statements(skipped=answered.sentence if answered else None)
+    yield from _MessageReader(read, after, is_taken_up=taken_up).statements(
+        skipped=answered.sentence if answered else None
+    )
 
 
 def _takes_up(after: ReadMessage) -> bool:

@@ -74,8 +74,8 @@ class Statement:
 
     `text` is "Speaker: run" as it reads on its own, `subject` the speaker ("" without one). `replaces` are the earlier
     statements that it replaced. `is_edited`: written or changed by a person, so it is always kept. `weight` counts
-    against others of its rank: below 1 for praise. `claim` is the last sentence of a run of several, "" otherwise: kind,
-    day and replacement are the claim's. `is_pointing`: a word of it stands for something that it does not name.
+    against others of its rank: below 1 for praise. `claim` is the last sentence of a run of several, "" otherwise: the
+    kind, day and replacement are the claim's. `is_pointing`: a word of it stands for something that it does not name.
     """
 
     text: str

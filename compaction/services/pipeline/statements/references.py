@@ -151,7 +151,7 @@ def _mentions(tokens: Sequence[_Token], language: Language, people: Collection[s
             is_name = token.text[0].isupper() and (number > 0 or is_rare(base)) and word not in stops
             if base in persons or base in people:
                 yield Need.PERSON, token.start
-            elif is_name or language.given.get("has_noun_capitals") and token.text[0].isupper():
+            elif is_name or (language.given.get("has_noun_capitals") and token.text[0].isupper()):
                 yield from ((need, token.start) for need in (Need.PERSON, Need.THING, Need.PLACE))
             elif expects or (number == 0 and following in verbs) or _is_plural(word, previous, language):
                 yield Need.THING, token.start

@@ -28,7 +28,7 @@ CLAUSE_WORDS_MIN = 4
 
 _CLAUSE_END = re.compile(r"\s[-–—]\s+|;\s+")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_LIST_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?(?P<number>\d{1,3}[.)]|[a-zA-Z]\)))\s+(?=\S)")
+_LIST_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?(?P<number>\d{1,3}[.)]|[a-hA-H]\.|[a-zA-Z]\)))\s+(?=\S)")
 _HEADING = re.compile(r"\s*#{1,6}\s+(?=\S)")
 _TABLE = re.compile(r"\s*\|.*\|\s*$")
 _QUOTED_LINE = re.compile(r"\s*[>»](?!\S*<)")

@@ -32,6 +32,8 @@ def factual_kind(text: str, read: ReadMessage) -> StatementKind:
     is_over = _has(text, "past", read)
     if is_definite and not read.is_among_people and not is_over and not is_reaction(text, read):
         return StatementKind.VALUE
+    if read.is_among_people and not is_told and not filters.is_hedged(text, read.language):
+        is_told = is_definite or is_named(text, read)
     if is_told and read.message.name.strip() and (read.is_among_people or is_definite or is_named(text, read)):
         return StatementKind.EVENT
     return StatementKind.FACT

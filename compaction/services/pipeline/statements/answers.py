@@ -59,7 +59,8 @@ def read_answer(asked: ReadMessage, read: ReadMessage) -> Answer | None:
 def _is_reply(text: str, read: ReadMessage) -> bool:
     """Whether a sentence is more than thanks and names."""
     rest = read.opened(text)
-    if filters.is_bare_reply(text, read.language) or _MARK.fullmatch(text.lower().strip(" .!")):
+    is_mark = len(text.split()) <= filters.SHORT_REPLY_WORDS_MAX and _MARK.match(text.lower())
+    if is_mark or filters.is_bare_reply(text, read.language):
         return True
     return bool(rest) and filters.has_content(rest, 1, read.language) and not filters.is_small_talk(rest, read.language)
 

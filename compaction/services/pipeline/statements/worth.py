@@ -16,6 +16,8 @@ _LIGHT = frozenset(
     {StatementKind.DECISION, StatementKind.CONSTRAINT, StatementKind.INSTRUCTION, StatementKind.CORRECTION}
     | {StatementKind.PREFERENCE, StatementKind.COMMITMENT, StatementKind.STATE, StatementKind.IDENTITY}
 )
+#: A year of the last century tells of a life rather than of what is agreed.
+_PAST_YEAR = re.compile(r"\b19\d\d\b")
 _WORD = re.compile(r"[^\W\d_]+")
 _NAME = re.compile(r"(?<=[\w,;] )[A-ZÀ-Þ][\w-]+")
 
@@ -43,7 +45,8 @@ def has_amount(text: str, read: ReadMessage) -> bool:
     """Return whether the sentence contains a number, in digits or as a word, a day or a time."""
     numbers = {word for word, number in read.language.given.get("numbers", {}).items() if number > 1}
     words = _WORD.findall(text.lower())
-    return any(map(str.isdigit, text)) or has_date(text, read.language) or not numbers.isdisjoint(words)
+    has_digits = any(map(str.isdigit, _PAST_YEAR.sub("", text)))
+    return has_digits or has_date(text, read.language) or not numbers.isdisjoint(words)
 
 
 def is_reaction(text: str, read: ReadMessage) -> bool:

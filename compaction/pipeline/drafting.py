@@ -50,7 +50,7 @@ from memories.tenancy.scopes import tenant_scope
 
 HEADING = "[CONTEXT SUMMARY]\n"
 #: Budget of a journal: a share of the span's tokens, and a minimum.
-JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.2, 64
+JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.25, 64
 #: Retention is measured if so much of the text is in languages with rules.
 MEASURABLE_SHARE_MIN = 0.5
 #: How much longer than planned a summary may become by sentences with facts that it would lose. None of eleven

@@ -19,6 +19,7 @@ STATEMENT_WEIGHTS: Mapping[StatementKind, float] = {
     StatementKind.VALUE: 1.0,
     StatementKind.QUESTION: 0.5,
     StatementKind.STATE: 0.5,
+    StatementKind.EVENT: 0.25,
     StatementKind.FACT: 0.25,
     StatementKind.QUOTED: 0.25,
 }

@@ -18,8 +18,9 @@ RANKS: Mapping[StatementKind, int] = {
     StatementKind.IDENTITY: 5,
     StatementKind.VALUE: 5,
     StatementKind.STATE: 6,
-    StatementKind.FACT: 7,
-    StatementKind.QUOTED: 8,
+    StatementKind.EVENT: 7,
+    StatementKind.FACT: 8,
+    StatementKind.QUOTED: 9,
 }
 #: The names of cues in the order in which they decide, with the kind that they tell.
 CUE_ORDER = (
@@ -56,6 +57,7 @@ LASTING = frozenset(
         StatementKind.IDENTITY,
         StatementKind.VALUE,
         StatementKind.STATE,
+        StatementKind.EVENT,
     }
 )
 _ASSISTANT = "assistant"
@@ -129,5 +131,5 @@ def has_value(text: str) -> bool:
 
 
 def is_lasting(statement: Statement) -> bool:
-    """Return whether a statement is for the journal: what is in force, not what is asked, quoted or passing."""
-    return statement.kind in LASTING
+    """Return whether a statement is for the journal: what is in force and clear, not what is asked or quoted."""
+    return statement.kind in LASTING and not statement.is_pointing

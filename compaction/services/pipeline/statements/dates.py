@@ -1,4 +1,4 @@
-"""Relative dates with the date behind them in brackets: "tomorrow (8 May 2026)"."""
+"""Relative dates with the date behind them in brackets: "tomorrow (8 May 2026)", "on Friday (15 May 2026)"."""
 
 import re
 from calendar import month_name
@@ -24,7 +24,38 @@ def resolve_dates(text: str, stated_on: date | None, language: Language) -> str:
     if stated_on is None or not rules:
         return text
     pattern, resolvers = rules
-    return pattern.sub(partial(_with_bracket, said=stated_on, resolvers=resolvers), text)
+    dated = pattern.sub(partial(_with_bracket, said=stated_on, resolvers=resolvers), text)
+    weekdays = _weekdays(language)
+    if weekdays is None or _is_about_no_day_ahead(text, language):
+        return dated
+    return weekdays.sub(partial(_with_weekday, said=stated_on, language=language), dated)
+
+
+def _is_about_no_day_ahead(text: str, language: Language) -> bool:
+    """Whether a weekday in the text may be a past or a repeated one."""
+    lower = text.lower().replace("’", "'")
+    patterns = (language.pattern(field) for field in ("past", "past_verbs", "done", "repeated"))
+    return any(pattern is not None and pattern.search(lower) for pattern in patterns)
+
+
+@cache
+def _weekdays(language: Language) -> re.Pattern[str] | None:
+    """A weekday ahead without its date."""
+    given = language.given
+    if "weekdays" not in given:
+        return None
+    before, names = given["before_weekday"], "|".join(given["weekdays"])
+    months = "|".join(given["months"])
+    return re.compile(
+        rf"(?<![\w-])(?:{before}) (?P<day>{names})(?![\w'’-])(?! \()(?!,? (?:(?:the|den|el|de) )?(?:\d|{months}))",
+        re.IGNORECASE,
+    )
+
+
+def _with_weekday(match: re.Match[str], *, said: date, language: Language) -> str:
+    names = [name.lower() for name in language.given["weekdays"]]
+    days = (names.index(match["day"].lower()) - said.weekday()) % 7
+    return f"{match[0]} ({_dated(said + timedelta(days=days), language)})" if days else match[0]
 
 
 def _with_bracket(match: re.Match[str], *, said: date, resolvers: Mapping[str, DateResolver]) -> str:

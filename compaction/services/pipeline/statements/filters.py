@@ -1,7 +1,6 @@
-"""What makes a sentence no statement: questions, hedges, small talk, replies and references to what is not in it."""
+"""What makes a sentence no statement: questions, hedges, small talk and replies."""
 
 import re
-from enum import IntEnum
 
 from compaction.services.pipeline.statements.languages import Language
 from compaction.services.pipeline.statements.rarity import content_words
@@ -10,15 +9,12 @@ from compaction.services.pipeline.statements.rarity import content_words
 WORDS_MAX, CHARACTERS_MAX = 70, 600
 #: Acknowledgements dropped one after the other at the beginning.
 OPENINGS_MAX = 4
-#: A pronoun behind fewer words of content than these stands for something outside the sentence.
-ANTECEDENT_WORDS_MIN = 2
 #: A sentence with so many words of content is understood without the object that it leaves to a pronoun.
 CLEAR_WORDS_MIN = 4
 #: A reply of at most so many words needs its question.
 SHORT_REPLY_WORDS_MAX = 6
 
 _QUESTION_END = re.compile(r"[?？][\"'”’»)\]」』]*\W*$")
-_TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]")
 _EMOJI_END = re.compile(r"[\s\U0001F000-\U0001FAFF\u2600-\u27BF\uFE0F]+$")
 
 
@@ -107,29 +103,6 @@ def is_unfit(text: str) -> bool:
     if len(text) > CHARACTERS_MAX or len(text.split()) > WORDS_MAX:
         return True
     return text.endswith(":") or not any(map(str.isalpha, text))
-
-
-class Reference(IntEnum):
-    """What a pronoun of a sentence that stands for something outside it is: its object, or its subject."""
-
-    NONE = 0
-    OBJECT = 1
-    SUBJECT = 2
-
-
-def reference_of(text: str, language: Language) -> Reference:
-    """Return how the sentence needs the one before: a pronoun has fewer than two words of content before it."""
-    pronouns, demonstratives = language.words("pronouns"), language.words("demonstratives")
-    verbs, stops = language.words("after_demonstrative"), language.words("stop_words")
-    tokens = [token.lower().replace("’", "'") for token in _TOKEN.findall(text)]
-    named = 0
-    for token, following in zip(tokens, [*tokens[1:], "."], strict=True):
-        if token in pronouns or (token in demonstratives and (following in verbs or not following[:1].isalnum())):
-            return Reference.OBJECT if named else Reference.SUBJECT
-        named += token[:1].isalnum() and token not in stops
-        if named >= ANTECEDENT_WORDS_MIN:
-            break
-    return Reference.NONE
 
 
 def is_bare_reply(text: str, language: Language) -> bool:

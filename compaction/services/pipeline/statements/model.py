@@ -8,6 +8,8 @@ from itertools import groupby
 
 from compaction.services.pipeline.statements.dates import date_text
 
+#: A run contains the runs of statements at most so many places before it.
+PART_DISTANCE_MAX = 3
 #: Characters that end a sentence, and those that may follow them.
 SENTENCE_ENDS = ".!?…。！？"
 _CLOSERS = "\"'”’»)]」』"
@@ -26,6 +28,7 @@ class StatementKind(StrEnum):
     IDENTITY = "identity"
     VALUE = "value"
     STATE = "state"
+    EVENT = "event"
     FACT = "fact"
     QUOTED = "quoted"
 
@@ -71,7 +74,8 @@ class Statement:
 
     `text` is "Speaker: run" as it reads on its own, `subject` the speaker ("" without one). `replaces` are the earlier
     statements that it replaced. `is_edited`: written or changed by a person, so it is always kept. `weight` counts
-    against others of its rank: below 1 for praise.
+    against others of its rank: below 1 for praise. `claim` is the last sentence of a run of several, "" otherwise: the
+    kind, day and replacement are the claim's. `is_pointing`: a word of it stands for something that it does not name.
     """
 
     text: str
@@ -82,6 +86,8 @@ class Statement:
     replaces: tuple[ReplacedStatement, ...] = ()
     is_edited: bool = False
     weight: float = 1.0
+    claim: str = ""
+    is_pointing: bool = False
 
     @property
     def lead(self) -> str:
@@ -93,6 +99,15 @@ class Statement:
     def body(self) -> str:
         """The text without its label."""
         return self.text[len(self.lead) :].strip()
+
+    @property
+    def focus(self) -> str:
+        """What it states: the claim of a run, else the text without its label."""
+        return self.claim or self.body
+
+    def contains(self, other: "Statement") -> bool:
+        """Return whether the run of another statement of the same message is a part of this one's."""
+        return self.message_ids == other.message_ids and len(other.text) < len(self.text) and other.body in self.body
 
 
 def render_statements(statements: Sequence[Statement]) -> str:

@@ -3,7 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from compaction.services.pipeline.statements.classes import RANKS
-from compaction.services.pipeline.statements.model import Statement, StatementKind, drop_repeated_day, render_statements
+from compaction.services.pipeline.statements.model import (
+    PART_DISTANCE_MAX,
+    Statement,
+    StatementKind,
+    drop_repeated_day,
+    render_statements,
+)
 from compaction.services.pipeline.statements.rarity import word_weights
 
 StatementTokenCounter = Callable[[str], int]
@@ -41,15 +47,21 @@ class _Choice:
     def __init__(self, statements: Sequence[Statement], count_tokens: StatementTokenCounter) -> None:
         self._statements = statements
         self._weights = [word_weights(statement.body) for statement in statements]
+        self._claims = [
+            word_weights(one.claim) if one.claim else weights
+            for one, weights in zip(statements, self._weights, strict=True)
+        ]
         self._costs = [
             count_tokens(f" {drop_repeated_day(one.body, one.stated_on)}") + SEPARATOR_TOKENS for one in statements
         ]
         self.taken: list[int] = []
         self._refused: set[int] = set()
+        self._parts = [self._parts_of(number) for number in range(len(statements))]
 
     def chosen(self) -> list[Statement]:
-        """Return the chosen statements in their order."""
-        return [self._statements[number] for number in sorted(self.taken)]
+        """Return the chosen statements in their order, without those that are part of another one."""
+        parts = {part for number in self.taken for part in self._parts[number]}
+        return [self._statements[number] for number in sorted(self.taken) if number not in parts]
 
     def fill(self, room: int) -> None:
         """Take the best statements that fit into `room` tokens, rank by rank."""
@@ -58,13 +70,23 @@ class _Choice:
         for rank in sorted({_rank(statement) for statement in self._statements}):
             for number in self._ranked(rank, covered):
                 statement = self._statements[number]
-                cost = self._costs[number] + (0 if statement.stated_on in days else HEADING_TOKENS)
+                cost = self._cost(number) + (0 if statement.stated_on in days else HEADING_TOKENS)
                 if cost > room or (rank >= 0 and self._new_share(number, covered) < NEW_SHARE_MIN):
                     continue
                 room -= cost
                 self.taken.append(number)
                 covered.update(self._weights[number])
                 days.add(statement.stated_on)
+
+    def _parts_of(self, number: int) -> list[int]:
+        """The statements whose runs are a part of this one's; they stand a few places before it."""
+        before = range(max(number - PART_DISTANCE_MAX, 0), number)
+        return [part for part in before if self._statements[number].contains(self._statements[part])]
+
+    def _cost(self, number: int) -> int:
+        """The tokens that a statement adds: those of its parts are spent already."""
+        spent = max((self._costs[part] for part in self._parts[number] if part in self.taken), default=0)
+        return self._costs[number] - spent
 
     def take_back(self) -> None:
         """Undo the last step and refuse that statement from now on."""
@@ -92,10 +114,10 @@ class _Choice:
 
     def _density(self, number: int, covered: set[str]) -> float:
         value = _weight(self._weights[number], covered) * self._statements[number].weight
-        return value / (self._costs[number] + LABEL_TOKENS)
+        return value / (self._cost(number) + LABEL_TOKENS)
 
     def _new_share(self, number: int, covered: set[str]) -> float:
-        weights = self._weights[number]
+        weights = self._claims[number]
         return _weight(weights, covered) / (sum(weights.values()) or 1.0)
 
 

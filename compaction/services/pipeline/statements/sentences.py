@@ -12,6 +12,8 @@ from compaction.services.pipeline.statements.languages import Language
 
 #: Only this much of a message is read; what follows is a document rather than a statement.
 CHARACTERS_READ_MAX = 60_000
+#: The splitter reads so many characters at once.
+RUN_CHARACTERS_MAX = 4_000
 #: A line of at least so many characters may continue on the next one.
 WRAPPED_LINE_CHARACTERS_MIN = 55
 #: More words than this between quotation marks are somebody's text rather than a name.
@@ -26,7 +28,7 @@ CLAUSE_WORDS_MIN = 4
 
 _CLAUSE_END = re.compile(r"\s[-–—]\s+|;\s+")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_LIST_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?(?P<number>\d{1,3}[.)]|[a-zA-Z]\)))\s+(?=\S)")
+_LIST_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?(?P<number>\d{1,3}[.)]|[a-hA-H]\.|[a-zA-Z]\)))\s+(?=\S)")
 _HEADING = re.compile(r"\s*#{1,6}\s+(?=\S)")
 _TABLE = re.compile(r"\s*\|.*\|\s*$")
 _QUOTED_LINE = re.compile(r"\s*[>»](?!\S*<)")
@@ -125,16 +127,29 @@ def run_text(content: str, start: int, end: int) -> str:
 def _sentence_spans(content: str, block: _Block, language: Language) -> Iterator[tuple[int, int]]:
     text = content[block.start : block.end].replace("\n", " ")
     start = place = 0
-    pieces = sentencex.segment(language.name or "en", text)
-    pieces = [part for piece in pieces for part in _CJK_END.split(piece) if part]
+    parts = (part for run in _split_runs(text) for part in sentencex.segment(language.name or "en", run))
+    pieces = [part for piece in parts for part in _CJK_END.split(piece) if part]
     for index, piece in enumerate(pieces):
         place = text.index(piece, place) + len(piece)
         following = pieces[index + 1] if index + 1 < len(pieces) else ""
-        if following and _continues(text[max(start, place - _TAIL_CHARACTERS) : place], following, language):
+        tail = text[max(start, place - _TAIL_CHARACTERS) : place]
+        is_cut = len(text) > RUN_CHARACTERS_MAX and not _TERMINAL.search(tail)
+        if following and (is_cut or _continues(tail, following, language)):
             continue
         for end in (*_clause_ends(text, start, place, language.words("clause_starts")), place):
             yield block.start + start, block.start + end
             start = end
+
+
+def _split_runs(text: str) -> Iterator[str]:
+    """The text in runs that the splitter reads at once: its time grows with the square of unclosed quotation marks."""
+    start = 0
+    while len(text) - start > RUN_CHARACTERS_MAX:
+        space = text.rfind(" ", start, start + RUN_CHARACTERS_MAX)
+        end = space + 1 if space > start else start + RUN_CHARACTERS_MAX
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def _clause_ends(text: str, start: int, end: int, subjects: Collection[str]) -> Iterator[int]:

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import islice
 
 from compaction.services.pipeline.statements.languages import CUE_LANGUAGES, Language, language_of, load_language
-from compaction.services.pipeline.statements.model import ReplacedStatement, Statement, StatementKind
+from compaction.services.pipeline.statements.model import PART_DISTANCE_MAX, ReplacedStatement, Statement, StatementKind
 from compaction.services.pipeline.statements.rarity import stem, word_weights
 from memories.services.hygiene.replacement import replaces
 from memories.services.hygiene.replacement.facts import read_fact
@@ -29,6 +29,10 @@ NEAREST_SHARE_MIN = 0.75
 CONFLICT_SCORE, DROPPED_SCORE, REVERTED_SCORE = 10.0, 20.0, 100.0
 #: What another date counts for a decision that shares no word with the one that moves it.
 MOVED_SCORE = 5.0
+#: What a task and the report that it is done have in common, at least.
+COMPLETED_SHARED_MIN = 1.5
+#: A statement with so many of the values that were replaced repeats the statement that had them.
+ECHOED_VALUES_MIN = 2
 
 #: A statement repeats another one that has so much of its words.
 REPEATED_SHARE_MIN = 0.6
@@ -60,7 +64,8 @@ class _Change:
     """What a statement says about earlier ones.
 
     `dropped` are words that it gives up ("scrap Postgres"); `retracts`: it takes the last decision back ("scrap that");
-    `corrects`: it names a mistake ("I meant"); `reverts`: something holds again; `moves`: a date changes.
+    `corrects`: it names a mistake ("I meant"); `reverts`: something holds again; `moves`: a date changes; `changes`: it
+    says that something is different now; `completes`: a task is done.
     """
 
     dropped: frozenset[str]
@@ -68,6 +73,15 @@ class _Change:
     corrects: bool
     reverts: bool
     moves: bool
+    changes: bool
+    completes: bool
+
+
+def is_said_done(text: str) -> bool:
+    """Return whether the sentence says that a task is done."""
+    lower = text.lower().replace("’", "'")
+    pattern = language_of(lower, load_language("en")).pattern("done")
+    return pattern is not None and pattern.search(lower) is not None
 
 
 class _Conversation:
@@ -93,6 +107,7 @@ class _Conversation:
                 self._by_stem[one].append(number)
             if statement.kind in _DECIDED:
                 self._decided.append(number)
+        self._drop_outdated_runs()
         former: defaultdict[int, list[ReplacedStatement]] = defaultdict(list)
         for number in sorted(self._replaced):
             old = self._statements[number]
@@ -107,11 +122,27 @@ class _Conversation:
             if number not in self._replaced
         ]
 
+    def _drop_outdated_runs(self) -> None:
+        """Drop runs that take along a sentence that was replaced, unless their claim binds."""
+        for old, by in list(self._replaced.items()):
+            for number in range(old + 1, min(old + 1 + PART_DISTANCE_MAX, len(self._statements))):
+                run = self._statements[number]
+                if number in self._replaced or number == by or run.kind == StatementKind.CONSTRAINT:
+                    continue
+                if run.contains(self._statements[old]):
+                    self._replaced[number] = by
+
     def _outdated(self, number: int) -> list[int]:
         statement = self._statements[number]
-        if statement.kind != StatementKind.CORRECTION:
-            return [other for other in self._near(number) if self._states_anew(statement, self._statements[other])]
         change = _read_change(statement)
+        if statement.kind != StatementKind.CORRECTION:
+            near = self._near(number)
+            found = [other for other in near if self._states_anew(statement, self._statements[other])]
+            found += [other for other in near if change.completes and self._is_completed(number, other)]
+            if change.changes and not found:
+                scores = {other: self._shared(number, other) for other in near if self._is_changed(number, other)}
+                found = _nearest(scores, SHARED_MIN)
+            return [*dict.fromkeys(found), *self._echoes(number, found)]
         if change.retracts and not change.dropped:
             found = self._last_settled(number)
         else:
@@ -124,12 +155,26 @@ class _Conversation:
 
     def _states_anew(self, statement: Statement, older: Statement) -> bool:
         """Whether it gives what an earlier statement is about another value, without saying that it changed."""
-        if replaces(statement.text, older.text):
+        claims = [f"{one.lead} {one.focus}".strip() for one in (statement, older)]
+        if replaces(*claims):
             return True
         if statement.kind not in _SETTLED or older.kind not in _SETTLED:
             return False
-        stale = conflicting_values(statement.text, older.text)
-        return bool(stale) and _is_same_clause(statement.body, older.body)
+        return bool(conflicting_values(*claims)) and _is_same_clause(statement.focus, older.focus)
+
+    def _is_changed(self, number: int, other: int) -> bool:
+        """Whether an earlier statement of a person has another value where this one says what holds now."""
+        return bool(conflicting_values(self._claim(number), self._claim(other)))
+
+    def _is_completed(self, number: int, other: int) -> bool:
+        """Whether an earlier statement is the task that this one reports as done."""
+        older = self._statements[other]
+        return older.kind == StatementKind.COMMITMENT and self._shared(number, other) >= COMPLETED_SHARED_MIN
+
+    def _claim(self, number: int) -> str:
+        """The label and what the statement states, without the sentences that it takes along."""
+        statement = self._statements[number]
+        return f"{statement.lead} {statement.focus}".strip()
 
     def _near(self, number: int) -> list[int]:
         """Earlier statements with a rare word in common, the nearest of each word."""
@@ -157,9 +202,9 @@ class _Conversation:
         """How much an earlier statement has to do with a correction, 0 for nothing that it could replace."""
         statement, older = self._statements[number], self._statements[other]
         shared = self._shared(number, other)
-        if change.dropped & _words(older.body) and older.kind in _SETTLED:
+        if change.dropped & _words(older.focus) and older.kind in _SETTLED:
             return shared + DROPPED_SCORE
-        stale = conflicting_values(statement.text, older.text)
+        stale = conflicting_values(self._claim(number), self._claim(other))
         if not stale:
             is_own = older.subject == statement.subject and number - other <= MISTAKE_DISTANCE_MAX
             is_mistake = change.corrects and is_own and shared >= SHARED_MIN and older.kind != StatementKind.CONSTRAINT
@@ -175,16 +220,24 @@ class _Conversation:
         """Earlier statements that repeat what was replaced: its value about the same, or most of its words."""
         echoes = set[int]()
         for old in outdated:
-            stale = conflicting_values(self._statements[number].text, self._statements[old].text)
-            for other in self._near(old):
+            stale = conflicting_values(self._claim(number), self._claim(old))
+            for other in {*self._near(old), *self._beside(number, old)}:
                 shared = self._shared(old, other)
                 repeats = stale & {value.text for value in _values(self._statements[other].text)}
-                is_new = stale and not conflicting_values(self._statements[number].text, self._statements[other].text)
-                if other in outdated or shared < SHARED_MIN or is_new:
+                is_new = stale and not conflicting_values(self._claim(number), self._claim(other))
+                is_beside = len(repeats) >= ECHOED_VALUES_MIN or (
+                    bool(repeats) and self._statements[old].message_ids[-1] in self._statements[other].message_ids
+                )
+                if other in outdated or is_new or (shared < SHARED_MIN and not is_beside):
                     continue
                 if repeats or self._is_repeated(old, other):
                     echoes.add(other)
         return sorted(echoes)
+
+    def _beside(self, number: int, old: int) -> Iterator[int]:
+        """The statements around an earlier one, which may be about the same messages."""
+        around = range(max(old - RECENT_MAX, 0), min(old + RECENT_MAX, number))
+        return (other for other in around if other != old and self._is_open(number, other))
 
     def _is_repeated(self, old: int, other: int) -> bool:
         said = self._stems[old] - _day_stems()
@@ -243,7 +296,7 @@ def _values(text: str) -> list[Value]:
 
 
 def _read_change(statement: Statement) -> _Change:
-    text = statement.body.lower().replace("’", "'")
+    text = statement.focus.lower().replace("’", "'")
     language: Language = language_of(text, load_language("en"))
 
     def has(field: str) -> bool:
@@ -258,6 +311,8 @@ def _read_change(statement: Statement) -> _Change:
         corrects=has("mistaken"),
         reverts=has("reverted"),
         moves=has("moved"),
+        changes=has("changed"),
+        completes=has("done"),
     )
 
 

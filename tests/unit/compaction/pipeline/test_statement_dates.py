@@ -47,3 +47,21 @@ def test_unknown_day_and_impossible_dates_leave_the_text_as_it_is() -> None:
 
 def test_date_text_is_day_month_year() -> None:
     assert date_text(date(2023, 5, 7)) == "7 May 2023"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "I'll send it on Friday.", "I'll send it on Friday (8 May 2026)."),
+        ("de", "Ich komme am Montag.", "Ich komme am Montag (11. Mai 2026)."),
+        ("es", "Vengo el viernes.", "Vengo el viernes (8 de mayo de 2026)."),
+        ("en", "We met on Friday.", "We met on Friday."),
+        ("en", "Never deploy on Friday.", "Never deploy on Friday."),
+        ("en", "The party is on Friday 12 June.", "The party is on Friday 12 June."),
+        ("en", "It ends on Thursday.", "It ends on Thursday."),
+    ],
+)
+def test_weekday_ahead_has_its_date_and_a_past_repeated_or_unclear_one_none(
+    language: str, text: str, expected: str
+) -> None:
+    assert resolve_dates(text, date(2026, 5, 7), load_language(language)) == expected

@@ -3,7 +3,6 @@
 import pytest
 
 from compaction.services.pipeline.statements import filters
-from compaction.services.pipeline.statements.filters import Reference
 from compaction.services.pipeline.statements.languages import load_language
 
 
@@ -58,26 +57,6 @@ def test_small_talk_is_known_by_how_it_begins(language: str, text: str, is_small
 )
 def test_options_and_possibilities_are_hedges(language: str, text: str, is_hedge: bool) -> None:
     assert filters.is_hedged(text, load_language(language)) is is_hedge
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "reference"),
-    [
-        ("en", "It starts at 5.", Reference.SUBJECT),
-        ("en", "That is too long.", Reference.SUBJECT),
-        ("en", "That server has 512 MB.", Reference.NONE),
-        ("en", "Don't restart it between 4 and 5.", Reference.OBJECT),
-        ("en", "The parcel arrives on Monday and it is heavy.", Reference.NONE),
-        ("en", "I prefer tea.", Reference.NONE),
-        ("de", "Sie kommt am Montag.", Reference.SUBJECT),
-        ("de", "Das Paket kommt am Montag.", Reference.NONE),
-        ("es", "Eso es caro.", Reference.SUBJECT),
-        ("es", "El paquete llega el lunes.", Reference.NONE),
-        ("ja", "それは高いです。", Reference.NONE),
-    ],
-)
-def test_pronoun_without_a_noun_before_it_refers_back(language: str, text: str, reference: Reference) -> None:
-    assert filters.reference_of(text, load_language(language)) == reference
 
 
 @pytest.mark.parametrize(

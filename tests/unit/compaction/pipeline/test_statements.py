@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compaction.services.pipeline.statements.classes import is_lasting
 from compaction.services.pipeline.statements.extraction import extract_statements, first_sentences
 from compaction.services.pipeline.statements.model import Statement, StatementKind, StatementMessage, render_statements
 
@@ -73,6 +74,73 @@ def test_pronoun_takes_the_sentence_before_along_and_stays_out_without_one() -> 
     assert texts(("Ann", "What is the port? It was 8094 on Monday.")) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Callum was lovely with the guests. I'll ask him by 20 May.",
+            "Callum was lovely with the guests. I'll ask him by 20 May.",
+        ),
+        ("The deposit. It's 30 % for all couples.", "The deposit. It's 30 % for all couples."),
+        (
+            "We rent a cabin in Wales. There's a lake nearby. We stay there until 20 May.",
+            "We rent a cabin in Wales. There's a lake nearby. We stay there until 20 May.",
+        ),
+    ],
+)
+def test_run_takes_along_up_to_two_sentences_that_name_what_it_points_at(text: str, expected: str) -> None:
+    assert texts(("Ann", text))[-1] == f"Ann: {expected}"
+
+
+def test_claim_of_a_run_gives_it_its_kind_and_is_what_later_statements_replace() -> None:
+    (run,) = statements(("Ann", "The dashboard listens on port 8094. Don't restart it between 4:00 and 5:00."))
+    assert (run.kind, run.claim) == (StatementKind.CONSTRAINT, "Don't restart it between 4:00 and 5:00.")
+    assert not run.is_pointing
+
+
+def test_run_with_a_sentence_that_was_replaced_is_dropped() -> None:
+    old = "The loan period is 7 days. It starts when Dana hands the tool over."
+    held = texts(("Ann", old), ("Ann", "The loan period is now 10 days."))
+    assert not any("7 days" in text for text in held)
+
+
+def test_constraint_that_points_is_a_statement_but_lasts_no_longer_than_the_conversation() -> None:
+    (one,) = statements(("Ann", "Never restart them between midnight, noon and dinner without written approval."))
+    assert (one.kind, one.is_pointing) == (StatementKind.CONSTRAINT, True)
+    assert not is_lasting(one)
+
+
+def test_list_item_that_is_taken_up_is_a_decision_word_for_word() -> None:
+    options = ("Bot", "Two ways:\n\nA. rent the blue van\nB. ask the neighbours\n\nWhich one?")
+    for reply in ("B", "option B", "the second one", "B, please"):
+        (one,) = (each for each in statements(options, ("Ann", reply)) if len(each.message_ids) > 1)
+        assert (one.text, one.kind) == (
+            f'Assistant: "ask the neighbours" – Ann: {reply}',
+            StatementKind.DECISION,
+        )
+
+
+def test_task_that_is_done_is_no_open_task() -> None:
+    held = texts(
+        ("Ann", "I'll send the signed contract to Dana by Friday 15 May."), ("Ann", "I've sent the contract to Dana.")
+    )
+    assert not any("I'll send" in text for text in held)
+
+
+def test_people_keep_what_happened_and_neither_praise_nor_encouragement() -> None:
+    talk = (
+        ("Ann", "I adopted a puppy from the shelter in Bath last week."),
+        ("Ben", "That sounds amazing! Don't give up, you never know. It must be so rewarding."),
+        ("Ann", "Thanks, Ben! Good friends are the key to happiness."),
+    )
+    assert [(one.text, one.kind) for one in statements(*talk)] == [
+        (
+            "Ann: I adopted a puppy from the shelter in Bath last week (week before 7 May 2026).",
+            StatementKind.EVENT,
+        )
+    ]
+
+
 def test_clause_behind_a_colon_stands_for_a_sentence_that_refers_back() -> None:
     assert texts(("Ann", "And that is why this matters: the line must never be switched off.")) == [
         "Ann: the line must never be switched off."
@@ -107,8 +175,10 @@ def test_short_answer_keeps_its_question_word_for_word(question: str, answer: st
 
 
 def test_consent_to_a_proposal_is_a_decision_and_no_answer_is_no_pair() -> None:
-    (one,) = statements(("Bot", "Shall I order the blue van?"), ("Ann", "yes"))
+    (one,) = statements(("Bot", "Shall I order the blue van for 90 euros?"), ("Ann", "yes"))
     assert one.kind == StatementKind.DECISION
+    (next_task,) = statements(("Bot", "Shall I go on with the shopping list?"), ("Ann", "yes"))
+    assert next_task.kind == StatementKind.COMMITMENT
     assert texts(("Bot", "Shall I order the blue van?"), ("Ann", "no idea yet")) == [
         "Assistant: Shall I order the blue van?"
     ]

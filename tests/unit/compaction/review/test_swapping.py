@@ -74,4 +74,4 @@ def test_lowest_priority_leaves_that_makes_enough_room() -> None:
 
 def test_kinds_have_words_and_an_order() -> None:
     assert (kind_label("question"), kind_label("verbatim")) == ("Open question", "Fact")
-    assert kind_priority("decision") < kind_priority("constraint") < kind_priority("fact") == kind_priority("event")
+    assert kind_priority("decision") < kind_priority("constraint") < kind_priority("event") < kind_priority("fact")

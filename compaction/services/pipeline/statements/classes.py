@@ -64,7 +64,7 @@ LASTING = frozenset(
 )
 _ASSISTANT = "assistant"
 
-_CONTACT = re.compile(r"[\w.+-]+@[\w-]+\.\w+|(?<![\w.])(?:\+|0)\d{2,}[\d /-]{4,}\d")
+_CONTACT = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|(?<![\w.])(?:\+|0)\d{2,}[\d /-]{4,}\d")
 _TIME = re.compile(
     r"\b\d{1,2}:\d\d\b|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}\.\d{1,2}\.|\b\d{1,2}/\d{1,2}\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b"
 )
@@ -96,7 +96,7 @@ def kind_of(text: str, language: Language, *, role: str, is_hedged: bool = False
             continue
         if role == _ASSISTANT and (kind in OF_PEOPLE or not _reports(kind, text, language)):
             continue
-        if is_hedged and kind in (StatementKind.DECISION, StatementKind.CORRECTION):
+        if is_hedged and (name == "promised" or kind in (StatementKind.DECISION, StatementKind.CORRECTION)):
             continue
         return kind
     if _CONTACT.search(text) and role != _ASSISTANT:

@@ -26,6 +26,8 @@ RANKS: Mapping[StatementKind, int] = {
 CUE_ORDER = (
     ("correction", StatementKind.CORRECTION),
     ("decided", StatementKind.DECISION),
+    ("addressed", StatementKind.INSTRUCTION),
+    ("promised", StatementKind.COMMITMENT),
     ("constraint", StatementKind.CONSTRAINT),
     ("commitment", StatementKind.COMMITMENT),
     ("decision", StatementKind.DECISION),
@@ -35,6 +37,8 @@ CUE_ORDER = (
     ("identity", StatementKind.IDENTITY),
     ("state", StatementKind.STATE),
 )
+#: Cues that tell a commitment only together with a day or a time; those of a promise need none.
+_DATED = "commitment"
 #: Kinds that only people set for an assistant, never the assistant itself.
 OF_PEOPLE = frozenset(
     {
@@ -62,7 +66,7 @@ LASTING = frozenset(
 )
 _ASSISTANT = "assistant"
 
-_CONTACT = re.compile(r"[\w.+-]+@[\w-]+\.\w+|(?<![\w.])(?:\+|0)\d{2,}[\d /-]{4,}\d")
+_CONTACT = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|(?<![\w.])(?:\+|0)\d{2,}[\d /-]{4,}\d")
 _TIME = re.compile(
     r"\b\d{1,2}:\d\d\b|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}\.\d{1,2}\.|\b\d{1,2}/\d{1,2}\b|\b\d{1,2} ?(?:am|pm|uhr|h)\b"
 )
@@ -81,17 +85,20 @@ _VALUE = re.compile(
 def kind_of(text: str, language: Language, *, role: str, is_hedged: bool = False) -> StatementKind:
     """Return the kind of a sentence that is neither a question nor a quotation; a hedge decides and forbids nothing."""
     lowered = text.lower().replace("’", "'")
+    unasserted = language.pattern("unasserted")
+    if unasserted is not None and unasserted.search(lowered):
+        return StatementKind.FACT
     if role != _ASSISTANT and introduces(text, language):
         return StatementKind.IDENTITY
     for name, kind in CUE_ORDER:
         pattern = language.cues.get(name)
         if pattern is None or not pattern.search(lowered):
             continue
-        if kind == StatementKind.COMMITMENT and not has_date(text, language):
+        if name == _DATED and not has_date(text, language):
             continue
         if role == _ASSISTANT and (kind in OF_PEOPLE or not _reports(kind, text, language)):
             continue
-        if is_hedged and kind in (StatementKind.DECISION, StatementKind.CORRECTION):
+        if is_hedged and (name == "promised" or kind in (StatementKind.DECISION, StatementKind.CORRECTION)):
             continue
         return kind
     if _CONTACT.search(text) and role != _ASSISTANT:

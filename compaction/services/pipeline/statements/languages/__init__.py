@@ -22,6 +22,9 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 #: Scripts with one main language for the splitter.
 _SCRIPTS = (("ko", re.compile(r"[\uac00-\ud7af]")), ("ru", re.compile(r"[\u0400-\u04ff]")))
 _SCRIPT_SHARE_MIN = 0.2
+#: Fields with names of weeks and months as seen from the day of a message, and what names a group of them.
+_RELATIVE = ("relative_weeks", "relative_months")
+_GROUP = re.compile(r"\(\?P<\w+>")
 #: Matches a clock time, written in any of the languages.
 _TIME = r"\d{1,2}(?:[:.]\d{2})?(?: ?(?:am|pm|uhr|h))?(?:\b|(?<=m))"
 
@@ -50,13 +53,14 @@ class Language:
     def introductions(self) -> re.Pattern[str] | None:
         """The sentences with which people introduce themselves, for text as it is written."""
         given = self.given.get("introductions")
-        return re.compile("|".join(f"(?:{one})" for one in given)) if given else None
+        return re.compile(_expanded(self, "|".join(f"(?:{one})" for one in given))) if given else None
 
     @cached_property
     def days(self) -> re.Pattern[str] | None:
-        """The names of days, months and parts of a day."""
-        words = self.words("days")
-        return re.compile(rf"(?<!\w)(?:{'|'.join(sorted(words))})(?!\w)") if words else None
+        """The names of days, months and parts of a day, and of weeks and months as seen from now."""
+        words = sorted(self.words("days"))
+        seen = [_GROUP.sub("(?:", cue) for field in _RELATIVE for cue, _ in self.given.get(field, ())]
+        return re.compile(rf"(?<!\w)(?:{'|'.join(words + seen)})(?!\w)") if words else None
 
     @cached_property
     def opening(self) -> re.Pattern[str] | None:
@@ -135,9 +139,15 @@ def _pattern(language: Language, field: str) -> re.Pattern[str] | None:
 
 
 def _compiled(language: Language, cues: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w'-])(?:{_expanded(language, '|'.join(cues))})(?:(?<=\s)|(?!\w))")
+
+
+def _expanded(language: Language, cues: str) -> str:
+    """The cues with DAY, TIME and the names of the language's own `parts` replaced by what they stand for."""
+    for name, part in language.given.get("parts", {}).items():
+        cues = cues.replace(name, f"(?:{part})")
     days = "|".join(language.words("days"))
-    joined = "|".join(cues).replace("DAY", f"(?:{days}|\\d)").replace("TIME", _TIME)
-    return re.compile(rf"(?<![\w'-])(?:{joined})(?:(?<=\s)|(?!\w))")
+    return cues.replace("DAY", f"(?:{days}|\\d)").replace("TIME", _TIME)
 
 
 @cache

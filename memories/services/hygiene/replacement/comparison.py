@@ -41,7 +41,9 @@ def replaces(newer: str, older: str) -> bool:
     if one is not None and other is not None and one.language is not other.language:
         both = read_fact(f"{older} {newer}")
         one, other = (read_fact(text, both.language if both else one.language) for text in (newer, older))
-    if one is None or other is None or not one.is_asserted or one.is_comparison or one.has("additions"):
+    if one is None or other is None or one.language is not other.language or not other.is_asserted:
+        return False
+    if not one.is_asserted or one.is_comparison or one.has("additions"):
         return False
     return any(
         _are_comparable(each, other) and any(rule(each, other) for rule in _RULES) for each in _readings(one, other)
@@ -63,13 +65,14 @@ def _readings(newer: Fact, older: Fact) -> Iterator[Fact]:
         has_verb = any(token.kind in ("verb", "be", "change") for token in others)
         is_named = has_verb and len(missing_in(names, others)) < len(names)
         is_renewed = newer.is_change or newer.has("negations") or is_named
-        yield replace(newer, tokens=tokens, context=newer.tokens, is_renewed=is_renewed)
+        if (clause, is_renewed) not in newer.clauses:
+            read = replace(newer, tokens=tokens, context=newer.tokens, is_renewed=is_renewed)
+            newer.clauses[clause, is_renewed] = read
+        yield newer.clauses[clause, is_renewed]
 
 
 def _are_comparable(newer: Fact, older: Fact) -> bool:
-    if newer.language is not older.language or not newer.is_asserted or not older.is_asserted:
-        return False
-    if _have_opposite_directions(newer, older):
+    if not newer.is_asserted or _have_opposite_directions(newer, older):
         return False
     if newer.speaker != older.speaker and ({1, 2} & (newer.persons | older.persons)):
         return False
@@ -85,9 +88,7 @@ def _are_comparable(newer: Fact, older: Fact) -> bool:
 def _have_opposite_directions(newer: Fact, older: Fact) -> bool:
     """Whether one is about the way to what the other one is about the way from."""
     return any(
-        one.direction and other.direction and one.direction != other.direction and agree(one, other)
-        for one in newer.content
-        for other in older.content
+        one.direction != other.direction and agree(one, other) for one in newer.directed for other in older.directed
     )
 
 

@@ -41,12 +41,32 @@ class Fact:
     is_renewed: bool = False
 
     @cached_property
+    def clauses(self) -> "dict[tuple[int, bool], Fact]":
+        """The clauses that were read, by number and `is_renewed`."""
+        return {}
+
+    @cached_property
+    def values(self) -> list[tuple[int, Token]]:
+        """The values with their places."""
+        return [(place, token) for place, token in enumerate(self.tokens) if token.value]
+
+    @cached_property
+    def directed(self) -> list[Token]:
+        """The words of content with a direction."""
+        return [token for token in self.content if token.direction]
+
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         return tuple(token.text for token in self.tokens)
 
+    @cached_property
+    def cue_places(self) -> dict[str, int]:
+        """The first place of each class of cues that was looked for."""
+        return {}
+
     def has(self, cue: str) -> bool:
         """Whether a cue of this class occurs."""
-        return self.words.cues[cue].are_in(self.texts)
+        return self.place_of(cue) >= 0
 
     @cached_property
     def is_claim(self) -> bool:
@@ -64,8 +84,12 @@ class Fact:
         )
 
     def place_of(self, cue: str) -> int:
-        cues = self.words.cues[cue]
-        return next((place for place in range(len(self.texts)) if cues.size_at(self.texts, place)), -1)
+        """Return where a cue of this class occurs first. One fact is compared with many others."""
+        if cue not in self.cue_places:
+            cues = self.words.cues[cue]
+            places = (place for place in range(len(self.texts)) if cues.size_at(self.texts, place))
+            self.cue_places[cue] = next(places, -1)
+        return self.cue_places[cue]
 
     @cached_property
     def is_asserted(self) -> bool:

@@ -21,11 +21,11 @@ _DERIVATION = re.compile(
 
 def conflicts(newer: Fact, older: Fact) -> list[tuple[int, int]]:
     """Return the places of values that cannot both be true."""
-    mine, theirs = ({token.key for token in fact.tokens if token.value} for fact in (newer, older))
+    mine, theirs = ({token.key for _, token in fact.values} for fact in (newer, older))
     return [
         (one, other)
-        for one, value in enumerate(newer.tokens)
-        for other, former in enumerate(older.tokens)
+        for one, value in newer.values
+        for other, former in older.values
         if value.value and former.value and value.value.conflicts_with(former.value)
         if former.key not in mine and value.key not in theirs
     ]
@@ -70,8 +70,12 @@ def agree(one: Token, other: Token) -> bool:
     """Whether two words are forms or parts of one word; names keep every letter."""
     if one.key == other.key:
         return True
+    if one.is_exact or other.is_exact or one.value or other.value:
+        return False
+    if one.key[:1] != other.key[:1] and not (one.parts or other.parts or one.is_compound):
+        return False  # most pairs: forms of one word begin alike
     short, long = sorted((one.key, other.key), key=len)
-    if one.is_exact or other.is_exact or one.value or other.value or len(short) < ROOT_LETTERS_MIN:
+    if len(short) < ROOT_LETTERS_MIN:
         return False
     if short in one.parts + other.parts or long.startswith(short) or (one.is_compound and long.endswith(short)):
         return True

@@ -42,7 +42,7 @@ class Compaction(models.Model):
         SUPERSEDED = "superseded"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="compactions")
     trigger = models.CharField(max_length=10, choices=Trigger)
     state = models.CharField(max_length=11, choices=State, default=State.PENDING)
@@ -139,7 +139,7 @@ class CompactionMember(models.Model):
         COMPACTED = "compacted"
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    compaction = models.ForeignKey(Compaction, on_delete=models.CASCADE, related_name="members")
+    compaction = models.ForeignKey(Compaction, on_delete=models.CASCADE, related_name="members", db_index=False)
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
     act = models.CharField(max_length=9, choices=Act)
     previous_state = models.CharField(max_length=9, choices=Message.State)
@@ -156,7 +156,7 @@ class CompactionMember(models.Model):
 class CompactionPrompt(models.Model):
     """One version of a tenant's own prompt; the current one has no `recorded_to`. Version 1 is the code's."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     version = models.PositiveIntegerField()
     text = models.TextField()
     recorded_from = models.DateTimeField()
@@ -194,7 +194,7 @@ class Run(models.Model):
         FAILED = "failed"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     kind = models.CharField(max_length=10, choices=Kind)
     state = models.CharField(max_length=7, choices=State, default=State.QUEUED)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, null=True, blank=True, related_name="runs")
@@ -248,7 +248,7 @@ class Run(models.Model):
 class ProviderBreaker(models.Model):
     """How often in a row a tenant's provider failed, and until when it is left alone."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     provider = models.CharField(max_length=64)
     failures = models.PositiveSmallIntegerField(default=0)
     open_until = models.DateTimeField(null=True, blank=True)

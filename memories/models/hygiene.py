@@ -19,8 +19,8 @@ _OPEN = Q(dismissed_at__isnull=True)
 class UncomparedMemory(models.Model):
     """An embedded version of a memory that is not yet compared with its partition."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+", db_index=False)
     version = models.PositiveIntegerField()
 
     objects = UncomparedMemoryQuerySet.as_manager()
@@ -44,7 +44,7 @@ class MemoryPair(models.Model):
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=16, choices=Kind)
-    older = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    older = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+", db_index=False)
     newer = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
     similarity = models.FloatField(
         null=True, blank=True, help_text="Cosine of their vectors when they were compared, 0 to 1."
@@ -82,7 +82,7 @@ class MemoryFinding(models.Model):
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=16, choices=Kind)
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+", db_index=False)
     weight = models.PositiveIntegerField(help_text="Tokens of o200k_base, or retrievals where the list is about these.")
     at = models.DateTimeField(help_text="Since when it is held, or when it expires.")
     found_at = models.DateTimeField()
@@ -119,7 +119,7 @@ class HygieneAct(models.Model):
         REPLACE = "replace"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     act = models.CharField(max_length=8, choices=Act)
     at = models.DateTimeField()
     archived_ids = ArrayField(models.UUIDField(), default=list, blank=True)

@@ -29,7 +29,7 @@ KIND_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
 class Partition(models.Model):
     """A path of `key=value` segments; the tenant's root is the empty path. Rows of all ancestors exist."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="partitions")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="partitions", db_index=False)
     path = models.TextField(blank=True, db_collation="C")
     depth = models.PositiveSmallIntegerField()
     segments = ArrayField(models.TextField(), default=list, blank=True)
@@ -114,7 +114,7 @@ class Memory(MemoryText):
         FAILED = "failed"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memories")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memories", db_index=False)
     partition = models.ForeignKey(Partition, on_delete=models.PROTECT, related_name="memories")
     usefulness_score = models.FloatField(default=0.5)
     retrieval_count = models.PositiveIntegerField(default=0)
@@ -216,8 +216,8 @@ class Memory(MemoryText):
 class MemoryVersion(MemoryText):
     """A superseded version with its valid and recorded intervals."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="versions")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="versions", db_index=False)
     valid_to = models.DateTimeField()
     recorded_to = models.DateTimeField()
     search_vector = _search_vector()
@@ -245,8 +245,8 @@ class MemoryVersion(MemoryText):
 class MemoryEmbedding(models.Model):
     """The vector (unit length) of one version of a memory under one model."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="embeddings")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="embeddings", db_index=False)
     version = models.PositiveIntegerField()
     model = models.CharField(max_length=100)
     dimension = models.PositiveSmallIntegerField()

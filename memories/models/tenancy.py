@@ -70,7 +70,7 @@ class Tenant(models.Model):
 class CommonLexeme(models.Model):
     """A lexeme in many memories of a tenant, and in about how many: such words find too much to be looked up by."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     lexeme = models.TextField(db_collation="C")
     rows = models.PositiveIntegerField()
 
@@ -86,7 +86,9 @@ class CommonLexeme(models.Model):
 class Membership(models.Model):
     """An operator's access to one tenant; what they may do there comes from their groups."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships", db_index=False
+    )
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")
 
     objects = MembershipQuerySet.as_manager()

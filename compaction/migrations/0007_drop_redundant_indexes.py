@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("compaction", "0005_compaction_candidates"),
+        ("compaction", "0006_lost_constraints"),
         ("memories", "0008_drop_redundant_indexes"),
     ]
 

@@ -42,6 +42,14 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[:
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Set when a proxy in front ends TLS: cookies then travel over https only.
 HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
+# How many proxies in front append the address that they see to X-Forwarded-For; sign-ins are limited by address.
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
+if TRUSTED_PROXIES < 0:
+    raise ImproperlyConfigured("TRUSTED_PROXIES must be 0 or more")
+# A sign-in ends after this time, whatever the person does in between.
+SESSION_HOURS = env.int("SESSION_HOURS", default=12)
+if SESSION_HOURS < 1:
+    raise ImproperlyConfigured("SESSION_HOURS must be 1 or more")
 
 # --- Databases: `default` is the app's role, `owner` migrates -----------------------------------------------------
 
@@ -187,8 +195,9 @@ TEMPLATES = [
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "overview"
@@ -226,6 +235,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 # Django's own defaults deny frames, keep referrers to this origin, and make the session's cookie HttpOnly and Lax.
+SESSION_COOKIE_AGE = SESSION_HOURS * 3600
 SESSION_COOKIE_SECURE = HTTPS_ONLY
 CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None

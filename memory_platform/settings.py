@@ -239,7 +239,7 @@ SESSION_COOKIE_AGE = SESSION_HOURS * 3600
 SESSION_COOKIE_SECURE = HTTPS_ONLY
 CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None
-# 8 MiB of body is the API's documented limit; the API answers 413 above it.
+# Of uploads in the console; the API has limits of its own (memories/tenancy/api/body_limits.py), none above this.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 
 # --- REST ----------------------------------------------------------------------------------------------------------

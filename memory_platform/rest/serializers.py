@@ -1,6 +1,6 @@
 """Strict serializers and the conversion of their errors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.http import QueryDict
@@ -9,6 +9,8 @@ from rest_framework import serializers
 from memory_platform.rest.request_errors import printable_field_name
 
 UNKNOWN = "unknown_field"
+#: Errors of an answer, and of one row of a bulk request; a body of 8 MiB can have a million.
+PROBLEMS_MAX, ROW_PROBLEMS_MAX = 50, 10
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -48,6 +50,14 @@ def flat_errors(detail: Any, path: str = "") -> list[dict[str, str]]:
         places = ((f"{path}.{index}" if isinstance(inner, dict) else path, inner) for index, inner in enumerate(detail))
         return [row for place, inner in places if inner for row in flat_errors(inner, place.lstrip("."))]
     return [{"field": path, "code": getattr(detail, "code", None) or "invalid", "detail": str(detail)}]
+
+
+def bounded_errors(errors: Sequence[dict[str, str]], most: int = PROBLEMS_MAX) -> list[dict[str, str]]:
+    """Return at most `most` of the errors; the last one then counts those that are not shown."""
+    if len(errors) <= most:
+        return list(errors)
+    left = len(errors) - most + 1
+    return [*errors[: most - 1], {"field": "", "code": "more_problems", "detail": f"{left:,} more problems not shown."}]
 
 
 def query_values(query: QueryDict) -> dict[str, Any]:

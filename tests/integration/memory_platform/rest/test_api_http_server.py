@@ -152,6 +152,9 @@ def test_the_server_refuses_what_a_socket_can_carry(server: Server) -> None:
     for body in (too_long, chunks(too_long)):
         response, answer = server.request("POST", path, body)
         assert (response.status, answer["code"]) == (413, "too_large")
+    for body in (b" " * MIB, chunks(b" " * MIB)):
+        response, answer = server.request("POST", "/api/v1/feedback", body)
+        assert (response.status, answer["detail"]) == (413, "The body is larger than 64 KiB.")
     response, answer = server.request("POST", path, chunks(b'{"content": "sent in pieces"}'))
     assert (response.status, answer["content"]) == (201, "sent in pieces")
     response, answer = server.request("POST", path, b'{"content": "x"}', headers={"Content-Type": "text/plain"})

@@ -154,6 +154,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memory_platform.web.middleware.PageCompression",
+    "memory_platform.console.hidden_text.HiddenTextMiddleware",
     "memory_platform.web.middleware.NulByteMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -17,6 +17,7 @@ import pytest
 from django.core.management import call_command
 
 from memories.services.tokens import load_encoding
+from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES, WEB_WORKER
 from tests.architecture import ROOT
 
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
@@ -71,7 +72,8 @@ def gunicorn(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) ->
     """The port of one gunicorn for every test here; none leaves anything in it but connections."""
     port = free_port()
     log = (tmp_path_factory.mktemp("gunicorn") / "gunicorn.log").open("w+")
-    arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", "gthread", "--threads", "4", "--no-control-socket"]
+    arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", WEB_WORKER, "--threads", "4"]
+    arguments += ["--no-control-socket", "--limit-request-line", str(REQUEST_LINE_MAX_BYTES)]
     process = subprocess.Popen(
         [sys.executable, "-m", "gunicorn", "memory_platform.wsgi:application", *arguments],
         cwd=ROOT, env=dict(os.environ), stdout=log, stderr=log,

@@ -79,6 +79,8 @@ CACHE_URL = env.str("CACHE_URL", default=_endpoints.cache_url if _endpoints else
 CACHES = {"default": cache_config(CACHE_URL)}
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default=_endpoints.broker_url if _endpoints else "memory://")
+CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -151,6 +153,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "memories.tenancy.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "memory_platform.web.middleware.PermissionsPolicyMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memory_platform.web.middleware.PageCompression",
@@ -240,6 +243,16 @@ SESSION_COOKIE_AGE = SESSION_HOURS * 3600
 SESSION_COOKIE_SECURE = HTTPS_ONLY
 CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None
+SECURE_SSL_REDIRECT = HTTPS_ONLY
+# Probes come from inside, without TLS.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS_ONLY else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
+# Preloading is for the domain's owner to decide. Without HTTPS_ONLY there is no TLS to insist on.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
+if not HTTPS_ONLY:
+    SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008", "security.W012", "security.W016"]
+PERMISSIONS_POLICY = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
 # Of uploads in the console; the API has limits of its own (memories/tenancy/api/body_limits.py), none above this.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 
@@ -295,7 +308,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"route": {"()": "memory_platform.web.request_logs.RouteFilter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["route"]}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     # Their messages carry the prompt or the request path with its query.
     "loggers": {"openai": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}, "httpcore2": {"level": "WARNING"}},

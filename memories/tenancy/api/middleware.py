@@ -8,6 +8,7 @@ from typing import IO
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
 
 from memories.tenancy.api.body_limits import DRAINED_BYTES_MAX, LARGE_BODY_BYTES, drain, too_large
 from memories.tenancy.api.problems import PROBLEM_TYPE, plain_problem_response
@@ -25,8 +26,13 @@ class ApiMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not is_api_request(request):
             return self.get_response(request)
-        if refusal := _refuse_host(request) or self._refuse_body(request):
-            return refusal
+        response = _refuse_host(request) or self._refuse_body(request) or self._answer(request)
+        # Answers are for one key; one with an ETag may be kept by its client and asked for again.
+        response.headers.setdefault("Cache-Control", "private, no-cache" if "ETag" in response.headers else "no-store")
+        patch_vary_headers(response, ("Authorization", "X-API-Key"))
+        return response
+
+    def _answer(self, request: HttpRequest) -> HttpResponseBase:
         path = request.path_info.rstrip("/")
         request.path_info = f"{path}/" if path in WITH_SLASH else path
         response = self.get_response(request)

@@ -2,22 +2,21 @@
 
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
 from selectors import EVENT_READ
-from socket import socket
+from socket import SHUT_WR, socket
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
-from gunicorn.util import close_graceful, write_nonblock
+from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 #: A request whose line and headers take longer or are larger is refused.
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 64 * 1024
 RECEIVED_BYTES = 16 * 1024
-CLOSING_THREADS = 4
+CLOSING_SECONDS = 2.0
 
 _PROBLEMS = {
     LimitRequestLine: (HTTPStatus.REQUEST_URI_TOO_LONG, "uri_too_long", "The request line is too long."),
@@ -30,7 +29,7 @@ _PROBLEMS = {
 
 
 class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
-    """Gives a connection to a thread when its line and headers are there, and closes connections beside the main loop.
+    """Gives a connection to a thread when its line and headers are there, and waits for no client in the main loop.
 
     Gunicorn's own gives it a thread with the first byte, so that as many slow clients as there are threads stop the
     process, and waits in the main loop until a client has closed its side.
@@ -40,7 +39,8 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         super().__init__(*arguments, **options)
         #: What each connection has sent of its next request and until when it may send the rest, the oldest first.
         self._heads: dict[TConn, tuple[bytearray, float]] = {}
-        self._closers = ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="close")
+        #: Connections whose answer is sent, and until when their clients may close them.
+        self._closing: dict[TConn, float] = {}
 
     def enqueue_req(self, conn: TConn) -> None:
         """Wait for the head of the next request; a part of it may have come with the request before."""
@@ -83,14 +83,16 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
     def _give_up(self, conn: TConn) -> None:
         self._forget(conn)
         self.nr_conns -= 1
-        self._closers.submit(close_graceful, conn.sock)
+        self._close(conn, graceful=True)
 
     def murder_pending(self) -> None:
-        """Close connections whose head takes too long; all of them when the worker stops."""
+        """Close connections whose head or end takes too long; those without a head also when the worker stops."""
         super().murder_pending()
         now = time.monotonic()
         for conn in [conn for conn, (_, deadline) in self._heads.items() if deadline <= now or not self.alive]:
             self._give_up(conn)
+        for conn in [conn for conn, deadline in self._closing.items() if deadline <= now]:
+            self._closed(conn)
 
     def finish_request(self, conn: TConn, request: Any) -> None:
         """Keep the connection for another request, or close it without waiting for the client here."""
@@ -98,11 +100,35 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         super().finish_request(conn, request)
 
     def _close(self, conn: TConn, graceful: bool = False) -> None:
-        if graceful:
-            conn.sock.setblocking(True)
-            self._closers.submit(close_graceful, conn.sock)
-        else:
+        """Close a connection; `graceful`: when its client has read the answer, which closing at once may cut short."""
+        try:
+            if graceful:
+                conn.sock.shutdown(SHUT_WR)
+        except OSError:
+            graceful = False
+        if not graceful:
             conn.sock.close()
+            return
+        conn.sock.setblocking(False)
+        self.nr_conns += 1
+        self._closing[conn] = time.monotonic() + CLOSING_SECONDS
+        self.poller.register(conn.sock, EVENT_READ, partial(self._read_end, conn))
+
+    def _read_end(self, conn: TConn, client: socket) -> None:
+        try:
+            if client.recv(RECEIVED_BYTES):
+                return
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            pass
+        self._closed(conn)
+
+    def _closed(self, conn: TConn) -> None:
+        del self._closing[conn]
+        self.poller.unregister(conn.sock)
+        conn.sock.close()
+        self.nr_conns -= 1
 
     def handle_error(self, request: Any, client: socket, address: Any, error: Exception) -> None:
         """Answer what Django never sees as the API answers errors."""

@@ -248,10 +248,8 @@ SECURE_SSL_REDIRECT = HTTPS_ONLY
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS_ONLY else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
-# Preloading is for the domain's owner to decide. Without HTTPS_ONLY there is no TLS to insist on.
+# Preloading is for the domain's owner to decide.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
-if not HTTPS_ONLY:
-    SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008", "security.W012", "security.W016"]
 PERMISSIONS_POLICY = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
 # Of uploads in the console; the API has limits of its own (memories/tenancy/api/body_limits.py), none above this.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024

@@ -53,6 +53,8 @@ def cache_config(url: str) -> dict[str, Any]:
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured("CACHE_URL must be a URL such as redis://localhost:6379/1") from error
     if config["BACKEND"] == REDIS_CACHE:
+        # The first version's values were pickles.
+        config["VERSION"] = 2
         timeouts = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), REDIS_TIMEOUT_SECONDS)
         config["OPTIONS"] = timeouts | {"serializer": JSON_SERIALIZER} | config.get("OPTIONS", {})
     return config

@@ -27,11 +27,11 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-@pytest.mark.parametrize("https_only", ["0", "1"])
-def test_deployment_check_finds_nothing(https_only: str) -> None:
+def test_deployment_check_finds_nothing_with_https_and_says_that_it_is_off() -> None:
     arguments = ("manage.py", "check", "--deploy", "--fail-level", "WARNING")
-    done = run(*arguments, HTTPS_ONLY=https_only, SECRET_KEY=LONG_KEY, DEBUG="0")
+    done = run(*arguments, HTTPS_ONLY="1", SECRET_KEY=LONG_KEY, DEBUG="0")
     assert done.returncode == 0, done.stderr
+    assert "security.W008" in run(*arguments, HTTPS_ONLY="0", SECRET_KEY=LONG_KEY, DEBUG="0").stderr
 
 
 def test_https_only_redirects_and_insists_on_it() -> None:
@@ -51,6 +51,7 @@ def test_https_only_redirects_and_insists_on_it() -> None:
 
 @pytest.mark.parametrize("process", ["worker", "beat"])
 def test_worker_and_beat_refuse_the_key_that_everybody_knows(process: str, tmp_path: Any) -> None:
+    (tmp_path / "run").mkdir()
     arguments = ("-m", "celery", "-A", "memory_platform", process)
     done = run(*arguments, SECRET_KEY="", DATA_DIR=str(tmp_path), CELERY_BROKER_URL="memory://")
     assert done.returncode == 1

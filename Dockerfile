@@ -22,5 +22,5 @@ COPY --from=build /app /app
 WORKDIR /app
 USER memory
 EXPOSE 8000
-CMD ["gunicorn", "memory_platform.wsgi:application", "--bind", "0.0.0.0:8000", "--worker-class", "gthread", \
-     "--threads", "8", "--worker-tmp-dir", "/dev/shm", "--no-control-socket", "--limit-request-line", "8190"]
+CMD ["gunicorn", "memory_platform.wsgi:application", "--bind", "0.0.0.0:8000", "--worker-class", \
+     "memory_platform.http_worker.HeadBufferingWorker", "--threads", "8", "--worker-tmp-dir", "/dev/shm", "--no-control-socket", "--limit-request-line", "8190"]

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from celery import shared_task
+from django.contrib.sessions.backends.db import SessionStore
 from django.db import OperationalError, transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
@@ -20,6 +21,7 @@ from memories.hygiene.maintenance import compare_new_memories_of_tenants, find_u
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search import languages
 from memories.store.recall import delete_expired_records, fold_retrievals_of_tenants
+from memories.tenancy.sign_in import delete_expired_sign_in_failures
 
 logger = logging.getLogger(__name__)
 
@@ -102,8 +104,10 @@ def fold_partition_counts_task() -> int:
 
 @shared_task(**_RETRIED, max_retries=3)
 def delete_expired_records_task() -> int:
-    """Delete expired answers of idempotent requests and hashes of recalled texts."""
-    return delete_expired_records(now=timezone.now())
+    """Delete expired answers of idempotent requests, hashes of recalled texts, counts of sign-ins, and sessions."""
+    now = timezone.now()
+    SessionStore.clear_expired()
+    return delete_expired_records(now=now) + delete_expired_sign_in_failures(now=now)
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=6, time_limit=DERIVE_TIME_LIMIT_SECONDS)

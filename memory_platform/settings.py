@@ -42,6 +42,14 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[:
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Set when a proxy in front ends TLS: cookies then travel over https only.
 HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
+# How many proxies in front append the address that they see to X-Forwarded-For; sign-ins are limited by address.
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
+if TRUSTED_PROXIES < 0:
+    raise ImproperlyConfigured("TRUSTED_PROXIES must be 0 or more")
+# A sign-in ends after this time, whatever the person does in between.
+SESSION_HOURS = env.int("SESSION_HOURS", default=12)
+if SESSION_HOURS < 1:
+    raise ImproperlyConfigured("SESSION_HOURS must be 1 or more")
 
 # --- Databases: `default` is the app's role, `owner` migrates -----------------------------------------------------
 
@@ -71,6 +79,8 @@ CACHE_URL = env.str("CACHE_URL", default=_endpoints.cache_url if _endpoints else
 CACHES = {"default": cache_config(CACHE_URL)}
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default=_endpoints.broker_url if _endpoints else "memory://")
+CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -143,9 +153,11 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "memories.tenancy.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "memory_platform.web.middleware.PermissionsPolicyMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memory_platform.web.middleware.PageCompression",
+    "memory_platform.console.hidden_text.HiddenTextMiddleware",
     "memory_platform.web.middleware.NulByteMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -187,8 +199,9 @@ TEMPLATES = [
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "overview"
@@ -226,10 +239,19 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 # Django's own defaults deny frames, keep referrers to this origin, and make the session's cookie HttpOnly and Lax.
+SESSION_COOKIE_AGE = SESSION_HOURS * 3600
 SESSION_COOKIE_SECURE = HTTPS_ONLY
 CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None
-# 8 MiB of body is the API's documented limit; the API answers 413 above it.
+SECURE_SSL_REDIRECT = HTTPS_ONLY
+# Probes come from inside, without TLS.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS_ONLY else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
+# Preloading is for the domain's owner to decide.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
+PERMISSIONS_POLICY = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
+# Of uploads in the console; the API has limits of its own (memories/tenancy/api/body_limits.py), none above this.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 
 # --- REST ----------------------------------------------------------------------------------------------------------
@@ -284,7 +306,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"route": {"()": "memory_platform.web.request_logs.RouteFilter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["route"]}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     # Their messages carry the prompt or the request path with its query.
     "loggers": {"openai": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}, "httpcore2": {"level": "WARNING"}},

@@ -18,12 +18,13 @@ from context.services.rendering import (
 )
 
 _CALLS = "[calls]\n"
+_SHOWN = re.compile(r"(\\*)(\[U\+([0-9A-F]{4,6})\])")
 
 _KINDS = {marker: kind for kind, marker in MARKERS.items()}
 _ESCAPED_LOOKALIKE = re.compile(rf"(?<={LINE_BREAK})\\(\\*{_CONFUSING})")
 _ITEM_START = re.compile(rf"(?:\A|\n)({_MARKER})")
 _XML_CHARACTERS = {entity: character for character, entity in _XML_ENTITIES.items()}
-_XML_ESCAPE = re.compile(r'&(?:amp|lt|gt|#13);|<char code="(\d{1,5})"/>')
+_XML_ESCAPE = re.compile(r'&(?:amp|lt|gt|#13);|<char code="(\d{1,6})"/>')
 _XML_ITEM = re.compile(rf"\n<({'|'.join(MARKERS)})(?: day=\"([-\d]{{10}})\")?>(.*?)</\1>", re.DOTALL)
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d): ")
 
@@ -63,6 +64,16 @@ def parse_dated_context(text: str, style: str = DEFAULT_STYLE, *, has_days: bool
     return items
 
 
+def without_marks(text: str) -> str:
+    """The text whose hidden characters `show_hidden` showed."""
+
+    def unmarked(match: re.Match[str]) -> str:
+        count = len(match[1])
+        return "\\" * (count // 2) + (match[2] if count % 2 else chr(int(match[3], 16)))
+
+    return _SHOWN.sub(unmarked, text)
+
+
 def _with_day(kind: str, text: str) -> tuple[str, str, str]:
     """A day is only looked for where one is written: other texts may begin like one."""
     found = _DAY.match(text) if kind in DATED_KINDS else None
@@ -73,7 +84,7 @@ def _parse_markdown(body: str) -> list[tuple[str, str, str]]:
     starts = list(_ITEM_START.finditer(body))
     ends = [*(start.start() for start in starts[1:]), len(body)][: len(starts)]
     return [
-        (_KINDS[start.group(1)], _ESCAPED_LOOKALIKE.sub(r"\1", body[start.end() : end]), "")
+        (_KINDS[start.group(1)], without_marks(_ESCAPED_LOOKALIKE.sub(r"\1", body[start.end() : end])), "")
         for start, end in zip(starts, ends, strict=True)
     ]
 
@@ -117,8 +128,8 @@ def _parsed(mark: re.Match[str], body: str) -> ChatMessage:
         content, _, calls = body.partition(f"\n{_CALLS}")
     return ChatMessage(
         role=mark[1],
-        content=_ESCAPED.sub(r"\1\2", content),
+        content=without_marks(_ESCAPED.sub(r"\1\2", content)),
         name=labels.get("name", ""),
-        tool_calls=tuple(json.loads(_ESCAPED.sub(r"\1\2", calls))) if calls else (),
+        tool_calls=tuple(json.loads(without_marks(_ESCAPED.sub(r"\1\2", calls)))) if calls else (),
         tool_call_id=labels.get("call", ""),
     )

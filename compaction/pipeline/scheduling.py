@@ -53,7 +53,8 @@ def abandoned_compaction_runs(*, now: datetime) -> list[Run]:
 def _open_of_tenant(tenant_id: UUID, now: datetime) -> list[Opened]:
     """Open compactions batch by batch in the order of ids, starting where the last sweep stopped."""
     place_key = f"{_SWEEP_LOCK}.{tenant_id}"
-    place: UUID | None = cache.get(place_key)
+    stored: str | None = cache.get(place_key)
+    place = UUID(stored) if stored else None
     opened: list[Opened] = []
     for _ in range(BATCHES_MAX):
         batch, batch_opened = _open_batch(tenant_id, place, now)
@@ -61,7 +62,7 @@ def _open_of_tenant(tenant_id: UUID, now: datetime) -> list[Opened]:
         place = batch[-1].pk if len(batch) == SESSIONS_BATCH else None
         if place is None or len(opened) >= SESSIONS_BATCH:
             break
-    cache.set(place_key, place, PLACE_KEPT_SECONDS)
+    cache.set(place_key, str(place) if place else None, PLACE_KEPT_SECONDS)
     return opened
 
 

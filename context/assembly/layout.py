@@ -3,7 +3,7 @@
 Nothing is read here, so the same candidates can be packed for other budgets (ADR-0087).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -26,10 +26,12 @@ from context.services.assembly.section_budgets import SectionAllocation, Section
 from context.services.budget import BudgetCalculator
 from context.services.ordering import order_items
 from context.services.packer import OVER_BUDGET
-from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, render_context
+from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, render_context, write_block
 from memories.models import PartitionSummary, TenantMemo
 from memories.store.readings import Candidate
 
+#: How much longer than its text, in characters, a block is written before packing's count of it is useless.
+INFLATION, INFLATION_FREE_CHARACTERS = 1.25, 40
 #: Sections of a context in order of importance, as budget profiles name them.
 _MEMO, SUMMARIES, FOCUS, LINKED, MEMORIES_SECTION = CONTEXT_SECTION_ORDER = (
     "tenant_memo",
@@ -147,7 +149,7 @@ class TrimmedContext:
 def trim_blocks_to_budget(
     sections: Sequence[Section], request: ResolvedContextRequest, tenant_id: UUID, calculator: BudgetCalculator
 ) -> TrimmedContext:
-    """Return the text of the sections; while it exceeds the budget, the least important blocks are dropped.
+    """Return the text of the sections; while it exceeds the budget, blocks are dropped (`drop_blocks`).
 
     Stored counts and measured overheads usually keep this to one pass of the tokenizer; text that needs escaping, or
     whose lines join badly with their markers, takes another.
@@ -166,16 +168,33 @@ def trim_blocks_to_budget(
         tokens = calculator.count_tokens(rendered.text, request.model)
         if tokens <= request.max_tokens or not kept:
             placed = [block.at(position) for position, block in enumerate(ordered)]
-            return TrimmedContext(rendered.text, tokens, rendered.nonce_counter, placed, blocks[len(kept) :])
-        kept = drop_last_blocks(kept, tokens - request.max_tokens)
+            included = {id(block) for block in kept}
+            dropped = [block for block in blocks if id(block) not in included]
+            return TrimmedContext(rendered.text, tokens, rendered.nonce_counter, placed, dropped)
+        written = [write_block(block, request.given.render, request.has_days) for block in kept]
+        inflated = {
+            number: calculator.count_tokens(text, request.model)
+            for number, (block, text) in enumerate(zip(kept, written, strict=True))
+            if len(text) > INFLATION * len(block.text) + INFLATION_FREE_CHARACTERS
+        }
+        kept = drop_blocks(kept, tokens - request.max_tokens, inflated)
 
 
-def drop_last_blocks(blocks: list[Block], tokens: int) -> list[Block]:
-    """Return the blocks without the last ones that together have `tokens`; at least one is dropped."""
-    kept, freed = list(blocks), 0
-    while kept and freed < tokens:
-        freed += max(kept.pop().tokens, 1)
-    return kept
+def drop_blocks(blocks: Sequence[Block], tokens: int, inflated: Mapping[int, int]) -> list[Block]:
+    """Return the blocks without some that together have `tokens`; at least one is dropped.
+
+    First go the `inflated` ones, by number with the tokens that they are written in, the longest first: one text full
+    of escaped characters, which packing counted without the escapes, must not displace all others. Then go the last.
+    """
+    last_first = [number for number in reversed(range(len(blocks))) if number not in inflated]
+    dropped: set[int] = set()
+    freed = 0
+    for number in [*sorted(inflated, key=lambda number: -inflated[number]), *last_first]:
+        if dropped and freed >= tokens:
+            break
+        dropped.add(number)
+        freed += max(inflated.get(number, blocks[number].tokens), 1)
+    return [block for number, block in enumerate(blocks) if number not in dropped]
 
 
 def _memory_anchors(sections: Iterable[Section]) -> dict[UUID, Anchor]:

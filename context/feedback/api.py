@@ -20,6 +20,7 @@ from context.feedback.serializers import (
 from context.models import Feedback
 from memories.models import Memory
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import NotFound
@@ -47,7 +48,7 @@ class FeedbackEndpoint(Endpoint):
     @operation(
         "feedback_create",
         {201: RecordedVotesOutput, 200: RecordedVotesOutput},
-        *(404, 409, 413),
+        *(404, 409),
         request=FeedbackInput,
         examples=[OpenApiExample(name, value, request_only=True) for name, value in _EXAMPLES.items()],
         parameters=[IDEMPOTENCY_KEY],
@@ -110,12 +111,13 @@ class MemoryFeedbackListEndpoint(Endpoint):
 class OutcomeEndpoint(Endpoint):
     """The outcome of a context."""
 
+    body_bytes_max = TEXT_BODY_BYTES
     scopes = _WRITE
 
     @operation(
         "context_outcome",
         {200: AnswerUsageOutput},
-        *(404, 409, 413),
+        *(404, 409),
         tag="feedback",
         request=OutcomeInput,
         examples=[OpenApiExample("What the model said", _ANSWER, request_only=True)],

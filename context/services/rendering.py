@@ -1,6 +1,7 @@
 """The text an agent reads: kept items inside one outer fence that no item can close (ADR-0051).
 
-Every style can be parsed back to exactly the texts that went in, whatever they contain. The fence's tag has a nonce
+Every style can be parsed back to exactly the texts that went in, whatever they contain, and shows their hidden
+characters. The fence's tag has a nonce
 that no text contains, so a text can neither end the fence nor begin another one.
 """
 
@@ -15,6 +16,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import count
 from typing import Protocol
+
+from memories.services.store.hidden_characters import HIDDEN, HIDDEN_CHARACTER, show_hidden
 
 RENDER_STYLES = ("markdown", "xml", "json")
 DEFAULT_STYLE = "markdown"
@@ -51,10 +54,7 @@ _CONFUSING = rf"(?:{_MARKER}|</?memory-)"
 _LOOKALIKE = re.compile(rf"(?<={LINE_BREAK})(\\*{_CONFUSING})")
 
 _XML_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
-_XML_SPECIAL = re.compile(r"[&<>\r\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-
-#: Valid inside a JSON string, yet able to reorder, hide or break what a reader sees.
-_JSON_HIDDEN = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_XML_SPECIAL = re.compile(rf"[&<>\r\ufffe\uffff]|{HIDDEN}")
 
 
 class RenderedBlock(Protocol):
@@ -101,13 +101,16 @@ def render_context(
     empty secret, or a text with lone surrogates.
     """
     _check(items, style, secret)
-    write = _frame(style, "").write
-    days = [_day(item) if has_days else "" for item in items]
-    written = [write(item.kind, item.text, day) for item, day in zip(items, days, strict=True)]
-    texts = [f"{day}{item.text}" for item, day in zip(items, days, strict=True)]
+    written = [write_block(item, style, has_days) for item in items]
+    texts = [f"{_day(item) if has_days else ''}{item.text}" for item in items]
     nonce, counter = _unused_nonce(texts, written, secret, tenant_id)
     frame = _frame(style, nonce)
     return RenderedContext(frame.head + frame.joint.join(written) + frame.tail if items else "", counter)
+
+
+def write_block(item: RenderedBlock, style: str, has_days: bool) -> str:
+    """Return one item as `render_context` writes it inside the fence."""
+    return _frame(style, "").write(item.kind, item.text, _day(item) if has_days else "")
 
 
 def fence_nonce(secret: bytes, tenant_id: str, counter: int) -> str:
@@ -175,7 +178,7 @@ def _frame(style: str, nonce: str) -> _Style:
 
 def _write_markdown(kind: str, text: str, day: str = "") -> str:
     r"""The kind's marker, the day, the text; a line in it that looks like a marker gets a backslash: `\- so`."""
-    return MARKERS[kind] + (day and f"{day}: ") + _LOOKALIKE.sub(r"\\\1", text)
+    return MARKERS[kind] + (day and f"{day}: ") + _LOOKALIKE.sub(r"\\\1", show_hidden(text))
 
 
 def _write_xml(kind: str, text: str, day: str = "") -> str:
@@ -184,11 +187,11 @@ def _write_xml(kind: str, text: str, day: str = "") -> str:
 
 
 def _escape_xml(match: re.Match[str]) -> str:
-    """Return an entity, or an empty element for the characters that XML 1.0 cannot contain in any form."""
+    """Return an entity, or an empty element for hidden characters and those that XML 1.0 cannot contain."""
     return _XML_ENTITIES.get(match.group()) or f'<char code="{ord(match.group())}"/>'
 
 
 def _write_json(kind: str, text: str, day: str = "") -> str:
     fields = {"kind": kind, **({"day": day} if day else {}), "text": text}
     written = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-    return _JSON_HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", written)
+    return HIDDEN_CHARACTER.sub(lambda match: json.dumps(match.group())[1:-1], written)

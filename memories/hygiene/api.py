@@ -76,7 +76,7 @@ class HygieneListEndpoint(HygieneEndpointBase):
     @operation(
         "hygiene_act",
         {200: serializers.HygieneActionOutput},
-        *(404, 409, 413),
+        *(404, 409),
         request=serializers.HygieneActionInput,
         examples=[_MERGE],
         parameters=[IDEMPOTENCY_KEY],

@@ -15,6 +15,7 @@ from rest_framework_api_key.models import AbstractAPIKey
 from memories.search.queries.lexemes import CommonLexemeQuerySet
 from memories.tenancy.queries.api_keys import ApiKeyManager
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
+from memories.tenancy.queries.sign_ins import SignInFailuresQuerySet
 from memories.tenancy.queries.tenants import MembershipQuerySet, TenantQuerySet
 
 
@@ -127,3 +128,16 @@ class ApiKey(AbstractAPIKey):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix})"
+
+
+class SignInFailures(models.Model):
+    """Failed sign-ins of one account, address or pair of both; the key is a hash (ADR-0110)."""
+
+    key = models.CharField(max_length=64, primary_key=True, db_collation="C")
+    failures = models.PositiveIntegerField()
+    last_at = models.DateTimeField(db_index=True)
+
+    objects = SignInFailuresQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.failures} failed sign-ins"

@@ -8,8 +8,8 @@ from memories.models import IdempotencyRecord
 from memories.tenancy.exceptions import Conflict
 
 ANSWER_KEPT_HOURS = 24
-#: A claim of a failed request expires after this time, longer than any request.
-CLAIM_SECONDS = 120
+#: A claim that is not renewed for this time belongs to a process that died.
+CLAIM_SECONDS = 10
 
 
 def claim_idempotency_key(
@@ -31,6 +31,11 @@ def claim_idempotency_key(
     if record.answer is None:
         raise Conflict("idempotency_key_in_use", "The first request with this Idempotency-Key is still running.")
     return record
+
+
+def renew_idempotency_claim(record: IdempotencyRecord, *, now: datetime) -> None:
+    """Keep the claim of a request that still runs."""
+    IdempotencyRecord.objects.filter(pk=record.pk, status=None).update(created_at=now)
 
 
 def store_response(record: IdempotencyRecord, *, status: int, body: Any, headers: dict[str, str]) -> None:

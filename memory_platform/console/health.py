@@ -4,7 +4,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -21,6 +21,8 @@ from django.views.decorators.http import require_safe
 from compaction.pipeline.summarisers import has_model
 from memories.embeddings.embedders import model_problems
 from memories.embeddings.providers import get_embedder, is_provider_local
+from memories.models import ApiKey
+from memories.tenancy.scopes import authentication_scope
 from memory_platform.console import heartbeats
 from memory_platform.postgres.base import lost_migrations
 from memory_platform.web.numerals import counted
@@ -77,14 +79,28 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Return the state of every component; 503 when one is down."""
+    """Return the state of every component; 503 when one is down. Only a key sees versions."""
     states = component_states()
+    sees_versions = states["database"].is_ok and _has_key(request)
     parts = {
-        name: {"status": _STATUS[state.is_ok], "detail": state.detail, "ms": state.milliseconds}
+        name: {
+            "status": _STATUS[state.is_ok],
+            "detail": state.detail if sees_versions or not state.is_ok else "",
+            "ms": state.milliseconds,
+        }
         for name, state in states.items()
     }
     is_ready = all(state.is_ok for state in states.values())
     return JsonResponse({"status": _STATUS[is_ready], "parts": parts}, status=200 if is_ready else 503)
+
+
+def _has_key(request: HttpRequest) -> bool:
+    scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+    plain = request.headers.get("X-API-Key") or (bearer.strip() if scheme.lower() == "bearer" else "")
+    if not plain or not plain.isascii() or not plain.isprintable():
+        return False
+    with authentication_scope():
+        return bool(ApiKey.objects.is_valid(plain))
 
 
 def component_states() -> dict[str, ComponentState]:
@@ -213,14 +229,18 @@ def read_components(now: datetime) -> list[Component]:
         ),
         "summariser": component_state(_check_summariser),
     }
-    found = [Component(name, *texts, states[name]) for name, texts in _TEXTS.items()]
-    cache.set(REMEMBERED_KEY, found, REMEMBERED_SECONDS)
-    return found
+    cache.set(REMEMBERED_KEY, {name: asdict(state) for name, state in states.items()}, REMEMBERED_SECONDS)
+    return _components(states)
 
 
 def cached_components() -> list[Component]:
     """Return the components as they were checked last; empty where that is too long ago."""
-    return list(cache.get(REMEMBERED_KEY) or ())
+    states = cache.get(REMEMBERED_KEY) or {}
+    return _components({name: ComponentState(**state) for name, state in states.items()}) if states else []
+
+
+def _components(states: Mapping[str, ComponentState]) -> list[Component]:
+    return [Component(name, *texts, states[name]) for name, texts in _TEXTS.items()]
 
 
 def _check_heartbeat(now: datetime, key: str, away_after_seconds: float, never: str) -> str:

@@ -81,13 +81,14 @@ def _record_run(task_id: str, task: Any, state: str = "", **_: object) -> None:
     began = _began.pop(task_id, time.monotonic())
     if task.name in {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}:
         took = round((time.monotonic() - began) * 1000, 1)
-        cache.set(_RUN_PREFIX + task.name, LastRun(timezone.now(), took, state == "FAILURE"), _KEPT_SECONDS)
+        cache.set(_RUN_PREFIX + task.name, [timezone.now().isoformat(), took, state == "FAILURE"], _KEPT_SECONDS)
 
 
 def scheduled_tasks() -> list[ScheduledTask]:
     """Return all scheduled tasks, the least frequent first. One request to the cache."""
     entries: Mapping[str, dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE
-    last: dict[str, LastRun] = cache.get_many([_RUN_PREFIX + entry["task"] for entry in entries.values()])
+    stored = cache.get_many([_RUN_PREFIX + entry["task"] for entry in entries.values()])
+    last = {key: LastRun(datetime.fromisoformat(at), *figures) for key, (at, *figures) in stored.items()}
     rows = [
         ScheduledTask(name, entry["schedule"], last.get(_RUN_PREFIX + entry["task"])) for name, entry in entries.items()
     ]

@@ -1,5 +1,6 @@
 """Pages that span the apps: overviews, jobs, health, search, sign-in, notifications, theme and shortcuts."""
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -23,9 +24,11 @@ from context.models import Receipt
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
+from memories.services.tenancy.sign_in_limits import sign_in_keys
 from memories.tenancy.members import tenants_of
 from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
+from memories.tenancy.sign_in import count_sign_in_attempt, forget_sign_in_failures
 from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
 from memory_platform.console.activity import DEFAULT_SPAN, SPANS, activity_curves
@@ -35,8 +38,10 @@ from memory_platform.console.global_search import SEARCH_CHARACTERS_MIN, search_
 from memory_platform.console.health import cached_components, read_components
 from memory_platform.console.heartbeats import scheduled_tasks
 from memory_platform.console.jobs import WATCHED_MAX, read_job_notifications, read_job_page
+from memory_platform.web.addresses import client_address
 from memory_platform.web.pages import HtmxRequest, operator_required, render_page, safe_local_path, wants_fragment
 from memory_platform.web.tables import SortColumn, TablePage, read_table, requested_order
+from memory_platform.web.times import format_wait
 
 _JOB_COLUMNS = (SortColumn("asked", "created_at", datetime),)
 _TENANT_COLUMNS = (
@@ -159,7 +164,7 @@ def _embedding_queue(tenant_id: UUID) -> dict[str, Any]:
 
 
 class SignIn(LoginView):
-    """Django's own view; a failed attempt answers 422, as every invalid form does."""
+    """Django's own view; a failed attempt answers 422, as every invalid form does, and one that has to wait 429."""
 
     template_name = "memory_platform/console/sign_in.html"
 
@@ -167,6 +172,22 @@ class SignIn(LoginView):
         """Redirect a GET of a user who is signed in already; always check a submitted name and password."""
         self.redirect_authenticated_user = request.method != "POST"
         return super().dispatch(request, *args, **kwargs)
+
+    def post(self, request: http.HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Check name and password unless the account or the address has to wait; the answer is the same for both."""
+        username, now = request.POST.get("username", ""), timezone.now()
+        self.keys = sign_in_keys(username, client_address(request), secret=settings.SECRET_KEY.encode())
+        wait = count_sign_in_attempt(self.keys, now=now)
+        if not wait:
+            return super().post(request, *args, **kwargs)
+        form = self.form_class(request, initial={"username": username})
+        context = self.get_context_data(form=form, wait=format_wait(wait))
+        headers = {"Retry-After": str(math.ceil(wait.total_seconds()))}
+        return self.render_to_response(context, status=HTTPStatus.TOO_MANY_REQUESTS, headers=headers)
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        forget_sign_in_failures(self.keys, now=timezone.now())
+        return super().form_valid(form)
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=HTTPStatus.UNPROCESSABLE_ENTITY)

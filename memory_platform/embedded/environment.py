@@ -11,6 +11,7 @@ YES = frozenset({"1", "true", "yes", "on"})
 NO = frozenset({"0", "false", "no", "off"})
 REDIS_CACHE = "django.core.cache.backends.redis.RedisCache"
 REDIS_TIMEOUT_SECONDS = 1.0
+JSON_SERIALIZER = "memory_platform.embedded.json_cache.JsonSerializer"
 _DATABASE_URLS = "DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs"
 
 
@@ -52,8 +53,10 @@ def cache_config(url: str) -> dict[str, Any]:
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured("CACHE_URL must be a URL such as redis://localhost:6379/1") from error
     if config["BACKEND"] == REDIS_CACHE:
+        # The first version's values were pickles.
+        config["VERSION"] = 2
         timeouts = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), REDIS_TIMEOUT_SECONDS)
-        config["OPTIONS"] = timeouts | config.get("OPTIONS", {})
+        config["OPTIONS"] = timeouts | {"serializer": JSON_SERIALIZER} | config.get("OPTIONS", {})
     return config
 
 

@@ -37,6 +37,7 @@ READY_PATIENCE_SECONDS = 90.0
 POLL_SECONDS = 0.1
 SECRET_KEY_BYTES = 48
 WEB_THREADS = 8
+WEB_WORKER = "memory_platform.http_worker.HeadBufferingWorker"
 WORKER_THREADS = 4
 LOG_MAX_BYTES = 10_000_000
 # The most that gunicorn accepts; its default refuses the address of a long partition, percent-encoded.
@@ -157,7 +158,8 @@ class Supervisor:
         config = self._config
         host = f"[{config.host}]" if ":" in config.host else config.host
         web = f"-m gunicorn memory_platform.wsgi:application --no-control-socket --bind {host}:{config.port}"
-        web += f" --workers {config.web_processes} --worker-class gthread --threads {WEB_THREADS} --graceful-timeout 2"
+        web += f" --workers {config.web_processes} --worker-class {WEB_WORKER} --threads {WEB_THREADS}"
+        web += " --graceful-timeout 2"
         worker = f"-m celery -A memory_platform worker --pool threads --concurrency {WORKER_THREADS} --loglevel INFO"
         beat = "-m celery -A memory_platform beat --pidfile= --loglevel WARNING --schedule"
         self._spawn("web", [*web.split(), "--limit-request-line", str(REQUEST_LINE_MAX_BYTES)], env)

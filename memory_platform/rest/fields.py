@@ -44,6 +44,12 @@ class StrictListField(serializers.ListField):
         "max_length": "The list has more entries than the {max_length} allowed.",
     }
 
+    def run_child_validation(self, data: Any) -> Any:
+        """Validate the entries, unless there are too many: REST framework would first report a fault of each."""
+        if self.max_length is not None and len(data) > self.max_length:
+            self.fail("max_length", max_length=self.max_length)
+        return super().run_child_validation(data)
+
 
 def text_error(value: object) -> tuple[str, str] | None:
     """Return code and detail of why `value` cannot be stored as text; None where it can."""

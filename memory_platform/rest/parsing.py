@@ -11,12 +11,13 @@ from rest_framework.parsers import BaseParser
 from memory_platform.rest.request_errors import RestError, printable_field_name
 
 NESTING_LEVELS_MAX = 64
+OBJECT_KEYS_MAX = 1_000
 
 
 def parse_strict_json(body: bytes, *, is_line: bool = False) -> Any:
     """Return the value of a JSON body: UTF-8, no NaN or infinity, no duplicate key, at most 64 levels deep.
 
-    Errors of a line of a file (`is_line`) name the column only.
+    An object has at most 1,000 keys. Errors of a line of a file (`is_line`) name the column only.
     """
     try:
         text = body.decode("utf-8")
@@ -37,6 +38,8 @@ def parse_strict_json(body: bytes, *, is_line: bool = False) -> Any:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > OBJECT_KEYS_MAX:
+        raise RestError("too_many_keys", f"An object has more than {OBJECT_KEYS_MAX:,} keys.")
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]

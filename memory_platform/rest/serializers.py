@@ -1,6 +1,6 @@
 """Strict serializers and the conversion of their errors."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.http import QueryDict
@@ -9,6 +9,9 @@ from rest_framework import serializers
 from memory_platform.rest.request_errors import printable_field_name
 
 UNKNOWN = "unknown_field"
+#: Errors of an answer, and of one row of a bulk request; a body of 8 MiB can have a million.
+PROBLEMS_MAX, ROW_PROBLEMS_MAX = 50, 10
+UNKNOWN_NAMED_MAX = 20
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -17,11 +20,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     def to_internal_value(self, data: Any) -> Any:
         errors: dict[str, Any] = {}
         if isinstance(data, Mapping):
-            errors = {
-                printable_field_name(name): [serializers.ErrorDetail("There is no such field.", code=UNKNOWN)]
-                for name in data
-                if name not in self.fields
-            }
+            errors = _unknown_fields(data, set(self.fields))
         elif data is not None:
             detail = serializers.ErrorDetail("A JSON object is needed.", code="not_an_object")
             raise serializers.ValidationError({"": [detail]})
@@ -33,6 +32,17 @@ class StrictSerializer(serializers.Serializer[Any]):
         if errors:
             raise serializers.ValidationError(errors)
         return values
+
+
+def _unknown_fields(data: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Return the errors of unknown fields: the first ones by name, the others counted, as there can be a million."""
+    names = [name for name in data if name not in known]
+    errors: dict[str, Any] = {}
+    if (left := len(names) - UNKNOWN_NAMED_MAX) > 0:
+        errors[""] = [serializers.ErrorDetail(f"{left:,} more unknown fields.", code=f"{UNKNOWN}s")]
+    for name in names[:UNKNOWN_NAMED_MAX]:
+        errors[printable_field_name(name)] = [serializers.ErrorDetail("There is no such field.", code=UNKNOWN)]
+    return errors
 
 
 class EmptyInput(StrictSerializer):
@@ -48,6 +58,14 @@ def flat_errors(detail: Any, path: str = "") -> list[dict[str, str]]:
         places = ((f"{path}.{index}" if isinstance(inner, dict) else path, inner) for index, inner in enumerate(detail))
         return [row for place, inner in places if inner for row in flat_errors(inner, place.lstrip("."))]
     return [{"field": path, "code": getattr(detail, "code", None) or "invalid", "detail": str(detail)}]
+
+
+def bounded_errors(errors: Sequence[dict[str, str]], most: int = PROBLEMS_MAX) -> list[dict[str, str]]:
+    """Return at most `most` of the errors; the last one then counts those that are not shown."""
+    if len(errors) <= most:
+        return list(errors)
+    left = len(errors) - most + 1
+    return [*errors[: most - 1], {"field": "", "code": "more_problems", "detail": f"{left:,} more problems not shown."}]
 
 
 def query_values(query: QueryDict) -> dict[str, Any]:

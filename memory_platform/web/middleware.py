@@ -1,8 +1,9 @@
-"""Middleware of pages; requests of the API pass it unchanged."""
+"""Middleware of pages. Requests of the API pass it unchanged, except for one header."""
 
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
+from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
@@ -28,3 +29,15 @@ class NulByteMiddleware:
         if not is_api_request(request) and ("\x00" in request.path_info or b"\x00" in query):
             raise BadRequest("The address contains a NUL character.")
         return self.get_response(request)
+
+
+class PermissionsPolicyMiddleware:
+    """Tells browsers that no page uses the camera, the location and the like."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        response.headers["Permissions-Policy"] = settings.PERMISSIONS_POLICY
+        return response

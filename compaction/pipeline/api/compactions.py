@@ -35,6 +35,7 @@ from compaction.services.pipeline.states import (
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.tasks import enqueue_compaction
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.scopes import tenant_scope
@@ -105,7 +106,7 @@ class SessionCompactEndpoint(CompactionEndpointBase):
     @_document(
         "sessions_compact",
         {200: _COMPACT_ANSWER, 202: schemas.StartedRunOutput},
-        *(404, 409, 413),
+        *(404, 409),
         request=schemas.CompactSessionInput,
         examples=[
             OpenApiExample("What would be done", {"dry_run": True}, request_only=True),
@@ -181,12 +182,13 @@ class CompactionEndpoint(CompactionEndpointBase):
 class CompactionReviewEndpoint(CompactionEndpointBase):
     """Decisions about a compaction."""
 
+    body_bytes_max = TEXT_BODY_BYTES
     scopes = {"POST": "admin"}
 
     @_document(
         "compactions_review",
         {200: schemas.CompactionOutput, 202: schemas.StartedRunOutput},
-        *(404, 409, 413),
+        *(404, 409),
         request=schemas.ReviewInput,
         examples=[OpenApiExample(name, body, request_only=True) for name, body in _EXAMPLES.items()],
         parameters=[IDEMPOTENCY_KEY],

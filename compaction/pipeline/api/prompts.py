@@ -20,6 +20,7 @@ from compaction.sessions.api.sessions import SessionEndpointBase
 from context.services.profiles.compaction_policy import problems_of_policy
 from memories.services.store.drafts import FieldProblem
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
@@ -36,6 +37,7 @@ _TEXT = "Keep names, dates, decisions and open tasks. Write at most {budget_toke
 class PromptEndpoint(Endpoint):
     """The tenant's prompt."""
 
+    body_bytes_max = TEXT_BODY_BYTES
     scopes = {"PUT": "admin"}
 
     @_document("prompts_read", {200: schemas.PromptsOutput})
@@ -50,7 +52,7 @@ class PromptEndpoint(Endpoint):
     @_document(
         "prompts_save",
         {200: schemas.PromptOutput},
-        *(409, 413),
+        409,
         request=schemas.PromptInput,
         examples=[_example("A shorter prompt", {"text": _TEXT, "edited_from": 1})],
     )
@@ -71,7 +73,7 @@ class PromptRollBackEndpoint(Endpoint):
     @_document(
         "prompts_roll_back",
         {200: schemas.PromptOutput},
-        *(409, 413),
+        409,
         request=schemas.PromptRollBackInput,
         examples=[_example("The built-in prompt", {"version": 1})],
         parameters=[IDEMPOTENCY_KEY],
@@ -89,12 +91,13 @@ class PromptRollBackEndpoint(Endpoint):
 class PromptTrialEndpoint(SessionEndpointBase):
     """Try a prompt before it is saved."""
 
+    body_bytes_max = TEXT_BODY_BYTES
     scopes = {"POST": "admin"}
 
     @_document(
         "prompts_trial",
         {200: schemas.PromptTrialOutput},
-        *(404, 409, 413),
+        *(404, 409),
         request=schemas.PromptTrialInput,
         examples=[_example("On a recorded session", {"session_id": _SESSION_ID, "text": _TEXT})],
     )
@@ -114,7 +117,7 @@ class SessionSimulateEndpoint(SessionEndpointBase):
     @_document(
         "sessions_simulate",
         {200: schemas.SimulationOutput},
-        *(404, 413),
+        404,
         request=schemas.SimulationInput,
         examples=[_example("Later, and keeping more", {"sleep_threshold": 0.8, "preserve_messages": 40})],
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from context.services.rendering import LINE_BREAK
+from memories.services.store.hidden_characters import HIDDEN_CHARACTER, show_hidden
 
 #: What a message's marker line and the empty line before it take beside its stored tokens; the call that a result
 #: answers comes on top. Measured; the finished text is counted anyway.
@@ -41,7 +42,7 @@ def render_transcript(messages: Iterable[ChatMessage]) -> str:
 
 def shown_text(text: str) -> str:
     """Return a message's text as a transcript shows it: a line that looks like a marker gets a backslash."""
-    return _LOOKALIKE.sub(r"\1\\\2", text)
+    return _LOOKALIKE.sub(r"\1\\\2", show_hidden(text))
 
 
 def shown_message_text(name: str, content: str, tool_calls: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -72,4 +73,5 @@ def _calls_text(calls: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _quoted(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    written = json.dumps(value, ensure_ascii=False)
+    return HIDDEN_CHARACTER.sub(lambda match: json.dumps(match.group())[1:-1], written)

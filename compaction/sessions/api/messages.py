@@ -18,6 +18,7 @@ from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.sessions.serializers import messages as schemas
 from memories.services.store.drafts import FieldProblem
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE
@@ -38,10 +39,12 @@ _TURNS = [
 class MessageListEndpoint(SessionEndpointBase):
     """Append to a session; list and search its messages."""
 
+    body_bytes_max = LARGE_BODY_BYTES
+
     @operation(
         "messages_append",
         {201: schemas.MessageAppendOutput, 200: schemas.MessageAppendOutput},
-        *(404, 409, 413),
+        *(404, 409),
         tag="sessions",
         request=schemas.MessageAppendInput,
         examples=[OpenApiExample("A question, a tool call and its result", {"messages": _TURNS}, request_only=True)],
@@ -128,7 +131,7 @@ class MessageEndpoint(MessageEndpointBase):
     @operation(
         "messages_change",
         {200: schemas.MessageOutput},
-        *(404, 409, 413),
+        *(404, 409),
         tag="sessions",
         request=schemas.MessageChanges,
         examples=[OpenApiExample("Pin", {"pinned": True}, request_only=True)],

@@ -18,6 +18,7 @@ from compaction.sessions.serializers import sessions as schemas
 from compaction.tasks import enqueue_compaction
 from context.receipts.results import ContextRequest
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_scope, writable_partition
@@ -57,10 +58,12 @@ class SessionEndpointBase(Endpoint):
 class SessionListEndpoint(SessionEndpointBase):
     """Open a session; list sessions."""
 
+    body_bytes_max = TEXT_BODY_BYTES
+
     @operation(
         "sessions_create",
         {201: schemas.SessionOutput},
-        *(409, 413),
+        409,
         request=schemas.SessionInput,
         examples=[_example("A support agent's session", _NEW_SESSION)],
         parameters=[IDEMPOTENCY_KEY],
@@ -102,6 +105,8 @@ class SessionListEndpoint(SessionEndpointBase):
 class SessionEndpoint(SessionEndpointBase):
     """One session."""
 
+    body_bytes_max = TEXT_BODY_BYTES
+
     @operation("sessions_read", {200: schemas.SessionOutput}, 404)
     def get(self, request: Request, session_id: UUID) -> Response:
         """The session as it is now, with its pressure."""
@@ -111,7 +116,7 @@ class SessionEndpoint(SessionEndpointBase):
     @operation(
         "sessions_change",
         {200: schemas.SessionOutput},
-        *(404, 409, 413),
+        *(404, 409),
         request=schemas.SessionChanges,
         examples=[_example("A smaller window", {"max_context_tokens": 16000})],
     )
@@ -146,10 +151,12 @@ class SessionRestoreEndpoint(SessionEndpointBase):
 class SessionContextEndpoint(Endpoint):
     """The context of a session."""
 
+    body_bytes_max = TEXT_BODY_BYTES
+
     @operation(
         "sessions_context",
         {200: schemas.SessionContextOutput},
-        *(404, 409, 413),
+        *(404, 409),
         request=schemas.SessionContextInput,
         examples=[
             _example("What fits the session's window", {}),

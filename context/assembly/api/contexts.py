@@ -25,6 +25,7 @@ from context.receipts.storing import read_receipt
 from memories.models import ApiKey
 from memories.services.partitions.paths import PartitionPath
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_scope
@@ -94,10 +95,12 @@ class AssemblingEndpoint(Endpoint):
 class ContextEndpoint(AssemblingEndpoint):
     """Assemble a context."""
 
+    body_bytes_max = TEXT_BODY_BYTES
+
     @operation(
         "context_create",
         {200: ContextOutput},
-        *(404, 409, 413),
+        *(404, 409),
         request=ContextInput,
         examples=_EXAMPLES,
         parameters=[IDEMPOTENCY_KEY],

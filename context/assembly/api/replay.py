@@ -11,6 +11,7 @@ from context.assembly.replay import replay_context
 from context.assembly.serializers.receipts import ReceiptOutput
 from context.assembly.serializers.replay import DiffInput, DiffOutput, ReplayInput
 from memories.store.api.schema import operation
+from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 
 _DIFF_EXAMPLES = [
     RequestExample(
@@ -36,7 +37,7 @@ class ReplayEndpoint(AssemblingEndpoint):
     @operation(
         "context_replay",
         {200: ReceiptOutput},
-        *(404, 413),
+        404,
         request=ReplayInput,
         examples=[RequestExample("As it was given", {"mode": "recorded"})],
     )
@@ -50,7 +51,9 @@ class ReplayEndpoint(AssemblingEndpoint):
 class ContextDiffEndpoint(AssemblingEndpoint):
     """What a context would contain now that it did not contain before."""
 
-    @operation("context_diff", {200: DiffOutput}, 404, 413, request=DiffInput, examples=_DIFF_EXAMPLES)
+    body_bytes_max = TEXT_BODY_BYTES
+
+    @operation("context_diff", {200: DiffOutput}, 404, request=DiffInput, examples=_DIFF_EXAMPLES)
     def post(self, request: Request) -> Response:
         """Against a context, a snapshot or a time, or one budget profile against another. Nothing is stored."""
         values = self.body(DiffInput)

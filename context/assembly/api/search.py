@@ -8,6 +8,7 @@ from context.assembly.search import SearchRequest, search_scored_memories
 from context.assembly.serializers.search import MemorySearchOutput, SearchInput
 from memories.store.api.schema import operation
 from memories.store.serializers.answers import MemoryOutput
+from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.permissions import readable_partition
 from memories.tenancy.serializers.partitions import requested_segments
@@ -26,7 +27,9 @@ _EXAMPLE = RequestExample(
 class MemorySearchEndpoint(Endpoint):
     """Find memories."""
 
-    @operation("memories_search", {200: MemorySearchOutput}, 413, request=SearchInput, examples=[_EXAMPLE])
+    body_bytes_max = TEXT_BODY_BYTES
+
+    @operation("memories_search", {200: MemorySearchOutput}, request=SearchInput, examples=[_EXAMPLE])
     def post(self, request: Request) -> Response:
         """The memories that match best, by the composite score of the profile. Nothing is counted."""
         values = self.body(SearchInput)

@@ -17,6 +17,7 @@ from context.evaluation.report import run_differences
 from context.evaluation.serializers import evaluations as schemas
 from context.models import EvaluationAnswer, EvaluationRun
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
@@ -71,6 +72,8 @@ class EvaluationEndpointBase(Endpoint):
 class EvaluationListEndpoint(EvaluationEndpointBase):
     """Start an evaluation; list evaluations."""
 
+    body_bytes_max = LARGE_BODY_BYTES
+
     @operation(
         "evaluations_list", {200: page_of(schemas.EvaluationRowOutput)}, parameters=[schemas.EvaluationListInput]
     )
@@ -85,7 +88,7 @@ class EvaluationListEndpoint(EvaluationEndpointBase):
     @operation(
         "evaluations_create",
         {202: schemas.StartedEvaluationOutput},
-        *(409, 413),
+        409,
         request=schemas.EvaluationInput,
         examples=[_DRAFT, _UPLOAD],
         parameters=[IDEMPOTENCY_KEY],

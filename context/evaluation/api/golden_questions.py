@@ -17,6 +17,7 @@ from context.evaluation.queries import GoldenQuestionQuerySet
 from context.evaluation.serializers import golden_questions as schemas
 from context.models import GoldenQuestion
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
@@ -24,7 +25,7 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition
 from memory_platform.rest.pages import page_of
-from memory_platform.rest.serializers import EmptyInput, flat_errors
+from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, bounded_errors, flat_errors
 
 _describe = partial(operation, tag="golden questions")
 _ONE = {200: schemas.GoldenQuestionOutput}
@@ -78,6 +79,8 @@ class GoldenQuestionEndpointBase(Endpoint):
 class GoldenQuestionListEndpoint(GoldenQuestionEndpointBase):
     """Add a golden question; list golden questions."""
 
+    body_bytes_max = TEXT_BODY_BYTES
+
     @_describe(
         "golden_questions_list",
         {200: page_of(schemas.GoldenQuestionOutput)},
@@ -93,7 +96,7 @@ class GoldenQuestionListEndpoint(GoldenQuestionEndpointBase):
     @_describe(
         "golden_questions_create",
         {201: schemas.GoldenQuestionOutput, **_ONE},
-        *(404, 409, 413),
+        *(404, 409),
         request=schemas.GoldenQuestionInput,
         examples=[_NEW],
         parameters=[IDEMPOTENCY_KEY],
@@ -111,10 +114,12 @@ class GoldenQuestionListEndpoint(GoldenQuestionEndpointBase):
 class GoldenQuestionBulkEndpoint(GoldenQuestionEndpointBase):
     """Import golden questions."""
 
+    body_bytes_max = LARGE_BODY_BYTES
+
     @_describe(
         "golden_questions_bulk",
         {200: schemas.GoldenQuestionBulkOutput},
-        *(409, 413),
+        409,
         request=schemas.GoldenQuestionBulkInputSchema,
         examples=[_IMPORT],
         parameters=[IDEMPOTENCY_KEY],
@@ -134,7 +139,11 @@ class GoldenQuestionBulkEndpoint(GoldenQuestionEndpointBase):
         try:
             question = self.collect(self.checked(schemas.GoldenQuestionInput, row, {}))
         except ValidationError as error:
-            return {"status": "invalid", "id": None, "errors": flat_errors(error.detail)}
+            return {
+                "status": "invalid",
+                "id": None,
+                "errors": bounded_errors(flat_errors(error.detail), ROW_PROBLEMS_MAX),
+            }
         except PlatformError as error:
             return {"status": "invalid", "id": None, "errors": error.problems}
         is_new = self.is_new(question, stored)
@@ -144,6 +153,8 @@ class GoldenQuestionBulkEndpoint(GoldenQuestionEndpointBase):
 class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
     """One golden question."""
 
+    body_bytes_max = TEXT_BODY_BYTES
+
     @_describe("golden_questions_read", _ONE, 404)
     def get(self, request: Request, question_id: UUID) -> Response:
         """The question with its evidence, also a removed one."""
@@ -151,9 +162,7 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
         with tenant_scope(self.tenant_id):
             return self.answer(question_id)
 
-    @_describe(
-        "golden_questions_change", _ONE, *(404, 409, 413), request=schemas.GoldenQuestionChanges, examples=[_CHANGE]
-    )
+    @_describe("golden_questions_change", _ONE, *(404, 409), request=schemas.GoldenQuestionChanges, examples=[_CHANGE])
     def patch(self, request: Request, question_id: UUID) -> Response:
         """Change text, answer, category or time; absent fields stay."""
         require_whole_tenant(self.key)

@@ -81,7 +81,7 @@ class BudgetProfileEndpoints(ProfileEndpoints):
     @_describe_budget(
         "budget_profiles_create",
         {201: BudgetProfileOutput},
-        *(409, 413),
+        409,
         request=BudgetProfileInput,
         examples=[_SHORT],
         parameters=[IDEMPOTENCY_KEY],
@@ -126,7 +126,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
     @_describe_scoring(
         "profiles_create",
         {201: ScoringProfileOutput},
-        *(409, 413),
+        409,
         request=ScoringProfileInput,
         examples=[_WORDS, _COPY],
         parameters=[IDEMPOTENCY_KEY],

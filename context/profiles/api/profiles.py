@@ -24,6 +24,7 @@ from context.profiles.versions import ProfileFieldComparison, ProfileVersion, ch
 from memories.models import ApiKey
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.store.serializers.answers import memory_etag
+from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
@@ -35,7 +36,7 @@ from memory_platform.rest.serializers import EmptyInput, StrictSerializer
 
 Class = TypeVar("Class", bound=type)
 #: The problems that a change of a profile can be refused with.
-CHANGE_PROBLEMS = (404, 409, 412, 413)
+CHANGE_PROBLEMS = (404, 409, 412)
 BACK_EXAMPLE = OpenApiExample("To the first version", {"version": 1}, request_only=True)
 #: The headers of a change that a client may repeat.
 REPEATABLE = [IDEMPOTENCY_KEY, IF_MATCH]
@@ -59,6 +60,8 @@ class ProfileEndpointBase(ViewSetMixin, Endpoint):
 
 class ProfileEndpoints(ProfileEndpointBase):
     """The endpoints of the profiles of one kind."""
+
+    body_bytes_max = TEXT_BODY_BYTES
 
     def list_profiles(self, request: Request) -> Response:
         """Return the active version of every profile, else its newest, by name; built-in profiles are included."""
@@ -224,7 +227,7 @@ def describe_assignments(
         assign=describe(
             f"{noun}_assignments_set",
             {200: output},
-            *(404, 409, 413),
+            *(404, 409),
             request=request,
             examples=[OpenApiExample("For one user", example, request_only=True)],
         ),

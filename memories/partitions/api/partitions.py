@@ -15,6 +15,7 @@ from memories.partitions.queries.partitions import MemoryLinkQuerySet
 from memories.services.partitions.paths import PartitionPath
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, PARTITION_PATH, operation
 from memories.store.serializers.answers import memory_etag
+from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
@@ -68,7 +69,7 @@ class PartitionListEndpoint(Endpoint):
     @operation(
         "partitions_create",
         {201: serializers.PartitionOutput, 200: serializers.PartitionOutput},
-        *(409, 413),
+        409,
         request=serializers.PartitionInput,
         examples=[_PARTITION],
         parameters=[IDEMPOTENCY_KEY],
@@ -87,6 +88,7 @@ class PartitionListEndpoint(Endpoint):
 class PartitionSummaryEndpoint(Endpoint):
     """The summaries of one partition."""
 
+    body_bytes_max = TEXT_BODY_BYTES
     scopes = {"PUT": "write", "DELETE": "write"}
 
     @operation(
@@ -111,7 +113,7 @@ class PartitionSummaryEndpoint(Endpoint):
     @operation(
         "summaries_set",
         {200: serializers.PartitionSummaryOutput, 201: serializers.PartitionSummaryOutput},
-        *(412, 413),
+        412,
         tag="partitions",
         request=serializers.SummaryInput,
         examples=[_SUMMARY],
@@ -166,6 +168,7 @@ class PartitionSummaryEndpoint(Endpoint):
 class TenantMemoEndpoint(Endpoint):
     """The tenant's memo."""
 
+    body_bytes_max = TEXT_BODY_BYTES
     scopes = {"PUT": "admin"}
 
     @operation("memo_read", {200: serializers.TenantMemoOutput, 304: None}, parameters=[IF_NONE_MATCH])
@@ -180,7 +183,6 @@ class TenantMemoEndpoint(Endpoint):
         "memo_set",
         {200: serializers.TenantMemoOutput},
         412,
-        413,
         request=serializers.MemoInput,
         examples=[_MEMO],
         parameters=[IF_MATCH],
@@ -227,7 +229,7 @@ class LinkListEndpoint(LinkEndpointBase):
     @operation(
         "links_create",
         {201: serializers.LinkOutput, 200: serializers.LinkOutput},
-        *(404, 409, 413),
+        *(404, 409),
         request=serializers.NewLinkInput,
         examples=[_LINK],
         parameters=[IDEMPOTENCY_KEY],

@@ -55,7 +55,7 @@ class SnapshotListEndpoint(SnapshotEndpointBase):
     @operation(
         "snapshots_create",
         {201: serializers.SnapshotOutput},
-        *(409, 413),
+        409,
         request=serializers.SnapshotInput,
         examples=[_NOW, _THEN],
         parameters=[IDEMPOTENCY_KEY],

@@ -41,6 +41,7 @@ from memories.store.serializers.inputs import (
     build_new_memory,
 )
 from memories.store.serializers.messages import MemoryMessagesInput, MessageMemoriesOutput, message_memories
+from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
@@ -49,7 +50,7 @@ from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, inval
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
 from memory_platform.rest.pages import CursorPosition, PageInput, page_of, position_to_row
-from memory_platform.rest.serializers import EmptyInput, flat_errors
+from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, bounded_errors, flat_errors
 
 Rows = TypeVar("Rows", bound=MemoryTextQuerySet)
 _NEW_MEMORY = OpenApiExample(
@@ -139,10 +140,12 @@ class MemoryEndpointBase(Endpoint):
 class MemoryListEndpoint(MemoryEndpointBase):
     """Store one memory; list memories."""
 
+    body_bytes_max = LARGE_BODY_BYTES
+
     @operation(
         "memories_create",
         {201: _STORED, 200: _STORED},
-        *(409, 413),
+        409,
         request=_proxy("NewMemoryOrMessages", MemoryInput, MemoryMessagesInput),
         examples=[_NEW_MEMORY, _MESSAGES],
         parameters=[IDEMPOTENCY_KEY],
@@ -243,7 +246,7 @@ class BulkRows:
                 values = checker.run_validation(row)
                 self.valid[index] = build_new_memory(values, writable_partition(key, requested_partition(values)), row)
             except ValidationError as error:
-                self.faults[index] = flat_errors(error.detail)
+                self.faults[index] = bounded_errors(flat_errors(error.detail), ROW_PROBLEMS_MAX)
             except Forbidden as error:
                 self.faults[index] = [{"field": error.field, "code": error.code, "detail": error.detail}]
 
@@ -260,10 +263,12 @@ class BulkRows:
 class MemoryBulkEndpoint(MemoryEndpointBase):
     """Store up to 1,000 memories."""
 
+    body_bytes_max = LARGE_BODY_BYTES
+
     @operation(
         "memories_bulk",
         {200: MemoryBulkOutput},
-        *(409, 413),
+        409,
         request=MemoryBulkInputSchema,
         examples=[_BULK],
         parameters=[IDEMPOTENCY_KEY],
@@ -279,6 +284,8 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
 class MemoryEndpoint(MemoryEndpointBase):
     """One memory."""
 
+    body_bytes_max = TEXT_BODY_BYTES
+
     @operation("memories_read", {200: MemoryOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, memory_id: UUID) -> Response:
         """The memory as it is now."""
@@ -290,7 +297,7 @@ class MemoryEndpoint(MemoryEndpointBase):
     @operation(
         "memories_change",
         {200: MemoryOutput},
-        *(404, 409, 412, 413),
+        *(404, 409, 412),
         request=MemoryChanges,
         examples=[_CHANGE],
         parameters=[IF_MATCH],

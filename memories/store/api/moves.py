@@ -14,6 +14,7 @@ from memories.services.store.bulk import ACT_MEMORIES_MAX
 from memories.store.actions.bulk import move_memories
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.store.serializers.moves import MemoryMoveInput, MemoryMoveOutput
+from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_reach
@@ -29,12 +30,13 @@ _RENAME = OpenApiExample(
 class MemoryMoveEndpoint(Endpoint):
     """Move up to 1,000 memories at once."""
 
+    body_bytes_max = TEXT_BODY_BYTES
     scopes = WRITE
 
     @operation(
         "memories_move",
         {200: MemoryMoveOutput},
-        *(409, 413),
+        409,
         request=MemoryMoveInput,
         examples=[_RENAME],
         parameters=[IDEMPOTENCY_KEY],

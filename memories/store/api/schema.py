@@ -18,10 +18,10 @@ _REASONS = {
     404: "Absent, or another tenant's.",
     409: "The state does not allow it.",
     412: "`If-Match` names another version.",
-    413: "The body is larger than 8 MiB.",
+    413: "The body is larger than this address takes: 64 KiB, 2 MiB or 8 MiB.",
     429: "Too many requests; see `Retry-After`.",
 }
-ALWAYS = (400, 401, 403, 429)
+ALWAYS = (400, 401, 403, 413, 429)
 
 
 def _header(name: str, description: str) -> OpenApiParameter:

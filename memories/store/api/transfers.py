@@ -15,6 +15,7 @@ from memories.services.partitions.paths import PartitionPath
 from memories.services.store.transfer_files import CSV, JSONL
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.store.serializers.transfers import FILE_CONTENT_TYPES, ExportInput, ImportFile, ImportOutput, export_lines
+from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, writable_partition
@@ -79,13 +80,13 @@ class ExportEndpoint(Endpoint):
 class ImportEndpoint(Endpoint):
     """Import memories."""
 
+    body_bytes_max = LARGE_BODY_BYTES
     scopes = {"POST": "write"}
     parser_classes = [JsonLinesParser, CsvParser]
 
     @operation(
         "memories_import",
         {200: ImportOutput},
-        413,
         request=dict.fromkeys(FILE_CONTENT_TYPES.values(), OpenApiTypes.STR),
         parameters=[IDEMPOTENCY_KEY],
         tag="memories",

@@ -32,7 +32,7 @@ from memories.tenancy.serializers.partitions import PartitionFilterInput, exact_
 from memory_platform.rest.fields import StrictChoiceField, StrictDateTimeField
 from memory_platform.rest.parsing import parse_strict_json
 from memory_platform.rest.request_errors import RestError
-from memory_platform.rest.serializers import flat_errors
+from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, bounded_errors, flat_errors
 
 _ROWS_PER_READ = 500
 FILE_CONTENT_TYPES = {JSONL: "application/x-ndjson", CSV: "text/csv"}
@@ -126,7 +126,7 @@ class ImportFile:
             path = default_path(requested_partition(checked))
             self.rows[line] = build_new_memory(checked, path, values)
         except ValidationError as error:
-            self.faults[line] = flat_errors(error.detail)
+            self.faults[line] = bounded_errors(flat_errors(error.detail), ROW_PROBLEMS_MAX)
         except InvalidInput as error:
             self.faults[line] = [{"field": error.field, "code": error.code, "detail": error.detail}]
 

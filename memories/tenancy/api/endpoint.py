@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from memories.models import ApiKey
 from memories.tenancy.api.authentication import KeyAuthentication, KeyThrottle
+from memories.tenancy.api.body_limits import SMALL_BODY_BYTES, drain, too_large
 from memories.tenancy.api.permissions import HasScope
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
@@ -42,12 +43,20 @@ class Endpoint(APIView):
     scopes: dict[str, str] = {}
     #: Fields of an answer that are shown once: a repetition by Idempotency-Key gets null for them.
     unrepeated: Sequence[str] = ()
+    #: The largest body of a POST, PUT or PATCH, one of the limits of `body_limits`.
+    body_bytes_max = SMALL_BODY_BYTES
     now: datetime
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Read the clock once; then key, scope and rate."""
+        """Read the clock once; then key, scope, rate and the size of the body."""
         self.now = timezone.now()
         super().initial(request, *args, **kwargs)
+        # The middleware has checked that it is a number.
+        declared = int(request.META.get("CONTENT_LENGTH") or 0)
+        limit = self.body_bytes_max if request.method in {"POST", "PUT", "PATCH"} else SMALL_BODY_BYTES
+        if declared > limit:
+            drain(request._request, declared)
+            raise too_large(limit)
 
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         """Answer 204 with the methods of this address in `Allow`, a header of every answer."""

@@ -10,6 +10,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories.tenancy.api.claims import claim_keeper
 from memories.tenancy.idempotency import claim_idempotency_key, release_idempotency_key, store_response
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.request_errors import RestError
@@ -36,7 +37,8 @@ def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
             headers = {**record.answer["headers"], REPLAYED: "true"}
             return Response(record.answer["body"], status=record.status, headers=headers)
         try:
-            response = post(view, request, *args, **kwargs)
+            with claim_keeper.keeping(record):
+                response = post(view, request, *args, **kwargs)
             with tenant_scope(view.tenant_id):
                 store_response(record, status=response.status_code, **_repeated(response, view.unrepeated))
         except BaseException:

@@ -41,7 +41,7 @@ class ApiKeyListEndpoint(Endpoint):
     @operation(
         "keys_create",
         {201: NewApiKeyOutput},
-        *(409, 413),
+        409,
         request=ApiKeyInput,
         examples=[_KEY],
         parameters=[IDEMPOTENCY_KEY],

@@ -5,16 +5,15 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import IO
 
-from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
 
+from memories.tenancy.api.body_limits import DRAINED_BYTES_MAX, LARGE_BODY_BYTES, drain, too_large
 from memories.tenancy.api.problems import PROBLEM_TYPE, plain_problem_response
 from memory_platform.rest.request_errors import is_api_request
 
-DRAINED_BYTES_MAX = 8 * settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-PIECE_BYTES = 64 * 1024
 WITH_SLASH = {"/api", "/api/docs", "/api/schema"}
 
 
@@ -27,8 +26,13 @@ class ApiMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not is_api_request(request):
             return self.get_response(request)
-        if refusal := _refuse_host(request) or self._refuse_body(request):
-            return refusal
+        response = _refuse_host(request) or self._refuse_body(request) or self._answer(request)
+        # Answers are for one key; one with an ETag may be kept by its client and asked for again.
+        response.headers.setdefault("Cache-Control", "private, no-cache" if "ETag" in response.headers else "no-store")
+        patch_vary_headers(response, ("Authorization", "X-API-Key"))
+        return response
+
+    def _answer(self, request: HttpRequest) -> HttpResponseBase:
         path = request.path_info.rstrip("/")
         request.path_info = f"{path}/" if path in WITH_SLASH else path
         response = self.get_response(request)
@@ -45,10 +49,9 @@ class ApiMiddleware:
         declared = request.META.get("CONTENT_LENGTH") or "0"
         if not (declared.isascii() and declared.isdigit()):
             return plain_problem_response(400, "bad_content_length", "Content-Length is not a number.")
-        if int(declared) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        if int(declared) <= LARGE_BODY_BYTES:
             return None
-        # Read the rest, because a client that is still sending would see a broken connection instead of the answer.
-        _drain(stream, min(int(declared), DRAINED_BYTES_MAX))
+        drain(stream, int(declared))
         return _too_large()
 
     def _take_chunks(self, request: HttpRequest, stream: IO[bytes] | None) -> HttpResponse | None:
@@ -56,9 +59,9 @@ class ApiMiddleware:
         if stream is None or not request.META.get("wsgi.input_terminated"):
             return plain_problem_response(411, "length_required", "Send the body with a Content-Length.")
         try:
-            body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
-            if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-                _drain(stream, DRAINED_BYTES_MAX)
+            body = stream.read(LARGE_BODY_BYTES + 1)
+            if len(body) > LARGE_BODY_BYTES:
+                drain(stream, DRAINED_BYTES_MAX)
                 return _too_large()
         except Exception:  # noqa: BLE001 - each WSGI server has its own errors for chunks that it cannot read
             return plain_problem_response(400, "malformed_body", "The chunks of the body cannot be read.")
@@ -77,10 +80,6 @@ def _refuse_host(request: HttpRequest) -> HttpResponse | None:
     return None
 
 
-def _drain(stream: IO[bytes] | None, size: int) -> None:
-    while stream is not None and size > 0 and (piece := stream.read(min(PIECE_BYTES, size))):
-        size -= len(piece)
-
-
 def _too_large() -> HttpResponse:
-    return plain_problem_response(413, "too_large", "The body is larger than 8 MiB.")
+    error = too_large(LARGE_BODY_BYTES)
+    return plain_problem_response(error.status_code, error.code, str(error.detail))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import PermissionDenied
 from django.db import DataError, InterfaceError, OperationalError
 from django.http import Http404, HttpResponse, JsonResponse
 from rest_framework import exceptions
@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from memories.services.store.drafts import FieldProblem
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memory_platform.rest.request_errors import RestError
-from memory_platform.rest.serializers import flat_errors
+from memory_platform.rest.serializers import bounded_errors, flat_errors
 
 logger = logging.getLogger("memory_platform.api")
 
@@ -30,14 +30,17 @@ ROLLED_BACK_STATES = "40"  # SQLSTATE class: deadlock, serialization failure
 def problem_payload(
     status: int, code: str, detail: str, errors: Sequence[dict[str, str]] = (), headers: dict[str, str] | None = None
 ) -> Response:
-    """Return the answer to a failed request; each of `errors` has field (a dotted path), code and detail."""
+    """Return the answer to a failed request; each of `errors` has field (a dotted path), code and detail.
+
+    At most 50 errors are shown.
+    """
     body = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "code": code,
         "detail": _encodable(detail),
-        "errors": [{name: _encodable(text) for name, text in entry.items()} for entry in errors],
+        "errors": [{name: _encodable(text) for name, text in entry.items()} for entry in bounded_errors(errors)],
     }
     return Response(body, status=status, headers=headers, content_type=PROBLEM_TYPE)
 
@@ -54,7 +57,6 @@ FIXED_PROBLEMS: dict[type[Exception], tuple[int, str, str]] = {
     exceptions.NotFound: (404, "not_found", "There is nothing at this address."),
     PermissionDenied: (403, "forbidden", "This key may not do that."),
     exceptions.PermissionDenied: (403, "forbidden", "This key may not do that."),
-    RequestDataTooBig: (413, "too_large", "The body is larger than 8 MiB."),
     exceptions.NotAuthenticated: (401, "key_missing", "Send a key as `Authorization: Bearer <key>` or `X-API-Key`."),
     exceptions.AuthenticationFailed: (401, "key_invalid", "This key is unknown, revoked or expired."),
     exceptions.MethodNotAllowed: (405, "method_not_allowed", "This address does not take that method."),

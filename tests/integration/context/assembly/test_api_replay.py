@@ -200,3 +200,18 @@ def test_difference_takes_the_scope_read_and_explains(api: APIClient, tenant: Te
     body = {**WISH, "since": {"context_id": given["id"]}, "explain": True}
     answer = reader.post(DIFF, body).json()
     assert answer["explain"]["candidates"]
+
+
+@pytest.mark.parametrize(
+    "name", ["packer", "ordering", "render", "summary_style", "query", "profile", "budget_profile"]
+)
+@pytest.mark.parametrize("value", [5, True, 1.5, [], {}, ["greedy"]])
+@pytest.mark.parametrize(
+    "compared", [{"since": {"as_of": "2026-01-01T00:00:00Z"}}, {"profiles": ["default", "default"]}]
+)
+def test_diff_refuses_a_wrongly_typed_field_by_its_name(
+    name: str, value: Any, compared: dict[str, Any], api: APIClient
+) -> None:
+    response = api.post("/api/v1/context/diff", {"query": "tea", **compared, name: value})
+    assert response.status_code == 400, response.content
+    assert [error["field"] for error in response.json()["errors"]] == [name]

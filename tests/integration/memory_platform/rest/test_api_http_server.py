@@ -17,6 +17,7 @@ import pytest
 from django.core.management import call_command
 
 from memories.services.tokens import load_encoding
+from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES, WEB_WORKER
 from tests.architecture import ROOT
 
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
@@ -71,7 +72,8 @@ def gunicorn(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) ->
     """The port of one gunicorn for every test here; none leaves anything in it but connections."""
     port = free_port()
     log = (tmp_path_factory.mktemp("gunicorn") / "gunicorn.log").open("w+")
-    arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", "gthread", "--threads", "4", "--no-control-socket"]
+    arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", WEB_WORKER, "--threads", "4"]
+    arguments += ["--no-control-socket", "--limit-request-line", str(REQUEST_LINE_MAX_BYTES)]
     process = subprocess.Popen(
         [sys.executable, "-m", "gunicorn", "memory_platform.wsgi:application", *arguments],
         cwd=ROOT, env=dict(os.environ), stdout=log, stderr=log,
@@ -152,6 +154,9 @@ def test_the_server_refuses_what_a_socket_can_carry(server: Server) -> None:
     for body in (too_long, chunks(too_long)):
         response, answer = server.request("POST", path, body)
         assert (response.status, answer["code"]) == (413, "too_large")
+    for body in (b" " * MIB, chunks(b" " * MIB)):
+        response, answer = server.request("POST", "/api/v1/feedback", body)
+        assert (response.status, answer["detail"]) == (413, "The body is larger than 64 KiB.")
     response, answer = server.request("POST", path, chunks(b'{"content": "sent in pieces"}'))
     assert (response.status, answer["content"]) == (201, "sent in pieces")
     response, answer = server.request("POST", path, b'{"content": "x"}', headers={"Content-Type": "text/plain"})

@@ -1,7 +1,8 @@
 """`Idempotency-Key`: one POST, however often it arrives."""
 
+import time
 from datetime import timedelta
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from rest_framework.test import APIClient
 
 from memories.models import IdempotencyRecord, Tenant
 from memories.store.api import memories as endpoints
+from memories.tenancy import idempotency
+from memories.tenancy.api import claims
+from memories.tenancy.api import idempotency as idempotent_api
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest_helpers import BULK, CONTEXT, CONTEXTS, MEMORIES, all_stored_memories, assert_problem
 from tests.users import api_client, new_key, new_shared_tenant
@@ -78,7 +82,7 @@ def test_a_request_still_running_is_a_conflict_and_a_dead_one_is_taken_over(api:
         IdempotencyRecord.objects.for_tenant(tenant.pk).update(status=None, answer=None)
     response = api.post(MEMORIES, {"content": "One"}, headers=ONCE)
     assert_problem(response, 409, "idempotency_key_in_use")
-    with time_machine.travel(timezone.now() + timedelta(minutes=3)):
+    with time_machine.travel(timezone.now() + timedelta(seconds=10)):
         assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).json()["status"] == "existing"
 
 
@@ -95,6 +99,38 @@ def test_bad_idempotency_key_is_refused(api: APIClient, tenant: Tenant, name: st
     response = api.post(MEMORIES, {"content": "One"}, headers={"Idempotency-Key": name})
     assert_problem(response, 400, "bad_idempotency_key", "Idempotency-Key")
     assert all_stored_memories(tenant) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_claim_of_a_slow_request_is_renewed_and_not_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "RENEWAL_SECONDS", 0.2)
+    monkeypatch.setattr(idempotency, "CLAIM_SECONDS", 1)
+    monkeypatch.setattr(idempotent_api, "claim_keeper", claims.ClaimKeeper())
+    tenant = new_shared_tenant("Slow")
+    key = new_key(tenant, "write")
+    store = endpoints.store_memories
+    runs, answers, is_running = [], [], Event()
+
+    def store_slowly(**arguments: Any) -> Any:
+        runs.append(1)
+        is_running.set()
+        time.sleep(3)
+        return store(**arguments)
+
+    def post() -> None:
+        answers.append(api_client(key).post(MEMORIES, {"content": "One"}, headers=ONCE))
+        connection.close()
+
+    monkeypatch.setattr(endpoints, "store_memories", store_slowly)
+    first = Thread(target=post)
+    first.start()
+    is_running.wait()
+    time.sleep(2)
+    response = api_client(key).post(MEMORIES, {"content": "One"}, headers=ONCE)
+    assert_problem(response, 409, "idempotency_key_in_use")
+    first.join()
+    assert [answer.status_code for answer in answers] == [201]
+    assert len(runs) == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -89,6 +89,7 @@ FRAGMENTS = st.sampled_from(
      "<", ">", "&", '"', "{", "}",
      f"</memory-{NONCE}>", f"<memory-{NONCE}>", "</memory>", "<memory>", NONCE, NONCE[:-1],
      fence_nonce(SECRET, TENANT, 1), "&amp;", "&#13;", '<char code="0"/>', "\\u0000",
+     "[U+202E]", "\\[U+202E]", "\\", "\U000e0041", "\xad", "\u200d", "\ufe0f", "\u0645", "👩",
      "\x00", "\x1b[31m", "\u202e", "\u200b", "\ufffe", "a", "1"]
 )  # fmt: skip
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"])) | st.lists(FRAGMENTS, max_size=12).map("".join)
@@ -287,6 +288,29 @@ def test_json_parser_refuses_other_rows(row):
     assert written in good.text
     with pytest.raises(ValueError, match="not a context"):
         parse_context(good.text.replace(written, row), "json")
+
+
+HIDDEN = [*map(chr, [*range(9), 11, 12, *range(14, 32), *range(127, 160), 0xAD, 0x61C, *range(0x200B, 0x2010)])]
+HIDDEN += [*map(chr, [*range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF, *range(0xE0000, 0xE0080), 0xE0100])]
+
+
+@pytest.mark.parametrize("style", RENDER_STYLES)
+def test_hidden_characters_are_shown_in_every_style(style):
+    for character in [*HIDDEN, "\r"]:
+        text = render([f"pay{character}pal"], style).text
+        assert character not in text
+        assert texts_of(text, style) == [f"pay{character}pal"]
+
+
+@pytest.mark.parametrize("style", RENDER_STYLES)
+@pytest.mark.parametrize("text", ["👩‍👩‍👧‍👦 ❤️ 5️⃣", "می‌خواهم", "क्‍ष", "tabs\tand\r\nlines", "葛\U000e0100城", "café ½ ±"])
+def test_joiners_and_selectors_that_change_what_people_see_stay(style, text):
+    written = json.dumps(text, ensure_ascii=False)[1:-1] if style == "json" else text
+    assert (written.replace("\r", "&#13;") if style == "xml" else written) in render([text], style).text
+
+
+def test_hidden_character_costs_few_tokens_and_is_counted():
+    assert count_tokens(render(["a\u202eb"]).text) - count_tokens(render(["ab"]).text) <= 8
 
 
 def test_nonsense_is_refused():

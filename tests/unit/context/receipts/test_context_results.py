@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context.assembly.candidates import plan_without_timings
-from context.assembly.layout import drop_last_blocks
+from context.assembly.layout import drop_blocks
 from context.assembly.orchestrator import StepTimer
 from context.receipts import rows
 from context.receipts.results import (
@@ -92,15 +92,22 @@ def test_left_out_block_keeps_anchor_tokens_and_score() -> None:
 
 @pytest.mark.parametrize(("excess", "kept"), [(1, 3), (10, 3), (11, 2), (40, 0), (1000, 0)])
 def test_the_last_blocks_go_until_the_excess_is_covered(excess: int, kept: int) -> None:
-    assert len(drop_last_blocks([block()] * 4, excess)) == kept
+    assert len(drop_blocks([block()] * 4, excess, {})) == kept
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(1, 200))
 def test_at_least_one_block_goes_and_the_first_ones_stay(sizes: list[int], excess: int) -> None:
     blocks = [block(size, str(place)) for place, size in enumerate(sizes)]
-    kept = drop_last_blocks(blocks, excess)
+    kept = drop_blocks(blocks, excess, {})
     assert kept == blocks[: len(kept)]
     assert len(kept) < len(blocks)
+
+
+def test_inflated_blocks_go_first_and_the_longest_of_them_before_the_others() -> None:
+    blocks = [block(10, str(place)) for place in range(4)]
+    assert drop_blocks(blocks, 80, {0: 90, 2: 30}) == blocks[1:]
+    assert drop_blocks(blocks, 100, {0: 90, 2: 30}) == [blocks[1], blocks[3]]
+    assert drop_blocks(blocks, 125, {0: 90, 2: 30}) == [blocks[1]]
 
 
 def test_plan_without_times_keeps_everything_else() -> None:

@@ -9,10 +9,11 @@ import yaml
 from memories.services.partitions.paths import MAX_PATH_BYTES
 from memory_platform.embedded.config import config_from
 from memory_platform.embedded.postgres import MAJOR_VERSION, PROGRAMS
-from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES
+from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES, WEB_WORKER
 
 PROJECT = Path(__file__).resolve().parents[4]
-COMPOSE_ONLY = {"POSTGRES_PASSWORD", "MEMORY_OWNER_PASSWORD", "MEMORY_APP_PASSWORD"}
+COMPOSE_ONLY = {"POSTGRES_PASSWORD", "MEMORY_OWNER_PASSWORD", "MEMORY_APP_PASSWORD", "REDIS_PASSWORD"}
+COMPOSE_ONLY |= {"SITE_ADDRESS", "HTTP_PORT", "HTTPS_PORT"}
 # Read by programs that are not ours to read it through settings.
 READ_ELSEWHERE = {"HOST", "WEB_CONCURRENCY", "DATABASE_SUPERUSER_URL"}
 
@@ -92,13 +93,35 @@ def test_one_port_by_default_everywhere():
     port = config_from({}).port
     assert f"EXPOSE {port}\n" in dockerfile
     assert f'"0.0.0.0:{port}"' in dockerfile
-    assert compose["services"]["web"]["ports"] == [f"127.0.0.1:${{PORT:-{port}}}:{port}"]
+    assert f"127.0.0.1:${{PORT:-{port}}}:{port}" in compose["services"]["proxy"]["ports"]
+    assert f"{{$SITE_ADDRESS::{port}}}" in (PROJECT / "Caddyfile").read_text()
+
+
+def test_only_the_proxy_is_published_and_on_this_machine_unless_told_otherwise():
+    assert {name for name, service in compose["services"].items() if "ports" in service} == {"proxy"}
+    assert all("127.0.0.1:" in port for port in compose["services"]["proxy"]["ports"])
+
+
+def test_every_container_has_limits():
+    for service in compose["services"].values():
+        assert {"mem_limit", "cpus", "pids_limit"} <= set(service)
+
+
+def test_redis_has_a_password_that_the_program_knows():
+    redis = compose["services"]["redis"]
+    assert "--requirepass" in redis["command"][-1]
+    for name in ("CELERY_BROKER_URL", "CACHE_URL"):
+        assert compose["services"]["web"]["environment"][name].startswith("redis://:${REDIS_PASSWORD")
 
 
 def test_the_server_takes_an_address_that_lists_the_longest_partition():
     percent_encoded = 3
     assert percent_encoded * MAX_PATH_BYTES + len("GET /api/v1/memories?partition= HTTP/1.1") < REQUEST_LINE_MAX_BYTES
     assert f'"--limit-request-line", "{REQUEST_LINE_MAX_BYTES}"' in dockerfile
+
+
+def test_the_image_and_make_run_serve_with_the_same_worker():
+    assert f'"{WEB_WORKER}"' in dockerfile
 
 
 def test_the_image_runs_as_an_ordinary_user_and_leaves_the_embedded_servers_out():

@@ -1,0 +1,112 @@
+"""What browsers, caches, logs and processes without a key are told."""
+
+import logging
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from rest_framework.test import APIClient
+
+from memories.models import Tenant
+from memory_platform.web.request_logs import RouteFilter
+from tests.architecture import ROOT
+from tests.integration.rest_helpers import MEMORIES
+from tests.users import new_key
+
+LONG_KEY = "k" * 20 + "".join(map(chr, range(48, 90)))
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **environment}
+    return subprocess.run(
+        [sys.executable, *arguments], env=env, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_deployment_check_finds_nothing_with_https_and_says_that_it_is_off() -> None:
+    arguments = ("manage.py", "check", "--deploy", "--fail-level", "WARNING")
+    done = run(*arguments, HTTPS_ONLY="1", SECRET_KEY=LONG_KEY, DEBUG="0")
+    assert done.returncode == 0, done.stderr
+    assert "security.W008" in run(*arguments, HTTPS_ONLY="0", SECRET_KEY=LONG_KEY, DEBUG="0").stderr
+
+
+def test_https_only_redirects_and_insists_on_it() -> None:
+    code = (
+        "import django; django.setup()\n"
+        "from django.test import Client\n"
+        "plain = Client(headers={'host': 'localhost'})\n"
+        "assert plain.get('/sign-in')['Location'] == 'https://localhost/sign-in'\n"
+        "assert plain.get('/healthz').status_code == 200\n"
+        "proxied = Client(headers={'host': 'localhost', 'X-Forwarded-Proto': 'https'})\n"
+        "response = proxied.get('/healthz')\n"
+        "assert response['Strict-Transport-Security'] == 'max-age=31536000; includeSubDomains', response.headers\n"
+    )
+    done = run("-c", code, HTTPS_ONLY="1", DJANGO_SETTINGS_MODULE="memory_platform.settings", SECRET_KEY=LONG_KEY)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("process", ["worker", "beat"])
+def test_worker_and_beat_refuse_the_key_that_everybody_knows(process: str, tmp_path: Any) -> None:
+    (tmp_path / "run").mkdir()
+    arguments = ("-m", "celery", "-A", "memory_platform", process)
+    done = run(*arguments, SECRET_KEY="", DATA_DIR=str(tmp_path), CELERY_BROKER_URL="memory://")
+    assert done.returncode == 1
+    assert "SECRET_KEY must be set" in done.stderr
+
+
+def test_answers_of_the_api_are_kept_by_nobody_else(api: APIClient) -> None:
+    created = api.post(MEMORIES, {"content": "tea"})
+    read = api.get(f"{MEMORIES}/{created.json()['id']}")
+    assert read["Cache-Control"] == "private, no-cache"
+    for response in (api.get(MEMORIES), api.get("/api/v1/nothing"), APIClient().get(MEMORIES)):
+        assert response["Cache-Control"] == "no-store"
+        assert {"Authorization", "X-API-Key"} <= {name.strip() for name in response["Vary"].split(",")}
+
+
+@pytest.mark.django_db
+def test_pages_and_answers_have_a_permissions_policy(client: Client) -> None:
+    for address in ("/sign-in", "/healthz", "/api/schema/"):
+        assert "camera=()" in client.get(address)["Permissions-Policy"]
+
+
+def test_only_a_key_sees_versions(tenant: Tenant) -> None:
+    key = new_key(tenant, "read")
+    anonymous, wrong, bearer, own = (
+        Client(headers=headers).get("/readyz").json()
+        for headers in (
+            {},
+            {"X-API-Key": "no.key"},
+            {"Authorization": f"Bearer {key}"},
+            {"X-API-Key": key},
+        )
+    )
+    assert {part["detail"] for part in (*anonymous["parts"].values(), *wrong["parts"].values())} == {""}
+    assert bearer["parts"]["database"]["detail"] == own["parts"]["database"]["detail"]
+    assert own["parts"]["database"]["detail"].startswith("PostgreSQL ")
+
+
+def test_log_names_the_route_of_a_request_and_no_partition(api: APIClient, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.handler.addFilter(RouteFilter())
+    with caplog.at_level(logging.WARNING):
+        api.get("/api/v1/partitions/user%3Dalex/summaries?nothing=1")
+        api.get("/api/v1/no/user%3Dalex")
+    assert "alex" not in caplog.text
+    assert "GET /api/v1/partitions/<place:place>/summaries" in caplog.text
+
+
+@pytest.mark.parametrize("value", [1, -3, True, None, 1.5, "text", ["a", 2], {"a": [1.5, False]}])
+def test_cache_keeps_json_values(value: Any) -> None:
+    cache.set("hardening", value, 10)
+    assert cache.get("hardening") == value
+    cache.delete("hardening")
+
+
+def test_cache_runs_no_code_of_what_it_reads() -> None:
+    if "redis" not in type(cache._connections["default"]).__module__:
+        pytest.skip("needs a Redis")
+    with pytest.raises(TypeError):
+        cache.set("hardening", object(), 10)

@@ -1,0 +1,155 @@
+"""Clients that send slowly or never close, against a real web server started as `make run` starts it."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from memory_platform import http_worker
+from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES, WEB_THREADS, WEB_WORKER
+from tests.architecture import ROOT
+from tests.integration.memory_platform.rest.test_api_http_server import Server, free_port, wait_until_it_answers
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CLIENTS = 20
+ANSWER_SECONDS = 2.0
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iterator[Server]:
+    port = free_port()
+    arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", WEB_WORKER, "--threads", str(WEB_THREADS)]
+    arguments += ["--no-control-socket", "--limit-request-line", str(REQUEST_LINE_MAX_BYTES), "--workers", "1"]
+    log = (tmp_path_factory.mktemp("slow") / "gunicorn.log").open("w+")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "memory_platform.wsgi:application", *arguments],
+        cwd=ROOT, env=dict(os.environ), stdout=log, stderr=log,
+    )  # fmt: skip
+    try:
+        wait_until_it_answers(port, process)
+        yield Server(port)
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        log.seek(0)
+        print(log.read())
+        log.close()
+
+
+@contextmanager
+def connections(server: Server, first: bytes) -> Iterator[list[socket.socket]]:
+    with ExitStack() as stack:
+        opened = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=5)) for _ in range(CLIENTS)
+        ]
+        for each in opened:
+            each.sendall(first)
+        yield opened
+
+
+@contextmanager
+def dripping(opened: list[socket.socket]) -> Iterator[None]:
+    """Send a byte on each connection every tenth of a second."""
+    stop = threading.Event()
+
+    def drip() -> None:
+        while not stop.wait(0.1):
+            for each in opened:
+                try:
+                    each.send(b"a")
+                except OSError:
+                    continue
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def slowest_answer(server: Server, seconds: float) -> float:
+    """The longest that `/healthz` takes meanwhile."""
+    end, slowest = time.monotonic() + seconds, 0.0
+    while time.monotonic() < end:
+        start = time.monotonic()
+        response, _ = server.request("GET", "/healthz")
+        assert response.status == 200
+        slowest = max(slowest, time.monotonic() - start)
+        time.sleep(0.1)
+    return slowest
+
+
+@pytest.mark.parametrize(
+    "first",
+    [b"G", HEAD, HEAD + b"X-Slow: ", HEAD + b"\r\n" + HEAD, b"\r\n\r\n\r\n" + HEAD],
+    ids=["line", "headers", "header", "second request", "empty lines"],
+)
+def test_health_is_answered_while_clients_drip_their_headers(server: Server, first: bytes) -> None:
+    with connections(server, first) as opened, dripping(opened):
+        assert slowest_answer(server, 3) < ANSWER_SECONDS
+
+
+def test_dripping_client_is_disconnected(server: Server) -> None:
+    with connections(server, HEAD) as opened, dripping(opened):
+        time.sleep(http_worker.HEAD_SECONDS + 2)
+        for each in opened:
+            each.settimeout(5)
+            assert each.recv(1) == b""
+
+
+def test_health_is_answered_while_clients_do_not_close(server: Server) -> None:
+    with connections(server, HEAD + b"Connection: close\r\n\r\n"):
+        assert slowest_answer(server, 3) < ANSWER_SECONDS
+
+
+def test_head_that_comes_in_pieces_is_answered_and_the_connection_kept(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        for _ in range(2):
+            for piece in (HEAD[:5], HEAD[5:], b"\r", b"\n"):
+                client.sendall(piece)
+                time.sleep(0.05)
+            assert client.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_pipelined_requests_are_answered_in_turn(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        client.sendall((HEAD + b"\r\n") * 3)
+        received = b""
+        while received.count(b'{"status": "ok"}') < 3:
+            received += client.recv(65536)
+        assert received.count(b"HTTP/1.1 200 OK") == 3
+
+
+@pytest.mark.parametrize(
+    ("request_of", "status", "code"),
+    [
+        (lambda: b"GET /" + b"a" * REQUEST_LINE_MAX_BYTES + b" HTTP/1.1\r\n\r\n", 414, "uri_too_long"),
+        (lambda: HEAD + b"X-Long: " + b"a" * 9_000 + b"\r\n\r\n", 431, "headers_too_large"),
+        (lambda: HEAD + b"X-Many: a\r\n" * 200 + b"\r\n", 431, "headers_too_large"),
+        (lambda: HEAD + b"X-Endless: a\r\n" * 10_000, 431, "headers_too_large"),
+    ],
+)
+def test_head_that_is_too_large_is_a_problem(
+    server: Server, request_of: Callable[[], bytes], status: int, code: str
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+        try:
+            client.sendall(request_of())
+        except OSError:
+            pytest.skip("the server has closed the connection before all was sent")
+        head, _, body = client.recv(65536).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert b"Content-Type: application/problem+json" in head
+    problem = json.loads(body)
+    assert (problem["status"], problem["code"], problem["errors"]) == (status, code, [])

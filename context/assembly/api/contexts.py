@@ -87,8 +87,14 @@ class AssemblingEndpoint(Endpoint):
     @property
     def caller(self) -> dict[str, Any]:
         """Return what every assembly needs besides its request."""
-        reach = self.key.partition_prefix
-        return {"tenant_id": self.tenant_id, "reach": reach, "actor": self.actor, "now": self.now}
+        key = self.key
+        return {
+            "tenant_id": key.tenant_id,
+            "reach": key.partition_prefix,
+            "actor": self.actor,
+            "now": self.now,
+            "revision": key.tenant.settings_revision,
+        }
 
 
 class ContextEndpoint(AssemblingEndpoint):

@@ -1,6 +1,6 @@
 """Vectors of memories: stored, carried to new versions, and counted."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, Self
@@ -28,6 +28,12 @@ ORDER BY former.memory_id
 ON CONFLICT DO NOTHING
 RETURNING memory_id
 """
+
+
+def halves_of(sent: Sequence[bytes | memoryview]) -> NDArray[np.float32]:
+    """Return vectors of one dimension as rows, from the bytes of `halfvec_send`."""
+    # two bytes of dimension, two unused, then half floats, the high byte first
+    return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
 
 
 class MemoryEmbeddingQuerySet(TenantRows):
@@ -61,9 +67,7 @@ class MemoryEmbeddingQuerySet(TenantRows):
         sent = self.order_by().annotate(sent=Func(F("vector"), function="halfvec_send", output_field=BinaryField()))
         found = sent.values_list("memory_id", "sent").iterator(chunk_size=rows)
         while chunk := list(islice(found, rows)):
-            # two bytes of dimension, two unused, then half floats, the high byte first
-            halves = np.frombuffer(b"".join(bytes(vector)[4:] for _, vector in chunk), dtype=">f2")
-            yield [pk for pk, _ in chunk], halves.reshape(len(chunk), -1).astype(np.float32)
+            yield [pk for pk, _ in chunk], halves_of([vector for _, vector in chunk])
 
     def count_live_by_model(self, now: datetime) -> dict[str, int]:
         """By model: the live memories with a current vector. An index counts all; expired ones are subtracted."""

@@ -289,7 +289,8 @@ def processor_seconds() -> tuple[float, float]:
             times, name = process.cpu_times(), process.name()
         except psutil.Error:
             continue
-        used = times.user + times.system
+        # those of processes that have ended count at their parent
+        used = times.user + times.system + times.children_user + times.children_system
         if name.startswith("postgres"):
             postgres += used
         elif "redis" not in name:

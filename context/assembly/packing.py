@@ -339,9 +339,11 @@ def _twins(
     ranked: Sequence[ScoredMemory], outcomes: Mapping[UUID, str], included: IncludedMemories
 ) -> dict[str, Anchor]:
     """Return the most important block that each excluded near duplicate repeats, by memory id."""
+    repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == EXCLUDED_NEAR_DUPLICATE]
+    if not repeats:
+        return {}
     kept = {item.memory["id"]: _anchor(item) for item in ranked if outcomes[item.memory["id"]] == KEPT}
     anchors = {**included.anchors, **kept}
-    repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == EXCLUDED_NEAR_DUPLICATE]
     twins = {memory_id: included.duplicates.twin_of(memory_id, anchors) for memory_id in repeats}
     return {str(memory_id): anchors[twin] for memory_id, twin in twins.items() if twin is not None}
 

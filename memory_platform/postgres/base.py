@@ -83,7 +83,15 @@ class BinaryHalfVectorDumper(Dumper):
         return obj.to_binary()
 
 
-# Copied into each connection's own map, so it is registered before the first of them is opened.
+class TextHalfVectorDumper(Dumper):
+    """Writes the same where a statement is shown or bound by the client."""
+
+    def dump(self, obj: HalfVector) -> bytes:
+        return obj.to_text().encode()
+
+
+# Of both formats the one registered last is preferred. Copied into each connection's own map, so it is registered before the first of them is opened.
+adapters.register_dumper(HalfVector, TextHalfVectorDumper)
 adapters.register_dumper(HalfVector, BinaryHalfVectorDumper)
 
 

@@ -87,14 +87,8 @@ class AssemblingEndpoint(Endpoint):
     @property
     def caller(self) -> dict[str, Any]:
         """Return what every assembly needs besides its request."""
-        key = self.key
-        return {
-            "tenant_id": key.tenant_id,
-            "reach": key.partition_prefix,
-            "actor": self.actor,
-            "now": self.now,
-            "revision": key.tenant.settings_revision,
-        }
+        reach = self.key.partition_prefix
+        return {"tenant_id": self.tenant_id, "reach": reach, "actor": self.actor, "now": self.now}
 
 
 class ContextEndpoint(AssemblingEndpoint):
@@ -114,7 +108,8 @@ class ContextEndpoint(AssemblingEndpoint):
         values = self.body(ContextInput)
         if not values["preview"]:
             require_scope(self.key, "write")
-        context = assemble_context(build_context_request(self.key, values), **self.caller)
+        revision = self.key.tenant.settings_revision
+        context = assemble_context(build_context_request(self.key, values), **self.caller, revision=revision)
         return Response(context.as_answer(explain=values["explain"]))
 
 

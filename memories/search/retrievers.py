@@ -11,7 +11,7 @@ from memories.search.queries.lexemes import tenant_query_lexemes
 from memories.search.queries.nearest import MAX_INDEX_DIMENSION, force_index_scan, index_name
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.plan import (
-    MATCHED_ROWS_MAX,
+    ALL_WORDS_ROWS,
     RetrievalTrace,
     ScopeSize,
     SearchMethod,
@@ -74,8 +74,8 @@ def build_text_query(scope: SearchScope, query: str) -> TextQuery:
     rarest = match_rarest(lexemes, rows_by_lexeme)
     if not rarest.has_dropped:
         return rarest
-    is_known_large = scope.is_whole_tenant and max(rows_by_lexeme.values()) > MATCHED_ROWS_MAX
-    is_large = is_known_large or any(rows.is_more_than(MATCHED_ROWS_MAX) for rows in scope.sources())
+    is_known_large = scope.is_whole_tenant and max(rows_by_lexeme.values()) > ALL_WORDS_ROWS
+    is_large = is_known_large or any(rows.is_more_than(ALL_WORDS_ROWS) for rows in scope.sources())
     return rarest if is_large else match_all(lexemes)
 
 

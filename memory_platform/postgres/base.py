@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.backends.ddl_references import Statement
-from django.db.backends.postgresql import base, features, schema
+from django.db.backends.postgresql import base, features, operations, schema
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field, ForeignKey, Model
 from pgvector import HalfVector
@@ -105,8 +105,17 @@ class PreparedCursor(Cursor[Any]):
         return super().execute(query, params, prepare=settings.DATABASE_PREPARED_STATEMENTS, binary=True)
 
 
+class DatabaseOperations(operations.DatabaseOperations):
+    def last_executed_query(self, cursor: Any, sql: str, params: Any) -> Any:
+        """Return the statement as the log of queries shows it; a prepared cursor has not bound its values itself."""
+        if isinstance(cursor, PreparedCursor):
+            return self.compose_sql(sql, params)
+        return super().last_executed_query(cursor, sql, params)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     features_class = DatabaseFeatures
+    ops_class = DatabaseOperations
     SchemaEditorClass = DatabaseSchemaEditor
 
     def prepared_cursor(self) -> Any:

@@ -39,8 +39,10 @@ class NearDuplicates:
 
     def twin_of(self, key: Hashable, others: Iterable[MemoryKey]) -> MemoryKey | None:
         """Return the first of `others`, but never `key` itself, that is nearly the same; None where none is."""
+        if not self._has_any:
+            return None
         place = self._places.get(key)
-        if place is None or not self._has_any:
+        if place is None:
             return None
         near = self._is_near[place]
         return next((other for other in others if other in self._places and near[self._places[other]]), None)

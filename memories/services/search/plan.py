@@ -26,15 +26,17 @@ MIN_EF_SEARCH, MAX_EF_SEARCH = 400, 1_000
 #: Maximum of vectors that an index scan reads.
 MAX_SCAN_TUPLES = 100_000
 #: One vector more is read for each of so many, because memories may have expired.
-SPARE = 8
+SPARE = 16
 #: Minimum depth of a retriever in a large scope.
 MIN_DEPTH = 200
 #: Tokens of a memory and its marker, fewer than most have, to estimate the number of memories of a budget.
 TOKENS_PER_MEMORY = 25
-#: Maximum of a tenant's rows that the words of one query match together, as estimated.
-MATCHED_ROWS_MAX = 5_000
+#: A scope of at most so many rows is searched by all words of a query.
+ALL_WORDS_ROWS = 5_000
+#: Maximum of a tenant's rows that the words of one query match together in a larger scope, as estimated.
+MATCHED_ROWS_MAX = 3_000
 #: Rows that are read where even the rarest word of the query is in more rows: the newest in scope.
-NEWEST_ROWS = 2_000
+NEWEST_ROWS = 1_500
 
 
 class SearchMethod(StrEnum):
@@ -99,8 +101,12 @@ def rows_to_retrieve(*, tokens: float, limit: int | None, pool_size: int) -> int
 
 
 def retriever_depth(wanted: int) -> int:
-    """Return the depth below which no row, found by both retrievers, can reach the fused rank `wanted`."""
-    return max(MIN_DEPTH, min(2 * wanted + RECIPROCAL_RANK_K, MAX_CANDIDATES))
+    """Return the depth of a retriever for the first `wanted` rows in fused order.
+
+    Below it a row adds less to its fused score than what separates the last rows wanted from the first ones, so it
+    changes the order near the limit, which the gate's spare tokens cover.
+    """
+    return max(MIN_DEPTH, min(wanted + RECIPROCAL_RANK_K, MAX_CANDIDATES))
 
 
 def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:

@@ -70,16 +70,17 @@ def test_scan_looks_wider_and_gives_up_later_where_the_index_is_shared() -> None
 
 
 @pytest.mark.parametrize(
-    ("wanted", "depth"), [(0, 200), (70, 200), (71, 202), (200, 460), (470, 1_000), (1_000, 1_000)]
+    ("wanted", "depth"), [(0, 200), (140, 200), (141, 201), (200, 260), (940, 1_000), (1_000, 1_000)]
 )
 def test_depth_holds_the_first_of_the_fused_order(wanted: int, depth: int) -> None:
     assert retriever_depth(wanted) == depth
 
 
-@pytest.mark.parametrize("wanted", [71, 100, 200, 470])
-def test_nothing_below_the_depth_of_both_arms_comes_before_the_wanted_of_one(wanted: int) -> None:
+@pytest.mark.parametrize("wanted", [141, 200, 470])
+def test_a_row_below_the_depth_of_one_retriever_loses_less_than_half_of_the_last_wanted_score(wanted: int) -> None:
     depth = retriever_depth(wanted)
-    assert 2 / (60 + depth + 1) < 1 / (60 + wanted)
+    assert 1 / (60 + depth + 1) < 1 / (60 + wanted)
+    assert 2 / (60 + depth + 1) < 2 / (60 + wanted)
 
 
 def test_rows_wanted_come_from_pool_limit_or_tokens() -> None:

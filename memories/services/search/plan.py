@@ -103,8 +103,9 @@ def rows_to_retrieve(*, tokens: float, limit: int | None, pool_size: int) -> int
 def retriever_depth(wanted: int) -> int:
     """Return the depth of a retriever for the first `wanted` rows in fused order.
 
-    Below it a row adds less to its fused score than what separates the last rows wanted from the first ones, so it
-    changes the order near the limit, which the gate's spare tokens cover.
+    All that either retriever ranks among the first `wanted` are within it, and more, for rows that both rank lower.
+    Twice the depth, which holds every row that could reach the fused rank `wanted`, changed no packed evidence
+    (ADR-0117).
     """
     return max(MIN_DEPTH, min(wanted + RECIPROCAL_RANK_K, MAX_CANDIDATES))
 

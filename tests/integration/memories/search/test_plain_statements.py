@@ -122,4 +122,4 @@ def test_the_log_of_queries_shows_prepared_statements_with_their_values(bread: T
     with CaptureQueriesContext(connection) as captured:
         retrieve_for_test(bread, QUERY, now=FACTORY_NOW)
     (read,) = [query["sql"] for query in captured if "= ANY(" in query["sql"] and "memory.content" in query["sql"]]
-    assert str(bread.pk) in read
+    assert bread.pk.hex in read

@@ -151,7 +151,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         if query.vector is not None and mode is not RetrievalMode.LEXICAL:
             by_vector = retrievers.rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
         if query.vector is None or mode is not RetrievalMode.VECTOR:
-            by_text, lexemes = retrievers.rank_by_text(scope, request.query, gate.column, trace)
+            by_text, lexemes = retrievers.rank_by_text(scope, request.query, gate.column, wanted, trace)
         fused = dict(reciprocal_rank_fusion(list(by_vector), list(by_text)))
         pinned = retrievers.rank_pinned(scope, gate.column, trace) if request.with_pinned else {}
         ranks = CandidateRanks(retrievers.ranks_of(by_vector), retrievers.ranks_of(by_text), fused)

@@ -21,6 +21,7 @@ from memories.services.search.plan import (
     match_all,
     match_rarest,
     plan_vector_search,
+    retriever_depth,
 )
 from memories.store.readings import CandidateRows, SearchScope
 
@@ -49,21 +50,24 @@ def rank_by_vector(
     return found
 
 
-def rank_by_text(scope: SearchScope, query: str, tokens: str, plan: RetrievalTrace) -> tuple[Ranking, Sequence[str]]:
-    """Return the memories that contain the query's words, and the lexemes of these."""
+def rank_by_text(
+    scope: SearchScope, query: str, tokens: str, wanted: int, plan: RetrievalTrace
+) -> tuple[Ranking, Sequence[str]]:
+    """Return the memories that contain the query's words, enough for `wanted` in fused order, and their lexemes."""
     with plan.step("lexical") as entry:
         text = build_text_query(scope, query)
-        found = rank_text_query(scope, text, tokens)
+        # in a scope so large that common words do not match, as deep as the vectors
+        found = rank_text_query(scope, text, tokens, retriever_depth(wanted) if text.has_dropped else MAX_CANDIDATES)
         entry |= {"lexemes": len(text.lexemes), "matched": len(text.matched), "rows": len(found)}
     return found, text.lexemes
 
 
-def rank_text_query(scope: SearchScope, text: TextQuery, tokens: str) -> Ranking:
-    """Return the memories that match a text query."""
+def rank_text_query(scope: SearchScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> Ranking:
+    """Return the first memories that match a text query."""
     if not text.matched:
         return {}
     if (plain := scope.plain()) is not None:
-        return _by_key(ranking.matching_memories(plain, text, tokens))
+        return _by_key(ranking.matching_memories(plain, text, tokens, limit))
     return _ranking([rows.matching_any(text) for rows in scope.sources()], tokens, "-text_rank")
 
 

@@ -90,7 +90,8 @@ class TextHalfVectorDumper(Dumper):
         return obj.to_text().encode()
 
 
-# Of both formats the one registered last is preferred. Copied into each connection's own map, so it is registered before the first of them is opened.
+# Copied into each connection's own map, so they are registered before the first of them is opened. Of two formats the
+# one registered last is preferred.
 adapters.register_dumper(HalfVector, TextHalfVectorDumper)
 adapters.register_dumper(HalfVector, BinaryHalfVectorDumper)
 

@@ -37,12 +37,12 @@ JOIN memories_memoryembedding AS own ON own.memory_id = memory.id AND own.versio
 WHERE {live} AND own.model = {model}
 ORDER BY own.vector <=> %(vector)s, memory.created_at DESC, memory.id LIMIT %(limit)s
 """
-_MATCHING = f"""
-SELECT memory.id, memory.{{tokens}} FROM memories_memory AS memory
-WHERE {{live}} AND {{among}} memory.search_vector @@ %(matched)s::tsquery
+_MATCHING = """
+SELECT memory.id, memory.{tokens} FROM memories_memory AS memory
+WHERE {live} AND {among} memory.search_vector @@ %(matched)s::tsquery
 ORDER BY ts_rank(memory.search_vector, %(lexemes)s::tsquery) DESC, memory.created_at DESC, memory.id
-LIMIT {MAX_CANDIDATES}
-"""  # noqa: S608 - a constant
+LIMIT %(limit)s
+"""
 _AMONG_NEWEST = (
     "memory.id IN (SELECT recent.id FROM memories_memory AS recent WHERE {live}"
     " ORDER BY recent.created_at DESC, recent.id LIMIT %(newest)s) AND"
@@ -81,13 +81,13 @@ def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str,
     return _ranked(statement, {**scope.values, "vector": half_vector(vector), "limit": limit})
 
 
-def matching_memories(scope: PlainScope, text: TextQuery, tokens: str) -> RankedRows:
-    """Return the live memories that match a text query, best first."""
+def matching_memories(scope: PlainScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> RankedRows:
+    """Return the first live memories that match a text query, best first."""
     among = "" if text.newest is None else _AMONG_NEWEST.format(live=scope.has_live("recent"))
     statement = _MATCHING.format(live=scope.has_live("memory"), among=among, tokens=tokens)
     asked: dict[str, Sequence[str]] = {"matched": text.matched, "lexemes": text.lexemes}
     values = {name: any_lexeme(lexemes) for name, lexemes in asked.items()}
-    return _ranked(statement, {**scope.values, **values, "newest": text.newest})
+    return _ranked(statement, {**scope.values, **values, "newest": text.newest, "limit": limit})
 
 
 def pinned_memories(scope: PlainScope, tokens: str) -> RankedRows:

@@ -36,7 +36,7 @@ def bread(tenant: Tenant) -> Tenant:
     """Memories in partitions with similar names: some pinned, expired, archived, edited or without a vector."""
     rows = [
         NewMemory(
-            f"Note {number}: {'Alex' if number % 2 else 'Sam'} bakes {'rye' if number % 3 else 'wheat'} bread, 100% fresh.",
+            f"Note {number}: {'Alex' if number % 2 else 'Sam'} bakes {'rye' if number % 3 else 'wheat'} bread, 100%.",
             partition=parse_partition(PARTITIONS[number % len(PARTITIONS)]),
             created_at=FACTORY_NOW - timedelta(hours=number % 7),
             pinned=number % 11 == 0,

@@ -233,7 +233,11 @@ class Bench:
         steps: list[dict[str, float]] = []
         for number, question in enumerate(self.questions):
             post = partial(client.post_context, query=question.text, max_tokens=self.max_tokens)
-            calls = [partial(bare.run, question.vector), post, partial(post, profile=profile)]
+            calls: list[Callable[[], Any]] = [
+                partial(bare.run, question.vector),
+                post,
+                partial(post, profile=profile),
+            ]
             taken = [timed(call) for call in calls]
             if number >= WARM_UP_ROUNDS:
                 for name, (milliseconds, _) in zip(times, taken, strict=True):

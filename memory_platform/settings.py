@@ -48,7 +48,7 @@ HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
 NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
 
 
-# Off behind a pooler that gives each transaction another connection and does not know prepared statements.
+# Off behind a pooler that gives each transaction another connection and does not keep prepared statements.
 DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
 
 

@@ -96,8 +96,15 @@ def assemble_context(
     calculator = budget_calculator()
     api_key_id = actor.id if actor.kind == KEY_ACTOR else None
     with timer.step("resolve"):
-        who = {"tenant_id": tenant_id, "reach": reach, "api_key_id": api_key_id}
-        resolved = resolve_context_request(request, **who, calculator=calculator, now=now, revision=revision)
+        resolved = resolve_context_request(
+            request,
+            tenant_id=tenant_id,
+            reach=reach,
+            api_key_id=api_key_id,
+            calculator=calculator,
+            now=now,
+            revision=revision,
+        )
     context = _assemble(resolved, tenant_id, calculator, timer, now)
     if request.preview:
         return context

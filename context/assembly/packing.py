@@ -327,6 +327,8 @@ def _choose_unlike(
     A near duplicate of a better memory that is not longer is never preferred to it, so it is set aside at once. Other
     near duplicates are removed after packing and the tokens packed again, until none is kept.
     """
+    if not duplicates.has_any:
+        return choose_memories(ranked, budget, packing)
     tokens = {item.memory["id"]: item.memory["token_counts"][budget.encoding] for item in ranked}
     aside = duplicates.repeats(list(tokens), tokens)
     while True:

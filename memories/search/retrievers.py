@@ -153,7 +153,9 @@ def execute_vector_plan(
     plain = scope.plain()
     done = {"search": plan.search, "reason": plan.reason, "limit": plan.limit}
     if plan.search is SearchMethod.HNSW:
-        with force_index_scan(ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples):
+        with force_index_scan(
+            ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples, is_one_look=plan.is_one_look
+        ):
             if plain is None:
                 (memories,) = scope.sources()
                 found = memories.nearest_by_index(vector, model, tokens, plan.limit)

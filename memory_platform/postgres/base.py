@@ -122,5 +122,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def prepared_cursor(self) -> Any:
         """Return a cursor for hand-written statements that run on every request."""
         self.ensure_connection()
+        wrapper: Any = self  # Django's stubs leave the next method out
         with self.wrap_database_errors:
-            return self._prepare_cursor(PreparedCursor(self.connection))
+            return wrapper._prepare_cursor(PreparedCursor(self.connection))

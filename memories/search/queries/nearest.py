@@ -21,7 +21,7 @@ MAX_INDEX_DIMENSION = 4_000
 # Without sorting, only the index provides the order. Local to the transaction; sorting is enabled again afterwards.
 # A strict order would drop rows that a later index read finds nearer; the rows are sorted afterwards anyway.
 _ALONG_THE_INDEX = (
-    "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),"
+    "SELECT set_config('hnsw.iterative_scan', %(iterative)s, true),"
     " set_config('hnsw.ef_search', %(ef_search)s, true),"
     " set_config('hnsw.max_scan_tuples', %(max_scan_tuples)s, true),"
     " set_config('enable_sort', 'off', true)"
@@ -51,8 +51,9 @@ def half_vector(vector: Vector) -> HalfVector:
 
 
 @contextmanager
-def force_index_scan(*, ef_search: int, max_scan_tuples: int) -> Iterator[None]:
+def force_index_scan(*, ef_search: int, max_scan_tuples: int, is_one_look: bool = False) -> Iterator[None]:
     """Read rows ordered by the indexed distance only along the index. Call in a transaction."""
-    execute_prepared(_ALONG_THE_INDEX, {"ef_search": str(ef_search), "max_scan_tuples": str(max_scan_tuples)})
+    values = {"ef_search": str(ef_search), "max_scan_tuples": str(max_scan_tuples)}
+    execute_prepared(_ALONG_THE_INDEX, {**values, "iterative": "off" if is_one_look else "relaxed_order"})
     yield
     execute_prepared(_ANY_WAY, {})

@@ -20,7 +20,8 @@ def _usable_keys(model: type[models.Model]) -> tuple[str, list[str], list[str]]:
     """Return the statement that reads the keys with a prefix and their tenants, and the attributes of both."""
     parts: list[sql.Composable] = []
     names: list[list[str]] = []
-    for alias, meta in (("key", model._meta), ("tenant", model._meta.get_field("tenant").related_model._meta)):
+    tenant_model: Any = model._meta.get_field("tenant").related_model
+    for alias, meta in (("key", model._meta), ("tenant", tenant_model._meta)):
         fields = meta.concrete_fields
         names.append([field.attname for field in fields])
         parts += [sql.Identifier(alias, str(field.column)) for field in fields]

@@ -50,6 +50,8 @@ class Tenant(models.Model):
     #: Languages that rows may still be derived in; queries ask in these too.
     former_text_search_configs = ArrayField(models.CharField(max_length=63), default=list, editable=False)
     text_search_changed_at = models.DateTimeField(null=True, editable=False)
+    #: Counted by triggers on tables of settings, whose rows processes keep until it changes (ADR-0116).
+    settings_revision = models.BigIntegerField(default=0, db_default=0, editable=False)
 
     objects = TenantQuerySet.as_manager()
 

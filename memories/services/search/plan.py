@@ -28,7 +28,7 @@ ONE_LOOK_SHARE = 0.9
 #: Maximum of vectors that an index scan reads.
 MAX_SCAN_TUPLES = 100_000
 #: One vector more is read for each of so many, because memories may have expired.
-SPARE = 16
+SPARE = 8
 #: Minimum depth of a retriever in a large scope.
 MIN_DEPTH = 200
 #: Tokens of a memory and its marker, fewer than most have, to estimate the number of memories of a budget.

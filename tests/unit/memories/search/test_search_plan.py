@@ -91,7 +91,7 @@ def test_rows_wanted_come_from_pool_limit_or_tokens() -> None:
 
 def test_spare_vectors_stand_in_for_expired_memories() -> None:
     plan = planned(100_000, 100_000)
-    assert (plan.limit_with_spare, plan.enough) == (260 + 16, 130)
+    assert (plan.limit_with_spare, plan.enough) == (260 + 32, 130)
 
 
 def test_a_scope_that_is_nearly_the_whole_index_is_searched_with_one_look() -> None:

@@ -12,7 +12,7 @@ from compaction.services.pipeline.statements.languages import CUE_LANGUAGES, Lan
 from compaction.services.pipeline.statements.model import PART_DISTANCE_MAX, ReplacedStatement, Statement, StatementKind
 from compaction.services.pipeline.statements.rarity import stem, word_weights
 from memories.services.hygiene.replacement import replaces
-from memories.services.hygiene.replacement.facts import read_fact
+from memories.services.hygiene.replacement.reading import read_fact
 from memories.services.hygiene.replacement.values import Value
 
 #: The rarest words of a statement by which earlier ones are found, how many of each, and how many by recency.

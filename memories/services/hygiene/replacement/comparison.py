@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from memories.services.hygiene.replacement.facts import Fact, read_fact
+from memories.services.hygiene.replacement.facts import Fact
 from memories.services.hygiene.replacement.phrases import clauses_of
+from memories.services.hygiene.replacement.reading import read_fact
 from memories.services.hygiene.replacement.slots import (
     gives_up,
     has_ended,

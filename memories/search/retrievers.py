@@ -1,6 +1,7 @@
 """Retrievers: rank memories by vector, text, pin or age, with their tokens. Call them inside a scope."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -146,6 +147,21 @@ def scope_size(scope: SearchScope, vector: EmbeddingVectors, model: str) -> Scop
     return ScopeSize(rows, index_rows if has_index else None, bool(scope.conditions))
 
 
+def _scan_index(
+    plan: VectorPlan, scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str
+) -> tuple[ranking.RankedRows, bool]:
+    """Return the nearest memories along the index, and whether it returned as many vectors as it should."""
+    widths = {"ef_search": plan.ef_search, "max_scan_tuples": plan.max_scan_tuples}
+    plain, limit = scope.plain(), plan.limit_with_spare
+    with force_index_scan(**widths, is_one_look=plan.is_one_look):
+        if plain is None:
+            (memories,) = scope.sources()
+            found = memories.nearest_by_index(vector, model, tokens, plan.limit)
+            return found, len(found) == plan.limit
+        found, read = ranking.nearest_vectors(plain, vector, model, tokens, limit, is_indexed=True)
+    return found[: plan.limit], read == limit
+
+
 def execute_vector_plan(
     plan: VectorPlan, scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str
 ) -> NearestResult:
@@ -153,15 +169,10 @@ def execute_vector_plan(
     plain = scope.plain()
     done = {"search": plan.search, "reason": plan.reason, "limit": plan.limit}
     if plan.search is SearchMethod.HNSW:
-        with force_index_scan(
-            ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples, is_one_look=plan.is_one_look
-        ):
-            if plain is None:
-                (memories,) = scope.sources()
-                found = memories.nearest_by_index(vector, model, tokens, plan.limit)
-            else:
-                limit = plan.limit_with_spare
-                found = ranking.nearest_vectors(plain, vector, model, tokens, limit, is_indexed=True)[0][: plan.limit]
+        found, is_full = _scan_index(plan, scope, vector, model, tokens)
+        if not is_full and plan.is_one_look:
+            # Vectors of deleted rows stay in the index until the next vacuum and take the places of others.
+            found, _ = _scan_index(replace(plan, is_one_look=False), scope, vector, model, tokens)
         if len(found) >= plan.enough:
             return NearestResult(found, done)
         done |= {"search": SearchMethod.EXACT, "reason": SearchPlanReason.TOO_FEW_FOUND}

@@ -44,7 +44,7 @@ ACTION_ITEM_KINDS: Sequence[ActionItem] = (
         "reviews",
         "Reviews",
         ("summary waits for review", "summaries wait for review"),
-        "A proposal shrinks its session once approved. The others lost a constraint: mark them as reviewed.",
+        "Approve, edit or reject it. The session does not shrink before that.",
         review_backlogs,
         "reviews",
         icon="check",

@@ -230,8 +230,7 @@ def _compaction_text(compaction: Compaction, *, is_failed: bool) -> str:
         return "A compaction is ready for review."
     if compaction.state == Compaction.State.APPLIED:
         before = counted(compaction.tokens_before, "token", "tokens")
-        review = " A constraint is missing: review it." if compaction.has_lost_constraint else ""
-        return f"Session compacted: {before} to {compaction.tokens_after:,}.{review}"
+        return f"Session compacted: {before} to {compaction.tokens_after:,}."
     return "Compaction done."
 
 

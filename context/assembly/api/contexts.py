@@ -111,8 +111,7 @@ class ContextEndpoint(AssemblingEndpoint):
         values = self.body(ContextInput)
         if not values["preview"]:
             require_scope(self.key, "write")
-        revision = self.key.tenant.settings_revision
-        context = assemble_context(build_context_request(self.key, values), **self.caller, revision=revision)
+        context = assemble_context(build_context_request(self.key, values), **self.caller)
         return Response(context.as_answer(explain=values["explain"]))
 
 

@@ -39,12 +39,6 @@ def session(admin: APIClient) -> dict[str, Any]:
     return full_session(admin, user_id="alex")
 
 
-@pytest.fixture
-def without_journal(tenant: Tenant) -> None:
-    """The memory of a summary leaves out what the journal stores; without a journal it is the whole summary."""
-    set_policy(tenant, has_journal=False, retention_floor=0.0)
-
-
 def compacted_again(client: Any, session: dict[str, Any], start: int) -> dict[str, Any]:
     append(client, session, *conversation(30, start=start))
     made: dict[str, Any] = compact(client, session)["compaction"]
@@ -64,7 +58,6 @@ def facts(compaction: dict[str, Any], *names: str) -> set[tuple[str, str]]:
 # --- One summary at a time -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("without_journal")
 def test_each_summary_withdraws_the_one_before(admin: APIClient, session: dict[str, Any]) -> None:
     made = [compact(admin, session)["compaction"]]
     made += [compacted_again(admin, session, start) for start in (100, 200)]
@@ -90,7 +83,6 @@ def test_roll_back_restores_exactly_the_summary_before(
         assert (summaries(admin), len(live_memories(tenant))) == (live, count)
 
 
-@pytest.mark.usefixtures("without_journal")
 def test_edited_summary_keeps_what_its_roll_back_restores(
     admin: APIClient, tenant: Tenant, session: dict[str, Any]
 ) -> None:
@@ -107,7 +99,6 @@ def test_edited_summary_keeps_what_its_roll_back_restores(
     assert summaries(admin) == ["Alex sold the tent."]
 
 
-@pytest.mark.usefixtures("without_journal")
 def test_summary_that_a_person_archived_stays_archived(admin: APIClient, session: dict[str, Any]) -> None:
     compact(admin, session)
     (row,) = [
@@ -119,7 +110,6 @@ def test_summary_that_a_person_archived_stays_archived(admin: APIClient, session
     assert summaries(admin) == []
 
 
-@pytest.mark.usefixtures("without_journal")
 def test_text_that_was_stored_again_meanwhile_is_no_obstacle(
     admin: APIClient, tenant: Tenant, session: dict[str, Any]
 ) -> None:
@@ -135,7 +125,6 @@ def test_text_that_was_stored_again_meanwhile_is_no_obstacle(
     assert first["summary"] in [memory.content for memory in live_memories(tenant)]
 
 
-@pytest.mark.usefixtures("without_journal")
 def test_summaries_of_other_sessions_and_memories_that_look_like_one_stay(
     admin: APIClient, session: dict[str, Any]
 ) -> None:
@@ -151,9 +140,8 @@ def test_summaries_of_other_sessions_and_memories_that_look_like_one_stay(
 def test_proposal_withdraws_nothing_before_it_is_approved(
     admin: APIClient, tenant: Tenant, session: dict[str, Any]
 ) -> None:
-    set_policy(tenant, has_journal=False, retention_floor=0.0)
     first = compact(admin, session)["compaction"]
-    set_policy(tenant, has_journal=False, decision="review")
+    set_policy(tenant, decision="review")
     append(admin, session, *conversation(30, start=100))
     second = compact(admin, session)["compaction"]
     assert (second["state"], summaries(admin)) == ("proposed", [first["summary"]])
@@ -172,7 +160,9 @@ def test_retention_counts_the_facts_of_all_generations(admin: APIClient, session
         assert facts(before) < facts(now)
         assert now["retention"]["kept"] == len(now["kept"])
         assert now["retention"]["missing"] == len(now["missing"])
-        assert 0 < now["retention"]["share"] <= 1
+        assert now["retention"]["share"] == pytest.approx(
+            len(now["kept"]) / (len(now["kept"]) + len(now["missing"])), abs=1e-4
+        )
         assert facts(before, "missing") & facts(now, "missing") or not before["missing"]
 
 
@@ -180,7 +170,6 @@ def test_fact_counts_as_kept_while_a_journal_memory_of_an_earlier_generation_liv
     admin: APIClient, tenant: Tenant, session: dict[str, Any]
 ) -> None:
     first = compact(admin, session)["compaction"]
-    set_policy(tenant, summary_share=0.02, retention_floor=0.0)
     second = compacted_again(admin, session, 100)
     journal = [one for one in first["journal"] if one["status"] == "stored"]
     only_there = {
@@ -190,7 +179,7 @@ def test_fact_counts_as_kept_while_a_journal_memory_of_an_earlier_generation_liv
     }
     assert only_there
     review(admin, second, "rollback")
-    set_policy(tenant, has_journal=False, retention_floor=0.0, summary_share=0.02)
+    set_policy(tenant, has_journal=False, retention_floor=0.0)
     for one in journal:
         admin.delete(f"{MEMORIES}/{one['memory_id']}")
     again = compact(admin, session)["compaction"]
@@ -202,7 +191,6 @@ def test_facts_lost_from_an_earlier_generation_can_be_appended(
 ) -> None:
     set_policy(tenant, has_journal=False, retention_floor=0.0)
     first = compact(admin, session)["compaction"]
-    set_policy(tenant, has_journal=False, retention_floor=0.0, summary_share=0.02)
     second = compacted_again(admin, session, 100)
     lost = sorted(text for kind, text in facts(first, "kept") & facts(second, "missing") if kind == "identifier")
     assert lost
@@ -215,7 +203,7 @@ def test_facts_lost_from_an_earlier_generation_can_be_appended(
 def test_low_retention_of_earlier_generations_waits_for_review(
     admin: APIClient, tenant: Tenant, session: dict[str, Any]
 ) -> None:
-    set_policy(tenant, has_journal=False, retention_floor=0.0, summary_share=0.05)
+    set_policy(tenant, has_journal=False, retention_floor=0.0)
     first = compact(admin, session)["compaction"]
     assert first["retention"]["share"] < 0.85
     set_policy(tenant, has_journal=True, retention_floor=1.0)
@@ -224,8 +212,9 @@ def test_low_retention_of_earlier_generations_waits_for_review(
     assert second["state"] == "proposed"
     assert facts(first, "missing") & facts(second, "missing")
     lost_before = {text for kind, text in facts(first, "missing") if kind == "identifier"}
+    added = [one["text"] for one in second["journal"] if one["is_for_retention"]]
     assert lost_before
-    again = {lost for lost in lost_before if lost in second["summary"]}
+    again = {lost for lost in lost_before if any(lost in text for text in added)}
     assert len(again) < len(lost_before) / 2, "what a person let go stays lost, but beside a fact that is lost only now"
 
 

@@ -1,1 +1,0 @@
-"""The rules of partition summaries (ADR-0104)."""

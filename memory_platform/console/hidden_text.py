@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 
-from memories.services.store.hidden_characters import HIDDEN, HIDDEN_CHARACTER, code_point
+from memories.services.store.hidden_characters import HIDDEN, code_point, has_hidden
 
 MARKS_MAX = 8
 
@@ -27,7 +27,7 @@ class HiddenTextMiddleware:
         response = self.get_response(request)
         if isinstance(response, HttpResponse) and response.headers.get("Content-Type", "").startswith("text/html"):
             page = response.text
-            if HIDDEN_CHARACTER.search(page):
+            if has_hidden(page):
                 response.content = mark_hidden(page)
         return response
 

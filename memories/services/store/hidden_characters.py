@@ -23,8 +23,11 @@ HIDDEN = (
     r"|(?<![\u1820-\u18aa])[\u180b-\u180f])"
 )
 HIDDEN_CHARACTER = re.compile(HIDDEN)
+#: Every hidden character is one of these; a single class is searched ten times as fast.
+_CANDIDATE = re.compile(rf"[{_ALWAYS}\r\u200c\u200d\ufe0e\ufe0f\u180b-\u180f\U000e0100-\U000e01ef]")
 _CODE_POINT = r"\[U\+[0-9A-F]{4,6}\]"
-_HIDDEN_OR_CODE_POINT = re.compile(rf"(\\*)(?:({HIDDEN})|({_CODE_POINT}))")
+# A run of backslashes is read once, from its beginning: reading it again from each of them takes quadratic time.
+_HIDDEN_OR_CODE_POINT = re.compile(rf"(?<!\\)(\\*+)(?:({HIDDEN})|({_CODE_POINT}))")
 
 
 def code_point(character: str) -> str:
@@ -32,11 +35,18 @@ def code_point(character: str) -> str:
     return f"U+{ord(character):04X}"
 
 
+def has_hidden(text: str) -> bool:
+    """Whether the text contains a hidden character."""
+    return _CANDIDATE.search(text) is not None and HIDDEN_CHARACTER.search(text) is not None
+
+
 def show_hidden(text: str) -> str:
     r"""Return the text with each hidden character as `[U+202E]`, so that exactly one text is shown in this way.
 
     Backslashes before such a mark are doubled; one more precedes a mark that is in the text itself.
     """
+    if _CANDIDATE.search(text) is None and "[U+" not in text:
+        return text
     return _HIDDEN_OR_CODE_POINT.sub(_shown, text)
 
 

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -67,13 +69,13 @@ def command(name: str, *arguments: str) -> str:
     return output.getvalue().strip()
 
 
-@pytest.fixture(scope="module")
-def gunicorn(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iterator[int]:
-    """The port of one gunicorn for every test here; none leaves anything in it but connections."""
+@contextmanager
+def running_gunicorn(folder: Path, *, threads: int) -> Iterator[int]:
+    """Start one web process as `make run` does; the port on which it answers. Its log is printed at the end."""
     port = free_port()
-    log = (tmp_path_factory.mktemp("gunicorn") / "gunicorn.log").open("w+")
-    arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", WEB_WORKER, "--threads", "4"]
-    arguments += ["--no-control-socket", "--limit-request-line", str(REQUEST_LINE_MAX_BYTES)]
+    log = (folder / "gunicorn.log").open("w+")
+    arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", WEB_WORKER, "--threads", str(threads)]
+    arguments += ["--no-control-socket", "--limit-request-line", str(REQUEST_LINE_MAX_BYTES), "--workers", "1"]
     process = subprocess.Popen(
         [sys.executable, "-m", "gunicorn", "memory_platform.wsgi:application", *arguments],
         cwd=ROOT, env=dict(os.environ), stdout=log, stderr=log,
@@ -87,6 +89,13 @@ def gunicorn(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) ->
         log.seek(0)
         print(log.read())
         log.close()
+
+
+@pytest.fixture(scope="module")
+def gunicorn(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iterator[int]:
+    """The port of one gunicorn for every test here; none leaves anything in it but connections."""
+    with running_gunicorn(tmp_path_factory.mktemp("gunicorn"), threads=4) as port:
+        yield port
 
 
 @pytest.fixture

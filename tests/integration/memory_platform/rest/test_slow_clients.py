@@ -1,10 +1,7 @@
 """Clients that send slowly or never close, against a real web server started as `make run` starts it."""
 
 import json
-import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,9 +10,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from memory_platform import http_worker
-from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES, WEB_THREADS, WEB_WORKER
-from tests.architecture import ROOT
-from tests.integration.memory_platform.rest.test_api_http_server import Server, free_port, wait_until_it_answers
+from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES, WEB_THREADS
+from tests.integration.memory_platform.rest.test_api_http_server import Server, running_gunicorn
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,23 +22,8 @@ HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iterator[Server]:
-    port = free_port()
-    arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", WEB_WORKER, "--threads", str(WEB_THREADS)]
-    arguments += ["--no-control-socket", "--limit-request-line", str(REQUEST_LINE_MAX_BYTES), "--workers", "1"]
-    log = (tmp_path_factory.mktemp("slow") / "gunicorn.log").open("w+")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "memory_platform.wsgi:application", *arguments],
-        cwd=ROOT, env=dict(os.environ), stdout=log, stderr=log,
-    )  # fmt: skip
-    try:
-        wait_until_it_answers(port, process)
+    with running_gunicorn(tmp_path_factory.mktemp("slow"), threads=WEB_THREADS) as port:
         yield Server(port)
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-        log.seek(0)
-        print(log.read())
-        log.close()
 
 
 @contextmanager

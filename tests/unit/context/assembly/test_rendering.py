@@ -1,6 +1,7 @@
 """The text an agent reads: exact round trips, attacks, stable bytes, overhead (ADR-0051)."""
 
 import json
+import time
 import xml.etree.ElementTree as ElementTree
 from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from context.services.rendering import (
     fence_nonce,
     render_context,
 )
+from memories.services.store.hidden_characters import show_hidden
 from memories.services.tokens import count_tokens
 from tests.parsed_contexts import parse_context, parse_dated_context
 
@@ -360,3 +362,11 @@ def test_one_memory_alone_stays_within_the_fences_allowance(text):
     assert overhead <= OVERHEAD_TOKENS["markdown"][0]
     two = count_tokens(render([text, text]).text) - count_tokens(render([text]).text) - count_tokens(text)
     assert two <= OVERHEAD_TOKENS["markdown"][1] or text.startswith("Shopping")
+
+
+@pytest.mark.parametrize("end", ["", "\u202e", "[U+202E]"])
+def test_long_runs_of_backslashes_are_read_once(end: str) -> None:
+    text = "\\" * 32_000 + end
+    began = time.process_time()
+    assert "\\" in show_hidden(text)
+    assert time.process_time() - began < 1, "two minutes, if each backslash began the run anew"

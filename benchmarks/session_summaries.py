@@ -1,4 +1,4 @@
-"""How similar a question is to the summary of a message's session (ADR-0069)."""
+"""How similar a question is to the summary of a message's session (ADR-0102)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -14,7 +14,7 @@ from context.services.evaluation.corpus import CorpusMemory
 from memories.embeddings.providers import Embedder, EmbeddingVectors, unit_rows
 from memories.services.tokens import count_tokens
 
-#: The mean of the LoCoMo data set's own summaries of a session (ADR-0069).
+#: The mean of the LoCoMo data set's own summaries of a session (ADR-0102).
 SUMMARY_TOKENS = 126
 #: The last needs no summary.
 SUMMARY_PARTS = ("summary", "summary_line", "summary_rank", "summary_line_rank", "session_mean")

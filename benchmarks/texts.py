@@ -1,7 +1,11 @@
 """Generated memories and the questions about them."""
 
 import random
+import re
 from datetime import UTC, datetime
+from functools import cache
+
+from memories.services.tokens import load_encoding
 
 BENCHMARK_NOW = datetime(2026, 11, 20, tzinfo=UTC)
 _SUBJECTS = (
@@ -35,3 +39,26 @@ def generated_memory(number: int, draw: random.Random) -> str:
 def generated_question(draw: random.Random) -> str:
     """Return a question that an agent could ask about generated memories."""
     return f"What did {draw.choice(_SUBJECTS)} do with {draw.choice(_THINGS)} {draw.choice(_TIMES)}?"
+
+
+@cache
+def frequent_words() -> tuple[str, ...]:
+    """Return English words and pieces of words, the most frequent first: the order in which a tokenizer learnt them."""
+    encoding = load_encoding("o200k_base")
+    tokens = (encoding.decode_single_token_bytes(number) for number in range(40_000))
+    return tuple(token.decode()[1:] for token in tokens if re.fullmatch(rb" [a-z]{3,12}", token))
+
+
+def note_with_rare_words(number: int, draw: random.Random) -> str:
+    """Return a memory of 20 to 60 tokens, whose words are as unequally frequent as those of plain language (Zipf)."""
+    return f"{generated_memory(number, draw)} About {' '.join(_words_by_frequency(draw, draw.randint(5, 15)))}."
+
+
+def question_with_rare_words(draw: random.Random) -> str:
+    """Return a question about such memories, with three words besides those of `generated_question`."""
+    return f"{generated_question(draw)} It was about {', '.join(_words_by_frequency(draw, 3))}."
+
+
+def _words_by_frequency(draw: random.Random, count: int) -> list[str]:
+    words = frequent_words()
+    return [words[int(len(words) ** draw.random()) - 1] for _ in range(count)]

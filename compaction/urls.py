@@ -3,7 +3,7 @@
 from django.urls import path
 
 from compaction.pipeline import views as pipeline
-from compaction.review.views import reviews
+from compaction.review.views import reviews, statements
 from compaction.rollups import views as rollups
 from compaction.sessions import views as sessions
 
@@ -23,8 +23,9 @@ urlpatterns = [
     path(f"{_TENANT}/compactions", reviews.review_queue, name="reviews"),
     path(COMPACTION, reviews.compaction_detail, name="compaction"),
     path(f"{COMPACTION}/trial", reviews.compaction_trial, name="compaction-trial"),
-    path(f"{COMPACTION}/append", reviews.compaction_append, name="compaction-append"),
-    path(f"{COMPACTION}/withdraw", reviews.compaction_withdraw, name="compaction-withdraw"),
+    path(f"{COMPACTION}/append", statements.compaction_append, name="compaction-append"),
+    path(f"{COMPACTION}/withdraw", statements.compaction_withdraw, name="compaction-withdraw"),
+    path(f"{COMPACTION}/swap", statements.compaction_swap, name="compaction-swap"),
     path(f"{COMPACTION}/approve", reviews.compaction_approve, name="compaction-approve"),
     path(f"{COMPACTION}/reject", reviews.compaction_reject, name="compaction-reject"),
     path(f"{COMPACTION}/mark-reviewed", reviews.compaction_mark_reviewed, name="compaction-mark-reviewed"),

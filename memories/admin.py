@@ -81,8 +81,8 @@ class VersionInline(TenantInline):
 IMPORT_TENANTS_MAX = 20
 #: Fields of a memory that the platform maintains.
 _MAINTAINED = (
-    *("id", "version", "valid_from", "archived_at", "tokens_o200k_base", "tokens_cl100k_base", "usefulness_score"),
-    *("retrieval_count", "last_retrieved_at", "embedding_state", "embedding_error"),
+    *("id", "version", "valid_from", "valid_to", "archived_at", "tokens_o200k_base", "tokens_cl100k_base"),
+    *("usefulness_score", "retrieval_count", "last_retrieved_at", "embedding_state", "embedding_error"),
 )
 
 

@@ -56,11 +56,17 @@ if SESSION_HOURS < 1:
 NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
 
 
+# Off behind a pooler that gives each transaction another connection and does not keep prepared statements.
+DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
+
+
 def _database(url: str, pool_size: int) -> dict[str, Any]:
     config = database_config(url)
     config |= {"ENGINE": "memory_platform.postgres", "CONN_MAX_AGE": 0}
+    # The statements of `execute_prepared` are prepared at their first use; Django's own are never prepared.
+    config.setdefault("OPTIONS", {})["prepare_threshold"] = 0 if DATABASE_PREPARED_STATEMENTS else None
     if pool_size:
-        config.setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 10}
+        config["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 10}
     return config
 
 

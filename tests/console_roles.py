@@ -59,7 +59,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
             "scoring-assignment-undo",
         ),
         *("message-pin", "message-unpin", "message-expand", "run-retry"),
-        *("compaction-trial", "compaction-append", "compaction-withdraw", "compaction-approve"),
+        *("compaction-trial", "compaction-append", "compaction-withdraw", "compaction-approve", "compaction-swap"),
         *("compaction-reject", "compaction-reopen", "compaction-regenerate", "compaction-mark-reviewed"),
     },
     (None, ADMIN): {"member-add", "embedding-retry", "prompt-roll-back"},

@@ -10,6 +10,7 @@ from django.db.models import F, Index, Q
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, Message, Session
 from compaction.pipeline.queries import (
     SETTLED_AT,
+    UNREVIEWED_LOSS,
     CompactionMemberQuerySet,
     CompactionPromptQuerySet,
     CompactionQuerySet,
@@ -41,7 +42,7 @@ class Compaction(models.Model):
         SUPERSEDED = "superseded"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="compactions")
     trigger = models.CharField(max_length=10, choices=Trigger)
     state = models.CharField(max_length=11, choices=State, default=State.PENDING)
@@ -57,12 +58,19 @@ class Compaction(models.Model):
     tokens_after = models.PositiveIntegerField(default=0, help_text="Of the session's context.")
     original_token_count = models.PositiveIntegerField(default=0, help_text="Of the messages that were summarised.")
     summary_token_count = models.PositiveIntegerField(default=0)
+    summary_budget_tokens = models.PositiveIntegerField(default=0, help_text="0: made before budgets were stored.")
     compacted_count = models.PositiveIntegerField(default=0, help_text="Messages that the summary stands for.")
     masked_count = models.PositiveIntegerField(default=0)
     summary_text = models.TextField(default="", blank=True, help_text="Empty where masking was enough.")
     statements = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
+    candidates = models.JSONField(
+        default=list, blank=True, encoder=DjangoJSONEncoder, help_text="The next-best statements, best first."
+    )
     journal = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
     retention = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
+    has_lost_constraint = models.BooleanField(
+        default=False, help_text="A constraint is missing that the previous summary did not lose."
+    )
     is_edited = models.BooleanField(default=False)
     edit_version = models.PositiveIntegerField(default=0, help_text="Rises with every change of a proposal.")
     error_code = models.CharField(max_length=64, default="", blank=True)
@@ -105,6 +113,7 @@ class Compaction(models.Model):
             Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
             Index(F("tenant"), SETTLED_AT.desc(), F("id"), name="compaction_last_settled"),
             Index(fields=["tenant", "state"], name="compaction_by_state"),
+            Index(fields=["tenant"], condition=UNREVIEWED_LOSS, name="compaction_unreviewed_loss"),
         ]
 
     def __str__(self) -> str:
@@ -130,7 +139,7 @@ class CompactionMember(models.Model):
         COMPACTED = "compacted"
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    compaction = models.ForeignKey(Compaction, on_delete=models.CASCADE, related_name="members")
+    compaction = models.ForeignKey(Compaction, on_delete=models.CASCADE, related_name="members", db_index=False)
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
     act = models.CharField(max_length=9, choices=Act)
     previous_state = models.CharField(max_length=9, choices=Message.State)
@@ -147,7 +156,7 @@ class CompactionMember(models.Model):
 class CompactionPrompt(models.Model):
     """One version of a tenant's own prompt; the current one has no `recorded_to`. Version 1 is the code's."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     version = models.PositiveIntegerField()
     text = models.TextField()
     recorded_from = models.DateTimeField()
@@ -185,7 +194,7 @@ class Run(models.Model):
         FAILED = "failed"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     kind = models.CharField(max_length=10, choices=Kind)
     state = models.CharField(max_length=7, choices=State, default=State.QUEUED)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, null=True, blank=True, related_name="runs")
@@ -239,7 +248,7 @@ class Run(models.Model):
 class ProviderBreaker(models.Model):
     """How often in a row a tenant's provider failed, and until when it is left alone."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     provider = models.CharField(max_length=64)
     failures = models.PositiveSmallIntegerField(default=0)
     open_until = models.DateTimeField(null=True, blank=True)

@@ -22,7 +22,7 @@ class Session(models.Model):
     """A conversation in a partition. `context_tokens` count directive, current summary and messages as shown."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="sessions")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="sessions", db_index=False)
     partition = models.ForeignKey(Partition, on_delete=models.PROTECT, related_name="sessions")
     partition_path = models.TextField(blank=True, db_collation="C", editable=False)
     created_by_key = models.ForeignKey(ApiKey, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
@@ -99,7 +99,7 @@ class Message(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages", db_index=False)
     sequence = models.PositiveIntegerField(null=True, blank=True, help_text="Place in the session, from 0.")
     compaction = models.ForeignKey(
         "compaction.Compaction",

@@ -14,11 +14,17 @@ from compaction.pipeline import journal
 from compaction.pipeline.drafting import HEADING, CompactionDraft
 from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.session_rows import count_message_tokens, count_shown_tokens, recount_context
+from compaction.services.pipeline.retention.check import RetentionResult
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
+from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, recorded_facts, retention_to_record
+from context.receipts.results import ContextWarning
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 
 MEMBER_MASKED, MEMBER_COMPACTED = CompactionMember.Act.MASKED, CompactionMember.Act.COMPACTED
+CONSTRAINT_MISSING = ContextWarning(
+    "constraint_missing", "Summary and journal lack a constraint that the messages state. A person should review it."
+)
 #: In the metadata of a summary: the memories of earlier summaries that it withdrew.
 WITHDRAWN = "withdrawn_memory_ids"
 
@@ -41,14 +47,18 @@ def fill_compaction(
         original = sum(turn.tokens for turn in span)
         compaction.original_token_count = original + (previous.original_token_count if previous else 0)
         compaction.summary_text = draft.summary.text
+        compaction.summary_budget_tokens = max(plan.plan.summary_budget_tokens, draft.summary_tokens)
         compaction.summary_token_count = draft.summary_tokens
         compaction.statements = [statement.as_record() for statement in draft.summary.statements]
+        candidates = draft.summary.candidates[:CANDIDATES_MAX]
+        compaction.candidates = [candidate.as_record() for candidate in candidates]
         compaction.journal = [entry.as_record() for entry in draft.journal]
-        compaction.retention = draft.retention_record
         compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback
         if draft.summariser == "extractive":
             compaction.model, compaction.prompt_version = "", 0
     compaction.warnings = [notice.as_answer() for notice in draft.notices]
+    if span:
+        record_retention(compaction, draft.retention)
     compaction.finished_at = now
     _add_members(compaction, plan)
 
@@ -65,6 +75,16 @@ def _add_members(compaction: Compaction, plan: SessionPlan) -> None:
         )
         for turn, act in acts
     )
+
+
+def record_retention(compaction: Compaction, retention: RetentionResult) -> None:
+    """Set the facts that are retained, and whether a constraint is missing that its previous summary did not lose."""
+    previous = compaction.previous
+    missing_before = recorded_facts(previous.retention, "missing") if previous else []
+    compaction.retention = retention_to_record(retention)
+    compaction.has_lost_constraint = bool(retention.newly_lost_constraints(missing_before))
+    others = [warning for warning in compaction.warnings if warning["code"] != CONSTRAINT_MISSING.code]
+    compaction.warnings = [*others, *([CONSTRAINT_MISSING.as_answer()] if compaction.has_lost_constraint else [])]
 
 
 def propose_compaction(compaction: Compaction) -> None:
@@ -159,7 +179,9 @@ def undo_compaction(compaction: Compaction, session: Session, *, by: Actor, now:
             message.masked_at, message.original_tool = None, ""
         message.shown_tokens = count_shown_tokens(message, session.model)
     _save_messages(members)
-    journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=exclusive_memories(compaction), by=by, now=now)
+    own = exclusive_memories(compaction)
+    journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=own, by=by, now=now)
+    journal.restore_replaced_memories(compaction=compaction, withdrawn=own, by=by, now=now)
     if compaction.summary_text:
         withdrawn = summary_message(compaction).metadata.get(WITHDRAWN, ())
         journal.restore_withdrawn_memories(tenant_id=session.tenant_id, memory_ids=withdrawn, by=by, now=now)
@@ -184,7 +206,8 @@ def record_decision(compaction: Compaction, *, reason: str, by: Actor, now: date
 
 def exclusive_memories(compaction: Compaction) -> list[str]:
     """Return the ids of memories that this compaction made and no other applied one references."""
-    stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] == journal.STORED]
+    made = (journal.STORED, journal.REPLACES)
+    stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] in made and entry["memory_id"]]
     rows = Compaction.objects.for_tenant(compaction.tenant_id)
     shared = rows.referenced_memories(stored, but=compaction.pk) if stored else set()
     of_summary = summary_message(compaction).metadata["memory_ids"] if compaction.summary_text else []

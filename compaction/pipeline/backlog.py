@@ -21,8 +21,8 @@ DECIDING = (
 
 
 def review_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
-    """Summaries that wait for a decision, since they were proposed. One query."""
-    return Compaction.objects.of_tenants(tenant_ids).waiting().backlogs("finished_at")
+    """Summaries that wait for a review, since they were proposed or applied. One query."""
+    return Compaction.objects.of_tenants(tenant_ids).to_review().backlogs("finished_at")
 
 
 def failed_run_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:

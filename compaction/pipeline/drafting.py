@@ -3,19 +3,16 @@
 Only the breakers of providers are written here.
 """
 
-import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from functools import partial
-from typing import Any, TypeVar
+from functools import cached_property, partial
+from typing import Any
 from uuid import UUID
 
 from compaction.models import Message
-from compaction.pipeline import breakers
+from compaction.pipeline.fallback import SummariserWithFallback
 from compaction.pipeline.journal import JournalEntry, classify_entries, strip_recalled_text
-from compaction.pipeline.plans import DraftingClock, DraftingError, DraftingInput, SessionPlan
+from compaction.pipeline.plans import DraftingClock, DraftingInput, SessionPlan
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
 from compaction.pipeline.summarisers import (
     Summariser,
@@ -23,10 +20,11 @@ from compaction.pipeline.summarisers import (
     SummaryResult,
     SummaryTask,
     configured_summariser,
-    fallback_summariser,
 )
+from compaction.pipeline.summarisers.extractive import cited_statement, restore_statements, speaking_messages
+from compaction.services.pipeline.faithfulness import CheckedStatements, SupersededText, check_statements
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.pipeline.missing_facts import clauses_with_facts
+from compaction.services.pipeline.missing_facts import FactSentence, sentences_with_facts
 from compaction.services.pipeline.retention.check import (
     RetainedFact,
     RetentionResult,
@@ -34,31 +32,38 @@ from compaction.services.pipeline.retention.check import (
     extract_facts,
     merge_facts,
 )
-from compaction.services.pipeline.stored_statements import CitedStatement, is_supported, retention_to_record
+from compaction.services.pipeline.retention.languages import measured_share
+from compaction.services.pipeline.retention.said import WithdrawnText, said_turns, without_withdrawn
+from compaction.services.pipeline.retention.weights import weigh_facts
+from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.model import Statement, render_statements
+from compaction.services.pipeline.statements.selection import choose_statements
+from compaction.services.pipeline.stored_statements import (
+    CitedStatement,
+    is_supported,
+    retention_to_record,
+    why_not_measured,
+)
 from compaction.services.sessions.turns import LIVE, SessionTurn
 from context.receipts.results import ContextWarning
 from memories.tenancy.scopes import tenant_scope
 
-logger = logging.getLogger(__name__)
-_T = TypeVar("_T")
-
 HEADING = "[CONTEXT SUMMARY]\n"
 #: Budget of a journal: a share of the span's tokens, and a minimum.
-JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.15, 64
-#: How often a run calls a provider that fails temporarily, before rules write the summary.
-PROVIDER_ATTEMPTS_MAX = 3
-BACKOFF_SECONDS, BACKOFF_SECONDS_MAX = 5.0, 300.0
-#: Seconds of a time limit that are kept for the rules.
-SECONDS_FOR_RULES = 3.0
-
-
-class ProviderUnavailableError(Exception):
-    """The provider fails temporarily: try again after `wait`."""
-
-    def __init__(self, code: str, wait: timedelta) -> None:
-        super().__init__(code)
-        self.code = code
-        self.wait = wait
+JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.25, 64
+#: Retention is measured if so much of the text is in languages with rules.
+MEASURABLE_SHARE_MIN = 0.5
+#: How much longer than planned a summary may become by sentences with facts that it would lose. None of eleven
+#: labelled conversations reaches the default floor of retention without it, all do with a quarter more; several
+#: generations need more.
+LONGER_FOR_FACTS = 2.0
+#: Tokens around a sentence that is added: a heading of its day, separators.
+ADDED_SENTENCE_TOKENS = 6
+#: The text of the notice by the reason.
+NOT_MEASURED = {
+    "no_facts": "Retention was not measured: the messages state no facts that rules recognise.",
+    "no_rules_for_language": "Retention was not measured: there are no rules for the language of the messages.",
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class CompactionDraft:
     summary: SummaryResult = field(default_factory=lambda: SummaryResult("", ()))
     summary_tokens: int = 0
     journal: Sequence[JournalEntry] = ()
-    retention: RetentionResult = field(default_factory=lambda: RetentionResult((), (), 1.0))
+    retention: RetentionResult = field(default_factory=RetentionResult)
     summariser: str = ""
     is_fallback: bool = False
     notices: Sequence[ContextWarning] = ()
@@ -77,6 +82,10 @@ class CompactionDraft:
     def retention_record(self) -> dict[str, Any]:
         """The result of the retention check as a compaction stores it."""
         return retention_to_record(self.retention)
+
+    def needs_review(self, retention_floor: float) -> bool:
+        """Return whether the summary retains too little or its retention is not measured; never without a summary."""
+        return bool(self.summary.text) and self.retention.waits_for_review(retention_floor)
 
 
 def draft_summary(
@@ -88,13 +97,9 @@ def draft_summary(
     drafting = _Drafting(task, clock)
     summary = drafting.summary()
     on_step("summarised")
-    own = drafting.without_recalled(masked_span_turns(task.plan))
-    journal = drafting.journal(own) if task.policy.has_journal else []
+    journal = drafting.journal() if task.policy.has_journal else []
     on_step("journaled")
-    facts = merge_facts(task.kept_before, task.missing_before, extract_facts(own))
-    if task.policy.has_journal:
-        journal += drafting.lost_facts(drafting.retention(facts, summary.text, journal), journal, own)
-    retention = drafting.retention(facts, summary.text, journal)
+    summary, retention = drafting.with_lost_facts(summary, journal)
     on_step("checked")
     return CompactionDraft(
         summary=summary,
@@ -116,23 +121,60 @@ def masked_span_turns(plan: SessionPlan) -> list[SessionTurn]:
 class _Drafting:
     def __init__(self, task: DraftingInput, clock: DraftingClock) -> None:
         self._task = task
-        self._tenant_id = task.session.tenant_id
         self._clock = clock
-        self._is_without_provider = False
+        self._summariser = SummariserWithFallback(
+            task.session.tenant_id,
+            clock,
+            deadline=task.deadline,
+            attempt=task.attempt,
+            is_by_rules=task.is_by_rules,
+        )
+        self._budget_tokens = 1
+        self._notices: list[ContextWarning] = []
         self.count = partial(count_text_tokens, model=task.session.model)
-        self.notices: list[ContextWarning] = []
         self.used = ""
         self.is_fallback = False
+
+    @property
+    def notices(self) -> list[ContextWarning]:
+        """What a person should know of the draft."""
+        return [*self._notices, *self._summariser.notices]
+
+    @cached_property
+    def _turns(self) -> list[SessionTurn]:
+        return masked_span_turns(self._task.plan)
+
+    @cached_property
+    def _own(self) -> list[SessionTurn]:
+        """The turns without the text that the session's keys received in contexts."""
+        own = self._without_recalled(self._turns)
+        # A user's message that seems to be recalled text alone may be one that imitates a fence.
+        left_out = sum(
+            turn.role == Message.Role.USER and bool(turn.content.strip()) and not one.content.strip()
+            for turn, one in zip(self._turns, own, strict=True)
+        )
+        if left_out:
+            detail = (
+                f"User messages that only repeat recalled text: {left_out}. Their facts are neither stored nor checked."
+            )
+            self._notices.append(ContextWarning("only_recalled_text", detail))
+        return own
+
+    @cached_property
+    def _extracted(self) -> list[Statement]:
+        """The statements that the rules find, those that later ones replaced aside."""
+        return extract_statements(speaking_messages(self._turns))
 
     def summary(self) -> SummaryResult:
         """Return the summary by the model or, if that fails permanently, by rules."""
         task = self._task
         if warning := generation_warning(task.generation):
-            self.notices.append(ContextWarning("accuracy_degrades", warning))
+            self._notices.append(ContextWarning("accuracy_degrades", warning))
+        self._budget_tokens = max(task.plan.plan.summary_budget_tokens - self.count(HEADING), 1)
         summary_task = SummaryTask(
-            messages=masked_span_turns(task.plan),
+            messages=self._turns,
             earlier=self._supported_earlier(),
-            budget_tokens=max(task.plan.plan.summary_budget_tokens - self.count(HEADING), 1),
+            budget_tokens=self._budget_tokens,
             count_tokens=self.count,
             prompt=task.prompt,
             model=task.model,
@@ -140,122 +182,170 @@ class _Drafting:
 
         def ask(summariser: Summariser, limit: float | None) -> SummaryResult:
             summary = summariser.summarise(replace(summary_task, time_limit_seconds=limit))
-            return summary if summariser.is_local else _supported(summary, summary_task)
+            return summary if summariser.is_local else self._checked_summary(summary, summary_task)
 
-        summary, by = self._ask_with_fallback(ask, can_wait=task.can_wait)
+        summary, by = self._summariser.ask(ask, can_wait=task.can_wait)
         self.used, self.is_fallback = by.name, by.name != configured_summariser().name
+        if summary.dropped:
+            self._note_dropped(summary.dropped, "summary")
+            summary = self._filled_by_rules(summary)
         return summary
 
-    def without_recalled(self, turns: Sequence[SessionTurn]) -> list[SessionTurn]:
-        """Return the turns without the text that the session's keys received in contexts."""
-        task = self._task
-        own = strip_recalled_text(task.session, turns, api_key_ids=task.api_key_ids, now=self._clock())
-        # A user's message that seems to be recalled text alone may be one that imitates a fence.
-        left_out = sum(
-            turn.role == Message.Role.USER and bool(turn.content.strip()) and not one.content.strip()
-            for turn, one in zip(turns, own, strict=True)
-        )
-        if left_out:
-            detail = (
-                f"User messages that only repeat recalled text: {left_out}. Their facts are neither stored nor checked."
-            )
-            self.notices.append(ContextWarning("only_recalled_text", detail))
-        return own
-
-    def journal(self, own: Sequence[SessionTurn]) -> list[JournalEntry]:
+    def journal(self) -> list[JournalEntry]:
         """Return the classified lasting facts, by the summariser of the summary."""
         summary_task = SummaryTask(
-            messages=own,
+            messages=self._own,
             earlier=(),
             budget_tokens=max(int(self._task.plan.plan.span_tokens * JOURNAL_SHARE), JOURNAL_TOKENS_MIN),
             count_tokens=self.count,
             model=self._task.model,
         )
 
-        def ask(summariser: Summariser, limit: float | None) -> list[CitedStatement]:
-            return summariser.journal(replace(summary_task, time_limit_seconds=limit))
+        def ask(summariser: Summariser, limit: float | None) -> CheckedStatements:
+            entries = summariser.journal(replace(summary_task, time_limit_seconds=limit))
+            return CheckedStatements(tuple(entries)) if summariser.is_local else self._checked(entries, ())
 
-        return self._classified(self._ask_with_fallback(ask, can_wait=False)[0])
-
-    def retention(
-        self, facts: Sequence[RetainedFact], summary: str, journal: Sequence[JournalEntry]
-    ) -> RetentionResult:
-        """Return which facts the summary and the journals of all generations contain."""
-        return check_retention(
-            facts, [summary, *(entry.existing_text for entry in journal), *self._task.journal_before]
-        )
-
-    def lost_facts(
-        self, retention: RetentionResult, journal: Sequence[JournalEntry], own: Sequence[SessionTurn]
-    ) -> list[JournalEntry]:
-        """Return entries with clauses for the facts lost now, until the policy's retention threshold is reached."""
-        facts = len(retention.kept) + len(retention.missing)
-        spoken, lost_before = {turn.id for turn in own}, {fact.key for fact in self._task.missing_before}
-        lost = [one for one in retention.missing if one.key not in lost_before or spoken.intersection(one.message_ids)]
-        needed = math.ceil(round((self._task.policy.retention_floor - retention.share) * facts, 6))
-        statements: list[CitedStatement] = []
-        for clause in clauses_with_facts(lost, self._turns_of(lost, own)) if needed > 0 else ():
-            if needed <= 0:
-                break
-            statements.append(CitedStatement(clause.text, (clause.message_id,)))
-            needed -= len(clause.facts)
-        known = {entry.statement.text for entry in journal}
-        added = self._classified(statements) if statements else []
-        return [replace(entry, is_for_retention=True) for entry in added if entry.statement.text not in known]
-
-    def _turns_of(self, facts: Sequence[RetainedFact], own: Sequence[SessionTurn]) -> dict[str, SessionTurn]:
-        """Return the turns of the span, and those of earlier generations that contain the facts, by id."""
-        turns = {str(turn.id): turn for turn in own}
-        ids = {UUID(str(one)) for fact in facts for one in fact.message_ids if str(one) not in turns}
-        with tenant_scope(self._tenant_id):
-            rows = Message.objects.for_tenant(self._tenant_id).with_ids(ids).without_vectors()
-            earlier = messages_to_turns(rows, model=self._task.session.model)
-        return turns | {str(turn.id): turn for turn in self.without_recalled(earlier)}
-
-    def _classified(self, statements: Sequence[CitedStatement]) -> list[JournalEntry]:
+        checked = self._summariser.ask(ask)[0]
+        if checked.flaws:
+            self._note_dropped(len(checked.flaws), "journal")
         task = self._task
-        return classify_entries(task.session, statements, api_key_ids=task.api_key_ids, now=self._clock())
+        return classify_entries(task.session, checked.kept, api_key_ids=task.api_key_ids, now=self._clock())
 
-    def _ask_with_fallback(
-        self, ask: Callable[[Summariser, float | None], _T], *, can_wait: bool
-    ) -> tuple[_T, Summariser]:
-        """Return the answer of the configured summariser, else of the local one. Raises as `draft_summary` does."""
-        chosen = configured_summariser()
-        if not chosen.is_local and not self._is_without_provider:
-            deadline = self._task.deadline
-            limit = None if deadline is None else (deadline - self._clock()).total_seconds() - SECONDS_FOR_RULES
-            if limit is not None and limit <= 0:
-                self._without("time_limit", "There was no time left for the model.")
-            elif breakers.is_provider_off(self._tenant_id, chosen.name, now=self._clock()):
-                self._without("provider_off", "The model failed repeatedly and is not called for a while.")
-            else:
-                try:
-                    answer = ask(chosen, limit)
-                except SummariserError as error:
-                    self._after_failure(chosen, error, can_wait=can_wait)
-                else:
-                    breakers.note_success(self._tenant_id, chosen.name)
-                    return answer, chosen
-        local = fallback_summariser()
-        try:
-            return ask(local, None), local
-        except SummariserError as error:
-            raise DraftingError(error.code, error.detail) from error
+    def with_lost_facts(
+        self, summary: SummaryResult, journal: Sequence[JournalEntry]
+    ) -> tuple[SummaryResult, RetentionResult]:
+        """Return the summary with sentences for facts that it would lose, and the check.
 
-    def _after_failure(self, chosen: Summariser, error: SummariserError, *, can_wait: bool) -> None:
-        attempt = self._task.attempt
-        is_off = not error.blames_task and breakers.note_failure(self._tenant_id, chosen.name, now=self._clock())
-        logger.warning("The model failed (%s), attempt %d", error.code, attempt)
-        if can_wait and not error.is_permanent and not is_off and attempt < PROVIDER_ATTEMPTS_MAX:
-            # Doubled each time, at least the provider's own delay.
-            seconds = max(BACKOFF_SECONDS * 2 ** (attempt - 1), error.retry_after_seconds)
-            wait = timedelta(seconds=min(seconds, BACKOFF_SECONDS_MAX))
-            raise ProviderUnavailableError(error.code, wait) from error
-        self._without(error.code, f"{error.detail} The text was made without it.")
+        With them it is at most `LONGER_FOR_FACTS` times as long as planned, and shorter than what it replaces.
+        Sentences with a constraint take the place of others that rank lower; the rest use what is left.
+        """
+        plan = self._task.plan.plan
+        longest = max(min(int(self._budget_tokens * LONGER_FOR_FACTS), plan.span_tokens // 2), self._budget_tokens)
+        self._budget_tokens = longest
+        facts = self._facts(summary)
+        is_measurable = measured_share(turn.content for turn in self._own) >= MEASURABLE_SHARE_MIN
+        texts = [*(entry.existing_text for entry in journal), *self._task.journal_before]
+        check = partial(check_retention, facts, is_measurable=is_measurable)
+        retention = check([summary.text, *texts])
+        if sentences := self._lost_sentences(retention):
+            summary = self._with_sentences(summary, sentences, self._weight_needed(retention))
+            retention = check([summary.text, *texts])
+        if reason := why_not_measured(retention):
+            self._notices.append(ContextWarning("retention_not_measured", NOT_MEASURED[reason]))
+        return summary, retention
 
-    def _without(self, code: str, detail: str) -> None:
-        self._is_without_provider = True
-        self.notices.append(ContextWarning("fallback", f"{detail} ({code})"))
+    def _facts(self, summary: SummaryResult) -> list[RetainedFact]:
+        """Return the facts that all messages so far state as true, without those that a later statement replaced."""
+        own = weigh_facts(extract_facts(said_turns(self._own)), self._extracted)
+        facts = merge_facts(self._task.kept_before, self._task.missing_before, own)
+        withdrawn = [
+            WithdrawnText(old.text, old.message_ids) for statement in self._extracted for old in statement.replaces
+        ]
+        replaced = {text for statement in summary.statements for text in statement.replaces}
+        withdrawn += [WithdrawnText(one.text, one.message_ids) for one in self._task.earlier if one.text in replaced]
+        return without_withdrawn(facts, withdrawn)
+
+    def _weight_needed(self, retention: RetentionResult) -> float:
+        """Return the weight of facts by which the summary is below the policy's floor."""
+        if retention.share is None:
+            return 0.0
+        total = sum(fact.weight for fact in (*retention.kept, *retention.missing))
+        return round((self._task.policy.retention_floor - retention.share) * total, 6)
+
+    def _lost_sentences(self, retention: RetentionResult) -> list[FactSentence]:
+        """Return the sentences of the facts that are lost now, and of those lost before that are said again."""
+        spoken, lost_before = {turn.id for turn in self._own}, {fact.key for fact in self._task.missing_before}
+        lost = [one for one in retention.missing if one.key not in lost_before or spoken.intersection(one.message_ids)]
+        sentences = sentences_with_facts(lost, self._turns_of(lost)) if lost else []
+        replaced = [old.text for statement in self._extracted for old in statement.replaces]
+        return [one for one in sentences if one.is_statement and not any(one.sentence in text for text in replaced)]
+
+    def _turns_of(self, facts: Sequence[RetainedFact]) -> dict[str, SessionTurn]:
+        """Return the turns of the span, and those of earlier generations that contain the facts, by id."""
+        turns = {str(turn.id): turn for turn in self._own}
+        ids = {UUID(str(one)) for fact in facts for one in fact.message_ids if str(one) not in turns}
+        tenant_id = self._task.session.tenant_id
+        with tenant_scope(tenant_id):
+            rows = Message.objects.for_tenant(tenant_id).with_ids(ids).without_vectors()
+            earlier = messages_to_turns(rows, model=self._task.session.model)
+        return {str(turn.id): turn for turn in self._without_recalled(earlier)} | turns
+
+    def _with_sentences(
+        self, summary: SummaryResult, sentences: Sequence[FactSentence], weight_needed: float
+    ) -> SummaryResult:
+        statements = list(summary.statements)
+        if binding := [one.as_statement() for one in sentences if one.is_binding]:
+            weight_needed -= sum(one.weight for one in sentences if one.is_binding)
+            statements = self._chosen([*statements, *binding])
+        room = self._budget_tokens - self.count(self._text(statements))
+        others = [(one, self.count(one.text) + ADDED_SENTENCE_TOKENS) for one in sentences if not one.is_binding]
+        for one, cost in sorted(others, key=lambda other: -other[0].weight / other[1]):
+            if weight_needed > 0 and cost <= room:
+                statements.append(one.as_statement())
+                weight_needed, room = weight_needed - one.weight, room - cost
+        return self._result(summary, statements)
+
+    def _filled_by_rules(self, summary: SummaryResult) -> SummaryResult:
+        """Return the summary with the best statements by rules about messages that it does not cite."""
+        cited = {message_id for statement in summary.statements for message_id in statement.message_ids}
+        others = [one for one in self._extracted if cited.isdisjoint(one.message_ids)]
+        room = self._budget_tokens - self.count(self._text(summary.statements)) - ADDED_SENTENCE_TOKENS
+        if room <= 0 or not others:
+            return summary
+        added = choose_statements(others, token_budget=room, count_tokens=self.count)
+        return self._result(summary, [*summary.statements, *(cited_statement(one, ()) for one in added)])
+
+    def _chosen(self, statements: Sequence[CitedStatement]) -> list[CitedStatement]:
+        by_key = {(one.text, one.message_ids): one for one in statements}
+        restored = restore_statements(list(by_key.values()))
+        chosen = choose_statements(restored, token_budget=self._budget_tokens, count_tokens=self.count)
+        return [by_key[one.text, one.message_ids] for one in chosen]
+
+    def _result(self, summary: SummaryResult, statements: Sequence[CitedStatement]) -> SummaryResult:
+        """Return the summary with these statements in the order of their messages, the first ones if not all fit."""
+        places = {str(turn.id): place for place, turn in enumerate(self._turns)}
+
+        def place(statement: CitedStatement) -> int:
+            return min((places.get(one, -1) for one in statement.message_ids), default=-1)
+
+        ordered = sorted(statements, key=place)
+        text = self._text(ordered)
+        if self.count(text) > self._budget_tokens:
+            ordered = sorted(self._chosen(ordered), key=place)
+            text = self._text(ordered)
+        texts = {one.text for one in ordered}
+        candidates = tuple(one for one in summary.candidates if one.text not in texts)
+        return replace(summary, text=text, statements=tuple(ordered), candidates=candidates)
+
+    def _text(self, statements: Sequence[CitedStatement]) -> str:
+        return render_statements(restore_statements(statements))
+
+    def _checked_summary(self, summary: SummaryResult, summary_task: SummaryTask) -> SummaryResult:
+        checked = self._checked(summary.statements, summary_task.earlier)
+        if not checked.kept:
+            detail = "The messages support nothing of what the model wrote."
+            raise SummariserError("unsupported", detail, is_permanent=False)
+        if not checked.flaws:
+            return summary
+        text = "\n".join(one.text for one in checked.kept)
+        return replace(summary, text=text, statements=checked.kept, dropped=summary.dropped + len(checked.flaws))
+
+    def _checked(self, statements: Sequence[CitedStatement], earlier: Sequence[CitedStatement]) -> CheckedStatements:
+        superseded = [
+            SupersededText(old.text, old.message_ids, one.text, one.message_ids)
+            for one in self._extracted
+            for old in one.replaces
+        ]
+        return check_statements(statements, self._turns, earlier=earlier, superseded=superseded)
+
+    def _note_dropped(self, count: int, where: str) -> None:
+        what = "statement of the model was" if count == 1 else "statements of the model were"
+        detail = f"{count} {what} left out of the {where}: the cited messages do not say so."
+        self._notices.append(ContextWarning("unsupported_dropped", detail))
+
+    def _without_recalled(self, turns: Sequence[SessionTurn]) -> list[SessionTurn]:
+        task = self._task
+        return strip_recalled_text(task.session, turns, api_key_ids=task.api_key_ids, now=self._clock())
 
     def _supported_earlier(self) -> list[CitedStatement]:
         """Return the earlier statements that their messages support, and all that a person edited."""
@@ -263,23 +353,9 @@ class _Drafting:
         kept = [one for one in earlier if one.is_edited or _is_supported(one, self._task.cited)]
         if dropped := len(earlier) - len(kept):
             detail = f"{dropped} earlier statements were dropped: the messages that they cite do not support them."
-            self.notices.append(ContextWarning("statements_dropped", detail))
+            self._notices.append(ContextWarning("statements_dropped", detail))
         return kept
 
 
 def _is_supported(statement: CitedStatement, texts: Mapping[str, str]) -> bool:
     return is_supported(statement.text, [texts[source] for source in statement.message_ids if source in texts])
-
-
-def _supported(summary: SummaryResult, summary_task: SummaryTask) -> SummaryResult:
-    texts = {str(turn.id): f"{turn.name} {turn.content} {turn.tool_calls or ''}" for turn in summary_task.messages}
-    for one in summary_task.earlier:
-        for source in one.message_ids:
-            texts[source] = f"{texts.get(source, '')} {one.text}"
-    kept = tuple(one for one in summary.statements if _is_supported(one, texts))
-    if not kept:
-        detail = "The messages support nothing of what the model wrote."
-        raise SummariserError("unsupported", detail, is_permanent=False)
-    if len(kept) == len(summary.statements):
-        return summary
-    return SummaryResult("\n".join(one.text for one in kept), kept)

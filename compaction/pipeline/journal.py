@@ -1,4 +1,7 @@
-"""The journal: store the lasting facts of a session as memories, once each, never from recalled text (ADR-0072)."""
+"""The journal: store the lasting facts of a session as memories, once each, never from recalled text (ADR-0072).
+
+A fact that gives an attribute another value replaces the memory that states the former one (ADR-0103).
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -11,28 +14,33 @@ from uuid import UUID
 import numpy as np
 from django.conf import settings
 
-from compaction.models import Compaction, Session
+from compaction.models import Compaction, Message, Session
 from compaction.services.pipeline.chunking import split_text_by_bytes
 from compaction.services.pipeline.recalled_text import (
     candidate_recalled_hashes,
     strip_recalled_pieces,
     strip_rendered_contexts,
 )
+from compaction.services.pipeline.stored_once import text_without_stored
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
 from context.services.rendering import is_fence_nonce
 from memories.embeddings.embedders import embedder_of, is_local_for
 from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
+from memories.hygiene.actions import undo_hygiene
 from memories.models import Memory, MemoryEmbedding
+from memories.services.hygiene.replacement import replaces
 from memories.services.hygiene.statements import states_the_same
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import MAX_CONTENT_BYTES, content_hash, recalled_hash
 from memories.services.store.drafts import MAX_AHEAD, NewMemory
 from memories.store.actions.edit import archive_memory, restore_memory
+from memories.store.actions.replace import replace_memories
 from memories.store.actions.store import store_memories
+from memories.store.queries.memories import MemoryQuerySet
 from memories.store.recall import recently_recalled_memories
 from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import Conflict
+from memories.tenancy.exceptions import Conflict, NotFound
 from memories.tenancy.scopes import tenant_scope
 
 _KIND = "synthesis"
@@ -41,24 +49,29 @@ NEAR_DUPLICATE_SIMILARITY = 0.95
 #: The number of newest memories that a text is compared with.
 NEAR_MEMORIES_MAX = 20_000
 #: The nearest of them, whose texts are compared word by word.
-NEAREST_COMPARED = 5
+NEAREST_COMPARED = 10
+#: The memories without a vector, those with the most words in common, that a fact may replace besides the nearest.
+WORDS_COMPARED = 10
 VECTORS_AT_ONCE = 64
 #: Message ids that a memory's metadata names.
 _SOURCES_MAX = 50
 
 _NEW, _DUPLICATE, _NEAR_DUPLICATE = "new", "duplicate", "near_duplicate"
 RECALLED, STORED, INVALID = "recalled", "stored", "invalid"
+#: Stored, or to be stored, and replaces other memories.
+REPLACES = "replaces"
+_JOURNAL = "journal"
 
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A lasting fact, its status and the memory that contains it. `is_for_retention`: the summary lost its facts."""
+    """A lasting fact, its status and the memory that contains it; `replaced` are the memories that it replaces."""
 
     statement: CitedStatement
     status: str = _NEW
     memory_id: UUID | None = None
     existing_text: str = ""
-    is_for_retention: bool = False
+    replaced: tuple[UUID, ...] = ()
 
     def as_record(self) -> dict[str, Any]:
         """Return the entry as JSON for `Compaction.journal`."""
@@ -68,7 +81,7 @@ class JournalEntry:
             "kind": self.statement.kind,
             "memory_id": str(self.memory_id) if self.memory_id else None,
             "status": self.status,
-            "is_for_retention": self.is_for_retention,
+            "replaced_memory_ids": [str(memory_id) for memory_id in self.replaced],
         }
 
 
@@ -83,8 +96,14 @@ def strip_recalled_text(
     stripped = [replace(turn, content=strip_rendered_contexts(turn.content, is_ours)) for turn in turns]
     hashes = {each for turn in stripped for each in candidate_recalled_hashes(turn.content)}
     with tenant_scope(session.tenant_id):
-        found = frozenset(_recalled(session, hashes, api_key_ids, now))
-    return [replace(turn, content=strip_recalled_pieces(turn.content, found)) for turn in stripped]
+        found = _recalled(session, hashes, api_key_ids, now)
+        live = _unarchived(session.tenant_id, found)
+    # What a person states again holds again, although another memory replaced it; an agent may only repeat it.
+    texts = {True: frozenset(live), False: frozenset(found)}
+    return [
+        replace(turn, content=strip_recalled_pieces(turn.content, texts[turn.role == Message.Role.USER]))
+        for turn in stripped
+    ]
 
 
 def classify_entries(
@@ -92,37 +111,68 @@ def classify_entries(
 ) -> list[JournalEntry]:
     """Classify against memories in the session's partition, near-duplicates only if embedding is local.
 
-    Called with no scope open.
+    A new entry replaces what an earlier journal stored in the same partition about the same attribute with another
+    value. Called with no scope open.
     """
     tenant_id, path = session.tenant_id, session.partition_path
     each_once = list({recalled_hash(one.text): one for one in reversed(statements)}.values())[::-1]
     entries = _exact(session, each_once, api_key_ids, now)
-    if not is_local_for(tenant_id) or not any(entry.status == _NEW for entry in entries):
-        return entries
-    try:
-        embedder = embedder_of(tenant_id)
-        vectors = embedder.embed([entry.statement.text for entry in entries])
-    except EmbeddingError:
-        return entries
-    return _near(tenant_id, path, entries, vectors, embedder.name, now)
+    nearest: dict[str, list[Memory]] | None = None
+    if is_local_for(tenant_id) and any(entry.status == _NEW for entry in entries):
+        with suppress(EmbeddingError):
+            embedder = embedder_of(tenant_id)
+            vectors = embedder.embed([entry.statement.text for entry in entries])
+            entries, nearest = _near(tenant_id, path, entries, vectors, embedder.name, now)
+    return _replacing(session, entries, nearest, now)
 
 
 def store_journal_entries(
     compaction: Compaction, session: Session, moments: Mapping[str, datetime], *, by: Actor, now: datetime
 ) -> list[UUID]:
-    """Store the new entries of the journal and set their status; returns new ids. `moments` are the messages' times."""
-    waiting = [record for record in compaction.journal if record["status"] == _NEW]
+    """Store the new entries of the journal, replace memories and set status; returns new ids.
+
+    `moments` are the messages' times.
+    """
+    waiting = [record for record in compaction.journal if record["status"] in (_NEW, REPLACES)]
     rows = [_memory(record, compaction, session, moments, now) for record in waiting]
     results = store_memories(tenant=session.tenant, rows=rows, by=by, now=now) if rows else []
     for record, result in zip(waiting, results, strict=True):
         record["memory_id"] = str(result.memory.pk) if result.memory else None
         record["status"] = {"created": STORED, "existing": _DUPLICATE}.get(str(result.status), INVALID)
-    return [UUID(record["memory_id"]) for record in waiting if record["status"] == STORED]
+        if result.memory and record["status"] == STORED and record.get("replaced_memory_ids"):
+            _replace(record, result.memory, by, now)
+    return [UUID(record["memory_id"]) for record in waiting if record["status"] in (STORED, REPLACES)]
+
+
+def _replace(record: dict[str, Any], memory: Memory, by: Actor, now: datetime) -> None:
+    """Replace the memories of an entry that are still live and not stated later; record which, and the actions."""
+    rows = _journal_memories(memory.tenant_id, memory.partition_path, now).with_ids(record["replaced_memory_ids"])
+    rows = rows.filter(created_at__lte=memory.created_at).exclude(pk=memory.pk)
+    older = rows.locked().ids()
+    acts = replace_memories(tenant_id=memory.tenant_id, replaced={memory.pk: older}, by=by, now=now)
+    record["replaced_memory_ids"] = [str(pk) for pk in older]
+    record["replacement_act_ids"] = [str(act.pk) for act in acts]
+    record["status"] = REPLACES if older else STORED
+
+
+def restore_replaced_memories(*, compaction: Compaction, withdrawn: Collection[str], by: Actor, now: datetime) -> None:
+    """Restore what the `withdrawn` memories of a compaction's journal replaced, unless it was changed since."""
+    entries = (record for record in compaction.journal if record["memory_id"] in withdrawn)
+    for act_id in (act_id for record in entries for act_id in record.get("replacement_act_ids", ())):
+        with suppress(Conflict, NotFound):
+            undo_hygiene(tenant_id=compaction.tenant_id, act_id=UUID(act_id), by=by, now=now)
 
 
 def store_summary_memory(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
-    """Store the applied summary as one or more memories, split by their maximum length; returns their ids."""
-    pieces = split_text_by_bytes(compaction.summary_text, MAX_CONTENT_BYTES)
+    """Store what the applied summary says beyond the journal, split by the maximum length; returns the ids.
+
+    A statement that is a memory of its own is left out, so that no search finds a sentence twice.
+    """
+    statements = list(map(CitedStatement.of, compaction.statements))
+    stored = _stored_texts(compaction, session)
+    pieces = split_text_by_bytes(text_without_stored(compaction.summary_text, statements, stored), MAX_CONTENT_BYTES)
+    if not pieces:
+        return []
     metadata = {"generation": compaction.generation, "compacted_count": compaction.compacted_count}
     source = f"compaction:{compaction.pk}:{compaction.edit_version}"
     new = _new_memory(compaction, session, "context_synthesis", metadata)
@@ -151,6 +201,14 @@ def journal_texts(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None)
     return [text for _, text in memories.contents()]
 
 
+def _stored_texts(compaction: Compaction, session: Session) -> set[str]:
+    """Return the texts that memories of the journals of all generations state, this one included."""
+    own = {str(record["memory_id"]): str(record["text"]) for record in compaction.journal if record["memory_id"]}
+    live = Memory.objects.for_tenant(session.tenant_id).unarchived().with_ids(own).contents()
+    texts = {text for pk, content in live for text in (content, own[str(pk)])}
+    return texts.union(journal_texts(session.tenant_id, session.pk))
+
+
 def _recalled(session: Session, hashes: Iterable[str], api_key_ids: Collection[str], now: datetime) -> dict[str, UUID]:
     """Return the memories that those keys received for the session's partition, by the hash of their text."""
     texts = {(value, session.partition_path) for value in hashes}
@@ -158,12 +216,47 @@ def _recalled(session: Session, hashes: Iterable[str], api_key_ids: Collection[s
     return {value: memory_ids[0] for (value, _), memory_ids in found.items()}
 
 
+def _unarchived(tenant_id: UUID, found: Mapping[str, UUID]) -> dict[str, UUID]:
+    live = set(Memory.objects.for_tenant(tenant_id).unarchived().with_ids(found.values()).ids()) if found else set()
+    return {value: memory_id for value, memory_id in found.items() if memory_id in live}
+
+
+def _journal_memories(tenant_id: UUID, path: str, now: datetime) -> MemoryQuerySet:
+    """Return the live memories that journals stored in a partition itself."""
+    rows = Memory.objects.for_tenant(tenant_id).live(now).within(path, exact=True).of_kind(_KIND)
+    return rows.filter(metadata__contains={"type": _JOURNAL})
+
+
+def _replacing(
+    session: Session, entries: Sequence[JournalEntry], nearest: Mapping[str, Sequence[Memory]] | None, now: datetime
+) -> list[JournalEntry]:
+    """Return the entries; a new one with the memories that it replaces, of the nearest and, without vectors, by words.
+
+    `nearest` is None where no vectors were compared.
+    """
+    found: list[JournalEntry] = []
+    with tenant_scope(session.tenant_id):
+        rows = _journal_memories(session.tenant_id, session.partition_path, now)
+        unread = rows if nearest is None else rows.not_ready()
+        has_unread = unread.exists()
+        stored = set(rows.with_ids({memory.pk for near in (nearest or {}).values() for memory in near}).ids())
+        for entry in entries:
+            text = entry.statement.text
+            if entry.status == _NEW:
+                candidates = [memory for memory in (nearest or {}).get(text, ()) if memory.pk in stored]
+                candidates += unread.matching(text)[:WORDS_COMPARED] if has_unread else []
+                older = dict.fromkeys(memory.pk for memory in candidates if replaces(text, memory.content))
+                entry = replace(entry, status=REPLACES, replaced=tuple(older)) if older else entry
+            found.append(entry)
+    return found
+
+
 def _exact(
     session: Session, statements: Sequence[CitedStatement], api_key_ids: Collection[str], now: datetime
 ) -> list[JournalEntry]:
     hashes = {one.text: recalled_hash(one.text) for one in statements}
     with tenant_scope(session.tenant_id):
-        recalled = _recalled(session, hashes.values(), api_key_ids, now)
+        recalled = _unarchived(session.tenant_id, _recalled(session, hashes.values(), api_key_ids, now))
         live = Memory.objects.for_tenant(session.tenant_id).live(now).within(session.partition_path)
         same = live.with_content_hashes(content_hash(text) for text in hashes)
         held = {memory.content_hash: memory.pk for memory in same}
@@ -179,8 +272,8 @@ def _exact(
 
 def _near(
     tenant_id: UUID, path: str, entries: list[JournalEntry], vectors: EmbeddingVectors, model: str, now: datetime
-) -> list[JournalEntry]:
-    """Mark near-duplicates of stored memories and drop those of earlier entries.
+) -> tuple[list[JournalEntry], dict[str, list[Memory]]]:
+    """Mark near-duplicates of stored memories, drop those of earlier entries; also return the nearest by text.
 
     Similarity alone is not enough, because vectors hardly reflect another number: the texts must state the same.
     """
@@ -196,19 +289,21 @@ def _near(
         text = entry.statement.text
         if any(states_the_same(text, entries[other].statement.text) for other in duplicates):
             continue
-        same = next((memory for memory in stored.get(place, ()) if states_the_same(text, memory.content)), None)
+        near = (memory for memory, similarity in stored.get(place, ()) if similarity > NEAR_DUPLICATE_SIMILARITY)
+        same = next((memory for memory in near if states_the_same(text, memory.content)), None)
         if same is not None:
             entry = replace(entry, status=_NEAR_DUPLICATE, memory_id=same.pk, existing_text=same.content)
         else:
             kept[place] = True
         sorted_entries.append(entry)
-    return sorted_entries
+    nearest = {entries[place].statement.text: [memory for memory, _ in found] for place, found in stored.items()}
+    return sorted_entries, nearest
 
 
 def _nearest_memories(
     tenant_id: UUID, path: str, places: Sequence[int], vectors: EmbeddingVectors, model: str, now: datetime
-) -> dict[int, list[Memory]]:
-    """Return by index the stored memories nearest to each vector and above `NEAR_DUPLICATE_SIMILARITY`."""
+) -> dict[int, list[tuple[Memory, float]]]:
+    """Return by index the stored memories nearest to each vector with their cosines."""
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
         rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_newest(live, model, NEAR_MEMORIES_MAX)
@@ -216,23 +311,26 @@ def _nearest_memories(
         if not found:
             return {}
         matrix = np.stack([vector for _, vector in found]).T
-        nearest: dict[int, list[UUID]] = {}
+        nearest: dict[int, list[tuple[UUID, float]]] = {}
         for start in range(0, len(places), VECTORS_AT_ONCE):
             some = places[start : start + VECTORS_AT_ONCE]
             similarities = vectors[some] @ matrix
             count = min(NEAREST_COMPARED, len(found))
             best = np.argpartition(-similarities, count - 1, axis=1)[:, :count]
             for place, row, columns in zip(some, similarities, best, strict=True):
-                nearest[place] = [found[each][0] for each in columns if row[each] > NEAR_DUPLICATE_SIMILARITY]
-        memories = {memory.pk: memory for memory in live.with_ids({str(pk) for pks in nearest.values() for pk in pks})}
-    return {place: [memories[pk] for pk in pks if pk in memories] for place, pks in nearest.items()}
+                nearest[place] = [(found[each][0], float(row[each])) for each in columns]
+        memories = {row.pk: row for row in live.with_ids({str(pk) for some in nearest.values() for pk, _ in some})}
+    return {
+        place: [(memories[pk], similarity) for pk, similarity in some if pk in memories]
+        for place, some in nearest.items()
+    }
 
 
 def _memory(
     record: Mapping[str, Any], compaction: Compaction, session: Session, moments: Mapping[str, datetime], now: datetime
 ) -> NewMemory:
     created_at = max((moments[source] for source in record["message_ids"] if source in moments), default=now)
-    new = _new_memory(compaction, session, "journal", {"message_ids": record["message_ids"][:_SOURCES_MAX]})
+    new = _new_memory(compaction, session, _JOURNAL, {"message_ids": record["message_ids"][:_SOURCES_MAX]})
     return replace(new, content=record["text"], created_at=created_at if created_at <= now + MAX_AHEAD else now)
 
 

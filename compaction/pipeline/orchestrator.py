@@ -17,7 +17,8 @@ from django.db import OperationalError
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline import applying, plans
 from compaction.pipeline.breakers import COOLDOWN, FAILURES_TO_OPEN
-from compaction.pipeline.drafting import CompactionDraft, ProviderUnavailableError, draft_summary
+from compaction.pipeline.drafting import CompactionDraft, draft_summary
+from compaction.pipeline.fallback import ProviderUnavailableError
 from compaction.pipeline.queries import RunQuerySet
 from compaction.services.pipeline.states import FAIL, next_state
 from context.receipts.results import ContextWarning
@@ -59,6 +60,7 @@ class CompactionRunResult:
     code: str = ""
     wait: timedelta | None = None
     memory_ids: tuple[UUID, ...] = ()
+    has_lost_constraint: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,8 @@ def compact_in_emergency(
     outcome = run_compaction(session.tenant_id, run_id, now=now, time_limit=limit, can_wait=False, enqueue=enqueue)
     if outcome.state == Compaction.State.APPLIED:
         detail = "The session was nearly full and was compacted for this context."
-        return [ContextWarning("compacted_in_emergency", detail)]
+        lost = [applying.CONSTRAINT_MISSING] if outcome.has_lost_constraint else []
+        return [ContextWarning("compacted_in_emergency", detail), *lost]
     if outcome.state == Compaction.State.PROPOSED:
         return [_not_compacted("waits_for_review", "A compaction was made and waits for review.")]
     return [_not_compacted(outcome.code or "already_running", "The session could not be compacted.")]
@@ -236,12 +239,13 @@ def _finished(claim: _Claim, task: plans.DraftingInput, draft: CompactionDraft, 
         _supersede_replaced(compaction, now)
         plans.require_no_proposal(tenant_id, session.pk)
         memory_ids: list[UUID] = []
-        if task.policy.decision == REVIEW or draft.retention.share < task.policy.retention_floor:
+        if task.policy.decision == REVIEW or draft.needs_review(task.policy.retention_floor):
             applying.propose_compaction(compaction)
         else:
             memory_ids = applying.apply_compaction(compaction, session, by=_BY, now=now, is_decided=False)
         note_step("applying")
-    return CompactionRunResult(compaction.state, memory_ids=tuple(memory_ids))
+    is_lost = compaction.has_lost_constraint
+    return CompactionRunResult(compaction.state, memory_ids=tuple(memory_ids), has_lost_constraint=is_lost)
 
 
 def _supersede_replaced(compaction: Compaction, now: datetime) -> None:

@@ -173,7 +173,8 @@ class DraftingInput:
     """The input of a draft, read in one scope; `cited` maps ids of messages that earlier statements cite to texts.
 
     `api_key_ids` are the keys that wrote the session, whose recalled text it may repeat. `kept_before`,
-    `missing_before` and `journal_before` are the facts and the journal of all earlier generations.
+    `missing_before` and `journal_before` are the facts and the journal of all earlier generations. `is_by_rules`: no
+    model is called even if one is configured.
     """
 
     session: Session
@@ -191,6 +192,7 @@ class DraftingInput:
     generation: int = 1
     attempt: int = 1
     can_wait: bool = False
+    is_by_rules: bool = False
 
 
 def session_key_ids(session: Session, plan: SessionPlan) -> set[str]:

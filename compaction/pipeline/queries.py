@@ -16,8 +16,10 @@ from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 
 #: When a compaction was decided on; without a decision, when it finished or failed.
 SETTLED_AT = Coalesce("decided_at", "finished_at", "created_at")
+#: Applied although a constraint is missing, and no person has reviewed it.
+UNREVIEWED_LOSS = Q(state="applied", has_lost_constraint=True, decided_at__isnull=True)
 #: Fields that a list does not show.
-_LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
+_LARGE_FIELDS = ("policy", "summary_text", "statements", "candidates", "journal", "retention")
 
 
 class CompactionQuerySet(SessionRows):
@@ -76,6 +78,10 @@ class CompactionQuerySet(SessionRows):
     def waiting(self) -> Self:
         """Proposals that wait for a decision."""
         return self.filter(state="proposed")
+
+    def to_review(self) -> Self:
+        """Proposals, and summaries that were applied without a constraint and that no person has reviewed."""
+        return self.filter(Q(state="proposed") | UNREVIEWED_LOSS)
 
     def savings_by_bin(self, *, since: datetime, step: timedelta) -> dict[datetime, int]:
         """Tokens that applied compactions saved, by time bin of their application."""

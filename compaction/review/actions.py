@@ -17,6 +17,7 @@ from compaction.review.editing import (
     parse_revised_summary,
     remove_last_statements,
     revise_summary,
+    swap_statement,
 )
 from compaction.review.queries import is_latest_applied
 from compaction.services.pipeline import states
@@ -118,6 +119,24 @@ def withdraw_appended_statements(
     """Remove the last `statements` from the summary. Raises `InvalidInput` if the summary does not end with them."""
     current, session, _ = _held(compaction, states.EDIT, edit_version)
     _revise(current, session, *remove_last_statements(current, statements), "withdraw_appended_facts", by, now)
+    return current
+
+
+@transaction.atomic
+def swap_summary_statement(
+    *,
+    compaction: Compaction,
+    remove: int | None = None,
+    add: int | None = None,
+    edit_version: int,
+    by: Actor,
+    now: datetime,
+) -> Compaction:
+    """Edit the summary: remove a statement or add a candidate, by numbers from 1 on, or both. Raises `InvalidInput`."""
+    current, session, _ = _held(compaction, states.EDIT, edit_version)
+    swapped = swap_statement(current, remove=remove, add=add)
+    current.candidates = [candidate.as_record() for candidate in swapped.candidates]
+    _revise(current, session, swapped.text, swapped.statements, "edit_compaction", by, now)
     return current
 
 

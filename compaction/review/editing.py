@@ -5,16 +5,23 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Session
-from compaction.pipeline.applying import MEMBER_COMPACTED
+from compaction.pipeline.applying import MEMBER_COMPACTED, record_retention
 from compaction.pipeline.drafting import HEADING
 from compaction.pipeline.journal import journal_texts
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
-from compaction.services.pipeline.missing_facts import clauses_with_facts
+from compaction.review.summary_room import SummaryRoom
+from compaction.services.pipeline.missing_facts import sentences_with_facts
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention
-from compaction.services.pipeline.stored_statements import CitedStatement, recorded_facts, retention_to_record
+from compaction.services.pipeline.stored_statements import (
+    CANDIDATES_MAX,
+    CitedStatement,
+    is_measured,
+    recorded_facts,
+)
 from compaction.services.review.editing import SUMMARY_BYTES_MAX, parse_statements, split_appended_text
 from compaction.services.sessions.drafts import text_problem
 from memories.tenancy.exceptions import Conflict, InvalidInput
+from memory_platform.web.numerals import counted
 
 DOES_NOT_SHRINK = "The summary would not be shorter than the messages that it replaces."
 
@@ -40,7 +47,7 @@ def validate_summary_text(text: str, compaction: Compaction) -> str:
 def append_missing_clauses(
     compaction: Compaction, session: Session, chosen: Sequence[str] | None
 ) -> tuple[str, list[CitedStatement]]:
-    """Return the summary with clauses for missing facts, all unless some are `chosen`. Raises `PlatformError`."""
+    """Return the summary with sentences for missing facts, all unless some are `chosen`. Raises `PlatformError`."""
     missing = recorded_facts(compaction.retention, "missing")
     if set(chosen or ()) - {fact.text for fact in missing}:
         raise InvalidInput("unknown_fact", "Only facts that are missing can be appended.", "facts")
@@ -48,11 +55,11 @@ def append_missing_clauses(
     ids = {UUID(str(one)) for fact in requested for one in fact.message_ids}
     messages = Message.objects.for_tenant(compaction.tenant_id).of_session(session.pk).with_ids(ids)
     turns = messages_to_turns(messages.without_vectors(), model=session.model)
-    clauses = clauses_with_facts(requested, {str(turn.id): turn for turn in turns})
-    if not clauses:
+    sentences = sentences_with_facts(requested, {str(turn.id): turn for turn in turns})
+    if not sentences:
         raise Conflict("nothing_missing", "No fact is missing that could be appended.")
-    text = "\n".join([compaction.summary_text, *(clause.text for clause in clauses)])
-    added = (CitedStatement(clause.text, (clause.message_id,)) for clause in clauses)
+    text = "\n".join([compaction.summary_text, *(sentence.text for sentence in sentences)])
+    added = (CitedStatement(sentence.text, (sentence.message_id,)) for sentence in sentences)
     return text, [*_statements(compaction), *added]
 
 
@@ -63,6 +70,42 @@ def remove_last_statements(compaction: Compaction, count: int) -> tuple[str, lis
     if not 0 < count < len(statements) or not compaction.summary_text.endswith(ending):
         raise InvalidInput("appended_text_changed", "The summary does not end with what was appended.", "statements")
     return compaction.summary_text.removesuffix(ending), statements[:-count]
+
+
+@dataclass(frozen=True)
+class SwappedSummary:
+    """A summary after a swap, and the candidates that are left."""
+
+    text: str
+    statements: Sequence[CitedStatement]
+    candidates: Sequence[CitedStatement]
+
+
+def swap_statement(compaction: Compaction, *, remove: int | None = None, add: int | None = None) -> SwappedSummary:
+    """Return the summary without a statement or with a candidate, both by their numbers from 1 on.
+
+    The removed statement becomes the first candidate. Raises `InvalidInput`.
+    """
+    room = SummaryRoom(compaction)
+    removed = _numbered(room.statements, remove, "remove")
+    added = _numbered(room.candidates, add, "add")
+    text, statements = room.swapped(removed=removed, added=added)
+    if not statements:
+        raise InvalidInput("blank", "A summary must not be blank.", "remove")
+    if added and (over := room.tokens_over_budget(text)):
+        lacking = counted(over, "token is", "tokens are")
+        detail = f"{lacking} missing: the budget of the summary is {compaction.summary_budget_tokens:,}."
+        raise InvalidInput("over_budget", f"{detail} Remove a sentence first.", "add")
+    left = [*filter(None, [removed]), *(one for one in room.candidates if one is not added)]
+    return SwappedSummary(text, statements, left[:CANDIDATES_MAX])
+
+
+def _numbered(statements: Sequence[CitedStatement], number: int | None, field: str) -> CitedStatement | None:
+    if number is None:
+        return None
+    if not 0 < number <= len(statements):
+        raise InvalidInput("unknown_statement", f"There is no number {number}.", field)
+    return statements[number - 1]
 
 
 @dataclass(frozen=True)
@@ -87,7 +130,8 @@ def measure_revision(compaction: Compaction, session: Session, text: str) -> Rev
     kept_before = recorded_facts(compaction.retention, "kept")
     facts = [*kept_before, *recorded_facts(compaction.retention, "missing")]
     earlier = journal_texts(compaction.tenant_id, session.pk, but=compaction.pk)
-    retention = check_retention(facts, [text, *(entry["text"] for entry in compaction.journal), *earlier])
+    texts = [text, *(entry["text"] for entry in compaction.journal), *earlier]
+    retention = check_retention(facts, texts, is_measurable=is_measured(compaction.retention))
     missing_facts = [fact for fact in retention.missing if fact in kept_before]
     is_smaller = tokens < compaction.original_token_count and after <= compaction.tokens_before
     return RevisionMeasures(tokens, after, is_smaller, retention, missing_facts)
@@ -101,7 +145,7 @@ def revise_summary(compaction: Compaction, session: Session, text: str, statemen
     compaction.summary_text, compaction.summary_token_count = text, measures.tokens
     compaction.tokens_after = measures.tokens_after
     compaction.statements = [statement.as_record() for statement in statements]
-    compaction.retention = retention_to_record(measures.retention)
+    record_retention(compaction, measures.retention)
     compaction.is_edited = True
     compaction.edit_version += 1
 

@@ -1,5 +1,7 @@
 """Forms of compaction review. `edit_version` is the version of the text that the page shows."""
 
+from typing import Any
+
 from django import forms
 
 from compaction.models import Compaction
@@ -45,6 +47,21 @@ class WithdrawAppendedForm(PlatformForm):
 
     statements = forms.IntegerField(min_value=1, max_value=1_000)
     edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
+
+
+class SwapStatementForm(PlatformForm):
+    """The numbers of a sentence to remove and of a candidate to add, in the version of the text that has them."""
+
+    remove = forms.IntegerField(required=False, min_value=1, max_value=_INTEGER_MAX)
+    add = forms.IntegerField(required=False, min_value=1, max_value=_INTEGER_MAX)
+    edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
+
+    def clean(self) -> dict[str, Any]:
+        """Return the numbers, of which there is at least one."""
+        values: dict[str, Any] = super().clean() or {}
+        if values.get("remove") is None and values.get("add") is None:
+            raise forms.ValidationError("Name a sentence to remove or a candidate to add.", code="required")
+        return values
 
 
 class ReviewStateForm(PlatformForm):

@@ -13,12 +13,16 @@ from uuid import UUID
 from compaction.models import Compaction, CompactionMember, Message, Run
 from compaction.pipeline.applying import exclusive_memories
 from compaction.review.queries import allowed_review_actions
+from compaction.review.summary_room import SummaryRoom
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.retention.check import RetainedFact, fact_lookup, mark_facts
+from compaction.services.pipeline.retention.matches import BINDING_KINDS
 from compaction.services.pipeline.stored_statements import recorded_facts
 from memories.models import Memory
 
 ORIGINALS_PAGE = 150
+#: Candidates shown at once; the others open below them.
+CANDIDATES_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,22 @@ class CitedText:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A statement that did not fit, by its number on the page.
+
+    It has `tokens`, of which the budget lacks `lacking`; a swap for the statement with the number `swap_for` and the
+    text `leaving` fits.
+    """
+
+    number: int
+    cited: CitedText
+    tokens: int
+    lacking: int
+    swap_for: int | None
+    leaving: str
+
+
+@dataclass(frozen=True)
 class CitedFact:
     """A fact of the originals; `found_in` is `summary`, `journal` or empty."""
 
@@ -82,6 +102,7 @@ class CompactionReview:
     next_offset: int | None
     previous_offset: int | None
     statements: Sequence[CitedText]
+    candidates: Sequence[Candidate]
     kept: Sequence[CitedFact]
     missing: Sequence[CitedFact]
     journal: Sequence[CitedText]
@@ -95,14 +116,35 @@ class CompactionReview:
         return [*self.kept, *self.missing]
 
     @property
+    def first_candidates(self) -> Sequence[Candidate]:
+        """The best candidates."""
+        return self.candidates[:CANDIDATES_SHOWN]
+
+    @property
+    def more_candidates(self) -> Sequence[Candidate]:
+        """The candidates behind the first ones."""
+        return self.candidates[CANDIDATES_SHOWN:]
+
+    @property
     def kinds(self) -> list[tuple[str, int, int]]:
         """Each kind of fact with how many are kept and how many there are, those with most missing first."""
         all_of, kept = Counter(fact.kind for fact in self.facts), Counter(fact.kind for fact in self.kept)
         return sorted(((kind, kept[kind], all_of[kind]) for kind in all_of), key=lambda one: (one[1] - one[2], one[0]))
 
     @property
-    def share(self) -> float:
-        return float(self.compaction.retention.get("share", 1.0))
+    def share(self) -> float | None:
+        """The weighted share of the facts that are kept, None where it was not measured."""
+        share = self.compaction.retention.get("share")
+        return None if share is None else float(share)
+
+    @property
+    def is_below_threshold(self) -> bool:
+        return self.share is not None and self.share < self.retention_threshold
+
+    @property
+    def lost_constraints(self) -> int:
+        """The number of constraints, negations and pinned rules that are missing."""
+        return sum(fact.kind in BINDING_KINDS for fact in self.missing)
 
     @property
     def retention_threshold(self) -> float:
@@ -119,7 +161,7 @@ def memories_archived_by_roll_back(compaction: Compaction) -> int:
 
 
 def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
-    """Return a page of originals from `offset` on, with the whole summary. Six queries."""
+    """Return a page of originals from `offset` on, with the whole summary. Seven queries."""
     tenant_id = compaction.tenant_id
     members = CompactionMember.objects.for_tenant(tenant_id).of_compaction(compaction.pk).with_messages()
     found = list(members[offset : offset + ORIGINALS_PAGE + 1])
@@ -135,6 +177,7 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
         next_offset=offset + ORIGINALS_PAGE if len(found) > ORIGINALS_PAGE else None,
         previous_offset=max(offset - ORIGINALS_PAGE, 0) if offset else None,
         statements=[cite.statement(record) for record in compaction.statements],
+        candidates=_candidates(compaction, cite),
         kept=facts[: len(kept)],
         missing=facts[len(kept) :],
         journal=[CitedText(record, cite.sources(record["message_ids"])) for record in compaction.journal],
@@ -143,6 +186,17 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
         run=Run.objects.for_tenant(tenant_id).of_session(compaction.session_id).open().first(),
         replacement=of_session.replacing(compaction.pk).first(),
     )
+
+
+def _candidates(compaction: Compaction, cite: "_Citing") -> list[Candidate]:
+    room = SummaryRoom(compaction)
+    candidates = []
+    for number, (record, one) in enumerate(zip(compaction.candidates, room.candidates, strict=True), start=1):
+        lacking = room.tokens_over_budget(room.swapped(added=one)[0])
+        index = room.place_to_swap(one, lacking) if lacking else None
+        swap_for, leaving = (None, "") if index is None else (index + 1, room.statements[index].text)
+        candidates.append(Candidate(number, cite.candidate(record), room.tokens_added(one), lacking, swap_for, leaving))
+    return candidates
 
 
 class _Citing:
@@ -157,7 +211,8 @@ class _Citing:
         self._facts = list(enumerate([*kept, *missing], start=1))
         self._kept = len(kept)
         self._here = {str(member.message_id) for member in page}
-        cited = [record["message_ids"] for record in (*compaction.statements, *compaction.journal)]
+        records = (*compaction.statements, *compaction.candidates, *compaction.journal)
+        cited = [record["message_ids"] for record in records]
         ids = {UUID(str(one)) for listed in (*cited, *(fact.message_ids for _, fact in self._facts)) for one in listed}
         rows = Message.objects.for_tenant(compaction.tenant_id).with_ids(ids).outlines() if ids else []
         self._sequences = {str(row.id): row.sequence for row in rows if row.sequence is not None}
@@ -178,6 +233,9 @@ class _Citing:
     def statement(self, record: Mapping[str, Any]) -> CitedText:
         pieces = self._marked(record["text"], self._facts[: self._kept])
         return CitedText(record, self.sources(record["message_ids"]), pieces)
+
+    def candidate(self, record: Mapping[str, Any]) -> CitedText:
+        return CitedText(record, self.sources(record["message_ids"]), self._marked(record["text"], self._facts))
 
     def facts(self) -> list[CitedFact]:
         in_summary = fact_lookup([self._compaction.summary_text])

@@ -13,7 +13,7 @@ from compaction.services.pipeline.stored_statements import recorded_facts
 from memories.models import AuditEntry
 from memories.services.store.text_diff import DiffPiece, diff_words
 
-PROPOSED_MAX = 50
+WAITING_MAX = 50
 LATELY_MAX = 20
 #: Positions beyond this are not shown.
 _PLACES_MAX = 1_000
@@ -24,9 +24,9 @@ ORDERS: Mapping[str, str] = {OLDEST: "Oldest first", FULLEST: "Fullest session f
 
 @dataclass(frozen=True)
 class ReviewQueue:
-    """Proposals in the requested order, the number pending, recent decisions, and those that can be rolled back."""
+    """What waits in the requested order, the number pending, recent decisions, and those that can be rolled back."""
 
-    proposed: Sequence[Compaction]
+    waiting: Sequence[Compaction]
     pending: int
     recent: Sequence[Compaction]
     reversible: Collection[UUID]
@@ -50,8 +50,8 @@ def read_review_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
     decided = rows.in_state(state.APPLIED, state.REJECTED, state.ROLLED_BACK, state.SUPERSEDED, state.FAILED)
     recent = list(decided.last_settled_first()[:LATELY_MAX])
     reversible = rows.latest_applied_ids({row.session_id for row in recent}) if recent else set()
-    proposed = _waiting(rows, order)
-    return ReviewQueue(list(proposed[:PROPOSED_MAX]), proposed.count(), recent, reversible)
+    waiting = _waiting(rows, order)
+    return ReviewQueue(list(waiting[:WAITING_MAX]), waiting.count(), recent, reversible)
 
 
 def read_queue_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDEST) -> QueuePlace:
@@ -69,7 +69,7 @@ def read_queue_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDES
 
 
 def _waiting(rows: CompactionQuerySet, order: str) -> CompactionQuerySet:
-    return rows.waiting().fullest_first() if order == FULLEST else rows.waiting().oldest_first()
+    return rows.to_review().fullest_first() if order == FULLEST else rows.to_review().oldest_first()
 
 
 def allowed_review_actions(compaction: Compaction) -> list[str]:
@@ -82,6 +82,8 @@ def allowed_review_actions(compaction: Compaction) -> list[str]:
         actions.remove(states.ROLL_BACK)
     if states.MARK_REVIEWED in actions and (compaction.decided_at or not compaction.summary_text):
         actions.remove(states.MARK_REVIEWED)
+    if states.EDIT in actions:
+        actions.insert(actions.index(states.EDIT) + 1, states.SWAP)
     if states.EDIT in actions and compaction.retention.get("missing"):
         actions.insert(actions.index(states.EDIT) + 1, states.APPEND_MISSING)
     return actions

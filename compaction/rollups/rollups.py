@@ -1,17 +1,31 @@
-"""The orchestrator of roll-ups: a partition's summary from its memories and the summaries below it (ADR-0074)."""
+"""The orchestrator of roll-ups: a partition's summary from its memories and those below it (ADR-0074, ADR-0104)."""
 
 import logging
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, timedelta
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from compaction.models import Run
-from compaction.services.pipeline.statements.extraction import extract_statements
-from compaction.services.pipeline.statements.model import StatementMessage, render_statements
-from compaction.services.pipeline.statements.selection import choose_statements
+from compaction.pipeline.fallback import SummariserWithFallback
+from compaction.pipeline.orchestrator import clock_from
+from compaction.pipeline.plans import DraftingError
+from compaction.pipeline.summarisers import (
+    Summariser,
+    SummariserError,
+    SummaryTask,
+    configured_summariser,
+    summary_model,
+)
+from compaction.services.pipeline.faithfulness import check_statements
+from compaction.services.pipeline.prompts import ROLL_UP_PROMPT
+from compaction.services.pipeline.statements.model import render_statements
+from compaction.services.rollups.choice import StoredText, choose_texts
+from compaction.services.sessions.turns import SessionTurn
 from context.profiles.budget_profiles import budget_profile_for
+from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.models import Memory, Partition, PartitionSummary, Tenant
 from memories.partitions.actions import save_summary, withdraw_summary
@@ -26,11 +40,13 @@ logger = logging.getLogger(__name__)
 
 ROLL_UP = PartitionSummary.Origin.ROLL_UP
 _BY = Actor.system("roll-up")
-#: Memories read for one roll-up: pinned ones, then the newest.
+#: Memories of the partition itself that one roll-up reads: pinned ones, then the newest.
 MEMORIES_READ_MAX = 1_000
+#: The same for the partitions below it, of each and together.
+BELOW_READ_MAX, ALL_BELOW_READ_MAX = 20, 500
 _LEASE = timedelta(minutes=5)
-#: With fewer memories no summary is made.
-MEMORIES_MIN = 5
+#: Time limit of the model.
+MODEL_TIME_LIMIT = timedelta(minutes=2)
 #: Partitions of a tenant that one sweep starts with, by style.
 PARTITIONS_MAX = 200
 CHILDREN_READ_MAX = 200
@@ -42,6 +58,17 @@ class RollUpResult:
 
     summary: PartitionSummary | None
     is_new: bool
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
+class _WrittenRollUp:
+    """The text of a summary, what wrote it, and how many statements of a model were dropped."""
+
+    content: str
+    summariser: str = ""
+    is_fallback: bool = False
+    dropped: int = 0
 
 
 def open_roll_up(partition: Partition, style: str, requested_by: str, now: datetime) -> Run:
@@ -72,7 +99,7 @@ def _roll_up_tenant(tenant_id: UUID, now: datetime) -> int:
     new = 0
     for style in PartitionSummary.Style.values:
         with tenant_scope(tenant_id):
-            rows = Partition.objects.for_tenant(tenant_id).wanting_summary(style, now, memories_min=MEMORIES_MIN)
+            rows = Partition.objects.for_tenant(tenant_id).wanting_summary(style, now)
             waiting = {row.path: row for row in rows[:PARTITIONS_MAX]}
         while waiting:
             deepest = max(waiting.values(), key=lambda row: (row.depth, row.path))
@@ -127,8 +154,16 @@ def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult
             rows.with_id(run_id).fail(error.code, "The summary could not be stored.", now)
         return None
     with tenant_scope(tenant_id):
-        rows.with_id(run_id).finish("rolled up" if done.is_new else "nothing changed", now)
+        rows.with_id(run_id).finish(_outcome(done), now)
     return done
+
+
+def _outcome(done: RollUpResult) -> str:
+    if not done.is_new or done.summary is None:
+        return "nothing changed"
+    if done.summary.is_fallback:
+        return "rolled up without model"
+    return f"rolled up, {done.dropped} dropped" if done.dropped else "rolled up"
 
 
 def partition_policy(partition: Partition) -> CompactionPolicy:
@@ -150,12 +185,12 @@ def roll_up_partition(
         partition = Partition.objects.for_tenant(tenant_id).filter(pk=partition_id).first()
         if partition is None:
             return RollUpResult(None, is_new=False)
-        texts = [*_children(partition, style), *_memories(partition, now)]
+        texts = [*_written_below(partition, style), *_memories(partition, now)]
         policy = partition_policy(partition)
     is_compact = style == PartitionSummary.Style.COMPACT
     budget = policy.roll_up_compact_tokens if is_compact else policy.roll_up_detailed_tokens
-    chosen = choose_statements(extract_statements(texts), token_budget=budget, count_tokens=count_tokens)
-    content = render_statements(chosen).strip()
+    written = _write(tenant_id, texts, budget, summary_model(DEFAULT_MODEL, policy.compaction_model), now)
+    content = written.content
     with tenant_scope(tenant_id):
         rows = PartitionSummary.objects.for_tenant(tenant_id).current().of_partition(partition.path)
         current = rows.of_style(style).first()
@@ -171,22 +206,69 @@ def roll_up_partition(
             style=style,
             content=content,
             origin=ROLL_UP,
+            summariser=written.summariser,
+            is_fallback=written.is_fallback,
             if_version=current.version if current else 0,
             by=by,
             now=now,
         )
-        return RollUpResult(saved, is_new=current is None or saved.pk != current.pk)
+        is_new = current is None or saved.pk != current.pk
+        return RollUpResult(saved, is_new=is_new, dropped=written.dropped)
 
 
-def _memories(partition: Partition, now: datetime) -> list[StatementMessage]:
-    """The memories of the partition itself in the order in which they happened."""
-    rows = Memory.objects.for_tenant(partition.tenant_id).live(now).of_partition(partition.pk)
-    read = sorted(rows.most_telling(MEMORIES_READ_MAX), key=lambda row: (row.created_at, str(row.pk)))
-    return [StatementMessage(str(row.pk), "", row.content, created_at=row.created_at) for row in read]
+def _write(tenant_id: UUID, texts: Sequence[StoredText], budget: int, model: str, now: datetime) -> _WrittenRollUp:
+    """Return the summary of the texts by the configured model, by rules where there is none or it fails."""
+    if not any(text.content.strip() for text in texts):
+        return _WrittenRollUp("")
+    turns = [_turn(text) for text in texts]
+    task = SummaryTask(turns, (), budget, count_tokens, prompt=ROLL_UP_PROMPT, model=model)
+
+    def ask(summariser: Summariser, limit: float | None) -> _WrittenRollUp:
+        if summariser.is_local:
+            return _WrittenRollUp(_by_rules(texts, budget), summariser.name)
+        summary = summariser.summarise(replace(task, time_limit_seconds=limit))
+        checked = check_statements(summary.statements, turns)
+        if not checked.kept:
+            raise SummariserError("unsupported", "The memories support nothing of what the model wrote.")
+        lines = [statement.text for statement in checked.kept]
+        dropped = summary.dropped + len(checked.flaws)
+        if dropped:
+            cited = {source for statement in checked.kept for source in statement.message_ids}
+            room = budget - count_tokens("\n".join([*lines, ""]))
+            lines += filter(None, [_by_rules([text for text in texts if text.id not in cited], room)])
+        return _WrittenRollUp("\n".join(lines), summariser.name, dropped=dropped)
+
+    asked = SummariserWithFallback(tenant_id, clock_from(now), deadline=now + MODEL_TIME_LIMIT)
+    try:
+        written, by = asked.ask(ask)
+    except DraftingError as error:
+        logger.warning("roll-up failed: %s", error.code)
+        return _WrittenRollUp("")
+    return replace(written, is_fallback=by.name != configured_summariser().name)
 
 
-def _children(partition: Partition, style: str) -> list[StatementMessage]:
+def _by_rules(texts: Sequence[StoredText], budget: int) -> str:
+    return render_statements(choose_texts(texts, token_budget=budget, count_tokens=count_tokens)).strip()
+
+
+def _turn(text: StoredText) -> SessionTurn:
+    at = datetime.combine(text.day, time(), tzinfo=UTC) if text.day else None
+    return SessionTurn(text.id, "user", text.content, count_tokens(text.content), created_at=at)
+
+
+def _memories(partition: Partition, now: datetime) -> list[StoredText]:
+    """Return memories of the partition and a few of each one below, oldest first, without summaries of sessions."""
+    live = Memory.objects.for_tenant(partition.tenant_id).live(now).without_session_summaries()
+    own = live.of_partition(partition.pk).most_telling(MEMORIES_READ_MAX)
+    below = live.within(partition.path).exclude(partition_id=partition.pk)
+    read = [*own, *below.most_telling_by_partition(BELOW_READ_MAX, ALL_BELOW_READ_MAX)]
+    read.sort(key=lambda row: (row.created_at, str(row.pk)))
+    return [StoredText(str(row.pk), row.content, row.created_at.date(), row.pinned) for row in read]
+
+
+def _written_below(partition: Partition, style: str) -> list[StoredText]:
+    """Return what people and agents wrote about the partitions one level below."""
     below = Partition.objects.for_tenant(partition.tenant_id).children_of(partition.path, partition.depth)
     rows = PartitionSummary.objects.for_tenant(partition.tenant_id).current().of_style(style)
-    summaries = rows.of_partitions(below)[:CHILDREN_READ_MAX]
-    return [StatementMessage(str(row.summary_id), "", row.content) for row in summaries]
+    written = rows.of_partitions(below).written()[:CHILDREN_READ_MAX]
+    return [StoredText(str(row.summary_id), row.content) for row in written]

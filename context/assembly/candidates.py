@@ -118,7 +118,9 @@ def _retrieve(
             gate,
             with_pinned=True,
             adjacent_turn_reach=scoring.adjacent_turn_reach,
-            with_vectors=query is not None and needs_vectors(scoring),
+            # with the rows, because near duplicates are compared by them
+            with_vectors=query is not None and (needs_vectors(scoring) or request.profile.near_duplicate_threshold < 1),
+            with_lexemes=not scoring.is_default,
             embedder=partial(embedder_of_model, request.sources.embedding_model),
         )
     )
@@ -201,7 +203,11 @@ def _find_near_duplicates(
     texts = {row.id: row.content for row in focus} | {item.memory["id"]: item.memory["content"] for item in scored}
     read = retrieval.vectors
     known = {memory_id: read[memory_id] for memory_id in memories if memory_id in read}
-    unread = {memory_id: row["version"] for memory_id, row in memories.items() if memory_id not in known}
+    # the search has read every vector that its results have
+    searched = {row.id for row in retrieval.candidates} if retrieval.query.vector is not None else set()
+    unread = {
+        memory_id: row["version"] for memory_id, row in memories.items() if memory_id not in known.keys() | searched
+    }
     try:
         if unread:
             name = retrieval.query.model or active_model_name(tenant_id)

@@ -83,10 +83,11 @@ class StepTimer:
 
 
 def assemble_context(
-    request: ContextRequest, *, tenant_id: UUID, reach: str, actor: Actor, now: datetime
+    request: ContextRequest, *, tenant_id: UUID, reach: str, actor: Actor, now: datetime, revision: int | None = None
 ) -> AssembledContext:
     """Return the context for `request`, from the tenant's rows within `reach`. Call with no scope open.
 
+    With the tenant's settings `revision`, profiles, memo and summaries may come from the cache of this process.
     Unless it is a preview, its receipt is stored and the packed memories count as retrieved; at a past time nothing is
     counted. The receipt's timings end before it is stored; those of the answer include that. Raises `InvalidInput`,
     `Forbidden` or `NotFound`, naming the field, for an invalid request before anything is searched.
@@ -96,7 +97,13 @@ def assemble_context(
     api_key_id = actor.id if actor.kind == KEY_ACTOR else None
     with timer.step("resolve"):
         resolved = resolve_context_request(
-            request, tenant_id=tenant_id, reach=reach, api_key_id=api_key_id, calculator=calculator, now=now
+            request,
+            tenant_id=tenant_id,
+            reach=reach,
+            api_key_id=api_key_id,
+            calculator=calculator,
+            now=now,
+            revision=revision,
         )
     context = _assemble(resolved, tenant_id, calculator, timer, now)
     if request.preview:

@@ -211,9 +211,10 @@ def pack_memories(
     included = included or IncludedMemories()
     duplicates = included.duplicates
     outcomes = _outcomes_before(ranked, packing, included)
-    contenders = [item for item in ranked if item.memory["id"] not in outcomes]
-    repeats = duplicates.repeats([item.memory["id"] for item in contenders])
-    packing = packing.lengthened([item for item in contenders if item.memory["id"] not in repeats], budget)
+    contenders = [item for item in ranked if item.memory["id"] not in outcomes] if outcomes else ranked
+    if packing.packer == ELASTIC:
+        repeats = duplicates.repeats([item.memory["id"] for item in contenders])
+        packing = packing.lengthened([item for item in contenders if item.memory["id"] not in repeats], budget)
     pinned = [item for item in contenders if item.memory["pinned"]]
     others = [item for item in contenders if not item.memory["pinned"]]
     share = packing.pinned_share if others else 1.0
@@ -269,6 +270,8 @@ def _outcomes_before(
 ) -> dict[UUID, str]:
     """Return why memories are excluded at any budget, by id."""
     outcomes: dict[UUID, str] = {}
+    if not included.anchors and packing.minimum_score <= 0:  # nothing can exclude one
+        return outcomes
     for item in ranked:
         memory_id = item.memory["id"]
         if memory_id in included.anchors:
@@ -300,15 +303,19 @@ def _choose_after(
     packing: PackingSettings,
     duplicates: NearDuplicates,
 ) -> PackingOutcome:
-    ids = [item.memory["id"] for item in ranked]
-    repeats = {memory_id for memory_id in ids if duplicates.twin_of(memory_id, first) is not None}
-    unlike = [item for item in _by_importance(ranked, ()) if item.memory["id"] not in repeats]
+    unlike, repeats = _by_importance(ranked, ()), set[UUID]()
+    if first:
+        ids = [item.memory["id"] for item in ranked]
+        repeats = {memory_id for memory_id in ids if duplicates.twin_of(memory_id, first) is not None}
+        unlike = [item for item in unlike if item.memory["id"] not in repeats]
     chosen = _choose_unlike(unlike, budget, packing.with_target(packing.target_items - len(first)), duplicates)
     chosen.outcomes |= dict.fromkeys(repeats, EXCLUDED_NEAR_DUPLICATE)
     return chosen
 
 
 def _by_importance(ranked: Sequence[ScoredMemory], first: Collection[UUID]) -> list[ScoredMemory]:
+    if not first:
+        return sorted(ranked, key=lambda item: -item.composite_score)
     return sorted(ranked, key=lambda item: (item.memory["id"] not in first, -item.composite_score))
 
 
@@ -320,10 +327,13 @@ def _choose_unlike(
     A near duplicate of a better memory that is not longer is never preferred to it, so it is set aside at once. Other
     near duplicates are removed after packing and the tokens packed again, until none is kept.
     """
+    if not duplicates.has_any:
+        return choose_memories(ranked, budget, packing)
     tokens = {item.memory["id"]: item.memory["token_counts"][budget.encoding] for item in ranked}
     aside = duplicates.repeats(list(tokens), tokens)
     while True:
-        chosen = choose_memories([item for item in ranked if item.memory["id"] not in aside], budget, packing)
+        contenders = [item for item in ranked if item.memory["id"] not in aside] if aside else ranked
+        chosen = choose_memories(contenders, budget, packing)
         kept = set(chosen.kept)
         repeats = duplicates.repeats([memory_id for memory_id in tokens if memory_id in kept])
         if not repeats:
@@ -339,9 +349,11 @@ def _twins(
     ranked: Sequence[ScoredMemory], outcomes: Mapping[UUID, str], included: IncludedMemories
 ) -> dict[str, Anchor]:
     """Return the most important block that each excluded near duplicate repeats, by memory id."""
+    repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == EXCLUDED_NEAR_DUPLICATE]
+    if not repeats:
+        return {}
     kept = {item.memory["id"]: _anchor(item) for item in ranked if outcomes[item.memory["id"]] == KEPT}
     anchors = {**included.anchors, **kept}
-    repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == EXCLUDED_NEAR_DUPLICATE]
     twins = {memory_id: included.duplicates.twin_of(memory_id, anchors) for memory_id in repeats}
     return {str(memory_id): anchors[twin] for memory_id, twin in twins.items() if twin is not None}
 

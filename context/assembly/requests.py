@@ -114,8 +114,9 @@ def resolve_context_request(
     api_key_id: str | None,
     calculator: BudgetCalculator,
     now: datetime,
+    revision: int | None = None,
 ) -> ResolvedContextRequest:
-    """Return `request` with its defaults, from the tenant's rows in one short scope.
+    """Return `request` with its defaults, from the tenant's rows in one short scope or of `revision` in the cache.
 
     Raises `InvalidInput` naming the field, `Forbidden` for a partition outside of `reach`, `NotFound` for a focus or a
     `stable_with` outside of it.
@@ -127,7 +128,7 @@ def resolve_context_request(
     model = request.model or DEFAULT_MODEL
     window = calculator.context_window(model)
     _check_range("max_tokens", request.max_tokens, window)
-    sources = SourceReader(request, tenant_id, reach, named, moment, api_key_id).read()
+    sources = SourceReader(request, tenant_id, reach, named, moment, api_key_id, revision).read()
     profile = sources.profile
     packer = request.packer or profile.packer
     return ResolvedContextRequest(

@@ -4,13 +4,15 @@ A part that cannot be read is excluded with a warning; only a missing focus is a
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Hashable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import Error as DatabaseFailure
 
+from context.assembly.settings_cache import settings_cache
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import budget_profile_for, default_budget_profile
 from context.profiles.scoring_profiles import resolve_scoring_profile
@@ -62,7 +64,10 @@ class ContextSources:
 
 @dataclass
 class SourceReader:
-    """Reads the parts of a request's context; `reach` is the key's prefix, `partition` the named path in it."""
+    """Reads the parts of a request's context; `reach` is the key's prefix, `partition` the named path in it.
+
+    With the tenant's `revision`, parts that it covers come from the cache.
+    """
 
     request: ContextRequest
     tenant_id: UUID
@@ -70,7 +75,9 @@ class SourceReader:
     partition: PartitionPath
     moment: PointInTime
     api_key_id: str | None
+    revision: int | None = None
     is_careful: bool = False
+    has_scope: bool = False
     notices: list[ContextWarning] = field(default_factory=list)
 
     def read(self) -> ContextSources:
@@ -80,7 +87,7 @@ class SourceReader:
         unknown profile.
         """
         try:
-            with tenant_scope(self.tenant_id):
+            with ExitStack() as self._scopes:
                 return self._parts()
         except DatabaseFailure:
             self.is_careful = True
@@ -88,7 +95,8 @@ class SourceReader:
 
     def _parts(self) -> ContextSources:
         request, tenant_id = self.request, self.tenant_id
-        memory, summary = self._part("focus", self._focus) or (None, None)
+        has_focus_row = request.focus is not None and request.focus.partition is None
+        memory, summary = (self._part("focus", self._focus) if has_focus_row else None) or (None, None)
         about = memory.partition_path if memory else summary.partition.path if summary else None
         partition = self._bounds(about)
         who: dict[str, Any] = {
@@ -97,17 +105,28 @@ class SourceReader:
         }
         profile = self._part(
             "profile",
-            lambda: request.draft or budget_profile_for(tenant_id, name=request.budget_profile or None, **who),
+            lambda: budget_profile_for(tenant_id, name=request.budget_profile or None, **who),
+            given=request.draft,
+            key=(request.budget_profile, *who.values()),
         ) or default_budget_profile(tenant_id)
         scoring = self._part(
             "scoring_profile",
-            lambda: request.scoring or resolve_scoring_profile(tenant_id, name=request.profile, **who),
+            lambda: resolve_scoring_profile(tenant_id, name=request.profile, **who),
+            given=request.scoring,
+            key=(request.profile, *who.values()),
         )
-        model = self._part("embedding_model", lambda: EmbeddingModel.objects.for_tenant(tenant_id).active().first())
-        memo = self._part("memo", lambda: self._memo(profile))
-        earlier = self._part("stable_with", self._earlier)
+        active = EmbeddingModel.objects.for_tenant(tenant_id).active
+        model = self._part("embedding_model", lambda: active().first(), key=())
+        # past memos and summaries are as many as there are times
+        present = None if self.moment.reads_history else ()
+        memo = None
+        if given_or_default(request.include_tenant_memo, profile.include_tenant_memo):
+            memo = self._part("memo", self._memo, key=present)
+        earlier = self._part("stable_with", self._earlier) if request.stable_with else None
         path = self.partition.path if about is None else about
-        summaries = self._part("summaries", lambda: self._summaries(profile, path)) or []
+        wanted = self._wanted_summaries(profile)
+        key = None if present is None else (self.reach, path, *wanted)
+        summaries = self._part("summaries", lambda: self._summaries(path, *wanted), key=key) or []
         return ContextSources(
             partition=partition,
             profile=profile,
@@ -122,9 +141,22 @@ class SourceReader:
             notices=self.notices,
         )
 
-    def _part(self, name: str, read: Callable[[], _Part]) -> _Part | None:
+    def _part(
+        self,
+        name: str,
+        read: Callable[[], _Part],
+        *,
+        given: _Part | None = None,
+        key: tuple[Hashable, ...] | None = None,
+    ) -> _Part | None:
+        """Return what is given, else what `read` returns; with a `key`, from the cache if it is there."""
+        if given is not None:
+            return given
         if not self.is_careful:
-            return read()
+            if key is None:
+                return self._in_scope(read)
+            entry = (name, *key)
+            return settings_cache.get(self.tenant_id, self.revision, entry, lambda: self._in_scope(read))
         try:
             with tenant_scope(self.tenant_id):
                 return read()
@@ -132,6 +164,13 @@ class SourceReader:
             log_failure(name, error)
             self.notices.append(ContextWarning(f"{name}_failed", FAILURES[name]))
             return None
+
+    def _in_scope(self, read: Callable[[], _Part]) -> _Part:
+        """Read in the one scope of this request, which opens when the first part is not in the cache."""
+        if not self.has_scope:
+            self._scopes.enter_context(tenant_scope(self.tenant_id))
+            self.has_scope = True
+        return read()
 
     def _focus(self) -> tuple[Candidate | None, PartitionSummary | None]:
         focus = self.request.focus or Focus()
@@ -159,15 +198,15 @@ class SourceReader:
     def _scope(self) -> SearchScope:
         return SearchScope(self.tenant_id, self.reach, self.moment)
 
-    def _memo(self, profile: BudgetProfile) -> TenantMemo | None:
-        if not given_or_default(self.request.include_tenant_memo, profile.include_tenant_memo):
-            return None
+    def _memo(self) -> TenantMemo | None:
         memo: TenantMemo | None = TenantMemo.objects.for_tenant(self.tenant_id).at(self.moment).first()
         return memo
 
-    def _summaries(self, profile: BudgetProfile, path: str) -> list[PartitionSummary]:
+    def _wanted_summaries(self, profile: BudgetProfile) -> tuple[tuple[int, ...], str]:
         levels = given_or_default(self.request.include_summaries_at, profile.include_summaries_at)
-        style = self.request.summary_style or profile.summary_style
+        return tuple(levels), self.request.summary_style or profile.summary_style
+
+    def _summaries(self, path: str, levels: Collection[int], style: str) -> list[PartitionSummary]:
         return read_partition_summaries(self._scope, path, levels=set(levels), style=style)
 
     def _earlier(self) -> StoredContext | None:

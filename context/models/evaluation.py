@@ -32,7 +32,7 @@ class EvaluationRun(models.Model):
         CANCELLED = "cancelled"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="evaluations")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="evaluations", db_index=False)
     corpus_kind = models.CharField(max_length=16, choices=Corpus)
     corpus_name = models.CharField(max_length=100)
     corpus_sha256 = models.CharField(max_length=64)
@@ -86,7 +86,7 @@ class EvaluationAnswer(models.Model):
     """The measures of one question of a run by budget, so that two runs can be compared question by question."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    run = models.ForeignKey(EvaluationRun, on_delete=models.CASCADE, related_name="answers")
+    run = models.ForeignKey(EvaluationRun, on_delete=models.CASCADE, related_name="answers", db_index=False)
     position = models.PositiveIntegerField(help_text="Place of the question in its corpus, from 0.")
     question_id = models.CharField(max_length=255)
     category = models.CharField(max_length=64, default="", blank=True)
@@ -111,7 +111,7 @@ class GoldenQuestion(models.Model):
     """A question and the memories that its context should include. A removed one can be restored."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="golden_questions")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="golden_questions", db_index=False)
     text = models.TextField()
     answer = models.TextField(default="", blank=True, help_text="Words that the right answer holds, where known.")
     category = models.CharField(max_length=64, default="", blank=True)
@@ -149,7 +149,7 @@ class GoldenMemory(models.Model):
     """A memory that the context of a golden question should include."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="wanted")
+    question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="wanted", db_index=False)
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
 
     objects = queries.GoldenMemoryQuerySet.as_manager()

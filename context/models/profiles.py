@@ -104,7 +104,7 @@ class BudgetProfile(models.Model):
         ELASTIC = "elastic", "elastic: shortens items so that more of them fit"
         OPTIMAL = "optimal", "optimal: the highest sum of scores"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="budget_profiles")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="budget_profiles", db_index=False)
     name = models.CharField(max_length=64, default=DEFAULT_BUDGET_PROFILE_NAME)
     version = models.PositiveIntegerField()
     default_tokens = models.PositiveIntegerField(**_described("default_tokens"))
@@ -194,7 +194,7 @@ class ScoringProfileVersion(models.Model):
         PUBLISHED = "published"
         RETIRED = "retired"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="scoring_profiles")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="scoring_profiles", db_index=False)
     name = models.CharField(max_length=64)
     version = models.PositiveIntegerField()
     state = models.CharField(max_length=9, choices=State, default=State.DRAFT)

@@ -27,7 +27,7 @@ class Receipt(models.Model):
     """The stored record of one context: inputs, inclusions, exclusions and reasons. Texts are read by anchor."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="receipts")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="receipts", db_index=False)
     api_key = models.ForeignKey(ApiKey, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField()
     query = models.TextField(default="", blank=True)
@@ -76,9 +76,11 @@ class Feedback(models.Model):
         IMPLICIT = "implicit"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="feedback")
-    receipt = models.ForeignKey(Receipt, on_delete=models.SET_NULL, null=True, blank=True, related_name="feedback")
+    receipt = models.ForeignKey(
+        Receipt, on_delete=models.SET_NULL, null=True, blank=True, related_name="feedback", db_index=False
+    )
     kind = models.CharField(max_length=8, choices=Kind)
     weight = models.FloatField(help_text="+1, -1 or -3 as given; +0.25 where an answer used the memory.")
     reason = models.CharField(max_length=500, default="", blank=True)

@@ -6,6 +6,7 @@ A shortened text is the beginning of a stored one, so its cut is enough (ADR-006
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -88,11 +89,9 @@ def read_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> StoredCont
 def stored_context(receipt: Receipt) -> StoredContext:
     """Return the context of a receipt, its text rendered again. Four queries, inside a scope."""
     contents = _contents(receipt)
-    rows = _rows([block.anchor for block in contents.blocks], receipt.tenant_id)
+    rows = _rows([block.anchor for block in contents.blocks], receipt.tenant_id, known_at=receipt.created_at)
     blocks = [
-        replace(block, **(rows[block.anchor] | {"text": _shown(block, rows[block.anchor]["text"])})).as_known_at(
-            receipt.created_at
-        )
+        replace(block, **(rows[block.anchor] | {"text": _shown(block, rows[block.anchor]["text"])}))
         for block in contents.blocks
         if block.anchor in rows
     ]
@@ -156,14 +155,14 @@ def _shown(block: Block, text: str) -> str:
     return text if block.cut is None else text[: block.cut] + ELLIPSIS
 
 
-def _rows(anchors: Iterable[Anchor], tenant_id: UUID) -> Mapping[Anchor, dict[str, Any]]:
+def _rows(anchors: Iterable[Anchor], tenant_id: UUID, *, known_at: datetime) -> Mapping[Anchor, dict[str, Any]]:
     """Return the texts and times of the anchors whose rows still exist, as fields of a block."""
     wanted = set(anchors)
     ids = {kind: {anchor.id for anchor in wanted if anchor.type == kind} for kind in (MEMORY, PARTITION_SUMMARY)}
     versions = {anchor.version for anchor in wanted}
     memories = [
-        *MemoryVersion.objects.for_tenant(tenant_id).dated_texts_of(ids[MEMORY], versions),
-        *Memory.objects.for_tenant(tenant_id).dated_texts_of(ids[MEMORY], versions),
+        *MemoryVersion.objects.for_tenant(tenant_id).dated_texts_of(ids[MEMORY], versions, known_at=known_at),
+        *Memory.objects.for_tenant(tenant_id).dated_texts_of(ids[MEMORY], versions, known_at=known_at),
     ]
     summaries = PartitionSummary.objects.for_tenant(tenant_id).texts_of(ids[PARTITION_SUMMARY], versions)
     memos = TenantMemo.objects.for_tenant(tenant_id).texts_of(versions)

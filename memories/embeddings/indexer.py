@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import numpy as np
 from django.core.cache import cache
 
 from memories.embeddings.embedders import active_model_name, embedders_for_writing, is_local_for
 from memories.embeddings.providers import Embedder, EmbeddingError
-from memories.embeddings.vectors import EmbeddedBatch, PendingVector, note_missing_vectors, record_vectors
+from memories.embeddings.vectors import EmbeddedBatch, PendingVector, VectorsAhead, note_missing_vectors, record_vectors
 from memories.models import EmbeddingModel, Memory
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
@@ -41,6 +42,28 @@ def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedd
     size = embedders[0].batch_size
     batches = (ids[start : start + size] for start in range(0, len(ids), size))
     return sum(_index_batch(tenant_id, batch, embedders) for batch in batches)
+
+
+def embed_ahead(tenant_id: UUID, texts: Iterable[str]) -> VectorsAhead | None:
+    """Return the vectors of texts that are about to be stored, so that one transaction writes both (ADR-0105).
+
+    None if the model is remote or fails: the memories are then stored as pending. Call with no scope open.
+    """
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    if not places or not is_local_for(tenant_id):
+        return None
+    try:
+        made = [_embedded(embedder, list(places)) for embedder in embedders_for_writing(tenant_id)]
+    except EmbeddingError as error:
+        logger.warning("Embedding in the request failed, left to the sweep: %s", error.detail)
+        return None
+    return VectorsAhead(made, places)
+
+
+def _embedded(embedder: Embedder, texts: Sequence[str]) -> EmbeddedBatch:
+    size = embedder.batch_size
+    batches = [embedder.embed(texts[start : start + size]) for start in range(0, len(texts), size)]
+    return EmbeddedBatch(embedder, np.concatenate(batches))
 
 
 def index_now(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:

@@ -1,6 +1,6 @@
 """Store vectors of versions of memories; each step is one short transaction (ADR-0057, ADR-0082)."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -27,6 +27,38 @@ class EmbeddedBatch:
 
     embedder: Embedder
     vectors: EmbeddingVectors
+
+
+@dataclass(frozen=True)
+class VectorsAhead:
+    """Vectors of texts that are about to be stored, by each local model; `places` are the rows of the texts."""
+
+    made: Sequence[EmbeddedBatch]
+    places: Mapping[str, int]
+
+
+def includes_active_model(tenant_id: UUID, ahead: VectorsAhead) -> bool:
+    """Return whether the vectors include those of the active model. Keeps the tenant's models until the commit.
+
+    A tenant without vectors gets the first batch's model as its active one.
+    """
+    active = next(iter(_models_in_use(tenant_id, ahead.made[0].embedder).values()))
+    return active.state == EmbeddingModel.State.ACTIVE and active.name in {each.embedder.name for each in ahead.made}
+
+
+def store_first_vectors(tenant_id: UUID, memories: Sequence[Memory], ahead: VectorsAhead) -> None:
+    """Store the vectors of memories that this transaction inserted as embedded, after `includes_active_model`."""
+    items = [PendingVector(memory.pk, memory.version, memory.content) for memory in memories]
+    places = [ahead.places[item.content] for item in items]
+    made = {each.embedder.name: EmbeddedBatch(each.embedder, each.vectors[places]) for each in ahead.made}
+    others = []
+    for model in EmbeddingModel.objects.for_tenant(tenant_id).maintained():
+        if model.name in made:
+            _store(model, items, made[model.name])
+        else:
+            others.append(model)
+    _note(items, others)
+    UncomparedMemory.objects.enqueue(tenant_id, [item.memory_id for item in items])
 
 
 def record_vectors(

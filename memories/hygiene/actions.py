@@ -90,14 +90,17 @@ def merge_seen_memories(
 @transaction.atomic
 def perform_hygiene_action(
     *, tenant_id: UUID, effect: HygieneActionEffect, has_pairs: bool, by: Actor, now: datetime
-) -> HygieneAct:
-    """Merge, archive or dismiss what `effect` describes. Raises as these actions do."""
+) -> HygieneAct | None:
+    """Merge, archive, restore or dismiss what `effect` describes; None for restore. Raises as these actions do."""
     who: dict[str, Any] = {"tenant_id": tenant_id, "by": by, "now": now}
     if effect.act == bulk.BULK_MERGE:
         groups = {group.kept.pk: [memory.pk for memory in group.others] for group in effect.groups}
         return merge_memories(groups=groups, **who)
     if effect.act == bulk.BULK_ARCHIVE:
         return archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
+    if effect.act == bulk.RESTORE:
+        undo_replacements(pair_ids=effect.ids, **who)
+        return None
     pair_ids, finding_ids = (effect.ids, ()) if has_pairs else ((), effect.ids)
     return dismiss_findings(pair_ids=pair_ids, finding_ids=finding_ids, **who)
 
@@ -154,14 +157,23 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     for taken in act.kept:
         if UUID(taken["id"]) in memories:
             count += _give_back(memories[UUID(taken["id"])], taken, by, now)
-    count += _mark(act, None)
-    left = len(ids) + len(act.pair_ids) + len(act.finding_ids) - count
+    count += _mark_undone(act, now)
+    pairs = 0 if act.act == HygieneAct.Act.REPLACE else len(act.pair_ids)
+    left = len(ids) + pairs + len(act.finding_ids) - count
     if not count:
         raise Conflict("changed", f"{bulk.describe_not_undone(left)}.")
     act.undone_at = now
     act.save(update_fields=["undone_at"])
     _audit(act, f"undo_{act.act}", sorted(ids), by, now)
     return HygieneUndoResult(act, count, left)
+
+
+@transaction.atomic
+def undo_replacements(*, tenant_id: UUID, pair_ids: Collection[int], by: Actor, now: datetime) -> None:
+    """Undo the replacements that listed these pairs, all or none. Raises as `undo_hygiene` does."""
+    acts = HygieneAct.objects.for_tenant(tenant_id).filter(act=HygieneAct.Act.REPLACE, undone_at__isnull=True)
+    for act_id in acts.filter(pair_ids__overlap=list(pair_ids)).order_by("pk").values_list("pk", flat=True):
+        undo_hygiene(tenant_id=tenant_id, act_id=act_id, by=by, now=now)
 
 
 def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, now: datetime) -> int:
@@ -263,6 +275,13 @@ def _mark(act: HygieneAct, at: datetime | None) -> int:
     """Mark the action's findings as dismissed, or as open for None; return how many there are."""
     found = ((MemoryPair.objects, act.pair_ids), (MemoryFinding.objects, act.finding_ids))
     return sum(rows.for_tenant(act.tenant_id).with_ids(ids).update(dismissed_at=at) for rows, ids in found if ids)
+
+
+def _mark_undone(act: HygieneAct, now: datetime) -> int:
+    """Open the findings that the action dismissed and dismiss those that it made; return how many it had dismissed."""
+    is_replacement = act.act == HygieneAct.Act.REPLACE
+    marked = _mark(act, now if is_replacement else None)
+    return 0 if is_replacement else marked
 
 
 def _audit(act: HygieneAct, verb: str, memory_ids: Iterable[object], by: Actor, now: datetime) -> None:

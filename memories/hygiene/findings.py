@@ -14,7 +14,7 @@ from memories.services.hygiene import rules
 from memories.services.hygiene.rules import HygieneList
 from memories.services.hygiene.statements import states_the_same
 from memories.services.hygiene.value_differences import ComparedSpan, mark_value_differences
-from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
+from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 ROWS_PER_PAGE = 25
@@ -79,7 +79,7 @@ class MergeGroup:
 
 @dataclass(frozen=True)
 class HygieneActionEffect:
-    """The effect of an action: `groups` of a merge and those that stay beside them, else `memories`."""
+    """The effect of an action: `groups` of a merge and those that stay beside them, else the changed `memories`."""
 
     act: str
     ids: Sequence[int]
@@ -152,7 +152,7 @@ def hygiene_action_effect(
     tenant_id: UUID, each: HygieneList, act: str, ids: Collection[int], *, keep: UUID | None = None, now: datetime
 ) -> HygieneActionEffect:
     """Return the effect of `act` on the rows still in the list. Raises `Conflict` `gone` or `InvalidInput`."""
-    if act not in (DISMISS, BULK_MERGE if each.has_pairs else BULK_ARCHIVE):
+    if act not in (DISMISS, each.action):
         raise InvalidInput("unknown_choice", "This list does not have that action.", "act")
     rows = list(open_rows(tenant_id, each, "", now).with_ids(ids).with_memories().order_by("id"))
     if not rows:
@@ -163,7 +163,9 @@ def hygiene_action_effect(
         if not groups:
             raise Conflict("distinct", "These memories do not state the same. Nothing was merged.")
         return HygieneActionEffect(act, numbers, groups=groups, distinct=distinct)
-    return HygieneActionEffect(act, numbers, memories=[row.newer if each.has_pairs else row.memory for row in rows])
+    if each.has_pairs:
+        return HygieneActionEffect(act, numbers, memories=[row.older if act == RESTORE else row.newer for row in rows])
+    return HygieneActionEffect(act, numbers, memories=[row.memory for row in rows])
 
 
 def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
@@ -172,8 +174,11 @@ def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
 
 
 def open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime) -> Any:
-    """Return the rows of a list whose memories are live; inside a scope."""
-    return _rows_of(tenant_id, each).live_within(partition, now).filter(RETRIEVED.get(each.kind, Q()))
+    """Return the rows of a list whose memories are live or, of a replaced pair, still replaced; inside a scope."""
+    rows = _rows_of(tenant_id, each)
+    if each.kind == rules.REPLACED:
+        return rows.replaced_within(partition)
+    return rows.live_within(partition, now).filter(RETRIEVED.get(each.kind, Q()))
 
 
 def _merge_groups(
@@ -207,10 +212,17 @@ def _merge_groups(
     return groups, distinct
 
 
+def suggested_memory(pair: MemoryPair) -> Memory | None:
+    """Return the memory that a merge keeps by default; None where one replaced the other."""
+    if pair.kind == rules.REPLACED:
+        return None
+    return rules.choose_kept_memory((pair.older, pair.newer), prefers_newer=pair.kind == rules.CONTRADICTION)
+
+
 def _pair_row(pair: MemoryPair) -> MemoryPairRow:
     memories = (pair.older, pair.newer)
     older, newer = (memory.content[:SHOWN_CHARACTERS_MAX] for memory in memories)
-    suggested = rules.choose_kept_memory(memories, prefers_newer=pair.kind == rules.CONTRADICTION)
+    suggested = suggested_memory(pair)
     left, right = (
         PairMember(memory, spans, len(memory.content) > SHOWN_CHARACTERS_MAX, memory is suggested)
         for memory, spans in zip(memories, mark_value_differences(older, newer), strict=True)

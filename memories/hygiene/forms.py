@@ -43,6 +43,6 @@ class RowIdsField(forms.Field):
 class HygieneActionForm(PlatformForm):
     """An action on rows of a list; `keep` is the selected memory that a merge keeps, if any."""
 
-    act = forms.ChoiceField(choices=[("merge", "merge"), ("archive", "archive"), ("dismiss", "dismiss")])
+    act = forms.ChoiceField(choices=[(act, act) for act in ("merge", "archive", "restore", "dismiss")])
     id = RowIdsField()
     keep = forms.UUIDField(required=False)

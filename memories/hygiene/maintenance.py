@@ -63,7 +63,7 @@ def find_unused_and_expiring_memories(*, now: datetime) -> None:
             findings = MemoryFinding.objects
             findings.find(tenant_id, rules.NEVER_RETRIEVED, now=now, before=now - rules.NEVER_RETRIEVED_AFTER)
             findings.find(tenant_id, rules.EXPIRES_SOON, now=now, before=now + rules.EXPIRES_WITHIN)
-            pairs = MemoryPair.objects.for_tenant(tenant_id).open()
+            pairs = MemoryPair.objects.for_tenant(tenant_id).open().found_by_comparison()
             # A restored memory is compared again.
             pairs.filter(Q(older__archived_at__isnull=False) | Q(newer__archived_at__isnull=False)).delete()
 
@@ -138,6 +138,6 @@ def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[StoredP
     stored = MemoryPair.objects.for_tenant(tenant_id)
     if pairs:
         stored.store(tenant_id, pairs, now)
-    stamps = stored.touching(memory_ids).stamps()
+    stamps = stored.touching(memory_ids).found_by_comparison().stamps()
     if stale := [number for number, stamp, *current in stamps if stamp != rules.texts_hash(*current)]:
         stored.with_ids(stale).delete()

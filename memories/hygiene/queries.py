@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from memories.services.hygiene.rules import REPLACED
 from memories.store.queries.texts import SEARCH_COLUMNS
 from memories.tenancy.queries.conditions import live_condition, path_condition
 from memories.tenancy.queries.insertions import array_text, execute
@@ -109,6 +110,15 @@ class DismissableQuerySet(TenantRows):
 
 class MemoryPairQuerySet(DismissableQuerySet):
     sides = ("older", "newer")
+
+    def found_by_comparison(self) -> Self:
+        """Pairs of two live texts, without those of which one replaced the other."""
+        return self.exclude(kind=REPLACED)
+
+    def replaced_within(self, path: str) -> Self:
+        """Pairs whose older memory was replaced and not restored, and whose newer one is in `path` or below it."""
+        is_placed = path_condition("newer__partition_path", path, exact=False)
+        return self.filter(is_placed, older__valid_to__isnull=False)
 
     def touching(self, memory_ids: Iterable[UUID]) -> Self:
         ids = list(memory_ids)

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from rest_framework import serializers
 
-from memories.hygiene.findings import DISMISS, HygieneListLength
+from memories.hygiene.findings import DISMISS, HygieneListLength, suggested_memory
 from memories.models import MemoryFinding, MemoryPair
 from memories.services.hygiene import rules
-from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
+from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 from memories.store.serializers.answers import MemoryTextOutput
 from memories.tenancy.serializers.partitions import path_field
 from memory_platform.rest.fields import (
@@ -45,8 +45,8 @@ class HygieneActionInput(StrictSerializer):
     """An action on rows of a list."""
 
     act = StrictChoiceField(
-        choices=(BULK_MERGE, BULK_ARCHIVE, DISMISS),
-        help_text="merge for pairs, archive for the others.",
+        choices=(BULK_MERGE, BULK_ARCHIVE, RESTORE, DISMISS),
+        help_text="merge for compared pairs, restore for replaced ones, archive for single memories; dismiss for all.",
     )
     ids = StrictListField(
         child=StrictIntegerField(minimum=1, maximum=ROW_ID_MAX), min_length=1, max_length=HYGIENE_ROWS_MAX
@@ -97,8 +97,10 @@ class HygieneRowOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     kind = serializers.CharField(help_text="The name of the list.")
     memories = ListedMemoryOutput(many=True)
-    similarity = serializers.FloatField(allow_null=True, help_text="Cosine of a pair; null for one memory.")
-    suggested = serializers.UUIDField(allow_null=True, help_text="Of a pair: the memory that a merge keeps by default.")
+    similarity = serializers.FloatField(allow_null=True, help_text="Cosine of a compared pair; null for others.")
+    suggested = serializers.UUIDField(
+        allow_null=True, help_text="The memory that a merge keeps by default; null where there is none."
+    )
     found_at = serializers.DateTimeField()
 
     def to_representation(self, instance: MemoryPair | MemoryFinding) -> dict[str, Any]:
@@ -106,7 +108,8 @@ class HygieneRowOutput(serializers.Serializer[Any]):
         memories, suggested, similarity = [], None, None
         if isinstance(instance, MemoryPair):
             memories, similarity = [instance.older, instance.newer], instance.similarity
-            suggested = rules.choose_kept_memory(memories, prefers_newer=instance.kind == rules.CONTRADICTION).pk
+            kept = suggested_memory(instance)
+            suggested = kept and kept.pk
         else:
             memories = [instance.memory]
         values = {"id": instance.pk, "kind": instance.kind, "found_at": instance.found_at, "memories": memories}
@@ -116,19 +119,23 @@ class HygieneRowOutput(serializers.Serializer[Any]):
 class HygieneActionOutput(serializers.Serializer[Any]):
     """What an action did, or would do."""
 
-    act_id = serializers.UUIDField(allow_null=True, help_text="For the undo; null for a dry run.")
+    act_id = serializers.UUIDField(
+        allow_null=True, help_text="For the undo; null for a dry run and for restore, which is an undo itself."
+    )
     act = serializers.CharField()
     ids = serializers.ListField(child=serializers.IntegerField(), help_text="The rows that were still in the list.")
     archived = serializers.ListField(child=serializers.UUIDField())
     kept = serializers.ListField(child=serializers.UUIDField())
+    restored = serializers.ListField(child=serializers.UUIDField())
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         """Return the answer for an effect; the context has the `act_id`."""
         act_id: UUID | None = self.context["act_id"]
         archived = [memory.pk for memory in instance.archived_memories]
         kept = [group.kept.pk for group in instance.groups]
-        values = {"act_id": act_id, "act": instance.act, "ids": instance.ids, "archived": archived, "kept": kept}
-        return super().to_representation(values)
+        restored = [memory.pk for memory in instance.memories if instance.act == RESTORE]
+        values = {"act_id": act_id, "act": instance.act, "ids": instance.ids}
+        return super().to_representation({**values, "archived": archived, "kept": kept, "restored": restored})
 
 
 class UndoneActOutput(serializers.Serializer[Any]):

@@ -16,7 +16,7 @@ from memories.hygiene.findings import HygieneActionEffect
 from memories.hygiene.forms import HygieneActionForm, HygieneFilterForm
 from memories.models import HygieneAct, Partition
 from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE_LIST, HygieneList
-from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
+from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 from memories.store.views.bulk import undo_bulk_action
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
@@ -69,8 +69,8 @@ def hygiene_bulk(request: HtmxRequest, name: str) -> HttpResponseBase:
         page = {"section": "hygiene", "list": each, "effect": effect, "kept_in_address": _kept(sent)}
         return render_page(request, "memories/hygiene/hygiene_effect.html", page)
     act, message = done
-    undo = reverse("hygiene-bulk-undo", args=[request.tenant.id, act.pk])
-    add_flash(request, message, undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}")
+    undo = act and reverse("hygiene-bulk-undo", args=[request.tenant.id, act.pk])
+    add_flash(request, message, undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}" if undo else "")
     return _again(request, each, sent)
 
 
@@ -90,7 +90,7 @@ def _list_named(name: str) -> HygieneList:
 
 def _perform(
     request: HtmxRequest, each: HygieneList, effect: HygieneActionEffect, now: datetime
-) -> tuple[HygieneAct, str]:
+) -> tuple[HygieneAct | None, str]:
     """Perform the action; return it and the message about it."""
     done = perform_hygiene_action(
         tenant_id=request.tenant.id,
@@ -103,6 +103,9 @@ def _perform(
         return done, f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
     if effect.act == BULK_ARCHIVE:
         return done, f"{effect.archived} archived. No agent reads them any more."
+    if effect.act == RESTORE:
+        count = len(effect.memories)
+        return done, f"{count} {'memory is' if count == 1 else 'memories are'} live again, beside the newer one."
     return done, f"{len(effect.ids)} marked as no problem."
 
 

@@ -21,7 +21,7 @@ class EmbeddingModel(models.Model):
         RETIRED = "retired"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="embedding_models")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="embedding_models", db_index=False)
     name = models.CharField(max_length=100)
     dimension = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=8, choices=State)
@@ -60,7 +60,7 @@ class MissingVector(models.Model):
     """A version without a vector of a filled or maintained model; a refused one stays, with the reason."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="missing")
+    model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="missing", db_index=False)
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
     version = models.PositiveIntegerField()
     is_refused = models.BooleanField(default=False)

@@ -19,8 +19,8 @@ _OPEN = Q(dismissed_at__isnull=True)
 class UncomparedMemory(models.Model):
     """An embedded version of a memory that is not yet compared with its partition."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+", db_index=False)
     version = models.PositiveIntegerField()
 
     objects = UncomparedMemoryQuerySet.as_manager()
@@ -34,18 +34,21 @@ class UncomparedMemory(models.Model):
 
 
 class MemoryPair(models.Model):
-    """Two memories that state nearly the same, in one list; a dismissed pair stays."""
+    """Two memories in one list that state nearly the same or replace each other; a dismissed pair stays."""
 
     class Kind(models.TextChoices):
         NEAR_DUPLICATE = "near_duplicate"
         CONTRADICTION = "contradiction"
         RECALL_LOOP = "recall_loop"
+        REPLACED = "replaced"
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=16, choices=Kind)
-    older = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    older = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+", db_index=False)
     newer = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
-    similarity = models.FloatField(help_text="Cosine of their vectors when they were compared, 0 to 1.")
+    similarity = models.FloatField(
+        null=True, blank=True, help_text="Cosine of their vectors when they were compared, 0 to 1."
+    )
     texts_hash = models.CharField(max_length=64, help_text="Of both texts and places: a later edit is another pair.")
     found_at = models.DateTimeField()
     dismissed_at = models.DateTimeField(null=True, blank=True)
@@ -56,7 +59,7 @@ class MemoryPair(models.Model):
         constraints = [
             unique("memory_pair_is_unique", "older", "newer", "tenant"),
             check(~Q(older=F("newer")), "memory_pair_joins_two_memories"),
-            one_of("kind", ["near_duplicate", "contradiction", "recall_loop"], "memory_pair_kind_is_known"),
+            one_of("kind", ["near_duplicate", "contradiction", "recall_loop", "replaced"], "memory_pair_kind_is_known"),
         ]
         indexes = [
             models.Index(
@@ -79,7 +82,7 @@ class MemoryFinding(models.Model):
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=16, choices=Kind)
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+", db_index=False)
     weight = models.PositiveIntegerField(help_text="Tokens of o200k_base, or retrievals where the list is about these.")
     at = models.DateTimeField(help_text="Since when it is held, or when it expires.")
     found_at = models.DateTimeField()
@@ -113,9 +116,10 @@ class HygieneAct(models.Model):
         UNPIN = "unpin"
         KIND = "kind"
         MOVE = "move"
+        REPLACE = "replace"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     act = models.CharField(max_length=8, choices=Act)
     at = models.DateTimeField()
     archived_ids = ArrayField(models.UUIDField(), default=list, blank=True)

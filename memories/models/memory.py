@@ -29,7 +29,7 @@ KIND_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
 class Partition(models.Model):
     """A path of `key=value` segments; the tenant's root is the empty path. Rows of all ancestors exist."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="partitions")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="partitions", db_index=False)
     path = models.TextField(blank=True, db_collation="C")
     depth = models.PositiveSmallIntegerField()
     segments = ArrayField(models.TextField(), default=list, blank=True)
@@ -114,12 +114,18 @@ class Memory(MemoryText):
         FAILED = "failed"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memories")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memories", db_index=False)
     partition = models.ForeignKey(Partition, on_delete=models.PROTECT, related_name="memories")
     usefulness_score = models.FloatField(default=0.5)
     retrieval_count = models.PositiveIntegerField(default=0)
     last_retrieved_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
+    valid_to = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Set with `archived_at` where another memory replaced it: since when it is not true any more.",
+    )
     embedding_state = models.CharField(max_length=8, choices=EmbeddingState, default=EmbeddingState.PENDING)
     embedding_error = models.CharField(max_length=200, default="", blank=True, editable=False)
     search_vector = _search_vector()
@@ -154,6 +160,10 @@ class Memory(MemoryText):
                 "memory_metadata_is_an_object",
             ),
             check(Q(version__gte=1), "memory_version_starts_at_one"),
+            check(
+                Q(valid_to__isnull=True) | Q(archived_at__isnull=False, valid_to__gte=F("valid_from")),
+                "memory_valid_interval",
+            ),
             check(_is_derived_from_its_text(), "memory_search_is_of_its_text"),
             check(Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")), "memory_expires_after_creation"),
         ]
@@ -206,8 +216,8 @@ class Memory(MemoryText):
 class MemoryVersion(MemoryText):
     """A superseded version with its valid and recorded intervals."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="versions")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="versions", db_index=False)
     valid_to = models.DateTimeField()
     recorded_to = models.DateTimeField()
     search_vector = _search_vector()
@@ -235,8 +245,8 @@ class MemoryVersion(MemoryText):
 class MemoryEmbedding(models.Model):
     """The vector (unit length) of one version of a memory under one model."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="embeddings")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="embeddings", db_index=False)
     version = models.PositiveIntegerField()
     model = models.CharField(max_length=100)
     dimension = models.PositiveSmallIntegerField()

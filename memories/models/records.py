@@ -40,7 +40,7 @@ class RecordedText(models.Model):
 class TenantMemo(RecordedText):
     """One short text per tenant that can lead every context; versions by recorded interval."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memos")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memos", db_index=False)
     content = models.TextField(blank=True)
 
     objects = TenantMemoQuerySet.as_manager()
@@ -68,12 +68,16 @@ class PartitionSummary(RecordedText):
         AGENT = "agent"
         ROLL_UP = "rollup"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    partition = models.ForeignKey(Partition, on_delete=models.CASCADE, related_name="summaries")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    partition = models.ForeignKey(Partition, on_delete=models.CASCADE, related_name="summaries", db_index=False)
     summary_id = models.UUIDField(default=uuid.uuid4, editable=False)
     style = models.CharField(max_length=8, choices=Style, default=Style.COMPACT)
     content = models.TextField()
     origin = models.CharField(max_length=8, choices=Origin)
+    summariser = models.CharField(
+        max_length=32, default="", blank=True, help_text="What wrote a roll-up; blank for people and agents."
+    )
+    is_fallback = models.BooleanField(default=False, help_text="The model failed, so rules wrote the roll-up.")
 
     objects = PartitionSummaryQuerySet.as_manager()
 
@@ -100,7 +104,7 @@ class Snapshot(models.Model):
     """A name for a recorded time of a tenant; deleting it deletes the name only."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="snapshots")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="snapshots", db_index=False)
     name = models.CharField(max_length=100)
     recorded_at = models.DateTimeField()
     created_at = models.DateTimeField()
@@ -123,7 +127,7 @@ class Snapshot(models.Model):
 class RetrievalTick(models.Model):
     """What one context packed: memory ids and the hash of each rendered text, "" for none; folded later (ADR-0066)."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     api_key_prefix = models.CharField(max_length=API_KEY_PREFIX_CHARACTERS, default="", blank=True)
     context_partition = models.TextField(
         default="", blank=True, db_collation="C", help_text="And, after //, the segments that the context required."
@@ -145,8 +149,8 @@ class RetrievalTick(models.Model):
 class RecalledText(models.Model):
     """The hash of a memory's text that a context rendered, so that its receiver does not store it back as new."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+", db_index=False)
     recalled_hash = models.CharField(max_length=64)
     api_key_prefix = models.CharField(
         max_length=API_KEY_PREFIX_CHARACTERS, default="", blank=True, help_text="Of the receiver; empty for none."
@@ -178,7 +182,7 @@ class IdempotencyRecord(models.Model):
     """The answer to a POST with an `Idempotency-Key`, repeated for the same request."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="+")
+    api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="+", db_index=False)
     idempotency_key = models.CharField(max_length=255)
     request_hash = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(null=True)
@@ -204,7 +208,7 @@ class AuditEntry(models.Model):
         SYSTEM = "system"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     at = models.DateTimeField()
     actor_kind = models.CharField(max_length=8, choices=ActorKind)
     actor_id = models.CharField(max_length=150, default="", blank=True)
@@ -235,7 +239,7 @@ class AuditEntry(models.Model):
 class PartitionCount(models.Model):
     """Unarchived memories of one partition and its subtree, without unfolded changes; empty rows are deleted."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     path = models.TextField(blank=True, db_collation="C")
     own_rows = models.IntegerField(default=0)
     subtree_rows = models.IntegerField(default=0)
@@ -252,7 +256,7 @@ class PartitionCount(models.Model):
 class PartitionCountChange(models.Model):
     """By how much one statement changed the rows of one partition; inserted by triggers."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     path = models.TextField(blank=True, db_collation="C")
     rows = models.IntegerField()
 

@@ -50,6 +50,8 @@ class Tenant(models.Model):
     #: Languages that rows may still be derived in; queries ask in these too.
     former_text_search_configs = ArrayField(models.CharField(max_length=63), default=list, editable=False)
     text_search_changed_at = models.DateTimeField(null=True, editable=False)
+    #: Counted by triggers on tables of settings, whose rows processes keep until it changes (ADR-0116).
+    settings_revision = models.BigIntegerField(default=0, db_default=0, editable=False)
 
     objects = TenantQuerySet.as_manager()
 
@@ -71,7 +73,7 @@ class Tenant(models.Model):
 class CommonLexeme(models.Model):
     """A lexeme in many memories of a tenant, and in about how many: such words find too much to be looked up by."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     lexeme = models.TextField(db_collation="C")
     rows = models.PositiveIntegerField()
 
@@ -87,7 +89,9 @@ class CommonLexeme(models.Model):
 class Membership(models.Model):
     """An operator's access to one tenant; what they may do there comes from their groups."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships", db_index=False
+    )
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")
 
     objects = MembershipQuerySet.as_manager()

@@ -57,6 +57,8 @@ def save_summary(
     style: str,
     content: str,
     origin: str,
+    summariser: str = "",
+    is_fallback: bool = False,
     if_version: int | None = None,
     by: Actor,
     now: datetime,
@@ -75,6 +77,7 @@ def save_summary(
     rows = PartitionSummary.objects.for_tenant(tenant.pk).filter(partition=place).of_style(style)
     latest: PartitionSummary | None = rows.newest_first().first()
     draft = PartitionSummary(tenant_id=tenant.pk, partition=place, style=style, origin=origin)
+    draft.summariser, draft.is_fallback = summariser, is_fallback
     draft.summary_id = latest.summary_id if latest else uuid4()
     summary, is_new = _save_version(draft, latest, content, if_version, now)
     if is_new:

@@ -97,6 +97,10 @@ class PartitionSummaryOutput(serializers.Serializer[Any]):
     content = serializers.CharField()
     token_counts = TokenCountsOutput()
     origin = serializers.ChoiceField(choices=PartitionSummary.Origin.values)
+    summariser = serializers.CharField(
+        allow_blank=True, help_text="Of a roll-up: `extractive` (rules) or `openai` (a model). Blank for other origins."
+    )
+    is_fallback = serializers.BooleanField(help_text="The model failed, so rules wrote the roll-up.")
     recorded_from = serializers.DateTimeField()
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="Null while current.")
 

@@ -10,6 +10,7 @@ from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query
 from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
 from memories.services.search.excerpts import ExcerptPart, candidate_match_words, excerpt, matched_words
 from memories.services.search.plan import match_rarest
+from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
 from memories.services.store.version_steps import VersionStep, version_steps
 from memories.services.tenancy.id_prefix import id_prefix_bounds
@@ -83,6 +84,11 @@ class MemoryDetail:
     @property
     def links_out(self) -> list[MemoryLink]:
         return [link for link in self.links if link.source_id == self.memory.pk]
+
+    @property
+    def successors(self) -> list[MemoryLink]:
+        """The links from what replaced it."""
+        return [link for link in self.links_in if link.kind == SUPERSEDES] if self.memory.valid_to else []
 
     @property
     def links_in(self) -> list[MemoryLink]:

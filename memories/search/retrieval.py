@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from math import ceil
@@ -29,6 +29,7 @@ from memories.store.readings import (
     CandidateRanks,
     SearchScope,
     read_candidates,
+    read_candidates_with_vectors,
     read_neighbours,
     read_vectors,
 )
@@ -77,7 +78,7 @@ class CandidateGate:
             return list(ids[: self.limit])
         budget = self.tokens
         cost = partial(gate_cost, budget=budget, marker_tokens=self.marker_tokens, most=self.tokens_each_max)
-        costs = {key: cost(tokens) for key, tokens in tokens_by_id.items()}
+        costs = {key: cost(tokens_by_id[key]) for key in ids[:MAX_CANDIDATES]}
         return gate_by_tokens(ids, costs, budget=budget, overfetch_ratio=self.overfetch_ratio, minimum=self.minimum)
 
 
@@ -86,7 +87,8 @@ class RetrievalRequest:
     """What to search for, where, and how many candidates to return; the pinned and newest memories without a query.
 
     `with_pinned` puts the pinned memories, limited separately, before the results. With `adjacent_turn_reach`, memories
-    that many positions around the better half follow. `embedder` returns the active model's embedder if known.
+    that many positions around the better half follow. Without `with_lexemes` the candidates do not say which lexemes of
+    the query they contain. `embedder` returns the active model's embedder if known.
     """
 
     scope: SearchScope
@@ -96,6 +98,7 @@ class RetrievalRequest:
     with_pinned: bool = False
     adjacent_turn_reach: int = 0
     with_vectors: bool = False
+    with_lexemes: bool = True
     embedder: Callable[[], Embedder] | None = None
 
 
@@ -148,7 +151,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         if query.vector is not None and mode is not RetrievalMode.LEXICAL:
             by_vector = retrievers.rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
         if query.vector is None or mode is not RetrievalMode.VECTOR:
-            by_text, lexemes = retrievers.rank_by_text(scope, request.query, gate.column, trace)
+            by_text, lexemes = retrievers.rank_by_text(scope, request.query, gate.column, wanted, trace)
         fused = dict(reciprocal_rank_fusion(list(by_vector), list(by_text)))
         pinned = retrievers.rank_pinned(scope, gate.column, trace) if request.with_pinned else {}
         ranks = CandidateRanks(retrievers.ranks_of(by_vector), retrievers.ranks_of(by_text), fused)
@@ -157,15 +160,15 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         best = in_pool if gate.pool_size else gate.choose(list(fused), tokens_by_id)
         chosen = list(dict.fromkeys([*gate.choose(list(pinned), tokens_by_id), *best]))
         query = CandidateQuery(query.vector, query.model, lexemes)
+        compared = query if request.with_lexemes else replace(query, lexemes=())
+        with_vectors = request.with_vectors and bool(query.model)
         with trace.step("read", rows=len(chosen)):
-            found = read_candidates(scope, chosen, query, ranks)
+            found, vectors = read_candidates_with_vectors(scope, chosen, compared, ranks, with_vectors=with_vectors)
         if request.adjacent_turn_reach > 0:
-            found += _neighbours(request, found, best, query, ranks, trace)
-        vectors: Mapping[UUID, EmbeddingVectors] = {}
-        if request.with_vectors and query.model:
-            with trace.step("vectors") as entry:
-                vectors = read_vectors(scope.tenant_id, {row.id: row.version for row in found}, query.model)
-                entry["rows"] = len(vectors)
+            beside = _neighbours(request, found, best, query, ranks, trace)
+            if with_vectors:
+                vectors |= read_vectors(scope.tenant_id, {row.id: row.version for row in beside}, query.model)
+            found += beside
     if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector:
         detail = f"No memory here has a vector of the model {query.model}."
         warnings.append(RetrievalWarning("no_embeddings", detail))

@@ -1,16 +1,18 @@
 """Retrievers: rank memories by vector, text, pin or age, with their tokens. Call them inside a scope."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from memories.embeddings.providers import EmbeddingVectors
-from memories.models import MemoryEmbedding, PartitionCount
+from memories.models import PartitionCount
+from memories.search.queries import ranking
 from memories.search.queries.lexemes import tenant_query_lexemes
-from memories.search.queries.nearest import MAX_INDEX_DIMENSION, force_index_scan, index_name, nearest_memories
+from memories.search.queries.nearest import MAX_INDEX_DIMENSION, force_index_scan, index_name
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.plan import (
-    MATCHED_ROWS_MAX,
+    ALL_WORDS_ROWS,
     RetrievalTrace,
     ScopeSize,
     SearchMethod,
@@ -20,6 +22,7 @@ from memories.services.search.plan import (
     match_all,
     match_rarest,
     plan_vector_search,
+    retriever_depth,
 )
 from memories.store.readings import CandidateRows, SearchScope
 
@@ -43,23 +46,30 @@ def rank_by_vector(
         else:
             nearest = find_nearest(scope, vector, model, tokens, wanted=wanted)
             entry |= nearest.plan
-            found = {pk.int: count for pk, count in nearest.rows}
+            found = _by_key(nearest.rows)
         entry["rows"] = len(found)
     return found
 
 
-def rank_by_text(scope: SearchScope, query: str, tokens: str, plan: RetrievalTrace) -> tuple[Ranking, Sequence[str]]:
-    """Return the memories that contain the query's words, and the lexemes of these."""
+def rank_by_text(
+    scope: SearchScope, query: str, tokens: str, wanted: int, plan: RetrievalTrace
+) -> tuple[Ranking, Sequence[str]]:
+    """Return the memories that contain the query's words, enough for `wanted` in fused order, and their lexemes."""
     with plan.step("lexical") as entry:
         text = build_text_query(scope, query)
-        found = rank_text_query(scope, text, tokens)
+        # in a scope so large that common words do not match, as deep as the vectors
+        found = rank_text_query(scope, text, tokens, retriever_depth(wanted) if text.has_dropped else MAX_CANDIDATES)
         entry |= {"lexemes": len(text.lexemes), "matched": len(text.matched), "rows": len(found)}
     return found, text.lexemes
 
 
-def rank_text_query(scope: SearchScope, text: TextQuery, tokens: str) -> Ranking:
-    """Return the memories that match a text query."""
-    return _ranking([rows.matching_any(text) for rows in scope.sources()], tokens, "-text_rank") if text.matched else {}
+def rank_text_query(scope: SearchScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> Ranking:
+    """Return the first memories that match a text query."""
+    if not text.matched:
+        return {}
+    if (plain := scope.plain()) is not None:
+        return _by_key(ranking.matching_memories(plain, text, tokens, limit))
+    return _ranking([rows.matching_any(text) for rows in scope.sources()], tokens, "-text_rank")
 
 
 def build_text_query(scope: SearchScope, query: str) -> TextQuery:
@@ -69,15 +79,19 @@ def build_text_query(scope: SearchScope, query: str) -> TextQuery:
     rarest = match_rarest(lexemes, rows_by_lexeme)
     if not rarest.has_dropped:
         return rarest
-    is_known_large = scope.is_whole_tenant and max(rows_by_lexeme.values()) > MATCHED_ROWS_MAX
-    is_large = is_known_large or any(rows.is_more_than(MATCHED_ROWS_MAX) for rows in scope.sources())
+    is_known_large = scope.is_whole_tenant and max(rows_by_lexeme.values()) > ALL_WORDS_ROWS
+    is_large = is_known_large or any(rows.is_more_than(ALL_WORDS_ROWS) for rows in scope.sources())
     return rarest if is_large else match_all(lexemes)
 
 
 def rank_pinned(scope: SearchScope, tokens: str, plan: RetrievalTrace) -> Ranking:
     """Return the pinned memories, newest first."""
     with plan.step("pinned") as entry:
-        found = _ranking([rows.pinned().pinned_then_newest() for rows in scope.sources()], tokens, "-pinned")
+        plain = scope.plain()
+        if plain is not None:
+            found = _by_key(ranking.pinned_memories(plain, tokens))
+        else:
+            found = _ranking([rows.pinned().pinned_then_newest() for rows in scope.sources()], tokens, "-pinned")
         entry["rows"] = len(found)
     return found
 
@@ -85,6 +99,10 @@ def rank_pinned(scope: SearchScope, tokens: str, plan: RetrievalTrace) -> Rankin
 def rank_newest(scope: SearchScope, tokens: str) -> Ranking:
     """Return the pinned memories, then the newest."""
     return _ranking([rows.pinned_then_newest() for rows in scope.sources()], tokens, "-pinned")
+
+
+def _by_key(rows: ranking.RankedRows) -> Ranking:
+    return {pk.int: count for pk, count in rows}
 
 
 def _ranking(sources: Sequence[CandidateRows], tokens: str, order: str) -> Ranking:
@@ -129,29 +147,43 @@ def scope_size(scope: SearchScope, vector: EmbeddingVectors, model: str) -> Scop
     return ScopeSize(rows, index_rows if has_index else None, bool(scope.conditions))
 
 
+def _scan_index(
+    plan: VectorPlan, scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str
+) -> tuple[ranking.RankedRows, bool]:
+    """Return the nearest memories along the index, and whether it returned as many vectors as it should."""
+    widths = {"ef_search": plan.ef_search, "max_scan_tuples": plan.max_scan_tuples}
+    plain, limit = scope.plain(), plan.limit_with_spare
+    with force_index_scan(**widths, is_one_look=plan.is_one_look):
+        if plain is None:
+            (memories,) = scope.sources()
+            found = memories.nearest_by_index(vector, model, tokens, plan.limit)
+            return found, len(found) == plan.limit
+        found, read = ranking.nearest_vectors(plain, vector, model, tokens, limit, is_indexed=True)
+    return found[: plan.limit], read == limit
+
+
 def execute_vector_plan(
     plan: VectorPlan, scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str
 ) -> NearestResult:
     """Search as planned. Where an index scan finds too few, the whole scope is read."""
-    (memories,) = scope.sources()
-    current = MemoryEmbedding.objects.for_tenant(scope.tenant_id).current_of(model)
-    vectors = current.within(scope.path, exact=scope.is_exact).with_segments(scope.segments)
+    plain = scope.plain()
     done = {"search": plan.search, "reason": plan.reason, "limit": plan.limit}
     if plan.search is SearchMethod.HNSW:
-        with force_index_scan(ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples):
-            if plan.reads_memories:
-                found = memories.nearest_by_index(vector, model, tokens, plan.limit)
-            else:
-                nearest = vectors.nearest_by_index(vector)[: plan.limit_with_spare]
-                found = nearest_memories(nearest, memories, tokens)[0][: plan.limit]
+        found, is_full = _scan_index(plan, scope, vector, model, tokens)
+        if not is_full and plan.is_one_look:
+            # Vectors of deleted rows stay in the index until the next vacuum and take the places of others.
+            found, _ = _scan_index(replace(plan, is_one_look=False), scope, vector, model, tokens)
         if len(found) >= plan.enough:
             return NearestResult(found, done)
         done |= {"search": SearchMethod.EXACT, "reason": SearchPlanReason.TOO_FEW_FOUND}
+    if plain is None:
+        (memories,) = scope.sources()
+        rows = memories.nearest_to(vector, model).values_list(memories.identity, tokens)
+        return NearestResult(list(rows[: plan.limit]), done)
     if not plan.reads_memories:
-        nearest = vectors.nearest_to(vector)[: plan.limit_with_spare]
-        found, read = nearest_memories(nearest, memories, tokens)
+        limit = plan.limit_with_spare
+        found, read = ranking.nearest_vectors(plain, vector, model, tokens, limit, is_indexed=False)
         # If most of the nearest have expired, memories further away take their place.
-        if len(found) >= plan.enough or read < plan.limit_with_spare:
+        if len(found) >= plan.enough or read < limit:
             return NearestResult(found[: plan.limit], done)
-    rows = memories.nearest_to(vector, model).values_list(memories.identity, tokens)
-    return NearestResult(list(rows[: plan.limit]), done)
+    return NearestResult(ranking.nearest_memories(plain, vector, model, tokens, plan.limit), done)

@@ -8,14 +8,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Value
+from django.db.models.functions import Greatest
 
 from memories import tasks
 from memories.embeddings.vectors import carry_vectors, note_superseded_version
-from memories.models import Memory, MemoryVersion, Partition
+from memories.models import Memory, MemoryLink, MemoryVersion, Partition
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.lexemes import search_columns
 from memories.services.store.bulk import SKIPPED_DUPLICATE, SKIPPED_SOURCE, BulkAction, skip_reason
+from memories.services.store.drafts import SUPERSEDES
 from memories.store.live_rows import (
     LiveKey,
     archive_expired,
@@ -58,10 +61,30 @@ def archive_rows(rows: Sequence[Memory], now: datetime) -> None:
         row.archived_at = _change_time(row, now)
 
 
+def close_rows(rows: Sequence[Memory], valid_to: Mapping[UUID, datetime], now: datetime) -> None:
+    """Archive live rows whose validity ended at `valid_to`, by id, but not before it began."""
+    for row in rows:
+        row.archived_at = _change_time(row, now)
+        row.valid_to = min(max(valid_to[row.pk], row.valid_from), row.archived_at)
+    Memory.objects.bulk_update(rows, ["archived_at", "valid_to"], batch_size=REWRITTEN_ROWS_PER_STATEMENT)
+
+
 def restore_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> None:
-    """Restore archived rows, each as a new version. Raises `Conflict` `duplicate` or `source_taken`."""
+    """Restore archived rows, each as a new version. Raises `Conflict` `duplicate` or `source_taken`.
+
+    A replaced row is valid again without a gap; the links from what replaced it end.
+    """
     _refuse(unrestorable_rows(rows, by=by, now=now))
+    _unlink_successors(rows, now)
     open_next_versions(rows, now, {})
+
+
+def _unlink_successors(rows: Sequence[Memory], now: datetime) -> None:
+    """End the links to replaced rows."""
+    replaced = [row.pk for row in rows if row.valid_to is not None]
+    if replaced:
+        links = MemoryLink.objects.for_tenant(rows[0].tenant_id).current().of_kind(SUPERSEDES)
+        links.filter(target_id__in=replaced).update(recorded_to=Greatest(Value(now), "recorded_from"))
 
 
 def change_rows(rows: Sequence[Memory], field: str, value: Any, now: datetime) -> None:
@@ -166,11 +189,12 @@ def _end_versions(rows: Sequence[Memory], now: datetime, values: Mapping[UUID, M
         own, tenant_id = values[row.pk], row.tenant_id
         before = {name: getattr(row, name) for name in VERSION_COLUMNS} | search_columns(row.content)
         at = _change_time(row, now)
-        end = row.archived_at or at
-        ended.append(MemoryVersion(tenant_id=tenant_id, memory_id=row.pk, **before, valid_to=end, recorded_to=end))
+        ends = {"valid_to": row.valid_to or row.archived_at or at, "recorded_to": row.archived_at or at}
+        ended.append(MemoryVersion(tenant_id=tenant_id, memory_id=row.pk, **before, **ends))
         if "content" in own and row.embedding_state == Memory.EmbeddingState.PENDING:
             note_superseded_version(tenant_id, row.pk, row.version)
-        changed = {"version": row.version + 1, "valid_from": at, "recorded_from": at, "archived_at": None, **own}
+        changed = {"version": row.version + 1, "valid_from": row.valid_to or at, "recorded_from": at, **own}
+        changed |= {"archived_at": None, "valid_to": None}
         for name, value in changed.items():
             setattr(row, name, value)
     MemoryVersion.objects.bulk_create(ended)

@@ -5,10 +5,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from memories.embeddings.providers import EmbeddingVectors
+from memories.embeddings.queries.vectors import halves_of
 from memories.models import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, PartitionSummary
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.partitions.paths import PartitionPath, is_within, parse_partition
@@ -16,8 +17,10 @@ from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
+from memories.store.queries.candidates import PLAIN_NAMES, plain_candidate_rows
 from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
 from memories.store.queries.texts import PositionSpan
+from memories.tenancy.queries.plain_scope import PlainScope
 
 #: Edges that are followed from one memory; an agent may draw any number of them.
 MAX_LINKS_FOLLOWED = 200
@@ -60,6 +63,13 @@ class Candidate(Mapping[str, Any]):
     position: int | None
     holds: frozenset[str]
 
+    @classmethod
+    def of_values(cls, values: Mapping[str, Any]) -> Self:
+        """Return the candidate with these values of all fields, in one update instead of twenty guarded assignments."""
+        candidate = cls.__new__(cls)
+        candidate.__dict__.update(values)
+        return candidate
+
     def __getitem__(self, name: str) -> Any:
         return self.__dict__[name]
 
@@ -93,6 +103,12 @@ class SearchScope:
     @property
     def is_whole_tenant(self) -> bool:
         return not (self.path or self.is_exact or self.segments or self.conditions or self.moment.reads_history)
+
+    def plain(self) -> PlainScope | None:
+        """Return the scope for statements written by hand; None with filters and for a past time."""
+        if self.conditions or self.moment.reads_history:
+            return None
+        return PlainScope(self.tenant_id, self.path, self.moment.at, self.is_exact, self.segments)
 
     def sources(self) -> list[CandidateRows]:
         """Return the current rows and, for a past time, the rows superseded since; no memory is in both."""
@@ -132,11 +148,32 @@ def read_candidates(
     scope: SearchScope, ids: Iterable[int], query: CandidateQuery, ranks: CandidateRanks
 ) -> list[Candidate]:
     """Return the memories of `ids` that are in scope, in that order; one query for each table."""
+    return read_candidates_with_vectors(scope, ids, query, ranks, with_vectors=False)[0]
+
+
+def read_candidates_with_vectors(
+    scope: SearchScope, ids: Iterable[int], query: CandidateQuery, ranks: CandidateRanks, *, with_vectors: bool
+) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+    """Return the same and, with `with_vectors`, the vectors (as `read_vectors`) of those that have one."""
     keys = list(ids)
     wanted = [UUID(int=key) for key in keys]
-    sources = (rows.of_memories(wanted) for rows in scope.sources())
-    found = {candidate.id.int: candidate for rows in sources for candidate in _candidates(rows, query, ranks)}
-    return [found[key] for key in keys if key in found]
+    vectors: dict[UUID, EmbeddingVectors] = {}
+    if (plain := scope.plain()) is not None:
+        rows = plain_candidate_rows(
+            plain, wanted, vector=query.vector, model=query.model, lexemes=query.lexemes, with_vectors=with_vectors
+        )
+        candidates = [_plain_candidate(row, query.lexemes, ranks) for row in rows]
+        sent = [(row[0], row[-1]) for row in rows if row[-1] is not None]
+        if sent:
+            vectors = dict(zip([pk for pk, _ in sent], halves_of([each for _, each in sent]), strict=True))
+    else:
+        sources = (source.of_memories(wanted) for source in scope.sources())
+        candidates = [candidate for source in sources for candidate in _candidates(source, query, ranks)]
+        if with_vectors:
+            versions = {candidate.id: candidate.version for candidate in candidates}
+            vectors = read_vectors(scope.tenant_id, versions, query.model)
+    found = {candidate.id.int: candidate for candidate in candidates}
+    return [found[key] for key in keys if key in found], vectors
 
 
 def read_neighbours(
@@ -191,7 +228,7 @@ def read_memory_versions(
             if past[version.memory_id] == version.version:
                 _set_version(rows[version.memory_id], version, vectors[version.memory_id])
     for row in rows.values():
-        row.archived_at = None
+        row.archived_at = row.valid_to = None
     return rows
 
 
@@ -252,6 +289,18 @@ def read_summary(scope: SearchScope, summary_id: UUID) -> PartitionSummary | Non
     rows = PartitionSummary.objects.for_tenant(scope.tenant_id).at(scope.moment).within(scope.path)
     summary: PartitionSummary | None = rows.of_summary(summary_id).first()
     return summary
+
+
+def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: CandidateRanks) -> Candidate:
+    values = dict(zip(PLAIN_NAMES, row, strict=True))
+    key = values["id"].int
+    del values["vector"]
+    values["token_counts"] = {encoding: values.pop(f"tokens_{encoding}") for encoding in ENCODINGS}
+    values["holds"] = frozenset([lexemes[place - 1] for place in values["holds"] or ()])
+    values["vector_rank"] = ranks.by_vector.get(key)
+    values["text_rank"] = ranks.by_text.get(key)
+    values["fused_score"] = ranks.fused.get(key)
+    return Candidate.of_values(values)
 
 
 def _candidates(rows: CandidateRows, query: CandidateQuery, ranks: CandidateRanks) -> Iterator[Candidate]:

@@ -44,7 +44,7 @@ ACTION_ITEM_KINDS: Sequence[ActionItem] = (
         "reviews",
         "Reviews",
         ("summary waits for review", "summaries wait for review"),
-        "Approve, edit or reject it. The session does not shrink before that.",
+        "A proposal shrinks its session once approved. The others lost a constraint: mark them as reviewed.",
         review_backlogs,
         "reviews",
         icon="check",

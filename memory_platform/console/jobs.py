@@ -230,7 +230,8 @@ def _compaction_text(compaction: Compaction, *, is_failed: bool) -> str:
         return "A compaction is ready for review."
     if compaction.state == Compaction.State.APPLIED:
         before = counted(compaction.tokens_before, "token", "tokens")
-        return f"Session compacted: {before} to {compaction.tokens_after:,}."
+        review = " A constraint is missing: review it." if compaction.has_lost_constraint else ""
+        return f"Session compacted: {before} to {compaction.tokens_after:,}.{review}"
     return "Compaction done."
 
 

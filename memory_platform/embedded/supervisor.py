@@ -156,13 +156,9 @@ class Supervisor:
             said = last_log_line(child.log)
             raise StartError(f"The database could not be prepared: {said} More is at the end of {child.log}.")
         config = self._config
-        host = f"[{config.host}]" if ":" in config.host else config.host
-        web = f"-m gunicorn memory_platform.wsgi:application --no-control-socket --bind {host}:{config.port}"
-        web += f" --workers {config.web_processes} --worker-class {WEB_WORKER} --threads {WEB_THREADS}"
-        web += " --graceful-timeout 2"
         worker = f"-m celery -A memory_platform worker --pool threads --concurrency {WORKER_THREADS} --loglevel INFO"
         beat = "-m celery -A memory_platform beat --pidfile= --loglevel WARNING --schedule"
-        self._spawn("web", [*web.split(), "--limit-request-line", str(REQUEST_LINE_MAX_BYTES)], env)
+        self._spawn("web", web_command(config.host, config.port, processes=config.web_processes), env)
         self._spawn("worker", [*worker.split(), "--without-gossip", "--without-mingle"], env)
         self._spawn("beat", [*beat.split(), str(self._data_dir / "run" / "celerybeat-schedule")], env)
 
@@ -195,6 +191,14 @@ class Supervisor:
                 log = self._data_dir / "logs" / "web.log"
                 raise StartError(f"The web process does not answer: the reason is at the end of {log}.")
             time.sleep(POLL_SECONDS)
+
+
+def web_command(host: str, port: int, *, processes: int) -> list[str]:
+    """Return the arguments with which Python runs the web server."""
+    host = f"[{host}]" if ":" in host else host
+    web = f"-m gunicorn memory_platform.wsgi:application --no-control-socket --bind {host}:{port}"
+    web += f" --workers {processes} --worker-class {WEB_WORKER} --threads {WEB_THREADS} --graceful-timeout 2"
+    return [*web.split(), "--limit-request-line", str(REQUEST_LINE_MAX_BYTES)]
 
 
 def _answers(url: str) -> bool:

@@ -3,10 +3,15 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.conf import settings
 from django.db.backends.ddl_references import Statement
-from django.db.backends.postgresql import base, features, schema
+from django.db.backends.postgresql import base, features, operations, schema
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field, ForeignKey, Model
+from pgvector import HalfVector
+from psycopg import Cursor, adapters
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
 
 TENANT_COLUMN = "tenant_id"
 APPS = frozenset({"memories", "context", "compaction"})
@@ -69,6 +74,54 @@ class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
         return statement
 
 
+class BinaryHalfVectorDumper(Dumper):
+    """Sends a vector as the half floats it is; as text it would be five times as long and has to be parsed."""
+
+    format = Format.BINARY
+
+    def dump(self, obj: HalfVector) -> bytes:
+        return obj.to_binary()
+
+
+class TextHalfVectorDumper(Dumper):
+    """Writes the same where a statement is shown or bound by the client."""
+
+    def dump(self, obj: HalfVector) -> bytes:
+        return obj.to_text().encode()
+
+
+# Copied into each connection's own map, so they are registered before the first of them is opened. Of two formats the
+# one registered last is preferred.
+adapters.register_dumper(HalfVector, TextHalfVectorDumper)
+adapters.register_dumper(HalfVector, BinaryHalfVectorDumper)
+
+
+class PreparedCursor(Cursor[Any]):
+    """Binds values in the server, in binary form, and keeps the plans of its statements on the connection (ADR-0115).
+
+    Without DATABASE_PREPARED_STATEMENTS, the server parses each statement again, as a pooler between may need.
+    """
+
+    def execute(self, query: Any, params: Any = None, **_: Any) -> Any:
+        return super().execute(query, params, prepare=settings.DATABASE_PREPARED_STATEMENTS, binary=True)
+
+
+class DatabaseOperations(operations.DatabaseOperations):
+    def last_executed_query(self, cursor: Any, sql: str, params: Any) -> Any:
+        """Return the statement as the log of queries shows it; a prepared cursor has not bound its values itself."""
+        if isinstance(cursor, PreparedCursor):
+            return self.compose_sql(sql, params)
+        return super().last_executed_query(cursor, sql, params)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     features_class = DatabaseFeatures
+    ops_class = DatabaseOperations
     SchemaEditorClass = DatabaseSchemaEditor
+
+    def prepared_cursor(self) -> Any:
+        """Return a cursor for hand-written statements that run on every request."""
+        self.ensure_connection()
+        wrapper: Any = self  # Django's stubs leave the next method out
+        with self.wrap_database_errors:
+            return wrapper._prepare_cursor(PreparedCursor(self.connection))

@@ -11,7 +11,7 @@
   let hover = 0;
 
   function part(target) {
-    return target.closest ? target.closest(".statement, .original, .fact-row, mark[data-fact]") : null;
+    return target.closest ? target.closest(".statement, .candidate, .original, .fact-row, mark[data-fact]") : null;
   }
 
   function all(selector) {
@@ -20,10 +20,11 @@
 
   function linkedTo(element) {
     if (element.dataset.fact) return all('mark[data-fact="' + element.dataset.fact + '"]');
-    if (element.dataset.statement) {
+    if (element.dataset.sources !== undefined) {
+      const leaving = element.dataset.swapFor ? all('[data-statement="' + element.dataset.swapFor + '"]') : [];
       return element.dataset.sources.split(" ").filter(Boolean).flatMap(function (number) {
         return all('[data-message="' + number + '"]');
-      });
+      }).concat(leaving);
     }
     return all(".statement").filter(function (statement) {
       return statement.dataset.sources.split(" ").includes(element.dataset.message);
@@ -124,6 +125,14 @@
     row.scrollIntoView({ block: "nearest" });
   }
 
+  function nextCandidate() {
+    const buttons = all("[data-candidate]").filter(isShown);
+    if (!buttons.length) return;
+    const button = buttons[(buttons.indexOf(document.activeElement) + 1) % buttons.length];
+    button.focus({ preventScroll: true });
+    button.closest(".candidate").scrollIntoView({ block: "nearest" });
+  }
+
   function press(key) {
     const element = keyed(key);
     if (!element) return false;
@@ -136,8 +145,9 @@
     if (document.body.dataset.keys === "off" || event.defaultPrevented || event.isComposing || event.repeat) return;
     if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key !== "?")) return;
     if (event.target.closest(typing) || document.querySelector("dialog[open], [popover]:popover-open")) return;
-    if (!"arujkem?".includes(event.key) || event.key.length !== 1) return;
+    if (!"arujkemc?".includes(event.key) || event.key.length !== 1) return;
     if (event.key === "m") nextMissing();
+    else if (event.key === "c") nextCandidate();
     else if (!press(event.key)) return;
     event.preventDefault();
   });
@@ -163,17 +173,17 @@
   document.addEventListener("htmx:beforeRequest", function (event) {
     const sender = event.detail.elt;
     if (sender.id === "presence" && document.hidden) event.preventDefault();
-    if (sender.id === "missing") {
-      const notice = document.getElementById("edit-first");
+    if (sender.matches("[data-changes-text]")) {
+      const notice = sender.closest(".card").querySelector("[data-edit-first]") || all("[data-edit-first]")[0];
       notice.hidden = !isEdited();
       if (isEdited()) event.preventDefault();
     }
   });
 
-  // An append is taken back in place as well.
+  // An append or a swap is taken back in place as well.
   document.addEventListener("submit", function (event) {
     const action = event.target.getAttribute("action") || "";
-    if (!/\/withdraw\?/.test(action) || !event.target.closest(".flash") || !window.htmx) return;
+    if (!/\/(withdraw|swap)\?/.test(action) || !event.target.closest(".flash") || !window.htmx) return;
     event.preventDefault();
     isLeaving = false;
     event.target.closest(".flash").remove();

@@ -61,6 +61,7 @@ LOOKS = (
     PageState("golden-new", "asked", f"text={quote(_QUESTION)}&partition=agent%3Dsupport"),
     PageState("evaluation", "compared", "with={first_run_id}", {"run_id": "second_run_id"}),
     PageState("hygiene-list", "contradictions", "", {"name": "contradiction"}),
+    PageState("hygiene-list", "replaced", "", {"name": "replaced"}),
     PageState("hygiene-list", "never-retrieved", "", {"name": "never_retrieved"}),
     PageState("partitions", "found", "q=user"),
     PageState("partitions", "none", "q=zeppelin"),

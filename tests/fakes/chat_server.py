@@ -51,7 +51,11 @@ def answering(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
     lines = [line for line in lines_of(body) if line.get("text")]
     if is_journal(body):
         entries = [
-            {"text": f"{line.get('name', 'user')} said: {line['text'][:80]}", "kind": "fact", "messages": [line["n"]]}
+            {
+                "text": f"{line.get('name', 'user')} said: {' '.join(line['text'].split()[:16])}",
+                "kind": "fact",
+                "messages": [line["n"]],
+            }
             for line in lines
             if line.get("role") == "user"
         ]

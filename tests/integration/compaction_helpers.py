@@ -41,9 +41,25 @@ _THINGS = [
 ]
 
 
+#: Of so many pairs one has facts of its own, so that a summary can keep most of them.
+FACTS_EVERY = 5
+
+
 def said_pair(number: int) -> list[dict[str, Any]]:
-    """A question with facts in it and an answer that has some too."""
+    """Two messages of a conversation; every fifth pair has numbers of its own."""
     place, thing = _PLACES[number % len(_PLACES)], _THINGS[number % len(_THINGS)]
+    if number % FACTS_EVERY:
+        return [
+            user(
+                f"I went to {place} again and looked at {thing} with Ines, who liked the old market very much. We had"
+                " a coffee by the river, walked up the hill to the castle, and came home late and rather tired.",
+                name="Alex",
+            ),
+            assistant(
+                f"Great, so {place} was worth the way. By the way, the weather is going to be fine, is it not? Tell me"
+                " how it goes, and have a look at the pictures when you find a quiet hour in the evening!"
+            ),
+        ]
     day = f"{number % 27 + 1} May 2026"
     return [
         user(

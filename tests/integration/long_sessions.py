@@ -21,7 +21,6 @@ from tests.integration.compaction_helpers import stored_runs
 from tests.integration.session_helpers import (
     SESSIONS,
     append,
-    assistant,
     calling,
     open_session,
     read,
@@ -82,16 +81,16 @@ def session_sittings(data: dict[str, Any]) -> Iterator[tuple[datetime, list[Long
     for at, group in groupby(parse_conversation(data), key=lambda turn: turn.said_at):
         rows: list[LongSessionRow] = []
         for turn in group:
-            rows.append(_row(turn, data))
+            rows.append(_row(turn))
             number += 1
             if number % TURNS_PER_CALL == 0:
                 rows += _looked_up(number // TURNS_PER_CALL)
         yield at, rows
 
 
-def _row(turn: LocomoTurn, data: dict[str, Any]) -> LongSessionRow:
-    say = assistant if turn.speaker == data["speaker_a"] else user
-    return say(turn.text, name=turn.speaker, source_id=turn.dia_id, created_at=turn.said_at.isoformat())
+def _row(turn: LocomoTurn) -> LongSessionRow:
+    """Both speakers are people: what an assistant says of itself is no memory."""
+    return user(turn.text, name=turn.speaker, source_id=turn.dia_id, created_at=turn.said_at.isoformat())
 
 
 def _looked_up(number: int) -> list[LongSessionRow]:

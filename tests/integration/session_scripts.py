@@ -81,11 +81,15 @@ def messages_of(session: Session) -> list[Message]:
 
 def under_review(tenant: Tenant, **numbers: Any) -> None:
     """The default profile's policy has summaries wait for review."""
-    with tenant_scope(tenant.pk):
-        version = current_budget_profile(tenant.pk).version
-        changes = {"compaction": {"decision": "review", **numbers}}
+    _save_policy(tenant.pk, decision="review", **numbers)
+
+
+def _save_policy(tenant_id: UUID, **numbers: Any) -> None:
+    with tenant_scope(tenant_id):
+        version = current_budget_profile(tenant_id).version
+        changes = {"compaction": numbers}
         save_budget_profile(
-            tenant_id=tenant.pk, name="default", changes=changes, edited_from=version, by=TESTER, now=timezone.now()
+            tenant_id=tenant_id, name="default", changes=changes, edited_from=version, by=TESTER, now=timezone.now()
         )
 
 
@@ -95,6 +99,19 @@ def compacted(session: Session) -> Compaction:
         run = request_compaction(session=session, is_enqueued=False, by=TESTER, now=timezone.now())
     run_compaction(session.tenant_id, run.pk, now=timezone.now())
     return _compaction(session.tenant_id, run.compaction_id)
+
+
+def apply_whatever_is_retained(tenant_id: UUID) -> None:
+    """The default profile's policy applies summaries however few facts they retain."""
+    _save_policy(tenant_id, decision="apply", retention_floor=0.0)
+
+
+def applied_at_once(session: Session) -> Compaction:
+    """The session's compaction, applied however few facts it retains."""
+    apply_whatever_is_retained(session.tenant_id)
+    compaction = compacted(session)
+    assert compaction.state == Compaction.State.APPLIED
+    return compaction
 
 
 def as_decided(compaction: Compaction) -> Compaction:

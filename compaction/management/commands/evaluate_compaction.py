@@ -1,33 +1,44 @@
 """`manage.py evaluate_compaction`."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
 from rich.console import Console
 from rich.progress import track
 
-from compaction.pipeline.evaluation import Evaluation, evaluate_conversation
-from compaction.pipeline.summarisers import Summariser, SummariserError, configured_summariser, fallback_summariser
+from compaction.evaluation import report
+from compaction.evaluation.conversations import Evaluation, evaluate_conversation
+from compaction.evaluation.labelled_sessions import EvaluatedSession, evaluate_labelled_session, sample_statements
+from compaction.pipeline.fallback import ProviderUnavailableError
+from compaction.pipeline.plans import DraftingError
+from compaction.pipeline.summarisers import SummariserError, configured_summariser, fallback_summariser
+from compaction.services.evaluation.labels import LabelledSession, LabelledSessionError, is_labelled_session
 from memories.management.command import PlatformCommand
 from memories.services.store.locomo import LocomoError
 
-ROW = "{:<16}{:>9}{:>11}{:>9}{:>9}{:>10}{:>10}"
-_HEADINGS = ("conversation", "sessions", "questions", "tokens", "allowed", "too long", "kept")
+#: The corpus that is included with the project, and its name.
+LABELLED_SESSIONS = "labelled-sessions"
+LABELLED_SESSIONS_PATH = Path(__file__).resolve().parents[2] / "services" / "evaluation" / "labelled_sessions"
 
 
 class Command(PlatformCommand):
     help = (
-        "Measure what summaries of conversations keep: the mean share of the words of each answer that are in the\n"
-        "summary of the session that answers it, at as many tokens as the data set's own summary of that session.\n"
-        "Reads LoCoMo's JSON; stores nothing and needs no database.\n\n"
-        "Example: manage.py evaluate_compaction data/locomo --summaries /tmp/summaries"
+        "Measure what summaries of conversations keep. Nothing is stored.\n\n"
+        "Labelled sessions (docs/corpus.md; `labelled-sessions` are included) are compacted as the pipeline compacts\n"
+        "a session, and the table counts the labels in summary and facts. This needs the database.\n"
+        "Of LoCoMo's JSON, each session is summarised in as many tokens as the data set's own summary of it, and the\n"
+        "table shows the mean share of the words of each answer that are in the summary.\n\n"
+        "Example: manage.py evaluate_compaction labelled-sessions --sample 30\n"
+        "         manage.py evaluate_compaction data/locomo --summaries /tmp/summaries"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("path", type=Path, help="a .json file, or a folder of them")
+        parser.add_argument("path", help=f"a .json file, a folder of them, or `{LABELLED_SESSIONS}`")
         parser.add_argument(
             "--summariser",
             choices=("extractive", "configured"),
@@ -37,60 +48,78 @@ class Command(PlatformCommand):
         parser.add_argument(
             "--summaries", type=Path, help="a folder for the summaries: a file for each conversation, session -> text"
         )
+        parser.add_argument(
+            "--sample", type=int, default=0, help="print so many statements and facts with their messages, to be read"
+        )
+        parser.add_argument("--seed", type=int, default=1, help="which statements are in the sample (default: 1)")
+        parser.add_argument("--json", action="store_true", help="print the results as JSON, with all statements")
 
     def handle(self, **options: Any) -> None:
-        summariser = fallback_summariser() if options["summariser"] == "extractive" else configured_summariser()
-        if options["summariser"] == "configured" and summariser.is_local:
+        is_by_rules = options["summariser"] == "extractive"
+        if not is_by_rules and configured_summariser().is_local:
             raise CommandError("No model is configured: set LLM_BASE_URL or LLM_API_KEY, and LLM_MODEL.")
-        path: Path = options["path"]
-        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-        if not files:
-            raise CommandError(f"There is no .json file in {path}.")
-        progress = track(files, "summarising", console=Console(stderr=True), transient=True)
-        evaluations = {file.stem: _evaluate(file, summariser) for file in progress}
-        self.stdout.write(ROW.format(*_HEADINGS))
-        for stem, evaluation in evaluations.items():
-            self.stdout.write(ROW.format(stem[:15], *_figures([evaluation])))
-        if len(evaluations) > 1:
-            self.stdout.write(ROW.format("all questions", *_figures(list(evaluations.values()))))
+        progress = track(_files(options["path"]), "summarising", console=Console(stderr=True), transient=True)
+        results = {file.stem: _evaluate(file, is_by_rules=is_by_rules) for file in progress}
+        conversations = {stem: result for stem, result in results.items() if isinstance(result, Evaluation)}
+        sessions = [result for result in results.values() if isinstance(result, EvaluatedSession)]
+        if options["json"]:
+            records = [report.conversation_record(stem, one) for stem, one in conversations.items()]
+            records += [report.session_record(one) for one in sessions]
+            self.stdout.write(json.dumps(records, ensure_ascii=False, indent=1))
+        else:
+            sample = sample_statements(sessions, options["sample"], seed=options["seed"])
+            for line in (
+                *(report.conversation_lines(conversations) if conversations else ()),
+                *(report.session_lines(sessions) if sessions else ()),
+                *report.sample_lines(sample),
+            ):
+                self.stdout.write(line)
         if options["summaries"]:
-            _write(options["summaries"], evaluations)
+            _write(options["summaries"], results)
 
 
-def _evaluate(path: Path, summariser: Summariser) -> Evaluation:
+def _files(path: str) -> list[Path]:
+    place = LABELLED_SESSIONS_PATH if path == LABELLED_SESSIONS else Path(path)
+    files = sorted(place.glob("*.json")) if place.is_dir() else [place]
+    if not files:
+        raise CommandError(f"There is no .json file in {place}.")
+    return files
+
+
+def _evaluate(path: Path, *, is_by_rules: bool) -> Evaluation | EvaluatedSession:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
+        if is_labelled_session(data):
+            session = LabelledSession.of(data)
+            return evaluate_labelled_session(session, is_by_rules=is_by_rules, now=timezone.now())
+        summariser = fallback_summariser() if is_by_rules else configured_summariser()
         return evaluate_conversation(data, summariser, model=settings.LLM_MODEL)
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+    except LabelledSessionError as error:
+        raise CommandError(f"{path} is not a labelled session: {error}.") from error
     except LocomoError as error:
         raise CommandError(f"{path} is not a LoCoMo conversation: {error}.") from error
-    except SummariserError as error:
+    except (SummariserError, DraftingError) as error:
         raise CommandError(f"{path} cannot be summarised: {error.detail}") from error
+    except ProviderUnavailableError as error:
+        raise CommandError(f"{path} cannot be summarised: the model fails at present ({error.code}).") from error
     except ValueError as error:
         raise CommandError(f"{path} is not JSON: {error}.") from error
 
 
-def _figures(evaluations: list[Evaluation]) -> tuple[str, ...]:
-    """Return sessions, questions, tokens, allowed tokens, too long summaries, and the share over all questions."""
-    summaries = [summary for evaluation in evaluations for summary in evaluation.summaries]
-    questions = sum(evaluation.questions for evaluation in evaluations)
-    kept = sum((evaluation.share or 0.0) * evaluation.questions for evaluation in evaluations)
-    counts = (
-        len(summaries),
-        questions,
-        sum(summary.tokens for summary in summaries),
-        sum(summary.allowed_tokens for summary in summaries),
-        sum(evaluation.too_long for evaluation in evaluations),
-    )
-    return (*(f"{count:,}" for count in counts), f"{kept / questions:.3f}" if questions else "-")
-
-
-def _write(folder: Path, evaluations: dict[str, Evaluation]) -> None:
+def _write(folder: Path, results: Mapping[str, Evaluation | EvaluatedSession]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for stem, evaluation in evaluations.items():
-            texts = {str(summary.session): summary.text for summary in evaluation.summaries}
-            (folder / f"{stem}.json").write_text(json.dumps(texts, ensure_ascii=False, indent=1), encoding="utf-8")
+        for stem, result in results.items():
+            text = json.dumps(_texts(result), ensure_ascii=False, indent=1)
+            (folder / f"{stem}.json").write_text(text, encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{folder} cannot be written: {error.strerror}.") from error
+
+
+def _texts(result: Evaluation | EvaluatedSession) -> dict[str, str]:
+    """Return the text of each summary by its session."""
+    if isinstance(result, EvaluatedSession):
+        return {result.session.id: result.draft.summary.text}
+    return {str(summary.session): summary.text for summary in result.summaries}

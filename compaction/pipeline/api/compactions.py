@@ -30,6 +30,7 @@ from compaction.services.pipeline.states import (
     REJECT,
     REOPEN,
     ROLL_BACK,
+    SWAP,
 )
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.tasks import enqueue_compaction
@@ -45,6 +46,7 @@ _document = partial(operation, tag="compaction")
 _EXAMPLES: dict[str, dict[str, Any]] = {
     "Approve": {"action": "approve", "reason": "All there."},
     "Edit": {"action": "edit", "text": "Alex moved to Lisbon on 3 May 2026.", "edit_version": 0},
+    "Replace a statement by a candidate": {"action": "swap", "remove": 4, "add": 1, "edit_version": 0},
     "Append what is missing": {"action": "append_missing"},
     "Mark as reviewed": {"action": "mark_reviewed"},
     "Roll back": {"action": "rollback", "reason": "The dates are wrong."},
@@ -58,6 +60,7 @@ _ACTIONS: dict[str, Callable[..., Compaction]] = {
     APPROVE: actions.approve_compaction,
     REJECT: actions.reject_compaction,
     EDIT: actions.edit_compaction_summary,
+    SWAP: actions.swap_summary_statement,
     APPEND_MISSING: actions.append_missing_facts,
     ROLL_BACK: actions.roll_back_compaction,
     REOPEN: actions.reopen_compaction,
@@ -92,6 +95,7 @@ class CompactionEndpointBase(SessionEndpointBase):
     def page(self, rows: CompactionQuerySet, values: dict[str, Any]) -> Response:
         """Return a page of compactions, newest first."""
         rows = rows.in_state(values["state"]) if "state" in values else rows
+        rows = rows.to_review() if values["to_review"] else rows
         answer = schemas.CompactionRowOutput().to_representation
         return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
 
@@ -161,7 +165,7 @@ class CompactionListEndpoint(CompactionEndpointBase):
         "compactions_list", {200: page_of(schemas.CompactionRowOutput)}, parameters=[schemas.CompactionListInput]
     )
     def get(self, request: Request) -> Response:
-        """Compactions of all sessions within reach, newest first; `state=proposed` are those that wait for review."""
+        """Compactions of all sessions within reach, newest first; `to_review=true` returns the review queue."""
         return self.page(self.rows(), self.query(schemas.CompactionListInput))
 
 
@@ -191,7 +195,10 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
     )
     @idempotent
     def post(self, request: Request, compaction_id: UUID) -> Response:
-        """Approve, reject, edit, append missing facts, regenerate, roll back or mark as reviewed; a second is a 409."""
+        """Approve, reject, edit, swap statements, append missing facts, regenerate, roll back or mark as reviewed.
+
+        A second decision is a 409.
+        """
         values = self.body(schemas.ReviewInput)
         action = values.pop("action")
         with tenant_scope(self.tenant_id):

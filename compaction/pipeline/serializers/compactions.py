@@ -18,7 +18,9 @@ from compaction.services.pipeline.states import (
     REJECT,
     REOPEN,
     ROLL_BACK,
+    SWAP,
 )
+from compaction.services.pipeline.stored_statements import NO_FACTS, NO_RULES, CitedStatement
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
 from context.assembly.serializers.shapes import WarningOutput
 from memory_platform.rest.fields import (
@@ -31,13 +33,14 @@ from memory_platform.rest.fields import (
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)
+REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, SWAP, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)
 FACTS_MAX = 500
 #: The fields that each action takes besides its name.
 FIELDS_OF = {
     APPROVE: {"reason", "edit_version"},
     REJECT: {"reason", "edit_version"},
     EDIT: {"text", "edit_version"},
+    SWAP: {"remove", "add", "edit_version"},
     APPEND_MISSING: {"facts"},
     REGENERATE: {"model", "prompt_version"},
     ROLL_BACK: {"reason"},
@@ -57,6 +60,12 @@ class CompactionListInput(PageInput):
     """The query parameters of the lists of compactions."""
 
     state = StrictChoiceField(choices=Compaction.State.values, required=False)
+    to_review = StrictBooleanField(
+        takes_text=True,
+        required=False,
+        default=False,
+        help_text="Only those in the review queue: proposals, and applied ones that lost a constraint unreviewed.",
+    )
 
 
 class ReviewInput(StrictSerializer):
@@ -72,8 +81,12 @@ class ReviewInput(StrictSerializer):
         max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the new summary."
     )
     edit_version = StrictIntegerField(
-        required=False, help_text="For approve, reject, edit, mark_reviewed: the version that was read."
+        required=False, help_text="For approve, reject, edit, swap, mark_reviewed: the version that was read."
     )
+    remove = StrictIntegerField(
+        minimum=1, required=False, help_text="For swap: the place of a statement to remove, from 1."
+    )
+    add = StrictIntegerField(minimum=1, required=False, help_text="For swap: the place of a candidate to add, from 1.")
     facts = StrictListField(
         child=StrictTextField(max_length=SUMMARY_BYTES_MAX),
         required=False,
@@ -93,8 +106,9 @@ class ReviewInput(StrictSerializer):
             for name in attrs
             if name not in {"action", *FIELDS_OF[action]}
         }
-        if action == EDIT and "text" not in attrs:
-            errors["text"] = [serializers.ErrorDetail("This field is required.", code="required")]
+        required = {EDIT: {"text"}, SWAP: {"edit_version"} if {"remove", "add"} & attrs.keys() else {"remove"}}
+        for name in required.get(action, set()) - attrs.keys():
+            errors[name] = [serializers.ErrorDetail("This field is required.", code="required")]
         if errors:
             raise serializers.ValidationError(errors)
         return attrs
@@ -177,16 +191,29 @@ class FailureOutput(serializers.Serializer[Any]):
 
 
 class RetentionOutput(serializers.Serializer[Any]):
-    """How many facts of all messages summarised so far the summary and the journals contain."""
+    """How many facts of all messages summarised so far the summary and the journals contain.
+
+    Only what somebody said as true counts: no questions, tool output, quotations or suggestions.
+    """
 
     kept = serializers.IntegerField()
     missing = serializers.IntegerField()
-    share = serializers.FloatField(allow_null=True)
+    share = serializers.FloatField(
+        allow_null=True,
+        help_text="Weighted share of the facts kept: constraints, negations and pinned rules count 5, others from 3 (in"
+        " a decision) to 0.1, as much as the statement that says them. Null without a summary or if not measured.",
+    )
+    not_measured = serializers.ChoiceField(
+        choices=(NO_FACTS, NO_RULES),
+        allow_null=True,
+        help_text="Why there is no share: the messages state no facts that rules recognise, or most of them are in a"
+        " language without rules. The summary waits for review unless the policy's minimum is 0.",
+    )
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
         """Return the counts of a stored retention record, which is empty without a summary."""
         counts = {name: len(instance.get(name, [])) for name in ("kept", "missing")}
-        return {**counts, "share": instance.get("share")}
+        return {**counts, "share": instance.get("share"), "not_measured": instance.get("not_measured") or None}
 
 
 class CompactionRowOutput(serializers.Serializer[Any]):
@@ -207,9 +234,14 @@ class CompactionRowOutput(serializers.Serializer[Any]):
     tokens_after = serializers.IntegerField()
     original_token_count = serializers.IntegerField()
     summary_token_count = serializers.IntegerField()
+    summary_budget_tokens = serializers.IntegerField(help_text="0: made before budgets were stored.")
     compacted_count = serializers.IntegerField()
     masked_count = serializers.IntegerField()
     retention = RetentionOutput()
+    has_lost_constraint = serializers.BooleanField(
+        help_text="A constraint is missing that the previous summary did not lose; a warning `constraint_missing` says"
+        " so. Applied all the same, it stays in the review queue until a person reviews it."
+    )
     warnings = WarningOutput(many=True)
     is_edited = serializers.BooleanField()
     edit_version = serializers.IntegerField()
@@ -235,6 +267,14 @@ class SummaryStatementOutput(serializers.Serializer[Any]):
     stated_on = serializers.DateField(allow_null=True)
     is_from_earlier = serializers.BooleanField()
     is_edited = serializers.BooleanField()
+    replaces = serializers.ListField(
+        child=serializers.CharField(), help_text="Earlier statements about the same, which it replaced."
+    )
+
+    def to_representation(self, instance: Mapping[str, Any] | CitedStatement) -> Any:
+        """Return the statement; older records do not say what they replace."""
+        record = instance.as_record() if isinstance(instance, CitedStatement) else instance
+        return super().to_representation({"replaces": [], **record})
 
 
 class JournalEntryOutput(serializers.Serializer[Any]):
@@ -244,19 +284,35 @@ class JournalEntryOutput(serializers.Serializer[Any]):
     message_ids = serializers.ListField(child=serializers.UUIDField())
     kind = serializers.CharField()
     memory_id = serializers.UUIDField(allow_null=True)
-    status = serializers.CharField(help_text="new, stored, duplicate, near_duplicate, recalled or invalid.")
-    is_for_retention = serializers.BooleanField(help_text="Added because the summary lost its facts.")
+    status = serializers.CharField(
+        help_text="new, stored, replaces (stored, and ends what it replaces), duplicate, near_duplicate, recalled or"
+        " invalid."
+    )
+    replaced_memory_ids = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The memories that it replaces, or will once it is stored."
+    )
+
+    def to_representation(self, instance: Mapping[str, Any]) -> Any:
+        """Return the entry; older records do not say what they replace."""
+        return super().to_representation({"replaced_memory_ids": [], **instance})
+
+
+#: The classes of facts, for readers of the schema.
+_CLASSES = (
+    "constraint, negation, rule (a pinned message), identifier, number, date, money, url, path, email, quoted, name or"
+    " code. The loss of one of the first three sets `has_lost_constraint`."
+)
 
 
 class RetainedFactOutput(serializers.Serializer[Any]):
-    """A fact of the messages, by its class."""
+    """A fact of the messages."""
 
     text = serializers.CharField()
     message_ids = serializers.ListField(child=serializers.UUIDField())
 
     def get_fields(self) -> dict[str, Any]:
         """Add the field `class`, whose name is a Python keyword."""
-        return {"class": serializers.CharField(), **super().get_fields()}
+        return {"class": serializers.CharField(help_text=_CLASSES), **super().get_fields()}
 
 
 class CompactionOutput(CompactionRowOutput):
@@ -265,6 +321,7 @@ class CompactionOutput(CompactionRowOutput):
     event_id = serializers.SerializerMethodField()
     summary = BlankAsNullField(allow_null=True, source="summary_text", help_text="Null where masking was enough.")
     statements = SummaryStatementOutput(many=True)
+    candidates = SummaryStatementOutput(many=True, help_text="The next-best statements, best first.")
     journal = JournalEntryOutput(many=True)
     kept = RetainedFactOutput(many=True, source="retention.kept", default=(), read_only=True)
     missing = RetainedFactOutput(many=True, source="retention.missing", default=(), read_only=True)

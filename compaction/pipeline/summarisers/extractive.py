@@ -1,31 +1,24 @@
-"""Summaries by rules alone: the most informative clauses under the budget, in their order (ADR-0069)."""
+"""Summaries by rules alone: source sentences under the budget, in their order (ADR-0102)."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from compaction.pipeline.summarisers.protocol import SummariserError, SummaryResult, SummaryTask
-from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.classes import RANKS, is_lasting
+from compaction.services.pipeline.statements.extraction import extract_statements, first_sentences
 from compaction.services.pipeline.statements.model import (
+    ReplacedStatement,
     Statement,
     StatementKind,
     StatementMessage,
-    StatementPart,
     render_statements,
 )
 from compaction.services.pipeline.statements.selection import choose_statements
-from compaction.services.pipeline.statements.weighting import word_weights
-from compaction.services.pipeline.statements.words import content_words, sentence_tokens
-from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.pipeline.statements.supersession import drop_replaced
+from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, CitedStatement
 from compaction.services.sessions.turns import LIVE, SessionTurn
 
-#: Kinds of statements for the journal.
-LASTING = frozenset(StatementKind) - {StatementKind.OPINION, StatementKind.VERBATIM}
 #: Roles with lasting facts: the session keeps what tools answer and systems order.
 SPEAKING = frozenset({"user", "assistant"})
-#: A person's words outweigh everything that rules choose.
-EDITED_FACTOR = 100.0
-CONTENT_WORDS_MIN = 2
-OPENING_CHARACTERS = 160
 
 
 class ExtractiveSummariser:
@@ -37,22 +30,22 @@ class ExtractiveSummariser:
     def summarise(self, task: SummaryTask) -> SummaryResult:
         """See `Summariser`."""
         messages = speaking_messages(task.messages)
-        statements = [*restore_statements(task.earlier), *extract_statements(messages)]
-        chosen = _chosen(statements, task) or _chosen(_openings(messages), task)
+        statements = drop_replaced([*restore_statements(task.earlier), *extract_statements(messages)])
+        chosen = _chosen(statements, task) or _chosen(first_sentences(messages), task)
         if not chosen:
             raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {(one.text, one.message_ids) for one in task.earlier}
-        return SummaryResult(render_statements(chosen), tuple(_told(statement, old) for statement in chosen))
+        taken = {one.text for one in chosen}
+        left = [one for one in statements if one.text not in taken]
+        next_best = sorted(_chosen(left, task), key=lambda one: RANKS[one.kind])[:CANDIDATES_MAX]
+        cited, candidates = (tuple(cited_statement(one, old) for one in some) for some in (chosen, next_best))
+        return SummaryResult(render_statements(chosen), cited, candidates)
 
     def journal(self, task: SummaryTask) -> list[CitedStatement]:
         """See `Summariser`."""
         messages = speaking_messages(turn for turn in task.messages if turn.role in SPEAKING)
-        lasting = [
-            statement
-            for statement in extract_statements(messages)
-            if statement.kind in LASTING and len(set(content_words(statement.text))) >= CONTENT_WORDS_MIN
-        ]
-        return [_told(statement, ()) for statement in _chosen(lasting, task)]
+        lasting = [statement for statement in extract_statements(messages) if is_lasting(statement)]
+        return [cited_statement(statement, ()) for statement in _chosen(lasting, task)]
 
 
 def speaking_messages(turns: Iterable[SessionTurn]) -> list[StatementMessage]:
@@ -66,26 +59,22 @@ def speaking_messages(turns: Iterable[SessionTurn]) -> list[StatementMessage]:
 
 def restore_statements(earlier: Sequence[CitedStatement]) -> list[Statement]:
     """Return stored statements so that they compete with new ones."""
-    counts = Counter(word for one in earlier for word in content_words(one.text))
     return [
         Statement(
-            subject=one.subject,
-            lead="",
-            parts=(StatementPart(one.text, word_weights(sentence_tokens(one.text), counts, ())),),
+            text=one.text,
             message_ids=one.message_ids,
-            kind=StatementKind(one.kind) if one.kind in set(StatementKind) else StatementKind.FACT,
+            kind=StatementKind.of(one.kind),
+            subject=one.subject,
             stated_on=one.stated_on,
-            factor=EDITED_FACTOR if one.is_edited else 1.0,
+            replaces=tuple(ReplacedStatement(text, ()) for text in one.replaces),
+            is_edited=one.is_edited,
         )
         for one in earlier
     ]
 
 
-def _chosen(statements: Sequence[Statement], task: SummaryTask) -> list[Statement]:
-    return choose_statements(statements, token_budget=task.budget_tokens, count_tokens=task.count_tokens)
-
-
-def _told(statement: Statement, old: Collection[tuple[str, tuple[str, ...]]]) -> CitedStatement:
+def cited_statement(statement: Statement, old: Collection[tuple[str, tuple[str, ...]]]) -> CitedStatement:
+    """Return the statement as compactions store it; `old` are text and messages of the former summary's."""
     return CitedStatement(
         text=statement.text,
         message_ids=statement.message_ids,
@@ -93,17 +82,10 @@ def _told(statement: Statement, old: Collection[tuple[str, tuple[str, ...]]]) ->
         subject=statement.subject,
         stated_on=statement.stated_on,
         is_from_earlier=(statement.text, statement.message_ids) in old,
-        is_edited=statement.factor >= EDITED_FACTOR,
+        is_edited=statement.is_edited,
+        replaces=tuple(one.text for one in statement.replaces),
     )
 
 
-def _openings(messages: Sequence[StatementMessage]) -> list[Statement]:
-    statements = []
-    for message in messages:
-        text = " ".join(message.content.split())[:OPENING_CHARACTERS]
-        part = StatementPart(text, dict.fromkeys(content_words(text), 1.0) or {text: 1.0})
-        speaker = message.name or message.role.capitalize()
-        statements.append(
-            Statement(speaker, f"{speaker}:", (part,), (message.id,), StatementKind.VERBATIM, message.stated_on)
-        )
-    return statements
+def _chosen(statements: Sequence[Statement], task: SummaryTask) -> list[Statement]:
+    return choose_statements(statements, token_budget=task.budget_tokens, count_tokens=task.count_tokens)

@@ -53,10 +53,12 @@ class OpenAIChatSummariser:
         """See `Summariser`."""
         text = prompts.complete_prompt(task.prompt or prompts.PROMPT)
         prompt = partial(prompts.summary_prompt, text=text)
-        statements = self._asked(task, lambda budget: prompt(int(budget * ASKED_SHARE)), prompts.SUMMARY_SCHEMA)
+        statements, dropped = self._asked(
+            task, lambda budget: prompt(int(budget * ASKED_SHARE)), prompts.SUMMARY_SCHEMA
+        )
         if not statements:
             raise SummariserError("empty", "The model's answer contains no statement.")
-        summary = SummaryResult("\n".join(one.text for one in statements), tuple(statements))
+        summary = SummaryResult("\n".join(one.text for one in statements), tuple(statements), dropped=dropped)
         if task.count_tokens(summary.text) > task.budget_tokens:
             raise SummariserError("over_budget", "The model exceeded the budget.")
         return summary
@@ -65,7 +67,7 @@ class OpenAIChatSummariser:
         """See `Summariser`."""
         entries, left = [], task.budget_tokens
         journal_task = replace(task, earlier=())
-        for entry in self._asked(journal_task, lambda _: prompts.JOURNAL_PROMPT, prompts.JOURNAL_SCHEMA):
+        for entry in self._asked(journal_task, lambda _: prompts.JOURNAL_PROMPT, prompts.JOURNAL_SCHEMA)[0]:
             left -= task.count_tokens(entry.text)
             if left >= 0:
                 entries.append(entry)
@@ -73,12 +75,16 @@ class OpenAIChatSummariser:
 
     def _asked(
         self, task: SummaryTask, prompt: Callable[[int], str], schema: Mapping[str, Any]
-    ) -> list[CitedStatement]:
-        """The answers about all parts, one after the other; the first part includes the earlier statements."""
+    ) -> tuple[list[CitedStatement], int]:
+        """The answers about all parts, one after the other; the first part includes the earlier statements.
+
+        The number is that of items which cite nothing that was sent.
+        """
         (list_name,), started = schema["required"], time.monotonic()
         parts = self._parts(task)
         sizes = [sum(turn.tokens + 1 for turn in part) for part in parts]
         told: list[CitedStatement] = []
+        dropped = 0
         for number, (part, budget) in enumerate(zip(parts, divide_budget(task.budget_tokens, sizes), strict=True)):
             earlier = task.earlier if number == 0 else ()
             messages = [
@@ -87,8 +93,9 @@ class OpenAIChatSummariser:
             ]
             json_schema = {"name": list_name, "schema": schema}
             answer = self._answer(task.model, messages, json_schema, self._time_left(task, started))
-            told += _told(answer, list_name, earlier, part)
-        return told
+            items, unusable = _told(answer, list_name, earlier, part)
+            told, dropped = told + items, dropped + unusable
+        return told, dropped
 
     def _parts(self, task: SummaryTask) -> list[list[SessionTurn]]:
         """The messages in parts that fit the model's window with prompt, earlier statements and answer."""
@@ -175,9 +182,9 @@ def _refused(error: openai.APIStatusError) -> SummariserError:
 
 def _told(
     answer: str, list_name: str, earlier: Sequence[CitedStatement], part: Sequence[SessionTurn]
-) -> list[CitedStatement]:
+) -> tuple[list[CitedStatement], int]:
     try:
-        items = prompts.parse_cited_items(answer, list_name, len(earlier) + len(part))
+        items, dropped = prompts.parse_cited_items(answer, list_name, len(earlier) + len(part))
     except prompts.CitationError as error:
         raise SummariserError(error.code, error.detail) from error
     sources = [*(one.message_ids for one in earlier), *((str(turn.id),) for turn in part)]
@@ -186,4 +193,4 @@ def _told(
         cited = dict.fromkeys(source for number in item.numbers for source in sources[number - 1])
         is_old = all(number <= len(earlier) for number in item.numbers)
         told.append(CitedStatement(item.text, tuple(cited), item.kind, is_from_earlier=is_old))
-    return told
+    return told, dropped

@@ -29,10 +29,16 @@ class SummaryTask:
 
 @dataclass(frozen=True)
 class SummaryResult:
-    """The text that takes the place of the messages, and the statements it consists of."""
+    """The text that takes the place of the messages, and the statements it consists of.
+
+    `candidates` are the statements that did not fit, best first; `dropped` counts those of a model's answer that could
+    not be used.
+    """
 
     text: str
     statements: tuple[CitedStatement, ...]
+    candidates: tuple[CitedStatement, ...] = ()
+    dropped: int = 0
 
 
 class Summariser(Protocol):

@@ -7,6 +7,7 @@ from django import template
 from compaction.models import Compaction
 from compaction.pipeline.backlog import review_backlogs
 from compaction.pipeline.summarisers.extractive import ExtractiveSummariser
+from compaction.services.review.kinds import kind_label
 from memories.tenancy.scopes import tenant_scope
 
 register = template.Library()
@@ -18,6 +19,12 @@ def summariser_name(compaction: Compaction) -> str:
     if compaction.summariser == ExtractiveSummariser.name:
         return "rules"
     return compaction.summariser or "masking"
+
+
+@register.filter
+def statement_kind(kind: str) -> str:
+    """Return the kind of a statement in words."""
+    return kind_label(kind)
 
 
 @register.simple_tag(takes_context=True)

@@ -21,7 +21,8 @@ from compaction.services.pipeline.prompts import PROMPT_VERSION
 from memories.tenancy.exceptions import Conflict, NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import FlashLink, HtmxRequest, add_flash, render_page
+from memory_platform.web.numerals import counted
+from memory_platform.web.pages import FlashLink, HtmxRequest, add_flash, render_page, wants_fragment
 
 PROMPTS_OFFERED_MAX = 50
 
@@ -156,6 +157,8 @@ def render_review(request: HtmxRequest, compaction_id: UUID, filled: RefusedForm
         "compaction": row,
         "session": row.session,
         "review": review,
+        "may_edit": request.operator.can_edit and "edit" in review.allowed,
+        "swap_url": reverse("compaction-swap", args=[tenant_id, compaction_id]) + address.own_query,
         "place": place,
         "previous_address": place.previous and address.of(place.previous, last=address.last),
         "next_address": place.next and address.of(place.next, last=address.last),
@@ -173,6 +176,20 @@ def render_review(request: HtmxRequest, compaction_id: UUID, filled: RefusedForm
         "has_keys": request.COOKIES.get("keys") != "off",
     }
     return render_page(request, "compaction/review/compaction.html", page, fragment="body", status=filled.status)
+
+
+def respond_with_review(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """The review for htmx; otherwise a redirect to it."""
+    if wants_fragment(request):
+        return render_review(request, compaction_id)
+    return redirect(ReviewAddress(request).of(compaction_id))
+
+
+def describe_summary(row: Compaction, done: str = "Saved") -> str:
+    """Return the sentence that reports a changed summary."""
+    kept, missing = (len(row.retention.get(name, [])) for name in ("kept", "missing"))
+    tokens, facts = counted(row.summary_token_count, "token", "tokens"), counted(kept + missing, "fact", "facts")
+    return f"{done}: {tokens}, {kept} of {facts} kept."
 
 
 def _last_decided(address: ReviewAddress) -> Compaction | None:

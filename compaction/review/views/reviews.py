@@ -2,7 +2,6 @@
 
 from functools import partial
 from http import HTTPStatus
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpResponseBase
@@ -10,44 +9,40 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 
-from compaction.models import Compaction, Run
+from compaction.models import Run
 from compaction.review import actions
 from compaction.review.editing import DOES_NOT_SHRINK, measure_revision, validate_summary_text
 from compaction.review.forms import (
-    AppendFactsForm,
     OptionalReasonForm,
     ReasonForm,
     RegenerateForm,
     ReviewStateForm,
     SummaryTextForm,
-    WithdrawAppendedForm,
 )
 from compaction.review.page import memories_archived_by_roll_back, read_review
 from compaction.review.presence import Reviewer, note_presence
 from compaction.review.queries import ORDERS, compare_proposals, last_review_change, read_review_queue
 from compaction.review.views.page import (
-    Refusal,
     RefusedForms,
     ReviewAddress,
     decide_and_respond,
+    describe_summary,
     get_compaction_or_404,
     perform_decision,
     render_refusal,
     render_review,
+    respond_with_review,
 )
 from memories.services.store.text_diff import diff_words
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.numerals import counted
 from memory_platform.web.pages import (
     FlashLink,
     HtmxRequest,
     add_flash,
-    flash_error,
     render_page,
-    wants_fragment,
     watch_job,
 )
 from memory_platform.web.templatetags.figures import pluralized
@@ -55,7 +50,7 @@ from memory_platform.web.templatetags.figures import pluralized
 
 @tenant_page("viewer")
 def review_queue(request: HtmxRequest) -> HttpResponseBase:
-    """Proposals that wait for a decision, and recent decisions."""
+    """Summaries that wait for a review, and recent decisions."""
     address = ReviewAddress(request)
     with tenant_scope(request.tenant.id):
         queue = read_review_queue(request.tenant.id, order=address.order)
@@ -206,8 +201,8 @@ def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
         row = perform_decision(request, compaction_id, partial(actions.edit_compaction_summary, **form.cleaned_data))
     except PlatformError as error:
         return _refused_text(request, compaction_id, form, error)
-    add_flash(request, _describe_summary(row))
-    return _respond_with_review(request, compaction_id)
+    add_flash(request, describe_summary(row))
+    return respond_with_review(request, compaction_id)
 
 
 def _refused_text(
@@ -242,54 +237,3 @@ def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseB
                 if not trial.is_smaller:
                     form.add_error("text", DOES_NOT_SHRINK)
     return render_page(request, "compaction/review/_review_trial.html", page, form=form)
-
-
-@tenant_page(to_change="operator")
-def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """Append one or all missing facts to the summary."""
-    form = AppendFactsForm(request.POST)
-    if not form.is_valid():
-        refusal = Refusal("The page is out of date. Reload it.")
-        return render_review(request, compaction_id, RefusedForms(refusal=refusal))
-    with tenant_scope(request.tenant.id):
-        before = len(get_compaction_or_404(request, compaction_id).statements)
-    verb = partial(actions.append_missing_facts, facts=request.POST.getlist("fact") or None, **form.cleaned_data)
-    try:
-        row = perform_decision(request, compaction_id, verb)
-    except PlatformError as error:
-        return render_refusal(request, compaction_id, error)
-    added = {"statements": len(row.statements) - before, "edit_version": row.edit_version}
-    undo = reverse("compaction-withdraw", args=[request.tenant.id, compaction_id])
-    add_flash(request, _describe_summary(row, "Appended"), undo_url=f"{undo}?{urlencode(added)}")
-    return _respond_with_review(request, compaction_id)
-
-
-@tenant_page(to_change="operator")
-def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """Undo an append: remove the last statements, if the text is unchanged."""
-    with tenant_scope(request.tenant.id):
-        get_compaction_or_404(request, compaction_id)
-    form = WithdrawAppendedForm(request.GET)
-    if not form.is_valid():
-        flash_error(request, "Cannot undo: the address does not name the appended statements.")
-        return _respond_with_review(request, compaction_id)
-    try:
-        row = perform_decision(
-            request, compaction_id, partial(actions.withdraw_appended_statements, **form.cleaned_data)
-        )
-    except PlatformError as error:
-        return render_refusal(request, compaction_id, error)
-    add_flash(request, _describe_summary(row, "Removed"))
-    return _respond_with_review(request, compaction_id)
-
-
-def _respond_with_review(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    if wants_fragment(request):
-        return render_review(request, compaction_id)
-    return redirect(ReviewAddress(request).of(compaction_id))
-
-
-def _describe_summary(row: Compaction, done: str = "Saved") -> str:
-    kept, missing = (len(row.retention.get(name, [])) for name in ("kept", "missing"))
-    tokens, facts = counted(row.summary_token_count, "token", "tokens"), counted(kept + missing, "fact", "facts")
-    return f"{done}: {tokens}, {kept} of {facts} kept."

@@ -1,55 +1,74 @@
-"""The clauses with the facts that a summary lost (ADR-0070)."""
+"""The sentences with the facts that a summary lost (ADR-0104)."""
 
-import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 
-from compaction.services.pipeline.retention.check import RetainedFact
+from compaction.services.pipeline.retention.check import RetainedFact, text_fact_keys
+from compaction.services.pipeline.retention.said import said_sentences
+from compaction.services.pipeline.retention.weights import OTHER_WEIGHT
 from compaction.services.pipeline.statements.dates import date_text
+from compaction.services.pipeline.statements.model import StatementKind
+from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
-
-#: A sentence without an end, such as a log, is cut around the fact.
-CLAUSE_CHARACTERS_MAX = 320
-_BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 @dataclass(frozen=True)
-class FactClause:
+class FactSentence:
     """A sentence as it was said, who said it when, and the facts in it."""
 
-    text: str
+    speaker: str
+    sentence: str
     message_id: str
     facts: tuple[RetainedFact, ...]
+    stated_on: date | None = None
+
+    @property
+    def text(self) -> str:
+        """The sentence with who said it when, as it reads on its own."""
+        day = f" ({date_text(self.stated_on)})" if self.stated_on else ""
+        return f"{self.speaker}{day}: {self.sentence}"
+
+    def as_statement(self) -> CitedStatement:
+        """Return the sentence as a statement of a summary, which shows its day in a heading."""
+        kind = StatementKind.CONSTRAINT if self.is_binding else StatementKind.FACT
+        text = f"{self.speaker}: {self.sentence}"
+        return CitedStatement(text, (self.message_id,), str(kind), self.speaker, self.stated_on)
+
+    @property
+    def weight(self) -> float:
+        """How much its facts count together."""
+        return sum(fact.weight for fact in self.facts)
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether a fact of it was said by what the filters of statements let through."""
+        return any(fact.is_binding or fact.weight > OTHER_WEIGHT for fact in self.facts)
+
+    @property
+    def is_binding(self) -> bool:
+        """Whether a person reviews a summary without it."""
+        return any(fact.is_binding for fact in self.facts)
 
 
-def clauses_with_facts(missing: Iterable[RetainedFact], turns: Mapping[str, SessionTurn]) -> list[FactClause]:
-    """Return for each fact the sentence that first tells it; those of most facts first, each sentence once."""
-    by_sentence: dict[tuple[str, str], list[RetainedFact]] = {}
-    for fact in missing:
+def sentences_with_facts(missing: Iterable[RetainedFact], turns: Mapping[str, SessionTurn]) -> list[FactSentence]:
+    """Return for each fact the sentence that first says it, each once; binding ones first, then those of most weight.
+
+    A fact that no whole sentence says, such as a line of a log, has none. Each message is read once.
+    """
+    wanted = {fact.key: fact for fact in missing}
+    keys_of: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+    for fact in wanted.values():
         for message_id in map(str, fact.message_ids):
-            content = turns[message_id].content if message_id in turns else ""
-            if told := next((one for one in (*_BREAK.split(content), content) if fact.text in one), ""):
-                sentence = _cut(" ".join(told.split()), " ".join(fact.text.split()))
-                by_sentence.setdefault((message_id, sentence), []).append(fact)
-                break
-    clauses = [
-        FactClause(f"{_speaker(turns[message_id])}: {sentence}", message_id, tuple(facts))
-        for (message_id, sentence), facts in by_sentence.items()
-    ]
-    return sorted(clauses, key=lambda clause: -len(clause.facts))
-
-
-def _cut(sentence: str, text: str) -> str:
-    if len(sentence) <= CLAUSE_CHARACTERS_MAX:
-        return sentence
-    place = max(sentence.find(text), 0)
-    room = max(CLAUSE_CHARACTERS_MAX - len(text), 0) // 2
-    start, end = max(place - room, 0), place + len(text) + room
-    start = sentence.rfind(" ", 0, start) + 1 if start else 0
-    end = sentence.find(" ", end) if end < len(sentence) else len(sentence)
-    return sentence[start : end if end > 0 else len(sentence)]
-
-
-def _speaker(turn: SessionTurn) -> str:
-    speaker = turn.name or turn.role.capitalize()
-    return f"{speaker} ({date_text(turn.created_at)})" if turn.created_at else speaker
+            keys_of[message_id].add(fact.key)
+    sentences = []
+    for message_id, turn in turns.items():
+        keys = keys_of.get(message_id, set()) & wanted.keys()
+        for sentence in said_sentences(turn) if keys else ():
+            told = [wanted.pop(key) for key in text_fact_keys(sentence) if key in keys and key in wanted]
+            if told:
+                day = turn.created_at.date() if turn.created_at else None
+                speaker = turn.name.strip() or turn.role.capitalize()
+                sentences.append(FactSentence(speaker, sentence, message_id, tuple(told), day))
+    return sorted(sentences, key=lambda one: (not one.is_binding, -one.weight))

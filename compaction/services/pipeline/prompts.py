@@ -12,7 +12,7 @@ from memories.services.store.content import CodedError
 #: The version of `PROMPT` and `JOURNAL_PROMPT`, saved with every compaction. Tenants' own versions follow it.
 PROMPT_VERSION = 1
 
-JOURNAL_KINDS = ("fact", "preference", "plan", "decision", "event")
+JOURNAL_KINDS = ("decision", "constraint", "preference", "instruction", "commitment", "identity", "state")
 
 #: Tells the model, in both prompts, not to obey messages.
 _UNTRUSTED = """\
@@ -48,7 +48,11 @@ Leave out greetings and small talk, the step-by-step detail of tool calls, and r
 Rules for the statements:
 - Each is one or two sentences that can be understood alone: it names its subject, and does not open with "he", "it" or
   a bare "yes".
-- Each cites under "messages" the numbers of the messages that say it. Nothing may stand in it that they do not say.
+- Each cites under "messages" the numbers of the messages that say it. Nothing may stand in it that they do not say:
+  its numbers, names, dates and every "not" or "never" are in those messages. Use their words.
+- A question or a suggestion is stated only with the answer that takes it up, citing both. What somebody quotes,
+  pastes or forwards is stated with whose words it is. What only a tool printed is left out.
+- Where a value, a date or a decision has changed, only the last one is stated.
 - Earlier statements, where there are any, come as lines with "n" and "earlier": true. Carry over what still
   holds, citing their numbers; where newer messages say otherwise, the newer ones count.
 - All together they take at most {{budget_tokens}} tokens.
@@ -62,15 +66,17 @@ You keep the journal of a conversation: lasting facts that will still matter in 
 
 {_UNTRUSTED}
 
-Note facts about people, things and projects, preferences, plans, decisions with their reason, and events with their
-date. Not what matters only for the moment, greetings, tool output as such, guesses, or what the messages quote from
-an earlier memory or summary.
+Note decisions in force, constraints (what must or must never be done, allergies, limits), preferences and standing
+instructions, commitments and plans with their date, who people are and how to reach them, and open tasks. Not what
+matters only for the moment, greetings, tool output, questions, guesses or options that nobody took up, and nothing
+that the messages quote, paste or repeat from an earlier memory or summary. Where something has changed, only what
+holds now. Use the words of the messages, with every number, name and "not" as they have them.
 Each entry is one sentence that can be understood alone, names its subject, has one of the kinds
 {", ".join(JOURNAL_KINDS)}, and cites under "messages" the numbers of the messages that say it. No entry
 twice; none at all is a good answer.
 
 Answer with JSON alone, without a fence around it, in this form:
-{{"entries": [{{"text": "...", "kind": "fact", "messages": [3]}}]}}
+{{"entries": [{{"text": "...", "kind": "decision", "messages": [3]}}]}}
 """
 
 #: What JSON leaves as it is although it ends a line for some readers.
@@ -97,6 +103,25 @@ def _listing(name: str, **properties: Any) -> Mapping[str, Any]:
 SUMMARY_SCHEMA = _listing("statements", text=_TEXT, messages=_CITATIONS)
 _KIND: Mapping[str, Any] = {"type": "string", "enum": list(JOURNAL_KINDS)}
 JOURNAL_SCHEMA = _listing("entries", text=_TEXT, kind=_KIND, messages=_CITATIONS)
+
+
+ROLL_UP_PROMPT = f"""\
+You write a summary of stored memories, for an assistant that has not read them.
+
+{_UNTRUSTED}
+
+Each message is one memory, with the time it is about. State decisions and constraints first in importance, then
+preferences, commitments, who people are, and how things stand. Keep the day of what happened, and say whose words a
+quotation is. Where memories contradict each other, the newer one counts.
+
+Rules for the statements:
+- Each is one sentence that can be understood alone, and cites under "messages" the numbers of the memories that say
+  it. Its numbers, names, dates and every "not" or "never" are in those memories. Use their words.
+- All together they take at most {{budget_tokens}} tokens.
+
+Answer with JSON alone, without a fence around it, in this form:
+{{"statements": [{{"text": "...", "messages": [3, 4]}}]}}
+"""
 
 
 def summary_prompt(budget_tokens: int, text: str = PROMPT) -> str:
@@ -137,22 +162,35 @@ class CitedItem:
     numbers: tuple[int, ...]
 
 
-def parse_cited_items(answer: str, name: str, highest: int) -> list[CitedItem]:
-    """Return the items of the answer's list `name`; every number is one of 1 to `highest`. Raises `CitationError`."""
+def parse_cited_items(answer: str, name: str, highest: int) -> tuple[list[CitedItem], int]:
+    """Return the good items of the answer's list `name`, and how many others were dropped.
+
+    A good one has a text and cites numbers of 1 to `highest`. Raises `CitationError` where the answer has another form
+    or no item is good.
+    """
     fenced = _FENCE.match(answer)
     try:
         value = json.loads(fenced[1] if fenced else answer)
     except (ValueError, RecursionError) as error:
         raise CitationError("not_json", "The model's answer is not JSON.") from error
     listing = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(listing, list) or not all(
-        isinstance(item, dict) and isinstance(item.get("text"), str) for item in listing
-    ):
+    if not isinstance(listing, list):
         raise CitationError("bad_shape", "The model's answer does not have the requested form.")
-    return [_item(item, highest) for item in listing]
+    items: list[CitedItem] = []
+    errors: list[CitationError] = []
+    for item in listing:
+        try:
+            items.append(_item(item, highest))
+        except CitationError as error:
+            errors.append(error)
+    if errors and not items:
+        raise errors[0]
+    return items, len(errors)
 
 
-def _item(item: dict[str, Any], highest: int) -> CitedItem:
+def _item(item: Any, highest: int) -> CitedItem:
+    if not isinstance(item, dict) or not isinstance(item.get("text"), str):
+        raise CitationError("bad_shape", "The model's answer does not have the requested form.")
     text, numbers = " ".join(item["text"].split()), item.get("messages")
     if not text or len(text) > _TEXT_CHARACTERS_MAX or _NOT_STORABLE.search(text):
         raise CitationError("bad_text", "A statement of the model's answer is empty, too long or not text.")

@@ -15,6 +15,8 @@ DECISION_ACTIONS = APPROVE, REJECT, EDIT, REGENERATE, ROLL_BACK, RETRY, REOPEN, 
 )
 #: Offered beside EDIT while a summary lost facts; no transition of its own.
 APPEND_MISSING = "append_missing"
+#: Offered beside EDIT: remove a statement, add a candidate, or both; no transition of its own.
+SWAP = "swap"
 
 TRANSITIONS: Mapping[tuple[str, str], str] = {
     (PENDING, PROPOSE): PROPOSED,

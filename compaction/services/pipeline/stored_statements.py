@@ -6,22 +6,30 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Self
 
-from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult
-from compaction.services.pipeline.statements.lexicon import STATEMENT_STOP_WORDS
+from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, fact_weight
+from compaction.services.pipeline.statements.languages import stop_words
 
-#: A statement is dropped when fewer of its content words occur in what it cites.
-SUPPORTED_SHARE_MIN = 1 / 3
+#: A statement is dropped when fewer of its content words occur in what it cites. Of 1,210 facts that a model noted of
+#: conversations, 83 % reach it with the messages that they cite, and 2 % with others of the same session.
+SUPPORTED_SHARE_MIN = 0.5
+#: A compaction stores this many of the next-best statements, which a reviewer can swap in.
+CANDIDATES_MAX = 30
 #: Words are compared by this many first letters, so that inflections count.
 STEM_CHARACTERS = 5
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-#: Words without content; who speaks is none either.
-_STOP_WORDS = STATEMENT_STOP_WORDS | {"user", "assistant", "said", "says"}
+#: Who speaks is no content.
+_SPEAKING = frozenset({"user", "assistant", "said", "says"})
+#: Why there is no share: the messages state nothing that counts, or are in a language without rules.
+NO_FACTS, NO_RULES = "no_facts", "no_rules_for_language"
 
 
 @dataclass(frozen=True)
 class CitedStatement:
-    """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept."""
+    """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept.
+
+    `replaces` are the texts of earlier statements about the same that it replaced.
+    """
 
     text: str
     message_ids: tuple[str, ...]
@@ -30,17 +38,20 @@ class CitedStatement:
     stated_on: date | None = None
     is_from_earlier: bool = False
     is_edited: bool = False
+    replaces: tuple[str, ...] = ()
 
     def as_record(self) -> dict[str, Any]:
         """Return the statement as JSON."""
         stated_on = self.stated_on.isoformat() if self.stated_on else None
-        return asdict(self) | {"message_ids": list(self.message_ids), "stated_on": stated_on}
+        lists = {"message_ids": list(self.message_ids), "replaces": list(self.replaces)}
+        return asdict(self) | lists | {"stated_on": stated_on}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """Return the statement of a stored record."""
+        """Return the statement of a stored record; older records do not say what it replaced."""
         stated_on = date.fromisoformat(record["stated_on"]) if record.get("stated_on") else None
-        return cls(**{**record, "message_ids": tuple(record["message_ids"]), "stated_on": stated_on})
+        tuples = {"message_ids": tuple(record["message_ids"]), "replaces": tuple(record.get("replaces", ()))}
+        return cls(**{**record, **tuples, "stated_on": stated_on})
 
 
 def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
@@ -48,19 +59,39 @@ def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
     return {
         "kept": [_fact_record(fact) for fact in retention.kept],
         "missing": [_fact_record(fact) for fact in retention.missing],
-        "share": round(retention.share, 4),
+        "share": None if retention.share is None else round(retention.share, 4),
+        "not_measured": why_not_measured(retention),
     }
+
+
+def is_measured(record: Mapping[str, Any]) -> bool:
+    """Return whether a stored record has a share; False too for facts in a language without rules."""
+    return record.get("share") is not None
+
+
+def why_not_measured(retention: RetentionResult) -> str:
+    """Return `NO_FACTS` or `NO_RULES` for a result without a share, "" for one with it."""
+    if retention.share is not None:
+        return ""
+    return NO_RULES if retention.kept or retention.missing else NO_FACTS
 
 
 def _fact_record(fact: RetainedFact) -> dict[str, Any]:
     message_ids = [str(one) for one in fact.message_ids]
-    return {"class": fact.kind, "text": fact.text, "normalised": fact.normalised, "message_ids": message_ids}
+    fields = {"class": fact.kind, "text": fact.text, "normalised": fact.normalised, "weight": fact.weight}
+    return {**fields, "message_ids": message_ids}
 
 
 def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
     """Return the facts of a stored record: `name` is `kept` or `missing`."""
     return [
-        RetainedFact(one["class"], one["text"], one["normalised"], tuple(one["message_ids"]))
+        RetainedFact(
+            one["class"],
+            one["text"],
+            one["normalised"],
+            tuple(one["message_ids"]),
+            one.get("weight", fact_weight(one["class"])),
+        )
         for one in record.get(name, [])
     ]
 
@@ -80,4 +111,4 @@ def shared_word_share(statement: str, text: str) -> float:
 
 def _stems(text: str) -> set[str]:
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
-    return {word[:STEM_CHARACTERS] for word in words if word not in _STOP_WORDS}
+    return {word[:STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _SPEAKING}

@@ -14,11 +14,11 @@ SUMMARY_BYTES_MAX = 256 * 1024
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 #: The end of a sentence with a letter right behind it.
 _RUN_ON = re.compile(r"[.!?](?=[^\W\d_])")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’»)]*$")
 #: Separators between statements that share a sentence.
 _JOINTS = " \t\r\n;"
-#: What statements of one sentence open with in common: "Assistant:", or of a subject "Alex", "Alex's" and so on.
-_SPEAKER = re.compile(r"\w+(?: \w+)?:(?= )")
-_OF_SUBJECT = r"(?::|'s| and others| suggests)?(?= )"
+#: The label that a statement opens with, such as "Assistant:".
+_LABEL = re.compile(r"\w+(?: \w+)?:(?= )")
 #: The most messages that a rewritten sentence cites, and the share of it that they must say.
 _SOURCES_MAX = 3
 SOURCE_SHARE_MIN = 0.34
@@ -62,6 +62,28 @@ def split_appended_text(text: str, before: Sequence[CitedStatement]) -> str:
     return _RUN_ON.sub(ended, text)
 
 
+def remove_from_text(text: str, statement: CitedStatement) -> str:
+    """Return the text without the statement, and without its line if at most a heading is left of it."""
+    place = _place_of(statement, text)
+    if place is None:
+        return text
+    start, end = text.rfind("\n", 0, place[0]) + 1, text.find("\n", place[1])
+    end = len(text) if end < 0 else end
+    heading, rest = text[start : place[0]].strip(), text[place[1] : end].lstrip(_JOINTS + ".!?")
+    if rest or (heading and not heading.endswith(":")):
+        return f"{text[:start]}{' '.join(filter(None, [heading, rest]))}{text[end:]}"
+    return f"{text[:start]}{text[end + 1 :]}".rstrip("\n")
+
+
+def add_to_text(text: str, statement: CitedStatement, *, after: CitedStatement | None) -> str:
+    """Return the text with the statement in a line of its own: below the line of `after`, first without it."""
+    if after is None:
+        return f"{statement.text}\n{text}"
+    place = _place_of(after, text)
+    end = text.find("\n", place[1]) if place else -1
+    return f"{text}\n{statement.text}" if end < 0 else f"{text[:end]}\n{statement.text}{text[end:]}"
+
+
 def _forms(statement: CitedStatement) -> tuple[tuple[str, str], list[str]]:
     """The statement alone and under the heading of its day, and both without what they open with."""
     whole = (statement.text, drop_repeated_day(statement.text, statement.stated_on))
@@ -75,12 +97,14 @@ def _place_of(statement: CitedStatement, text: str) -> tuple[int, int] | None:
 
 
 def _as_body(body: str) -> str:
-    return rf"(?:(?<=: )|(?<=; )|(?<=\w ))(?<!\w){re.escape(body)}(?=[.;!?](?:\s|$)|\n|$)"
+    end = r"(?=\s|$)" if _SENTENCE_END.search(body) else r"(?=[.;!?](?:\s|$)|\n|$)"
+    return rf"(?:(?<=: )|(?<=; )|(?<=\w )|(?<=[\n.!?…\"'”’»)] ))(?<!\w){re.escape(body)}{end}"
 
 
 def _leads(statement: CitedStatement) -> list[str]:
-    patterns = [_SPEAKER, *([re.compile(re.escape(statement.subject) + _OF_SUBJECT)] if statement.subject else [])]
-    return [found[0] for pattern in patterns if (found := pattern.match(statement.text))]
+    label = f"{statement.subject}:"
+    leads = [label] if statement.subject and statement.text.startswith(f"{label} ") else []
+    return leads or [found[0] for found in [_LABEL.match(statement.text)] if found]
 
 
 def _sentences(text: str, days: Mapping[str, date], leads: Collection[str]) -> Iterator[tuple[int, str, date | None]]:

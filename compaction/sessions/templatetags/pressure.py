@@ -27,9 +27,13 @@ def session_gauge(session: Session, policy: CompactionPolicy, *, has_legend: boo
 
 @register.simple_tag
 @lru_cache(maxsize=500)
-def retention_bar(share: float, floor: float | None) -> SafeString:
-    """Return the share of the facts that a summary keeps, with the threshold marked; cached for lists."""
-    return render_to_string("compaction/sessions/_retention_bar.html", {"share": share, "floor": floor})
+def retention_bar(share: float | str | None, floor: float | None) -> SafeString:
+    """Return the share of the facts that a summary keeps, with the threshold marked; cached for lists.
+
+    None, or "" where a stored record has no share, says that it was not measured.
+    """
+    measured = share if isinstance(share, int | float) else None
+    return render_to_string("compaction/sessions/_retention_bar.html", {"share": measured, "floor": floor})
 
 
 @register.filter

@@ -111,7 +111,8 @@ class ContextEndpoint(AssemblingEndpoint):
         values = self.body(ContextInput)
         if not values["preview"]:
             require_scope(self.key, "write")
-        context = assemble_context(build_context_request(self.key, values), **self.caller)
+        revision = self.key.tenant.settings_revision
+        context = assemble_context(build_context_request(self.key, values), **self.caller, revision=revision)
         return Response(context.as_answer(explain=values["explain"]))
 
 

@@ -23,7 +23,7 @@ SimilarityFlags = npt.NDArray[np.bool_]
 
 
 class NearDuplicates:
-    """The pairs of items that state the same and whose vectors have a cosine above a threshold.
+    """The pairs of items that state the same and whose vectors have a cosine above a threshold; `has_any` if there are.
 
     An item without a vector is in no pair.
     """
@@ -35,12 +35,14 @@ class NearDuplicates:
         self._places = {key: place for place, key in enumerate(vectors)}
         self._is_near = _pairs_above(np.asarray(list(vectors.values()), dtype=np.float32), threshold)
         _keep_equivalent(self._is_near, [(texts or {})[key] for key in vectors])
-        self._has_any = bool(self._is_near.any())
+        self.has_any = bool(self._is_near.any())
 
     def twin_of(self, key: Hashable, others: Iterable[MemoryKey]) -> MemoryKey | None:
         """Return the first of `others`, but never `key` itself, that is nearly the same; None where none is."""
+        if not self.has_any:
+            return None
         place = self._places.get(key)
-        if place is None or not self._has_any:
+        if place is None:
             return None
         near = self._is_near[place]
         return next((other for other in others if other in self._places and near[self._places[other]]), None)
@@ -51,7 +53,7 @@ class NearDuplicates:
         With `tokens` a better one counts only where it is not longer: then it is preferred at any budget.
         """
         gone: set[MemoryKey] = set()
-        if not self._has_any:
+        if not self.has_any:
             return gone
         stays = np.full(len(self._places), np.inf)
         for key in ranked:

@@ -46,7 +46,11 @@ class CompactionPolicy:
         hint="Reversible; the original stays readable.",
     )
     retention_floor: float = tuned(
-        0.85, (0.0, 1.0), label="Minimum retention", units=("%", "%"), hint="Summaries below it wait for review."
+        0.85,
+        (0.0, 1.0),
+        label="Minimum retention",
+        units=("%", "%"),
+        hint="Less, or not measured, waits for review. 0: nothing does.",
     )
     summary_share: float = tuned(0.20, (0.02, 0.9), label="Summary share", units=("% of its messages",) * 2)
     idle_minutes: int = tuned(10, (1, 10_080), label="Idle time", units=_MINUTES)

@@ -1,6 +1,6 @@
 """Vectors of memories: stored, carried to new versions, and counted."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, Self
@@ -10,10 +10,7 @@ import numpy as np
 from django.db.models import BinaryField, Count, F, Func, QuerySet
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from pgvector.django import CosineDistance
 
-from memories.search.queries.nearest import Vector, indexed_distance
-from memories.tenancy.queries.conditions import path_condition, segments_condition
 from memories.tenancy.queries.insertions import array_text, execute
 from memories.tenancy.queries.rows import TenantRows
 
@@ -28,6 +25,12 @@ ORDER BY former.memory_id
 ON CONFLICT DO NOTHING
 RETURNING memory_id
 """
+
+
+def halves_of(sent: Sequence[bytes | memoryview]) -> NDArray[np.float32]:
+    """Return vectors of one dimension as rows, from the bytes of `halfvec_send`."""
+    # two bytes of dimension, two unused, then half floats, the high byte first
+    return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
 
 
 class MemoryEmbeddingQuerySet(TenantRows):
@@ -61,9 +64,7 @@ class MemoryEmbeddingQuerySet(TenantRows):
         sent = self.order_by().annotate(sent=Func(F("vector"), function="halfvec_send", output_field=BinaryField()))
         found = sent.values_list("memory_id", "sent").iterator(chunk_size=rows)
         while chunk := list(islice(found, rows)):
-            # two bytes of dimension, two unused, then half floats, the high byte first
-            halves = np.frombuffer(b"".join(bytes(vector)[4:] for _, vector in chunk), dtype=">f2")
-            yield [pk for pk, _ in chunk], halves.reshape(len(chunk), -1).astype(np.float32)
+            yield [pk for pk, _ in chunk], halves_of([vector for _, vector in chunk])
 
     def count_live_by_model(self, now: datetime) -> dict[str, int]:
         """By model: the live memories with a current vector. An index counts all; expired ones are subtracted."""
@@ -71,26 +72,6 @@ class MemoryEmbeddingQuerySet(TenantRows):
         counts = dict(current.annotate(count=Count("*")))
         expired = current.filter(memory__archived_at__isnull=True, memory__expires_at__lte=now)
         return counts | {model: counts[model] - count for model, count in expired.annotate(count=Count("*"))}
-
-    def current_of(self, model: str) -> Self:
-        """Vectors of one model of current versions of unarchived memories; concurrent edits may add others."""
-        return self.filter(model=model, is_current=True)
-
-    def within(self, path: str, *, exact: bool = False) -> Self:
-        """Current vectors in the partition `path` or below it."""
-        return self.filter(path_condition("partition_path", path, exact=exact))
-
-    def with_segments(self, segments: Mapping[str, str]) -> Self:
-        """Current vectors in partitions that contain every given `key=value` segment at any depth."""
-        return self.filter(segments_condition(self.model, segments))
-
-    def nearest_to(self, vector: Vector) -> Self:
-        """All rows, nearest first, by exact comparison; adds `distance` (1 - cosine)."""
-        return self.annotate(distance=CosineDistance("vector", vector)).order_by("distance", "memory_id")
-
-    def nearest_by_index(self, vector: Vector) -> Self:
-        """The same by the model's vector index."""
-        return self.annotate(distance=indexed_distance("vector", vector)).order_by("distance")
 
     def vectors(self) -> Iterator[tuple[UUID, int, NDArray[np.float32]]]:
         """Yield (memory id, version, vector), read as bytes because parsing text takes ten times as long."""

@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from memories.store.queries.texts import SEARCH_COLUMNS
-from memories.tenancy.queries.conditions import live_condition, path_condition
+from memories.tenancy.queries.conditions import live_condition, path_condition, session_summary_condition
 from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 from memories.tenancy.queries.tenants import PATHS_OFFERED_MAX
 
@@ -55,14 +55,14 @@ class PartitionQuerySet(TenantRows):
             summary_styles=ArraySubquery(styles.values("style")),
         )
 
-    def wanting_summary(self, style: str, now: datetime, *, memories_min: int) -> Self:
+    def wanting_summary(self, style: str, now: datetime) -> Self:
         """Partitions that a roll-up would change, the deepest first, without the root.
 
-        Without an active summary of `style`: those with at least `memories_min` live memories. With one of a roll-up:
-        those with a memory stored, changed or archived since. Summaries by people and agents stay.
+        Without an active summary of `style`: those with a live memory that is no summary of a session. With one of a
+        roll-up: those with a memory stored, changed or archived since. Summaries by people and agents stay.
         """
         own = self._related("memories")
-        enough = own.filter(live_condition(now)).order_by("pk")[memories_min - 1 : memories_min]
+        told = own.filter(live_condition(now)).exclude(session_summary_condition())
         since = OuterRef("summarised_at")
         current = self._related("summaries").filter(style=style, recorded_to__isnull=True)
         return (
@@ -72,7 +72,7 @@ class PartitionQuerySet(TenantRows):
                 summarised_by=Subquery(current.values("origin")[:1]),
             )
             .filter(
-                Q(summarised_at__isnull=True) & Exists(enough)
+                Q(summarised_at__isnull=True) & Exists(told)
                 | Q(summarised_by="rollup") & Exists(own.filter(Q(recorded_from__gt=since) | Q(archived_at__gt=since)))
             )
             .order_by("-depth", "path")
@@ -168,6 +168,10 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
     def of_partitions(self, partitions: QuerySet[Any]) -> Self:
         """Summaries of the partitions of another query, in the order of paths."""
         return self.filter(partition__in=partitions).select_related("partition").order_by("partition__path")
+
+    def written(self) -> Self:
+        """Summaries by people and agents, not by roll-ups."""
+        return self.exclude(origin="rollup")
 
     def in_partitions(self, paths: Iterable[str]) -> Self:
         """Summaries of these partitions, from the root down, with the partition in the same query."""

@@ -9,6 +9,7 @@ from memories.search.queries.nearest import INDEX_ROWS
 from memories.services.partitions.paths import subtree_bounds
 from memories.tenancy.queries.conditions import segment_paths
 from memories.tenancy.queries.insertions import execute
+from memories.tenancy.queries.prepared import execute_prepared
 from memories.tenancy.queries.rows import TenantRows
 
 # The bounds of the nodes divide the order of paths into ranges, numbered from 1.
@@ -106,7 +107,8 @@ class PartitionCountQuerySet(TenantRows):
         values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
         values |= {"segments": segment_paths(segments), "index": index}
         within = _WITH_SEGMENTS if segments else _WITHIN
-        ((rows, index_rows),) = execute(_MEASURE.format(rows=within.format(here=_HERE), index=INDEX_ROWS), values)
+        statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_ROWS)
+        ((rows, index_rows),) = execute_prepared(statement, values)
         return max(int(rows or 0), 0), None if index_rows is None else max(int(index_rows), 0)
 
     def empty(self) -> "PartitionCountQuerySet":

@@ -12,6 +12,7 @@ from django.db.models import F, Func, Value
 
 from memories.services.search.lexemes import search_terms
 from memories.services.search.plan import significant_lexemes
+from memories.tenancy.queries.prepared import execute_prepared
 from memories.tenancy.queries.rows import TenantRows
 
 #: Rows that a tenant's word counts are taken from; ids are random, so the first are a fair sample.
@@ -23,12 +24,12 @@ _LEXEMES = """
 SELECT DISTINCT lexeme
 FROM memories_tenant AS tenant,
     unnest(tenant.former_text_search_configs || tenant.text_search_config) AS config,
-    unnest(tsvector_to_array(memories_search_vector(config, %s, %s, %s))) AS lexeme
+    unnest(tsvector_to_array(memories_search_vector(config, %(text)s, %(words)s, %(lexemes)s))) AS lexeme
 """
 _OF_TENANT = f"""
-WITH query AS ({_LEXEMES} WHERE tenant.id = %s)
+WITH query AS ({_LEXEMES} WHERE tenant.id = %(tenant)s)
 SELECT query.lexeme, coalesce(common.rows, 0)
-FROM query LEFT JOIN memories_commonlexeme AS common ON common.tenant_id = %s AND common.lexeme = query.lexeme
+FROM query LEFT JOIN memories_commonlexeme AS common ON common.tenant_id = %(tenant)s AND common.lexeme = query.lexeme
 ORDER BY query.lexeme
 """  # noqa: S608 - parts of the statement itself
 _OF_WORDS = """
@@ -54,15 +55,19 @@ SELECT %(tenant)s, word, rows FROM counted WHERE rows >= %(common)s
 """
 
 
+def any_lexeme(lexemes: Sequence[str]) -> str:
+    """Return an OR of ready lexemes as the text of a `tsquery`."""
+    return " | ".join("'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in lexemes)
+
+
 class AnyLexeme(SearchQuery):
     """An OR of ready lexemes, cast without stemming, which would change some of them."""
 
     template = "(%(expressions)s)::tsquery"
 
     def __init__(self, lexemes: Sequence[str]) -> None:
-        quoted = ("'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in lexemes)
         self.invert = False
-        Func.__init__(self, Value(" | ".join(quoted)), output_field=SearchQueryField())
+        Func.__init__(self, Value(any_lexeme(lexemes)), output_field=SearchQueryField())
 
 
 class MatchedLexemes(Func):
@@ -95,7 +100,7 @@ def query_lexemes_in_scope(text: str) -> list[str]:
 
 def tenant_query_lexemes(tenant_id: UUID, text: str) -> Mapping[str, int]:
     """Return the same for one tenant, with about how many rows contain each; 0 if not common. One query."""
-    rows = dict(_rows(_OF_TENANT, [*_terms(text), tenant_id, tenant_id]))
+    rows = dict(execute_prepared(_OF_TENANT, {**_terms(text), "tenant": tenant_id}))
     return {lexeme: rows[lexeme] for lexeme in significant_lexemes(rows)}
 
 
@@ -111,12 +116,12 @@ def word_lexemes(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
     return found
 
 
-def _terms(text: str) -> list[Any]:
+def _terms(text: str) -> dict[str, Any]:
     terms = search_terms(text, is_query=True)
-    return [text, terms.words, list(terms.lexemes)]
+    return {"text": text, "words": terms.words, "lexemes": list(terms.lexemes)}
 
 
-def _rows(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+def _rows(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         return list(cursor.fetchall())

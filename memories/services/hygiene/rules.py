@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memories.services.hygiene.statements import states_the_same
 from memories.services.hygiene.value_differences import has_value_difference
+from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 
 #: Minimum cosine of near-duplicates.
 NEAR_DUPLICATE_SIMILARITY_MIN = 0.92
@@ -30,6 +31,7 @@ UNHELPFUL_RETRIEVALS_MIN = 20
 EXPIRES_WITHIN = timedelta(days=7)
 
 NEAR_DUPLICATE_LIST, CONTRADICTION, RECALL_LOOP = "near_duplicate", "contradiction", "recall_loop"
+REPLACED = "replaced"
 NEVER_RETRIEVED, UNHELPFUL, EXPIRES_SOON = "never_retrieved", "unhelpful", "expires_soon"
 
 PairKey = TypeVar("PairKey")
@@ -45,6 +47,8 @@ class HygieneList:
     meaning: str
     sorts: Mapping[str, str]
     has_pairs: bool = False
+    #: What can be done with its rows, besides dismissing them.
+    action: str = BULK_ARCHIVE
 
 
 _OF_PAIRS = {"similarity": "-similarity", "newest": "-found_at"}
@@ -58,6 +62,7 @@ LISTS: Mapping[str, HygieneList] = {
             f" {NEAR_DUPLICATE_SIMILARITY_MIN} or more). Each is paired with at most {NEIGHBOURS_MAX} others.",
             _OF_PAIRS,
             has_pairs=True,
+            action=BULK_MERGE,
         ),
         HygieneList(
             CONTRADICTION,
@@ -66,6 +71,7 @@ LISTS: Mapping[str, HygieneList] = {
             f" (cosine {CANDIDATE_SIMILARITY_MIN} or more, all other words equal). One may be outdated.",
             _OF_PAIRS,
             has_pairs=True,
+            action=BULK_MERGE,
         ),
         HygieneList(
             RECALL_LOOP,
@@ -75,6 +81,16 @@ LISTS: Mapping[str, HygieneList] = {
             " users are never paired.",
             _OF_PAIRS,
             has_pairs=True,
+            action=BULK_MERGE,
+        ),
+        HygieneList(
+            REPLACED,
+            "Replaced facts",
+            "A memory that another one replaced, because its writer said so or because a compaction found another value"
+            " of the same attribute. Agents read the newer one; the older one was true until it began.",
+            {"newest": "-found_at"},
+            has_pairs=True,
+            action=RESTORE,
         ),
         HygieneList(
             NEVER_RETRIEVED,
@@ -138,6 +154,11 @@ def was_recently_recalled(first_shown_at: datetime, last_shown_at: datetime, sto
 def texts_hash(older_hash: str, older_place: str, newer_hash: str, newer_place: str) -> str:
     """Return the hex SHA-256 of a pair's texts and partitions; a change of any makes another pair."""
     return hashlib.sha256("\n".join((older_hash, older_place, newer_hash, newer_place)).encode()).hexdigest()
+
+
+def replacement_hash(older_id: UUID, newer_id: UUID, at: datetime) -> str:
+    """Return the hex SHA-256 of a replacement; the same memories replaced again make another pair."""
+    return hashlib.sha256(f"{older_id}\n{newer_id}\n{at.isoformat()}".encode()).hexdigest()
 
 
 def is_unhelpful(retrievals: int, positive: float, negative: float, *, has_feedback: bool) -> bool:

@@ -23,7 +23,8 @@ def reciprocal_rank_fusion(*rankings: Sequence[RankedId]) -> list[tuple[RankedId
     for ranking in rankings:
         for rank, key in enumerate(dict.fromkeys(ranking), start=1):
             scores[key] = scores.get(key, 0.0) + 1.0 / (RECIPROCAL_RANK_K + rank)
-            best_ranks[key] = min(rank, best_ranks.get(key, rank))
+            if rank < best_ranks.setdefault(key, rank):
+                best_ranks[key] = rank
     return sorted(scores.items(), key=lambda item: (-item[1], best_ranks[item[0]]))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil
 from typing import Any
@@ -23,6 +23,8 @@ PATIENCE = 2
 #: Vectors read from the index at once: this many times the expected number, more for filters; within these bounds.
 LOOK_RATIO, FILTERED_LOOK_RATIO = 1.25, 2.0
 MIN_EF_SEARCH, MAX_EF_SEARCH = 400, 1_000
+#: A scope with this share of the index's rows finds enough at once; a scan that could go on takes a fifth longer.
+ONE_LOOK_SHARE = 0.9
 #: Maximum of vectors that an index scan reads.
 MAX_SCAN_TUPLES = 100_000
 #: One vector more is read for each of so many, because memories may have expired.
@@ -31,10 +33,12 @@ SPARE = 8
 MIN_DEPTH = 200
 #: Tokens of a memory and its marker, fewer than most have, to estimate the number of memories of a budget.
 TOKENS_PER_MEMORY = 25
-#: Maximum of a tenant's rows that the words of one query match together, as estimated.
-MATCHED_ROWS_MAX = 5_000
+#: A scope of at most so many rows is searched by all words of a query.
+ALL_WORDS_ROWS = 5_000
+#: Maximum of a tenant's rows that the words of one query match together in a larger scope, as estimated.
+MATCHED_ROWS_MAX = 3_000
 #: Rows that are read where even the rarest word of the query is in more rows: the newest in scope.
-NEWEST_ROWS = 2_000
+NEWEST_ROWS = 1_500
 
 
 class SearchMethod(StrEnum):
@@ -70,7 +74,8 @@ class ScopeSize:
 class VectorPlan:
     """Method, reason and number of rows; for HNSW the width of the search and the vectors after which it stops.
 
-    `reads_memories`: with the vectors instead of after them, for filters and tiny scopes.
+    `reads_memories`: with the vectors instead of after them, for filters and tiny scopes. With `is_one_look` the scan
+    ends after the first look.
     """
 
     search: SearchMethod
@@ -79,6 +84,7 @@ class VectorPlan:
     reads_memories: bool = False
     ef_search: int = 0
     max_scan_tuples: int = 0
+    is_one_look: bool = False
 
     @property
     def limit_with_spare(self) -> int:
@@ -99,8 +105,13 @@ def rows_to_retrieve(*, tokens: float, limit: int | None, pool_size: int) -> int
 
 
 def retriever_depth(wanted: int) -> int:
-    """Return the depth below which no row, found by both retrievers, can reach the fused rank `wanted`."""
-    return max(MIN_DEPTH, min(2 * wanted + RECIPROCAL_RANK_K, MAX_CANDIDATES))
+    """Return the depth of a retriever for the first `wanted` rows in fused order.
+
+    All that either retriever ranks among the first `wanted` are within it, and more, for rows that both rank lower.
+    Twice the depth, which holds every row that could reach the fused rank `wanted`, changed no packed evidence
+    (ADR-0117).
+    """
+    return max(MIN_DEPTH, min(wanted + RECIPROCAL_RANK_K, MAX_CANDIDATES))
 
 
 def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
@@ -120,7 +131,7 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
         reason = SearchPlanReason.SHARED_INDEX if is_large_enough_alone else SearchPlanReason.FEW_ROWS
         return VectorPlan(SearchMethod.EXACT, reason, depth, reads_memories=scope.is_filtered)
     look = FILTERED_LOOK_RATIO if scope.is_filtered else LOOK_RATIO
-    return VectorPlan(
+    plan = VectorPlan(
         SearchMethod.HNSW,
         SearchPlanReason.MANY_ROWS,
         depth,
@@ -128,6 +139,8 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
         ef_search=min(max(ceil(visits * look), MIN_EF_SEARCH), MAX_EF_SEARCH),
         max_scan_tuples=min(ceil(visits * PATIENCE), MAX_SCAN_TUPLES),
     )
+    is_nearly_all = not scope.is_filtered and scope.rows >= ONE_LOOK_SHARE * scope.index_rows
+    return replace(plan, is_one_look=is_nearly_all and plan.ef_search >= plan.limit_with_spare)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,10 @@ from memories.services.store.content import CodedError, check_content, check_met
 MAX_LABEL_CHARACTERS = 255
 MAX_POSITION = 2_147_483_647
 MAX_LINKS = 50
+#: Memories that one memory replaces when it is stored.
+MAX_SUPERSEDED = 50
+#: The name of the field, and the kind of the link from a memory to one that it replaced.
+SUPERSEDES = "supersedes"
 #: Callers' clocks differ; more than a day in the future is an error.
 MAX_AHEAD = timedelta(days=1)
 
@@ -55,13 +59,14 @@ class NewMemory:
     session: str = ""
     position: int | None = None
     links: tuple[NewLink, ...] = ()
+    supersedes: tuple[UUID, ...] = ()
     given: frozenset[str] = frozenset()
     valid_from: datetime | None = None
 
 
 #: The fields that an edit may change.
 CHANGEABLE_MEMORY_FIELDS = tuple(
-    each.name for each in fields(NewMemory) if each.name not in {"links", "given", "valid_from"}
+    each.name for each in fields(NewMemory) if each.name not in {"links", SUPERSEDES, "given", "valid_from"}
 )
 _OPTIONAL = frozenset({"created_at", "expires_at", "position"})
 #: The type of a field's values, and code and detail of the problem of another type.
@@ -81,6 +86,9 @@ def new_memory_problems(row: NewMemory, *, now: datetime) -> list[FieldProblem]:
     """Return all problems of a new memory."""
     problems = _problems_of_values({name: getattr(row, name) for name in CHANGEABLE_MEMORY_FIELDS}, now)
     problems += _interval_problems(row.created_at or now, row.expires_at)
+    if len(row.supersedes) > MAX_SUPERSEDED:
+        detail = f"A memory replaces at most {MAX_SUPERSEDED} others."
+        problems.append(FieldProblem(SUPERSEDES, "too_many", detail))
     if len(row.links) > MAX_LINKS:
         return [*problems, FieldProblem("links", "too_many", f"At most {MAX_LINKS} links are stored with a memory.")]
     detail = "The kind of a link is a lower-case word of at most 32 characters."

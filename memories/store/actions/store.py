@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import models, transaction
 
 from memories import tasks
+from memories.embeddings.vectors import VectorsAhead, includes_active_model, store_first_vectors
 from memories.models import AuditEntry, Memory, MemoryLink, Partition, Tenant
 from memories.services.store.content import content_hash, normalise_content, recalled_hash
 from memories.services.store.drafts import (
@@ -20,6 +21,7 @@ from memories.services.store.drafts import (
     memory_change_problems,
     new_memory_problems,
 )
+from memories.store.actions.replace import replace_memories
 from memories.store.bulk_rows import open_rewritten_versions
 from memories.store.live_rows import (
     LiveKey,
@@ -30,6 +32,7 @@ from memories.store.live_rows import (
     unarchived_rows_by_key,
 )
 from memories.store.recall import recently_recalled_memories
+from memories.store.replaceable import ReplaceableMemories, replaceable_memories
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict
 
@@ -56,12 +59,23 @@ class StoreResult:
     problems: tuple[FieldProblem, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Write:
+    """What holds for all rows of a call; `ahead` are vectors of their texts that may be stored along."""
+
+    tenant_id: UUID
+    by: Actor
+    now: datetime
+    ahead: VectorsAhead | None = None
+
+
 @transaction.atomic
 def store_memories(
     *,
     tenant: Tenant,
     rows: Sequence[NewMemory],
     refuses_recalled_text: bool = False,
+    ahead: VectorsAhead | None = None,
     reach: str = "",
     by: Actor,
     now: datetime,
@@ -70,9 +84,11 @@ def store_memories(
 
     A row whose `source_id` a live memory of its partition has with another text updates that memory as a new version.
     With `refuses_recalled_text`, a text that repeats what a context of the writer's key rendered returns the memory it
-    came from. Links and recalled memories must be within the partition prefix `reach`.
+    came from. Links, recalled and replaced memories must be within the partition prefix `reach`. New memories whose
+    texts have vectors in `ahead` are stored with them; the others are pending.
     """
-    results = _invalid_rows(tenant.pk, rows, reach, now)
+    replaceable = replaceable_memories(tenant.pk, rows, reach, now)
+    results = _invalid_rows(tenant.pk, rows, replaceable, reach, now)
     valid = {index: row for index, row in enumerate(rows) if index not in results}
     if refuses_recalled_text and valid:
         held = _held_sources(tenant.pk, valid)
@@ -80,21 +96,33 @@ def store_memories(
         results |= _recalled_rows(tenant.pk, others, reach, by, now)
         valid = {index: row for index, row in valid.items() if index not in results}
     if valid:
-        results |= _upsert(tenant.pk, valid, by, now)
+        usable = ahead if ahead is not None and includes_active_model(tenant.pk, ahead) else None
+        results |= _upsert(_Write(tenant.pk, by, now, usable), valid)
     in_order = [results[index] for index in range(len(rows))]
+    replaced = defaultdict[UUID, list[UUID]](list)
+    for row, result in zip(rows, in_order, strict=True):
+        if row.supersedes and result.memory is not None:
+            replaced[result.memory.pk] += replaceable.of(row)
+    if any(replaced.values()):
+        replace_memories(tenant_id=tenant.pk, replaced=replaced, by=by, now=now)
     created = [row.memory for row in in_order if row.memory is not None and row.status == StoreStatus.CREATED]
     if created:
         audit_rows("store_memories" if len(rows) > 1 else "store_memory", created, by=by, now=now)
-        tasks.enqueue_embedding(tenant.pk, [memory.pk for memory in created])
+        ready = [memory for memory in created if memory.embedding_state == Memory.EmbeddingState.READY]
+        if ahead is not None and ready:
+            store_first_vectors(tenant.pk, ready, ahead)
+        tasks.enqueue_embedding(tenant.pk, [memory.pk for memory in created if memory not in ready])
     return in_order
 
 
-def _invalid_rows(tenant_id: UUID, rows: Sequence[NewMemory], reach: str, now: datetime) -> dict[int, StoreResult]:
+def _invalid_rows(
+    tenant_id: UUID, rows: Sequence[NewMemory], replaceable: ReplaceableMemories, reach: str, now: datetime
+) -> dict[int, StoreResult]:
     targets = {link.target_id for row in rows for link in row.links}
     known = set(Memory.objects.for_tenant(tenant_id).within(reach).with_ids(targets).ids()) if targets else set()
     results = {}
     for index, row in enumerate(rows):
-        problems = new_memory_problems(row, now=now)
+        problems = new_memory_problems(row, now=now) + replaceable.problems(index, row)
         if any(link.target_id not in known for link in row.links):
             problems.append(FieldProblem("links", "unknown_target", "A linked memory does not exist."))
         if problems:
@@ -127,8 +155,8 @@ def _recalled_rows(
     }
 
 
-def _upsert(tenant_id: UUID, rows: Mapping[int, NewMemory], by: Actor, now: datetime) -> dict[int, StoreResult]:
-    partitions = ensure_partitions(tenant_id, (row.partition for row in rows.values()))
+def _upsert(write: _Write, rows: Mapping[int, NewMemory]) -> dict[int, StoreResult]:
+    partitions = ensure_partitions(write.tenant_id, (row.partition for row in rows.values()))
     keys = {
         index: (partitions[row.partition.path].pk, content_hash(row.content), row.source_id)
         for index, row in rows.items()
@@ -138,7 +166,7 @@ def _upsert(tenant_id: UUID, rows: Mapping[int, NewMemory], by: Actor, now: date
         Partition.objects.with_ids({partition for partition, _, source_id in keys.values() if source_id}).lock()
     results: dict[int, StoreResult] = {}
     for wave in _waves(keys):
-        results |= _upsert_wave(tenant_id, {index: rows[index] for index in wave}, keys, partitions, by, now)
+        results |= _upsert_wave(write, {index: rows[index] for index in wave}, keys, partitions)
     return results
 
 
@@ -155,23 +183,25 @@ def _waves(keys: Mapping[int, LiveKey]) -> list[list[int]]:
 
 
 def _upsert_wave(
-    tenant_id: UUID,
+    write: _Write,
     rows: Mapping[int, NewMemory],
     all_keys: Mapping[int, LiveKey],
     partitions: Mapping[str, Partition],
-    by: Actor,
-    now: datetime,
 ) -> dict[int, StoreResult]:
     keys = {index: all_keys[index] for index in rows}
     # The first of several equal rows of a batch is stored.
     firsts = {key: index for index, key in reversed(keys.items())}
-    changed = _update_by_source(tenant_id, rows, firsts, by, now)
+    changed = _update_by_source(write, rows, firsts)
     absent = {key: index for key, index in firsts.items() if key not in changed}
-    holders, created = _insert_absent(tenant_id, rows, absent, partitions, by, now)
+    holders, created = _insert_absent(write, rows, absent, partitions)
     holders |= {key: result.memory for key, result in changed.items() if result.memory is not None}
     links = [
         MemoryLink(
-            tenant_id=tenant_id, source=holders[key], target_id=link.target_id, kind=link.kind, recorded_from=now
+            tenant_id=write.tenant_id,
+            source=holders[key],
+            target_id=link.target_id,
+            kind=link.kind,
+            recorded_from=write.now,
         )
         for key in created | (changed.keys() & holders.keys())
         for link in dict.fromkeys(rows[firsts[key]].links)
@@ -189,14 +219,14 @@ def _upsert_wave(
 
 
 def _update_by_source(
-    tenant_id: UUID, rows: Mapping[int, NewMemory], firsts: Mapping[LiveKey, int], by: Actor, now: datetime
+    write: _Write, rows: Mapping[int, NewMemory], firsts: Mapping[LiveKey, int]
 ) -> dict[LiveKey, StoreResult]:
     """Give live memories of the same `source_id` the new texts; return the results of the keys that name one."""
     wanted = {(rows[index].partition.path, key[2]): key for key, index in firsts.items() if key[2]}
     if not wanted:
         return {}
-    found = list(Memory.objects.for_tenant(tenant_id).unarchived().of_sources(wanted).locked())
-    expired = archive_expired(found, by=by, now=now)
+    found = list(Memory.objects.for_tenant(write.tenant_id).unarchived().of_sources(wanted).locked())
+    expired = archive_expired(found, by=write.by, now=write.now)
     live: dict[tuple[str, str], list[Memory]] = defaultdict(list)
     for row in found:
         if row.pk not in expired:
@@ -213,7 +243,7 @@ def _update_by_source(
         if changes.get("created_at", current.created_at) is None:
             del changes["created_at"]
         created_at, expires_at = current.created_at, current.expires_at
-        if problems := memory_change_problems(changes, created_at=created_at, expires_at=expires_at, now=now):
+        if problems := memory_change_problems(changes, created_at=created_at, expires_at=expires_at, now=write.now):
             results[key] = StoreResult(None, StoreStatus.INVALID, problems=tuple(problems))
             continue
         fields, values[current.pk] = changed_values(current, changes)
@@ -221,34 +251,32 @@ def _update_by_source(
         results[key] = StoreResult(current, StoreStatus.UPDATED)
     if values:
         updated = [result.memory for result in results.values() if result.memory is not None]
-        open_rewritten_versions(updated, now, values)
-        audit_rows("update_memory", updated, fields=names, by=by, now=now)
+        open_rewritten_versions(updated, write.now, values)
+        audit_rows("update_memory", updated, fields=names, by=write.by, now=write.now)
     return results
 
 
 def _insert_absent(
-    tenant_id: UUID,
+    write: _Write,
     rows: Mapping[int, NewMemory],
     firsts: Mapping[LiveKey, int],
     partitions: Mapping[str, Partition],
-    by: Actor,
-    now: datetime,
 ) -> tuple[dict[LiveKey, Memory], set[LiveKey]]:
     """Return the live memory of every key, and the keys that this call inserted.
 
     The INSERT waits for a concurrent writer of the same key, then its row is read, or inserted again if archived since.
     """
-    holders = unarchived_rows_by_key(tenant_id, firsts)
-    archived = set(archive_expired(list(holders.values()), by=by, now=now))
+    holders = unarchived_rows_by_key(write.tenant_id, firsts)
+    archived = set(archive_expired(list(holders.values()), by=write.by, now=write.now))
     holders = {key: memory for key, memory in holders.items() if memory.pk not in archived}
     created: set[LiveKey] = set()
     for _ in range(INSERT_ATTEMPTS):
         absent = sorted(key for key in firsts if key not in holders)
         if not absent:
             return holders, created
-        ours = {key: _new_row(tenant_id, rows[firsts[key]], partitions, now) for key in absent}
+        ours = {key: _new_row(write, rows[firsts[key]], partitions) for key in absent}
         Memory.objects.bulk_create(ours.values(), ignore_conflicts=True)
-        winners = unarchived_rows_by_key(tenant_id, absent)
+        winners = unarchived_rows_by_key(write.tenant_id, absent)
         created |= {key for key, winner in winners.items() if winner.pk == ours[key].pk}
         holders |= winners
     if len(holders) < len(firsts):
@@ -256,16 +284,18 @@ def _insert_absent(
     return holders, created
 
 
-def _new_row(tenant_id: UUID, row: NewMemory, partitions: Mapping[str, Partition], now: datetime) -> Memory:
+def _new_row(write: _Write, row: NewMemory, partitions: Mapping[str, Partition]) -> Memory:
     own = ("kind", "confidence", "pinned", "metadata", "expires_at", "source_id", "session", "position")
-    created_at = row.created_at or now
+    created_at, content = row.created_at or write.now, normalise_content(row.content)
+    is_embedded = write.ahead is not None and content in write.ahead.places
     return Memory(
-        tenant_id=tenant_id,
+        tenant_id=write.tenant_id,
         partition=partitions[row.partition.path],
         partition_path=row.partition.path,
         created_at=created_at,
-        valid_from=min(row.valid_from or created_at, now),
-        recorded_from=now,
+        valid_from=min(row.valid_from or created_at, write.now),
+        recorded_from=write.now,
         **{name: getattr(row, name) for name in own},
-        **text_columns(normalise_content(row.content)),
+        embedding_state=Memory.EmbeddingState.READY if is_embedded else Memory.EmbeddingState.PENDING,
+        **text_columns(content),
     )

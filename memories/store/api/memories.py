@@ -14,8 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
-from memories.embeddings.indexer import index_now
+from memories.embeddings.indexer import embed_ahead, index_now
 from memories.models import ApiKey, Memory, MemoryVersion
+from memories.services.store.content import normalise_content
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
@@ -106,17 +107,19 @@ class MemoryEndpointBase(Endpoint):
         return memory
 
     def _store(self, rows: Sequence[NewMemory]) -> list[StoreResult]:
+        ahead = embed_ahead(self.tenant_id, (normalise_content(row.content) for row in rows))
         with tenant_scope(self.tenant_id):
             results = store_memories(
                 tenant=self.key.tenant,
                 rows=rows,
+                ahead=ahead,
                 refuses_recalled_text=self.key.refuses_recalled_text,
                 reach=self.key.partition_prefix,
                 by=self.actor,
                 now=self.now,
             )
-        new = {row.memory.pk for row in results if row.memory is not None and row.status != StoreStatus.EXISTING}
-        index_now(self.tenant_id, list(new))
+        stored = {row.memory for row in results if row.memory is not None and row.status != StoreStatus.EXISTING}
+        index_now(self.tenant_id, [row.pk for row in stored if row.embedding_state == Memory.EmbeddingState.PENDING])
         return results
 
     def _act(self, action: Callable[..., Memory], memory_id: UUID, *, is_live: bool = False) -> None:

@@ -8,11 +8,12 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models import Exists, F, FilteredRelation, FloatField, OuterRef, Prefetch, Q, Subquery, Value
-from django.db.models.functions import Greatest
+from django.db.models.functions import Coalesce, Greatest, RowNumber
 from pgvector.django import CosineDistance
 
 from memories.search.queries.nearest import Vector
 from memories.services.partitions.counts import MemoryCountKind, MemoryTally, tally_memories
+from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
 from memories.store.queries.texts import SEARCH_COLUMNS, MemoryTextQuerySet
 from memories.store.queries.ticks import pending_retrieval_counts
@@ -21,6 +22,7 @@ from memories.tenancy.queries.conditions import (
     live_condition,
     segment_paths,
     segments_condition,
+    session_summary_condition,
     version_condition,
 )
 
@@ -34,7 +36,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def at(self, moment: PointInTime) -> Self:
         """Current rows of `moment`; those of superseded versions are `MemoryVersion`'s."""
-        return self.filter(head_condition(moment))
+        return self.filter(head_condition(moment)).with_end(moment)
 
     def held_at(self, **moments: PointInTime) -> Self:
         """Add a boolean for each name: whether the row was current at that moment."""
@@ -181,11 +183,22 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def most_telling(self, count: int) -> Self:
         return self.order_by("-pinned", "-created_at", "id")[:count]
 
+    def without_session_summaries(self) -> Self:
+        """Rows other than the stored summary of a session, which repeats its facts."""
+        return self.exclude(session_summary_condition())
+
+    def most_telling_by_partition(self, each: int, count: int) -> Self:
+        """At most `each` rows of a partition and `count` in all: pinned ones, then the newest."""
+        order = ["-pinned", "-created_at", "id"]
+        place = models.Window(RowNumber(), partition_by="partition_id", order_by=order)
+        ranked = self.annotate(place=place).filter(place__lte=each).order_by(*order)
+        return self.filter(pk__in=list(ranked.values_list("pk", flat=True)[:count]))
+
     def newest_texts(self, count: int) -> list[str]:
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])
 
     def with_answer_parts(self, reach: str, moment: PointInTime | None = None) -> Self:
-        """Add `own_embeddings`, `current_links` (at `moment`) and the unfolded `uncounted_retrievals` (`_at`).
+        """Add `own_embeddings`, `current_links`, `current_successors` (at `moment`), `uncounted_retrievals` (`_at`).
 
         Links have both ends within `reach`.
         """
@@ -196,6 +209,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return self.annotate(**pending_retrieval_counts(ticks)).prefetch_related(
             Prefetch("embeddings", embeddings.filter(version=F("memory__version")).defer("vector"), "own_embeddings"),
             Prefetch("links_out", links.order_by("recorded_from", "id"), "current_links"),
+            Prefetch("links_in", links.of_kind(SUPERSEDES).order_by("recorded_from", "id"), "current_successors"),
         )
 
     def end(self, now: datetime) -> int:
@@ -203,10 +217,10 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return self.update(archived_at=_from_now_on(now))
 
     def open_next_versions(self, now: datetime, **values: Any) -> int:
-        """Make the rows live in a next version with these values."""
+        """Make the rows live in a next version with these values; a replaced one is valid again without a gap."""
         at = _from_now_on(now)
-        next_version = {"version": F("version") + 1, "valid_from": at, "recorded_from": at, "archived_at": None}
-        return self.update(**next_version, **values)
+        next_version = {"version": F("version") + 1, "valid_from": Coalesce("valid_to", at), "recorded_from": at}
+        return self.update(**next_version, archived_at=None, valid_to=None, **values)
 
     def locked(self) -> Self:
         """Lock the rows against other writers, in one order everywhere so that two writers cannot deadlock."""
@@ -223,11 +237,12 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
 
     identity = "memory_id"
     head = "memory__"
-    valid_end = "valid_to"
+    valid_end = F("valid_to")
+    recorded_end = F("recorded_to")
 
     def at(self, moment: PointInTime) -> Self:
         """The versions of `moment`; none for the present."""
-        return self.filter(version_condition(moment)) if moment.reads_history else self.none()
+        return self.filter(version_condition(moment)).with_end(moment) if moment.reads_history else self.none()
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
         return self.filter(segments_condition(self.model, segments))

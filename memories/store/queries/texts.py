@@ -10,14 +10,17 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchRank
 from django.db import models
-from django.db.models import F, Value
+from django.db.models import Case, F, Value, When
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import Coalesce
+from django.db.models.lookups import GreaterThan
 from pgvector.django import CosineDistance
 
 from memories.search.queries.lexemes import AnyLexeme, MatchedLexemes, query_lexemes_in_scope
 from memories.search.queries.nearest import Vector, indexed_distance
 from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
 from memories.services.search.plan import TextQuery, match_all
+from memories.services.store.moments import PointInTime, TimeAxis
 from memories.services.tokens import ENCODINGS
 from memories.tenancy.queries.conditions import filter_condition, path_condition
 from memories.tenancy.queries.rows import TenantRows
@@ -57,8 +60,9 @@ class MemoryTextQuerySet(TenantRows):
     identity: ClassVar[str] = "id"
     #: The prefix of the memory's counters and vectors.
     head: ClassVar[str] = ""
-    #: The column with the end of validity; of a current row, when it was archived.
-    valid_end: ClassVar[str] = "archived_at"
+    #: The ends of both intervals of a row; archiving ends both, unless another memory replaced it.
+    valid_end: ClassVar[Any] = Coalesce("valid_to", "archived_at")
+    recorded_end: ClassVar[Any] = F("archived_at")
 
     def for_tenant(self, tenant_id: UUID) -> Self:
         return super().for_tenant(tenant_id).without_search_columns()
@@ -66,6 +70,11 @@ class MemoryTextQuerySet(TenantRows):
     def without_search_columns(self) -> Self:
         """Do not read the columns derived for searching; they are larger than the text."""
         return self.defer("search_vector", *SEARCH_COLUMNS)
+
+    def with_end(self, moment: PointInTime) -> Self:
+        """Add `ends_at`: the end of the interval that `moment` reads, of the valid one for the present."""
+        end = self.recorded_end if moment.kind is TimeAxis.RECORDED else self.valid_end
+        return self.annotate(ends_at=end)
 
     def of_memories(self, memory_ids: Iterable[object]) -> Self:
         return self.filter(**{f"{self.identity}__in": list(memory_ids)})
@@ -81,9 +90,12 @@ class MemoryTextQuerySet(TenantRows):
         """Return (memory id, version, content) of rows of these memories in any of these versions."""
         return list(self._of_versions(ids, versions).values_list(self.identity, "version", "content"))
 
-    def dated_texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[Any, ...]]:
-        """Return the same, each with `created_at` and its valid interval."""
-        columns = ("version", "content", "created_at", "valid_from", self.valid_end)
+    def dated_texts_of(
+        self, ids: Iterable[object], versions: Iterable[int], *, known_at: datetime
+    ) -> list[tuple[Any, ...]]:
+        """Return the same, each with `created_at` and its valid interval as known at a time."""
+        end = Case(When(GreaterThan(self.recorded_end, Value(known_at)), then=Value(None)), default=self.valid_end)
+        columns = ("version", "content", "created_at", "valid_from", end)
         return list(self._of_versions(ids, versions).values_list(self.identity, *columns))
 
     def _of_versions(self, ids: Iterable[object], versions: Iterable[int]) -> Self:
@@ -177,10 +189,10 @@ class MemoryTextQuerySet(TenantRows):
         return self.filter(pk__in=ids).order_by("partition_path", "session", "position", "-created_at", self.identity)
 
     def candidate_values(self, lexemes: Sequence[str]) -> list[dict[str, Any]]:
-        """Return the values of each candidate by name; the rows need `similarity`."""
+        """Return the values of each candidate by name; the rows need `similarity` and `ends_at`."""
         counters = {name: F(self.head + name) for name in COUNTER_FIELDS if self.head}
         columns = (*CANDIDATE_COLUMNS, *COUNTER_FIELDS, *TOKEN_COLUMNS, "similarity", "holds")
-        rows = self.with_lexemes_held(lexemes).annotate(**counters).values_list(self.identity, self.valid_end, *columns)
+        rows = self.with_lexemes_held(lexemes).annotate(**counters).values_list(self.identity, "ends_at", *columns)
         names = ("id", "valid_to", *columns)
         return [dict(zip(names, values, strict=True)) for values in rows]
 

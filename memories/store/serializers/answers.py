@@ -73,11 +73,19 @@ class MemoryOutput(MemoryTextOutput):
     last_retrieved_at = serializers.DateTimeField(allow_null=True)
     updated_at = serializers.DateTimeField(source="recorded_from", help_text="When the current version was recorded.")
     archived_at = serializers.DateTimeField(allow_null=True)
+    valid_to = serializers.DateTimeField(
+        allow_null=True, help_text="Since when it is not true any more, because another memory replaced it."
+    )
+    superseded_by = serializers.UUIDField(allow_null=True, help_text="The memory that replaced it.")
     embedding = EmbeddingOutput(source="*")
     links = OutgoingLinkOutput(many=True, source="current_links")
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         """Build the answer from a row read `with_answer_parts`; add the retrievals that are not in its columns yet."""
+        successor = (
+            instance.current_successors[-1].source_id if instance.valid_to and instance.current_successors else None
+        )
+        instance.superseded_by = successor
         answer = super().to_representation(instance)
         answer["retrieval_count"] += instance.uncounted_retrievals or 0
         if instance.uncounted_retrieved_at:
@@ -108,7 +116,8 @@ class MemoryVersionOutput(MemoryTextOutput):
         """Build the answer; for a memory from its current version, whose intervals end when it is archived."""
         answer = super().to_representation(instance)
         if isinstance(instance, Memory):
-            answer["valid_to"] = answer["recorded_to"] = format_utc(instance.archived_at)
+            answer["valid_to"] = format_utc(instance.valid_to or instance.archived_at)
+            answer["recorded_to"] = format_utc(instance.archived_at)
         return answer
 
 

@@ -9,7 +9,14 @@ from rest_framework import serializers
 from memories.models.memory import KIND_PATTERN
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.content import MAX_CONTENT_BYTES, check_content, check_metadata
-from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_LINKS, NewLink, NewMemory
+from memories.services.store.drafts import (
+    MAX_LABEL_CHARACTERS,
+    MAX_LINKS,
+    MAX_SUPERSEDED,
+    SUPERSEDES,
+    NewLink,
+    NewMemory,
+)
 from memories.tenancy.serializers.partitions import SHORTHAND, PartitionFilterInput, PartitionScopedInput, exact_field
 from memory_platform.rest.fields import (
     RuleCheckedField,
@@ -77,13 +84,22 @@ class MemoryInput(MemoryFields):
     """A new memory."""
 
     links = StrictListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
+    supersedes = StrictListField(
+        child=StrictUuidField(),
+        required=False,
+        default=list,
+        max_length=MAX_SUPERSEDED,
+        help_text="Live memories that this one replaces: they are not true from its `created_at` on and are archived"
+        " with a link `supersedes`. Each is in the same partition, above or below it; restoring one undoes it.",
+    )
 
 
 def build_new_memory(values: dict[str, Any], partition: PartitionPath, given: Iterable[str] = ()) -> NewMemory:
     """Return the memory that the validated values of a `MemoryInput` describe; `given` are the names in the input."""
     own = {name: value for name, value in values.items() if name not in SHORTHAND}
     links = tuple(NewLink(**link) for link in values["links"])
-    return NewMemory(**own | {"partition": partition, "links": links, "given": frozenset(given)})
+    own |= {"partition": partition, "links": links, SUPERSEDES: tuple(values[SUPERSEDES])}
+    return NewMemory(**own, given=frozenset(given))
 
 
 class MemoryChanges(MemoryFields):

@@ -87,7 +87,8 @@ class Endpoint(APIView):
 
         Call it outside of any database scope: a client may send slowly.
         """
-        self.query(EmptyInput)
+        if self.request.query_params:
+            self.query(EmptyInput)
         return self.checked(serializer, self.request.data, context)
 
     def query(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:

@@ -1,15 +1,35 @@
 """API keys by prefix and by tenant; authentication looks a key up with `get_from_key`."""
 
+from functools import cache
 from typing import Any, Self
 from uuid import UUID
 
 from django.db import models
 from django.db.models import OuterRef, Subquery
+from psycopg import sql
 from rest_framework_api_key.models import BaseAPIKeyManager
 
 from memories.tenancy.queries.conditions import path_condition
+from memories.tenancy.queries.prepared import execute_prepared
 from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.queries.tenants import AuditEntryQuerySet
+
+
+@cache
+def _usable_keys(model: type[models.Model]) -> tuple[str, list[str], list[str]]:
+    """Return the statement that reads the keys with a prefix and their tenants, and the attributes of both."""
+    parts: list[sql.Composable] = []
+    names: list[list[str]] = []
+    tenant_model: Any = model._meta.get_field("tenant").related_model
+    for alias, meta in (("key", model._meta), ("tenant", tenant_model._meta)):
+        fields = meta.concrete_fields
+        names.append([field.attname for field in fields])
+        parts += [sql.Identifier(alias, str(field.column)) for field in fields]
+    statement = sql.SQL(
+        "SELECT {columns} FROM memories_apikey AS key JOIN memories_tenant AS tenant ON tenant.id = key.tenant_id"
+        " WHERE NOT key.revoked AND key.prefix = %(prefix)s"
+    ).format(columns=sql.SQL(", ").join(parts))
+    return statement.as_string(), names[0], names[1]
 
 
 class ApiKeyQuerySet(TenantRows):
@@ -39,15 +59,18 @@ class ApiKeyQuerySet(TenantRows):
 class ApiKeyManager(BaseAPIKeyManager):
     """The package's key manager, also by tenant."""
 
-    def get_usable_keys(self) -> models.QuerySet[Any]:
-        """Usable keys with their tenants, readable in `authentication_scope`."""
-        return super().get_usable_keys().select_related("tenant")
-
     def get_from_key(self, key: str) -> Any:
-        """The usable key of this text. Raises `DoesNotExist`. Keys of two tenants may share a prefix (ADR-0093)."""
+        """The usable key of this text with its tenant, in `authentication_scope`. Raises `DoesNotExist`.
+
+        Keys of two tenants may share a prefix (ADR-0093). Every request to the API runs this.
+        """
         model: Any = self.model
-        for row in self.get_usable_keys().filter(prefix=key.partition(".")[0]):
+        statement, key_columns, tenant_columns = _usable_keys(model)
+        for values in execute_prepared(statement, {"prefix": key.partition(".")[0]}):
+            row = model.from_db(self.db, key_columns, values[: len(key_columns)])
             if row.is_valid(key):
+                tenant_model = model._meta.get_field("tenant").related_model
+                row.tenant = tenant_model.from_db(self.db, tenant_columns, values[len(key_columns) :])
                 return row
         raise model.DoesNotExist("Key is not valid.")
 

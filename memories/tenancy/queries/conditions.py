@@ -10,19 +10,27 @@ from django.db.models import Exists, OuterRef, Q
 
 from memories.services.partitions.paths import PartitionPath, subtree_bounds
 from memories.services.search.filters import FilterCondition
-from memories.services.store.moments import PointInTime
+from memories.services.store.moments import PointInTime, TimeAxis
 
 
 def live_condition(now: datetime) -> Q:
     return Q(archived_at__isnull=True) & _unexpired(now)
 
 
+def session_summary_condition() -> Q:
+    """Memories that are the stored summary of a session; the first condition decides where there is no type."""
+    return Q(metadata__has_key="type") & Q(metadata__type="context_synthesis")
+
+
 def head_condition(moment: PointInTime) -> Q:
-    """Current rows of `moment`. Archiving ends both intervals of a row, so one column ends both."""
+    """Current rows of `moment`. Archiving ends both intervals of a row; a replaced one was not true from `valid_to`."""
     if not moment.reads_history:
         return live_condition(moment.at)
     has_begun = Q(**{f"{moment.kind}_from__lte": moment.at})
     is_not_archived_yet = Q(archived_at__isnull=True) | Q(archived_at__gt=moment.at)
+    if moment.kind is TimeAxis.VALID:
+        is_not_replaced_yet = Q(valid_to__isnull=True) | Q(valid_to__gt=moment.at)
+        return has_begun & is_not_archived_yet & is_not_replaced_yet & _unexpired(moment.at)
     return has_begun & is_not_archived_yet & _unexpired(moment.at)
 
 

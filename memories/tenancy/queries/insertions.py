@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from django.db import connection
 
+from memories.tenancy.queries.prepared import execute_prepared
+
 
 def execute(statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
     """Run a statement; return its rows."""
@@ -22,7 +24,7 @@ class Insertion:
     values: list[Any]
 
     def run(self) -> None:
-        execute(self.statement, self.values)
+        execute_prepared(self.statement, self.values)
 
     def beside(self, other: Self | None) -> "Insertion":
         """Return the insertion of both rows by one statement."""

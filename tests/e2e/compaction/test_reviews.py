@@ -10,8 +10,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from compaction.models import Compaction
 from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
 from tests.e2e.conftest import EXPECTED
-from tests.e2e.console import NARROW, WAIT_MAX_MS, WIDE
+from tests.e2e.console import NARROW, WAIT_MAX_MS, WIDE, at_both_widths
 from tests.integration.page_helpers import client_of, page
 from tests.integration.session_scripts import as_decided, compacted, make_long_session, messages_of, under_review
 from tests.users import new_operator, new_shared_tenant
@@ -156,3 +157,50 @@ def test_two_reviewers_are_told_and_what_was_typed_stays(
     expect(ida.locator(".review-refusal")).to_contain_text("olga rejected it")
     expect(ida.locator("#unsaved-text")).to_have_value("Jonas Petersen works on it.")
     assert as_decided(proposal).summary_text == proposal.summary_text
+
+
+@at_both_widths
+def test_sentences_are_removed_swapped_and_returned_by_keys(console: Page, acme: Tenant) -> None:
+    under_review(acme, summary_share=0.2)
+    proposal = compacted(make_long_session(acme, turns=40, window=4_000))
+    count = len(proposal.statements)
+    console.goto(page("compaction", acme, proposal.pk))
+    assert console.evaluate("document.documentElement.scrollWidth") <= console.evaluate("window.innerWidth")
+    expect(console.locator(".statement-kind").first).to_be_visible()
+    sources = console.locator("#s-1").get_attribute("data-sources") or ""
+    console.get_by_role("button", name="Remove sentence 1", exact=True).focus()
+    console.keyboard.press("Enter")
+    expect(console.locator(".statement")).to_have_count(count - 1)
+    expect(console.locator("#c-1")).to_have_attribute("data-sources", sources)
+    expect(console.locator("#remove-1")).to_be_focused()
+    expect(console.locator(".flash").last).to_contain_text("Removed")
+    console.keyboard.press("c")
+    expect(console.locator("#swap-1")).to_be_focused()
+    console.keyboard.press("Enter")
+    expect(console.locator(".flash").last).to_contain_text("Added")
+    expect(console.locator(".statement")).to_have_count(count)
+    console.locator(".flash").last.get_by_role("button", name="Undo").click()
+    expect(console.locator(".statement")).to_have_count(count - 1)
+    assert as_decided(proposal).edit_version == 3
+    with tenant_scope(acme.pk):
+        full = as_decided(proposal)
+        full.summary_budget_tokens = full.summary_token_count
+        full.save()
+    console.reload()
+    large = console.locator(".candidate[data-swap-for]").first
+    number = large.get_attribute("data-swap-for")
+    large.get_by_role("button").focus()
+    expect(console.locator(f"#s-{number}")).to_have_class(re.compile("is-linked"))
+    large.get_by_role("button", name=f"Swap for {number}").click()
+    expect(console.locator(".flash").last).to_contain_text("Swapped")
+    expect(console.locator(".statement")).to_have_count(count - 1)
+
+
+def test_swap_waits_while_the_text_is_edited(console: Page, acme: Tenant, proposal: Compaction) -> None:
+    console.goto(page("compaction", acme, proposal.pk))
+    console.keyboard.press("e")
+    console.locator("#id_text").fill("Jonas Petersen works on it.")
+    console.locator("#remove-1").click()
+    expect(console.locator("#summary [data-edit-first]")).to_be_visible()
+    expect(console.locator("#id_text")).to_have_value("Jonas Petersen works on it.")
+    assert as_decided(proposal).edit_version == 0

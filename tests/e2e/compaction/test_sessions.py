@@ -15,7 +15,14 @@ from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.e2e.console import WAIT_MAX_MS, WIDE, at_both_widths
 from tests.integration.page_helpers import client_of, page
-from tests.integration.session_scripts import compacted, make_long_session, messages_of, reread, under_review
+from tests.integration.session_scripts import (
+    apply_whatever_is_retained,
+    compacted,
+    make_long_session,
+    messages_of,
+    reread,
+    under_review,
+)
 from tests.users import new_operator, new_shared_tenant
 
 EXPECTED = re.compile(r"status of 422|^Response Status Error Code")
@@ -110,6 +117,7 @@ def test_the_same_works_without_javascript(browser: Browser, live_server: Any, o
 
 
 def test_page_shows_by_itself_when_the_compaction_is_done(console: Page, acme: Tenant) -> None:
+    apply_whatever_is_retained(acme.pk)
     session = make_long_session(acme)
     console.goto(page("session-compact", acme, session.pk))
     console.get_by_role("button", name="Compact now").click()

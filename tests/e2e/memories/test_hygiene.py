@@ -11,7 +11,10 @@ from playwright.sync_api import Page, expect
 from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
 from memories.models import Tenant
 from memories.services.hygiene.rules import NEVER_RETRIEVED_AFTER
+from memories.store.actions.replace import replace_memories
+from memories.tenancy.scopes import tenant_scope
 from tests.e2e.console import at_both_widths
+from tests.factories import TESTER
 from tests.integration.page_helpers import page, store_memories_for_pages
 
 TEXTS = [
@@ -92,3 +95,26 @@ def test_single_memories_are_marked_as_no_problem_and_narrowed(console: Page, fi
     console.keyboard.press("Enter")
     expect(console.get_by_role("heading", name="No findings")).to_be_visible()
     expect(console).to_have_url(re.compile("partition=agent%3Dnobody"))
+
+
+@at_both_widths
+def test_replaced_fact_is_shown_with_its_difference_and_brought_back(console: Page, acme: Tenant) -> None:
+    now = timezone.now()
+    older, newer = (
+        store_memories_for_pages(acme, (text, "agent=support", "fact"), now=now - timedelta(days=days))[0]
+        for text, days in zip(TEXTS[:2], (20, 2), strict=True)
+    )
+    with tenant_scope(acme.pk):
+        replace_memories(tenant_id=acme.pk, replaced={newer.pk: [older.pk]}, by=TESTER, now=now)
+    console.goto(page("hygiene-list", acme, "replaced"))
+    expect(console.locator("mark.differs-value")).to_have_text(["45", "50"])
+    expect(console.locator(".finding").get_by_text("true until")).to_be_visible()
+    nothing_over_the_edge(console)
+    shoot(console, "replaced")
+    console.goto(page("memory", acme, older.pk))
+    expect(console.get_by_text("Replaced by")).to_be_visible()
+    shoot(console, "replaced-memory")
+    console.goto(page("hygiene-list", acme, "replaced"))
+    console.get_by_role("button", name="Undo replacement", exact=True).click()
+    expect(console.locator(".flash")).to_contain_text("1 memory is live again")
+    expect(console.get_by_role("heading", name="No findings")).to_be_visible()

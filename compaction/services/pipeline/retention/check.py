@@ -1,4 +1,4 @@
-"""Which facts a conversation contains, and which of them a text still tells and where (ADR-0070, ADR-0091)."""
+"""Which facts a conversation contains, and which of them a text still tells and where (ADR-0070, ADR-0104)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from compaction.services.pipeline.retention import addresses, matches, quantities
+from compaction.services.pipeline.retention.constraints import constraint_lookup, find_constraints
 from compaction.services.pipeline.retention.dates import find_dates
+from compaction.services.pipeline.retention.languages import language_name
 from compaction.services.pipeline.retention.matches import FACT_KIND_NAME, FactMatch
 from compaction.services.pipeline.retention.names import find_capitalised, find_quoted
 from compaction.services.sessions.turns import SessionTurn
@@ -32,6 +34,8 @@ _RUN_KINDS = {
 }
 #: Kinds that are told by the same words in the same order.
 _WORD_KINDS = {FACT_KIND_NAME, matches.QUOTED, matches.RULE}
+#: Weight of a constraint, a negation or a pinned rule in the share; a lost allergy outweighs several lost numbers.
+BINDING_WEIGHT = 5.0
 #: A longer text, such as a log, is searched for the facts as they were first written only.
 READ_CHARACTERS_MAX = 20_000
 #: The most places at which one fact is marked as written.
@@ -40,26 +44,48 @@ MARKED_PLACES_MAX = 50
 
 @dataclass(frozen=True)
 class RetainedFact:
-    """Something that a summary should not lose: as first written, as compared, and the messages that say it."""
+    """Something that a summary should not lose: as first written, as compared, and the messages that say it.
+
+    `weight` is how much it counts in the share.
+    """
 
     kind: str
     text: str
     normalised: str
     message_ids: tuple[Hashable, ...]
+    weight: float = 1.0
 
     @property
     def key(self) -> tuple[str, str]:
         """What facts are compared by."""
         return self.kind, self.normalised
 
+    @property
+    def is_binding(self) -> bool:
+        """Whether a person reviews its loss, whatever the share."""
+        return self.kind in matches.BINDING_KINDS
+
 
 @dataclass(frozen=True)
 class RetentionResult:
-    """Which facts are still told, and the share of all; 1 where there were none."""
+    """Which facts are still told, and the weighted share of all, 0..1; None where it was not measured."""
 
-    kept: tuple[RetainedFact, ...]
-    missing: tuple[RetainedFact, ...]
-    share: float
+    kept: tuple[RetainedFact, ...] = ()
+    missing: tuple[RetainedFact, ...] = ()
+    share: float | None = None
+
+    def waits_for_review(self, floor: float) -> bool:
+        """Whether the share is below the floor or not measured; with a floor of 0 nothing waits."""
+        return floor > 0 and (self.share is None or self.share < floor)
+
+    def newly_lost_constraints(self, missing_before: Iterable[RetainedFact]) -> list[RetainedFact]:
+        """Return the binding facts that are missing, without those that were missing before and not said again."""
+        known = {fact.key: set(map(str, fact.message_ids)) for fact in missing_before}
+        return [fact for fact in self.missing if fact.is_binding and not _is_known(fact, known.get(fact.key, set()))]
+
+
+def _is_known(fact: RetainedFact, message_ids: set[str]) -> bool:
+    return message_ids.issuperset(map(str, fact.message_ids))
 
 
 @dataclass(frozen=True)
@@ -79,6 +105,8 @@ def extract_facts(messages: Iterable[SessionTurn]) -> list[RetainedFact]:
         found = [(kind, one.normalised, one.text) for kind, one in _text_facts(message.content)]
         if message.pinned and (rule := matches.normalised_words(message.content).strip()):
             found.insert(0, (matches.RULE, rule, message.content.strip()))
+        else:
+            found[:0] = _constraints(message.content)
         for kind, normalised, text in found:
             if kind:
                 texts.setdefault((kind, normalised), text)
@@ -88,7 +116,27 @@ def extract_facts(messages: Iterable[SessionTurn]) -> list[RetainedFact]:
     for normalised, message_id in opening:
         if (FACT_KIND_NAME, normalised) in mentions:
             mentions[FACT_KIND_NAME, normalised][message_id] = None
-    return [RetainedFact(kind, texts[kind, told], told, tuple(ids)) for (kind, told), ids in mentions.items()]
+    return [
+        RetainedFact(kind, texts[kind, told], told, tuple(ids), fact_weight(kind))
+        for (kind, told), ids in mentions.items()
+    ]
+
+
+def _constraints(text: str) -> Iterator[tuple[str, str, str]]:
+    for sentence, is_negation in find_constraints(text):
+        kind = matches.NEGATION if is_negation else matches.CONSTRAINT
+        yield kind, matches.normalised_words(sentence).strip(), sentence
+
+
+def text_fact_keys(text: str) -> list[tuple[str, str]]:
+    """Return the keys of the facts of one sentence; a word that opens it counts as a name."""
+    binding = [(kind, normalised) for kind, normalised, _ in _constraints(text)]
+    return binding + [(kind or FACT_KIND_NAME, found.normalised) for kind, found in _text_facts(text)]
+
+
+def fact_weight(kind: str) -> float:
+    """Return the weight of a fact of which only its kind is known."""
+    return BINDING_WEIGHT if kind in matches.BINDING_KINDS else 1.0
 
 
 def merge_facts(*groups: Iterable[RetainedFact]) -> list[RetainedFact]:
@@ -97,7 +145,8 @@ def merge_facts(*groups: Iterable[RetainedFact]) -> list[RetainedFact]:
     for fact in chain(*groups):
         known = merged.setdefault(fact.key, fact)
         if known is not fact:
-            merged[fact.key] = replace(known, message_ids=(*known.message_ids, *fact.message_ids))
+            ids = tuple(dict.fromkeys((*known.message_ids, *fact.message_ids)))
+            merged[fact.key] = replace(known, message_ids=ids, weight=max(known.weight, fact.weight))
     return list(merged.values())
 
 
@@ -108,24 +157,36 @@ def _text_facts(text: str) -> list[tuple[str, FactMatch]]:
         if found := list(find(text)):
             listed += [(kind, each) for each in found]
             text = matches.blank_matches(text, found)
-    listed += [("" if is_opening else FACT_KIND_NAME, each) for each, is_opening in find_capitalised(text)]
+    # every German noun has a capital: only several in a row are a name
+    has_nouns = language_name(text) == "de"
+    names = ((each, is_opening) for each, is_opening in find_capitalised(text) if not has_nouns or " " in each.text)
+    listed += [("" if is_opening else FACT_KIND_NAME, each) for each, is_opening in names]
     return sorted(listed, key=lambda each: (each[1].start, each[0]))
 
 
-def check_retention(facts: Iterable[RetainedFact], texts: Iterable[str]) -> RetentionResult:
-    """Return which of `facts` the texts (summary, journal) tell."""
+def check_retention(
+    facts: Iterable[RetainedFact], texts: Iterable[str], *, is_measurable: bool = True
+) -> RetentionResult:
+    """Return which of `facts` the texts (summary, journal) tell.
+
+    Without facts there is no share, nor unless `is_measurable`: the rules do not know the language of the messages.
+    """
     tells = fact_lookup(texts)
     kept: list[RetainedFact] = []
     missing: list[RetainedFact] = []
     for fact in facts:
         (kept if tells(fact) else missing).append(fact)
-    total = len(kept) + len(missing)
-    return RetentionResult(tuple(kept), tuple(missing), len(kept) / total if total else 1.0)
+    weight_kept = sum(fact.weight for fact in kept)
+    total = weight_kept + sum(fact.weight for fact in missing)
+    share = weight_kept / total if total and is_measurable else None
+    return RetentionResult(tuple(kept), tuple(missing), share)
 
 
 def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
     """Return a function that says whether the texts tell a fact; the texts are read once."""
-    text = "\n\n".join(texts)
+    listed = list(texts)
+    states = constraint_lookup(listed)
+    text = "\n\n".join(listed)
     kinds = _FINDERS.keys() - _WORD_KINDS
     keys = {kind: {key for found in _FINDERS[kind](text) for key in found.told} for kind in kinds}
     # read as a message is, too: what one finder takes may reveal another's match
@@ -142,6 +203,8 @@ def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
     characters = " ".join(text.split())
 
     def is_told(fact: RetainedFact) -> bool:
+        if fact.kind in (matches.CONSTRAINT, matches.NEGATION):
+            return states(fact.text)
         if fact.kind in _WORD_KINDS:
             # a glance at the vocabulary avoids most searches
             return vocabulary.issuperset(fact.normalised.split()) and f" {fact.normalised} " in words

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 FACT_KINDS = IDENTIFIER, NUMBER, DATE, MONEY, URL, PATH, EMAIL, QUOTED, FACT_KIND_NAME, CODE, RULE = (
     "identifier", "number", "date", "money", "url", "path", "email", "quoted", "name", "code", "rule",
 )  # fmt: skip
+#: Whole sentences that limit what may be done: positive ones ("must", "allergic") and negations ("never").
+CONSTRAINT, NEGATION = "constraint", "negation"
+#: Kinds whose loss a person reviews, whatever the share.
+BINDING_KINDS = frozenset({RULE, CONSTRAINT, NEGATION})
 
 #: Stands for what an earlier finder took: neither a word nor white space.
 TAKEN = "\ufffc"

@@ -15,6 +15,8 @@ _ONES = _ONES_TEXT.split()
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _WORDS = {word: Decimal(value) for value, word in enumerate(_ONES)}
 _WORDS |= {word: Decimal(value * 10) for value, word in enumerate(_TENS, 2)}
+#: Numbers as English words, without those that are made of others.
+NUMBER_WORDS = {word: int(value) for word, value in _WORDS.items()}
 _SCALES = {
     "dozen": Decimal(12),
     "hundred": Decimal(100),

@@ -1,52 +1,16 @@
-"""Relative dates made absolute: "yesterday" said on 8 May 2023 is 7 May 2023, "last week" the week before that day."""
+"""Relative dates with the date behind them in brackets: "tomorrow (8 May 2026)", "on Friday (15 May 2026)"."""
 
 import re
-from calendar import day_name, month_name
+from calendar import month_name
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
-#: Joins the words of a resolved date, so that it stays one token until the end.
-GLUE = "\u00a0"
-_NUMBERS = {
-    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
-    "ten": 10, "eleven": 11, "twelve": 12,
-}  # fmt: skip
-_COUNT = rf"(?P<count>{'|'.join(_NUMBERS)}|\d{{1,2}})"
-_WEEKDAY = r"(?:mon|tues?|wednes|wed|thurs?|fri|satur|sat|sun)(?:day)?"
-_UNIT = rf"(?P<unit>week|weekend|{_WEEKDAY})"
-_PART_OF_DAY = r"(?: (?:morning|afternoon|evening|night))?"
-_FEW = r"(?P<count>a few|a couple(?: of)?|couple(?: of)?|few|several)"
+from compaction.services.pipeline.statements.languages import Language
 
-#: A date as `resolve_dates` writes it.
-RESOLVED_DATE = re.compile(
-    rf"\((?:[\w ]+ (?:before|after|of) )?(?:\d{{1,2}} )?(?:(?:{'|'.join(month_name[1:])})(?: \d{{1,4}})?|\d{{4}})\)"
-    r"|\([\w ]+ (?:before|after)\)"
-)
-#: Pattern, unit or relation, and how many units later.
-_RULES = tuple(
-    (re.compile(rf"\b(?:(?:on|over|during|in|just) )?(?:the )?\b{pattern}\b(?!['’])", re.IGNORECASE), unit, later)
-    for pattern, unit, later in (
-        (r"day before yesterday", "day", -2),
-        (r"day after tomorrow", "day", 2),
-        (rf"(?:yesterday{_PART_OF_DAY}|last night)", "day", -1),
-        (rf"tomorrow{_PART_OF_DAY}", "day", 1),
-        (r"(?:today|tonight|this (?:morning|afternoon|evening))", "day", 0),
-        (rf"(?:last|this past) {_UNIT}", "before", 0),
-        (rf"next {_UNIT}", "after", 0),
-        (r"this (?P<unit>week|weekend)", "of", 0),
-        (r"last (?P<unit>spring|summer|autumn|fall|winter)", "before", 0),
-        (r"last month", "month", -1),
-        (r"next month", "month", 1),
-        (r"this month", "month", 0),
-        (r"last year", "year", -1),
-        (r"next year", "year", 1),
-        (r"this year", "year", 0),
-        (rf"{_FEW} (?P<unit>day|week|weekend|month)s (?:ago|back)", "few", 0),
-        (rf"{_COUNT} (?P<unit>day|week|weekend|month|year)s? (?:ago|back)", "ago", 0),
-    )
-)
-_YEARS_AGO = re.compile(r"years? (?:ago|back)$", re.IGNORECASE)
-_HINT = re.compile(r"yesterday|night|tomorrow|today|this |last |next |ago|back", re.IGNORECASE)
+#: The text of a date for a matched expression, "" for none.
+DateResolver = Callable[[re.Match[str], date], str]
 
 
 def date_text(day: date) -> str:
@@ -54,45 +18,120 @@ def date_text(day: date) -> str:
     return f"{day.day} {month_name[day.month]} {day.year}"
 
 
-def resolve_dates(text: str, stated_on: date | None) -> str:
-    """Return `text` with absolute dates in brackets for relative ones; unchanged when the day is unknown."""
-    if stated_on is None or not _HINT.search(text):
+def resolve_dates(text: str, stated_on: date | None, language: Language) -> str:
+    """Return `text` with absolute dates in brackets behind relative ones; unchanged when the day is unknown."""
+    rules = _rules(language)
+    if stated_on is None or not rules:
         return text
-    for pattern, unit, later in _RULES:
-        text = pattern.sub(partial(_resolved, said=stated_on, unit=unit, later=later), text)
-    return text
+    pattern, resolvers = rules
+    dated = pattern.sub(partial(_with_bracket, said=stated_on, resolvers=resolvers), text)
+    weekdays = _weekdays(language)
+    if weekdays is None or _is_about_no_day_ahead(text, language):
+        return dated
+    return weekdays.sub(partial(_with_weekday, said=stated_on, language=language), dated)
 
 
-def _resolved(match: re.Match[str], *, said: date, unit: str, later: int) -> str:
-    words = {name: word.lower() for name, word in match.groupdict().items()}
+def _is_about_no_day_ahead(text: str, language: Language) -> bool:
+    """Whether a weekday in the text may be a past or a repeated one."""
+    lower = text.lower().replace("’", "'")
+    patterns = (language.pattern(field) for field in ("past", "past_verbs", "done", "repeated"))
+    return any(pattern is not None and pattern.search(lower) for pattern in patterns)
+
+
+@cache
+def _weekdays(language: Language) -> re.Pattern[str] | None:
+    """A weekday ahead without its date."""
+    given = language.given
+    if "weekdays" not in given:
+        return None
+    before, names = given["before_weekday"], "|".join(given["weekdays"])
+    months = "|".join(given["months"])
+    return re.compile(
+        rf"(?<![\w-])(?:{before}) (?P<day>{names})(?![\w'’-])(?! \()(?!,? (?:(?:the|den|el|de) )?(?:\d|{months}))",
+        re.IGNORECASE,
+    )
+
+
+def _with_weekday(match: re.Match[str], *, said: date, language: Language) -> str:
+    names = [name.lower() for name in language.given["weekdays"]]
+    days = (names.index(match["day"].lower()) - said.weekday()) % 7
+    return f"{match[0]} ({_dated(said + timedelta(days=days), language)})" if days else match[0]
+
+
+def _with_bracket(match: re.Match[str], *, said: date, resolvers: Mapping[str, DateResolver]) -> str:
+    name = next(name for name in resolvers if match[name] is not None)
     try:
-        if unit == "few":
-            count = words["count"].removeprefix("a ").removesuffix(" of")
-            resolved = f"{count} {words['unit']}s before {date_text(said)}"
-        elif unit == "ago":
-            resolved = _ago(words["count"], words["unit"], said)
-        elif unit in ("before", "after", "of"):
-            name = next((day for day in day_name if day.lower().startswith(words["unit"])), words["unit"])
-            resolved = f"{name} {unit} {date_text(said)}"
-        else:
-            resolved = _shifted(said, unit, later)
-    except OverflowError:
+        resolved = resolvers[name](match, said)
+    except (OverflowError, ValueError):
         return match[0]
-    bracket = f"({resolved})".replace(" ", GLUE)
-    return f"{match[0]} {bracket}" if _YEARS_AGO.search(match[0]) else bracket
+    return f"{match[0]} ({resolved})"
 
 
-def _ago(spelled: str, unit: str, said: date) -> str:
-    count = _NUMBERS.get(spelled) or int(spelled)
-    if unit in ("day", "month", "year"):
-        return _shifted(said, unit, -count)
-    return f"{f'{spelled} {unit}s' if count > 1 else unit} before {date_text(said)}"
+@cache
+def _rules(language: Language) -> tuple[re.Pattern[str], Mapping[str, DateResolver]] | None:
+    """One pattern of all expressions of a language, a named group for each, and what resolves it."""
+    parts, resolvers = [], {}
+    for number, (expression, resolver) in enumerate(_expressions(language)):
+        name = f"rule{number}"
+        parts.append(f"(?P<{name}>{_grouped(expression, number)})")
+        resolvers[name] = partial(resolver, group=f"count{number}")
+    if not parts:
+        return None
+    return re.compile(rf"(?<![\w-])(?i:{'|'.join(parts)})(?![\w'’-])(?! \()"), resolvers
 
 
-def _shifted(said: date, unit: str, later: int) -> str:
-    if unit == "day":
-        return date_text(said + timedelta(days=later))
+def _grouped(expression: str, number: int) -> str:
+    return expression.replace("(?P<count>", f"(?P<count{number}>").replace("(?P<unit>", f"(?P<count{number}>")
+
+
+def _expressions(language: Language) -> Iterator[tuple[str, Callable[..., str]]]:
+    given = language.given
+    for expression, days in given.get("relative_days", []):
+        yield expression, partial(_day, language=language, days=days)
+    for expression, template in given.get("relative_weeks", []):
+        yield expression, partial(_around, language=language, template=template)
+    for expression, months in given.get("relative_months", []):
+        yield expression, partial(_month, language=language, months=months)
+    for expression, years in given.get("relative_years", []):
+        yield expression, partial(_year, years=years)
+    numbers: Mapping[str, int] = given.get("numbers", {})
+    spelled = rf"(?:{'|'.join(numbers)}|\d{{1,3}})"
+    for expression, unit, sign in given.get("ago", []):
+        yield expression.replace("NUMBER", spelled), partial(_counted, language=language, unit=unit, sign=sign)
+
+
+def _dated(day: date, language: Language) -> str:
+    given: Mapping[str, Any] = language.given
+    return str(given["date"]).format(day=day.day, month=given["months"][day.month - 1], year=day.year)
+
+
+def _day(match: re.Match[str], said: date, *, group: str, language: Language, days: int) -> str:  # noqa: ARG001
+    return _dated(said + timedelta(days=days), language)
+
+
+def _around(match: re.Match[str], said: date, *, group: str, language: Language, template: str) -> str:
+    unit = match[group] if "{unit}" in template else ""
+    return template.format(date=_dated(said, language), unit=unit)
+
+
+def _month(match: re.Match[str], said: date, *, group: str, language: Language, months: int) -> str:  # noqa: ARG001
+    return _shifted_month(said, months, language)
+
+
+def _year(match: re.Match[str], said: date, *, group: str, years: int) -> str:  # noqa: ARG001
+    return str(said.year + years)
+
+
+def _counted(match: re.Match[str], said: date, *, group: str, language: Language, unit: str, sign: int) -> str:
+    spelled = match[group].lower()
+    count = sign * (language.given["numbers"].get(spelled) or int(spelled))
     if unit == "year":
-        return str(said.year + later)
-    year, month = divmod(said.year * 12 + said.month - 1 + later, 12)
-    return f"{month_name[month + 1]} {year}"
+        return str(said.year + count)
+    if unit == "month":
+        return _shifted_month(said, count, language)
+    return _dated(said + timedelta(days=count * (7 if unit == "week" else 1)), language)
+
+
+def _shifted_month(said: date, months: int, language: Language) -> str:
+    year, month = divmod(said.year * 12 + said.month - 1 + months, 12)
+    return f"{language.given['months'][month]} {year}"

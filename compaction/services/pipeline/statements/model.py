@@ -1,25 +1,41 @@
-"""Messages, the statements that cite them, and statements as the text of a summary."""
+"""Messages, the statements that cite them, and statements as the text of a summary (ADR-0102)."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from itertools import groupby
 
 from compaction.services.pipeline.statements.dates import date_text
 
+#: A run contains the runs of statements at most so many places before it.
+PART_DISTANCE_MAX = 3
+#: Characters that end a sentence, and those that may follow them.
+SENTENCE_ENDS = ".!?…。！？"
+_CLOSERS = "\"'”’»)]」』"
+
 
 class StatementKind(StrEnum):
-    """What a statement is about; the journal keeps the lasting ones."""
+    """What a statement is about; `RANKS` in `classes` orders the kinds."""
 
-    FACT = "fact"
-    EVENT = "event"
-    PREFERENCE = "preference"
-    PLAN = "plan"
     DECISION = "decision"
+    CORRECTION = "correction"
     CONSTRAINT = "constraint"
-    OPINION = "opinion"
-    VERBATIM = "verbatim"
+    PREFERENCE = "preference"
+    INSTRUCTION = "instruction"
+    COMMITMENT = "commitment"
+    QUESTION = "question"
+    IDENTITY = "identity"
+    VALUE = "value"
+    STATE = "state"
+    EVENT = "event"
+    FACT = "fact"
+    QUOTED = "quoted"
+
+    @classmethod
+    def of(cls, name: str) -> "StatementKind":
+        """Return the kind of a stored record; a fact for kinds of former versions."""
+        return cls(name) if name in set(cls) else cls.FACT
 
 
 @dataclass(frozen=True)
@@ -45,54 +61,66 @@ class StatementMessage:
 
 
 @dataclass(frozen=True)
-class StatementPart:
-    """A piece of a statement: its text, and the weight of each word of content it adds."""
+class ReplacedStatement:
+    """A statement that a later one replaced."""
 
     text: str
-    weights: Mapping[str, float] = field(default_factory=dict)
+    message_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A clause that stands alone, made of the words of the messages it cites.
+    """A label and an unbroken run of words of the messages it cites.
 
-    `subject` is whom or what it is about, `lead` what the text opens with ("Caroline", "Caroline:", "Caroline's"),
-    `parts` the rest: the first always stays, later ones may be left off from the end. `factor` weighs the statement as
-    a whole against others.
+    `text` is "Speaker: run" as it reads on its own, `subject` the speaker ("" without one). `replaces` are the earlier
+    statements that it replaced. `is_edited`: written or changed by a person, so it is always kept. `weight` counts
+    against others of its rank: below 1 for praise. `claim` is the last sentence of a run of several, "" otherwise: the
+    kind, day and replacement are the claim's. `is_pointing`: a word of it stands for something that it does not name.
     """
 
-    subject: str
-    lead: str
-    parts: tuple[StatementPart, ...]
+    text: str
     message_ids: tuple[str, ...]
-    kind: StatementKind
+    kind: StatementKind = StatementKind.FACT
+    subject: str = ""
     stated_on: date | None = None
-    factor: float = 1.0
+    replaces: tuple[ReplacedStatement, ...] = ()
+    is_edited: bool = False
+    weight: float = 1.0
+    claim: str = ""
+    is_pointing: bool = False
+
+    @property
+    def lead(self) -> str:
+        """The label that the text opens with, "" without one."""
+        label = f"{self.subject}:"
+        return label if self.subject and self.text.startswith(f"{label} ") else ""
 
     @property
     def body(self) -> str:
-        """The text without what it opens with."""
-        return " ".join(part.text for part in self.parts).rstrip(" ,;:")
+        """The text without its label."""
+        return self.text[len(self.lead) :].strip()
 
     @property
-    def text(self) -> str:
-        """The statement as it reads on its own; without a lead, it begins with a capital unless it is "iPhone"."""
-        if self.lead:
-            return f"{self.lead} {self.body}"
-        return self.body[:1].upper() + self.body[1:] if self.body.split(" ", 1)[0].islower() else self.body
+    def focus(self) -> str:
+        """What it states: the claim of a run, else the text without its label."""
+        return self.claim or self.body
+
+    def contains(self, other: "Statement") -> bool:
+        """Return whether the run of another statement of the same message is a part of this one's."""
+        return self.message_ids == other.message_ids and len(other.text) < len(self.text) and other.body in self.body
 
 
 def render_statements(statements: Sequence[Statement]) -> str:
-    """Return the statements in order, a line for each day on which they were said."""
+    """Return the statements in order, a line for each day on which they were made; a label once for each run."""
     lines = []
     for day, group in groupby(statements, key=lambda statement: statement.stated_on):
-        text = " ".join(_sentences(group))
+        text = " ".join(_runs(list(group)))
         lines.append(f"{date_text(day)}: {drop_repeated_day(text, day)}" if day else text)
     return "\n".join(lines)
 
 
 def drop_repeated_day(text: str, day: date | None) -> str:
-    """Return the text under the heading of a day, without that day in brackets."""
+    """Return the text under the heading of a day, with that day and its year left out of brackets."""
     if day is None or ")" not in text:
         return text
     said = date_text(day)
@@ -100,9 +128,13 @@ def drop_repeated_day(text: str, day: date | None) -> str:
     return text.replace(f" {day.year})", ")")
 
 
-def _sentences(statements: Iterator[Statement]) -> Iterator[str]:
-    """Statements that open alike share a sentence."""
+def _runs(statements: Sequence[Statement]) -> list[str]:
+    texts = []
     for lead, run in groupby(statements, key=lambda statement: statement.lead):
-        told = list(run)
-        texts = [f"{lead} {'; '.join(one.body for one in told)}"] if lead else [one.text for one in told]
-        yield from (text if text.endswith((".", "!", "?", '."', '!"', '?"')) else f"{text}." for text in texts)
+        bodies = " ".join(_ended(one.body) for one in run)
+        texts.append(f"{lead} {bodies}" if lead else bodies)
+    return texts
+
+
+def _ended(text: str) -> str:
+    return text if text.rstrip(_CLOSERS).endswith(tuple(SENTENCE_ENDS)) else f"{text}."

@@ -1,109 +1,129 @@
-"""Choosing statements under a token budget: each step takes what adds the most new words per token."""
+"""Choosing statements under a token budget: by rank, then by the rare words that each adds per token (ADR-0102)."""
 
-import heapq
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from itertools import accumulate, islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from compaction.services.pipeline.statements.model import Statement, drop_repeated_day, render_statements
+from compaction.services.pipeline.statements.classes import RANKS
+from compaction.services.pipeline.statements.model import (
+    PART_DISTANCE_MAX,
+    Statement,
+    StatementKind,
+    drop_repeated_day,
+    render_statements,
+)
+from compaction.services.pipeline.statements.rarity import word_weights
 
 StatementTokenCounter = Callable[[str], int]
-#: Weighed against a statement beyond its own tokens, so that few full clauses win over many scraps.
-SEPARATOR_TOKENS = 3
-#: Tokens that joined texts may need beyond the sum of their own counts, e.g. a separator.
-JOINT_TOKENS = 1
+#: Tokens beyond the sum of the statements' own: a separator each, a heading for each day.
+SEPARATOR_TOKENS, HEADING_TOKENS = 1, 6
+#: The tokens of a label count in the comparison, so that few full sentences win over many short ones.
+LABEL_TOKENS = 3
+#: A statement is left out when less than this share of the weight of its words is new.
+NEW_SHARE_MIN = 0.4
 #: After each round the text is counted as a whole, and what is left of the budget is filled again.
-MAX_ROUNDS = 6
+ROUNDS_MAX = 4
+#: A person's words come before everything that rules choose.
+_EDITED_RANK = -1
 
 
 def choose_statements(
     statements: Sequence[Statement], *, token_budget: int, count_tokens: StatementTokenCounter
 ) -> list[Statement]:
-    """Return the most valuable statements that fit `token_budget`, in order; some without their last parts."""
+    """Return the best statements that fit `token_budget` together, in the order given."""
     choice = _Choice(statements, count_tokens)
     spent = 0
-    for _ in range(MAX_ROUNDS):
-        before = dict(choice.sizes)
+    for _ in range(ROUNDS_MAX):
+        before = len(choice.taken)
         choice.fill(token_budget - spent)
-        while choice.sizes and (spent := count_tokens(render_statements(choice.chosen()))) > token_budget:
+        while choice.taken and (spent := count_tokens(render_statements(choice.chosen()))) > token_budget:
             choice.take_back()
-        if choice.sizes == before:
+        if len(choice.taken) <= before:
             break
     return choice.chosen()
 
 
 class _Choice:
-    """What is chosen so far: how many parts of which statement, and the words they cover."""
+    """What is chosen so far, and the words it covers."""
 
     def __init__(self, statements: Sequence[Statement], count_tokens: StatementTokenCounter) -> None:
-        self.statements = statements
-        self.costs = [_costs(statement, count_tokens) for statement in statements]
-        self.sizes: dict[int, int] = {}
-        self.covered: set[str] = set()
-        self._steps: list[tuple[int, int]] = []
+        self._statements = statements
+        self._weights = [word_weights(statement.body) for statement in statements]
+        self._claims = [
+            word_weights(one.claim) if one.claim else weights
+            for one, weights in zip(statements, self._weights, strict=True)
+        ]
+        self._costs = [
+            count_tokens(f" {drop_repeated_day(one.body, one.stated_on)}") + SEPARATOR_TOKENS for one in statements
+        ]
+        self.taken: list[int] = []
         self._refused: set[int] = set()
+        self._parts = [self._parts_of(number) for number in range(len(statements))]
 
     def chosen(self) -> list[Statement]:
-        """Return the chosen statements in their order, each with the parts that were taken."""
-        taken = [(self.statements[index], size) for index, size in sorted(self.sizes.items())]
-        return [replace(statement, parts=statement.parts[:size]) for statement, size in taken]
+        """Return the chosen statements in their order, without those that are part of another one."""
+        parts = {part for number in self.taken for part in self._parts[number]}
+        return [self._statements[number] for number in sorted(self.taken) if number not in parts]
 
     def fill(self, room: int) -> None:
-        """Take the best next piece until nothing fits `room` tokens."""
-        heap = [(-value, index) for index in range(len(self.statements)) if (value := self._best(index, room)[0]) > 0]
-        heapq.heapify(heap)
-        while heap:
-            _, index = heapq.heappop(heap)
-            value, size = self._best(index, room)
-            if value <= 0:
-                continue
-            if heap and value < -heap[0][0]:
-                heapq.heappush(heap, (-value, index))
-                continue
-            room -= self._take(index, size)
-            heapq.heappush(heap, (-value, index))
+        """Take the best statements that fit into `room` tokens, rank by rank."""
+        covered = {word for number in self.taken for word in self._weights[number]}
+        days = {self._statements[number].stated_on for number in self.taken}
+        for rank in sorted({_rank(statement) for statement in self._statements}):
+            for number in self._ranked(rank, covered):
+                statement = self._statements[number]
+                cost = self._cost(number) + (0 if statement.stated_on in days else HEADING_TOKENS)
+                if cost > room or (rank >= 0 and self._new_share(number, covered) < NEW_SHARE_MIN):
+                    continue
+                room -= cost
+                self.taken.append(number)
+                covered.update(self._weights[number])
+                days.add(statement.stated_on)
+
+    def _parts_of(self, number: int) -> list[int]:
+        """The statements whose runs are a part of this one's; they stand a few places before it."""
+        before = range(max(number - PART_DISTANCE_MAX, 0), number)
+        return [part for part in before if self._statements[number].contains(self._statements[part])]
+
+    def _cost(self, number: int) -> int:
+        """The tokens that a statement adds: those of its parts are spent already."""
+        spent = max((self._costs[part] for part in self._parts[number] if part in self.taken), default=0)
+        return self._costs[number] - spent
 
     def take_back(self) -> None:
         """Undo the last step and refuse that statement from now on."""
-        index, taken = self._steps.pop()
-        self._refused.add(index)
-        self.sizes[index] = taken
-        if not taken:
-            del self.sizes[index]
-        self.covered = {word for made in self.chosen() for part in made.parts for word in part.weights}
+        self._refused.add(self.taken.pop())
 
-    def _take(self, index: int, size: int) -> int:
-        taken = self.sizes.get(index, 0)
-        self._steps.append((index, taken))
-        self.sizes[index] = size
-        for part in self.statements[index].parts[taken:size]:
-            self.covered.update(part.weights)
-        return self.costs[index][size] - self.costs[index][taken]
+    def _ranked(self, rank: int, covered: set[str]) -> Iterator[int]:
+        """The open statements of a rank: states from the last one, others by what they add per token."""
+        closed = self._refused.union(self.taken)
+        open_ = [
+            number
+            for number, statement in enumerate(self._statements)
+            if _rank(statement) == rank and number not in closed
+        ]
+        if rank == RANKS[StatementKind.STATE]:
+            yield from reversed(open_)
+            return
+        first = {number: self._density(number, covered) for number in open_}
+        late = []
+        for number in sorted(open_, key=lambda one: (-first[one], one)):
+            if self._density(number, covered) < first[number] / 2:
+                late.append(number)
+            else:
+                yield number
+        yield from sorted(late, key=lambda one: (-self._density(one, covered), one))
 
-    def _best(self, index: int, room: int) -> tuple[float, int]:
-        """The best value per token that taking more parts of a statement adds, and how many parts that makes."""
-        taken = self.sizes.get(index, 0)
-        best, size, value = 0.0, 0, 0.0
-        if index in self._refused:
-            return best, size
-        statement = self.statements[index]
-        seen: set[str] = set()
-        for count, part in enumerate(statement.parts[taken:], taken + 1):
-            for word in part.weights:
-                if word not in self.covered and word not in seen:
-                    value += part.weights[word]
-            seen.update(part.weights)
-            cost = self.costs[index][count] - self.costs[index][taken]
-            if cost > room:
-                break
-            density = value * statement.factor / (cost + (0 if taken else SEPARATOR_TOKENS))
-            if density > best:
-                best, size = density, count
-        return best, size
+    def _density(self, number: int, covered: set[str]) -> float:
+        value = _weight(self._weights[number], covered) * self._statements[number].weight
+        return value / (self._cost(number) + LABEL_TOKENS)
+
+    def _new_share(self, number: int, covered: set[str]) -> float:
+        weights = self._claims[number]
+        return _weight(weights, covered) / (sum(weights.values()) or 1.0)
 
 
-def _costs(statement: Statement, count_tokens: StatementTokenCounter) -> list[int]:
-    """Tokens of the statement with 0, 1, 2 ... of its parts; the first includes the lead."""
-    lead = count_tokens(f" {statement.lead}") + JOINT_TOKENS
-    texts = (drop_repeated_day(part.text, statement.stated_on) for part in statement.parts)
-    return [0, *islice(accumulate((count_tokens(f" {text}") for text in texts), initial=lead), 1, None)]
+def _rank(statement: Statement) -> int:
+    return _EDITED_RANK if statement.is_edited else RANKS[statement.kind]
+
+
+def _weight(weights: Mapping[str, float], covered: set[str]) -> float:
+    return sum(weight for word, weight in weights.items() if word not in covered)

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -72,7 +72,7 @@ class Statement:
 @lru_cache(STATEMENTS_CACHED)
 def read_statement(text: str, language: Language | None = None) -> Statement:
     """Return the statement of a text in a language, by default in that of its typical words."""
-    words = list(split(clean(text))) if len(text) <= CHARACTERS_MAX else []
+    words = _words_in(text)
     if not words:
         whole = " ".join(unicodedata.normalize("NFKC", text).split())
         return Statement([Word(whole, whole, whole, is_value=True)], ENGLISH)
@@ -88,7 +88,26 @@ def read_statement(text: str, language: Language | None = None) -> Statement:
     return Statement(words, language, is_inverted, is_verb_last, text if is_unsure else "")
 
 
-def _with_stems(words: Sequence[Word], language: Language) -> list[Word]:
+def read_words(text: str, language: Language | None = None) -> tuple[list[Word], Language, bool]:
+    """Return all words of a text in canonical form, its language, by default that of its words, and if that is unsure.
+
+    Unlike a statement, the words include asides and articles.
+    """
+    words = _words_in(text)
+    is_unsure = language is None and _is_unsure(words)
+    language = language or _language_of(words)
+    words = _with_case(_replace_phrases(_expand(words, language), language), language)
+    return _with_stems(join_values(words, language), language, ()), language, is_unsure
+
+
+def _words_in(text: str) -> list[Word]:
+    """Return the words of a text; none of one that is too long."""
+    return list(split(clean(text))) if len(text) <= CHARACTERS_MAX else []
+
+
+def _with_stems(
+    words: Sequence[Word], language: Language, literal_markers: Collection[str] = LITERAL_MARKERS
+) -> list[Word]:
     """Return the words in one spelling with their stems; those after a word such as "password" as they are."""
     found: list[Word] = []
     former, is_literal = "", False
@@ -97,7 +116,7 @@ def _with_stems(words: Sequence[Word], language: Language) -> list[Word]:
             found.append(word._replace(stem=word.text, is_value=True))
             continue
         found.append(stem_of(spelled(word, language), former, language))
-        former, is_literal = found[-1].text, word.text in LITERAL_MARKERS
+        former, is_literal = found[-1].text, word.text in literal_markers
     return found
 
 
@@ -124,7 +143,7 @@ def _expand(words: Sequence[Word], language: Language) -> list[Word]:
     is_literal = False
     words = _with_ordinals(words) if language is GERMAN else words
     following = [*(word.text for word in words[1:]), ""]
-    for place, (word, after) in enumerate(zip(words, following, strict=True)):
+    for place, (word, after) in enumerate(zip(words, following, strict=False)):
         if word.is_value:
             text = read_figure(word.text, language)
             found.append(word._replace(text=text, stem=text))

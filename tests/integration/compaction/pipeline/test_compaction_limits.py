@@ -172,7 +172,7 @@ def test_the_later_compaction_is_rolled_back_first_whatever_the_clocks_say(admin
         Compaction.objects.for_tenant(tenant.pk).update(
             compacted_at=hours_later(minutes=3), created_at=hours_later(minutes=3)
         )
-    set_policy(tenant, target=0.1, preserve_messages=1)
+    set_policy(tenant, target=0.1, preserve_messages=1, retention_floor=0.0)
     second = compact(admin, session)["compaction"]
     review(admin, first, "rollback", 409)
     review(admin, second, "rollback")

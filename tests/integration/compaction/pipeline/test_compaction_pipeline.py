@@ -76,7 +76,12 @@ def test_summary_stands_as_specified(api: APIClient, tenant: Tenant) -> None:
     }
     assert {name: message.metadata[name] for name in expected} == expected
     (summary,) = live_memories(tenant, "context_synthesis")
-    assert (summary.kind, summary.content) == ("synthesis", made["summary"])
+    stored = {memory.content for memory in live_memories(tenant, "journal")}
+    told = [one["text"].partition(": ")[2] for one in made["statements"] if one["text"] not in stored]
+    assert summary.kind == "synthesis"
+    assert told
+    assert all(text in summary.content for text in told)
+    assert not any(text.partition(": ")[2] in summary.content for text in stored), "a sentence is stored twice"
     assert summary.metadata["session_id"] == session["id"]
 
 

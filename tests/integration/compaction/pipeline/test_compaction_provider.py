@@ -1,5 +1,6 @@
 """Compaction with a model behind a real HTTP server that answers well, badly, late or not at all."""
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -16,12 +17,15 @@ from memories.tenancy.scopes import tenant_scope
 from tests.fakes.chat_server import (
     FAKE_CHAT_API_KEY,
     FAKE_CHAT_MODEL,
+    ChatAnswer,
     ChatMode,
     ChatServer,
     bad_citations,
+    completion,
     failing_chat,
     garbage,
     is_journal,
+    lines_of,
     running_chat_server,
     saying,
     slow_chat,
@@ -211,7 +215,13 @@ def test_journal_that_fails_is_kept_by_rules(admin: APIClient, tenant: Tenant, s
 def test_result_that_does_not_shrink_is_refused(
     admin: APIClient, tenant: Tenant, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.mode = too_long
+
+    def all_of_it_again_and_again(_server: ChatServer, body: dict[str, Any]) -> ChatAnswer:
+        lines = [line for line in lines_of(body) if line["role"] == "user"]
+        items = [{"text": " ".join([line["text"]] * 3), "messages": [line["n"]]} for line in lines]
+        return completion(json.dumps({"statements": items}))
+
+    server.mode = all_of_it_again_and_again
     generous = drafting.SummaryTask
 
     def task_without_bounds(**values: Any) -> SummaryTask:

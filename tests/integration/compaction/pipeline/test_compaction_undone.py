@@ -18,7 +18,7 @@ from compaction.sessions.actions import expand_message, pin_message
 from memories.models import Tenant
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.compaction_helpers import live_memories, said_pair, shown, tool_lookup_pair
+from tests.integration.compaction_helpers import live_memories, said_pair, set_policy, shown, tool_lookup_pair
 from tests.integration.session_helpers import append, assert_recounted, open_session, stored_messages
 from tests.users import BY, api_client
 
@@ -155,6 +155,7 @@ class Played:
 def test_any_course_of_events_is_undone_to_the_original_bytes(
     admin_key: str, tenant: Tenant, steps: list[tuple[str, int]]
 ) -> None:
+    set_policy(tenant, retention_floor=0.0)
     played = Played(api_client(admin_key), tenant)
     memories_before = len(live_memories(tenant))
     played.say(8)

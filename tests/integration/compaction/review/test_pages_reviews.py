@@ -12,6 +12,7 @@ from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import HTMX, client_of, page, text_of
 from tests.integration.session_scripts import (
+    applied_at_once,
     as_decided,
     compacted,
     make_long_session,
@@ -47,12 +48,12 @@ def test_empty_queue_says_when_something_waits(client: Client, tenant: Tenant) -
 
 
 def test_queue_holds_what_waits_and_what_was_applied(client: Client, tenant: Tenant) -> None:
-    applied = compacted(make_long_session(tenant))
+    applied = applied_at_once(make_long_session(tenant))
     under_review(tenant)
     waiting = compacted(make_long_session(tenant))
     for headers in ({}, HTMX):
         response = client.get(page("reviews", tenant), headers=headers)
-        assert [row.pk for row in response.context["queue"].proposed] == [waiting.pk]
+        assert [row.pk for row in response.context["queue"].waiting] == [waiting.pk]
         assert [row.pk for row in response.context["queue"].recent] == [applied.pk]
         assert ("<html" in text_of(response)) == (not headers)
 
@@ -172,7 +173,7 @@ def test_proposal_is_approved_once_and_rolled_back_exactly(
 
 
 def test_applied_summary_is_marked_as_reviewed_with_one_click(client: Client, tenant: Tenant) -> None:
-    applied = compacted(make_long_session(tenant))
+    applied = applied_at_once(make_long_session(tenant))
     address, mark = page("compaction", tenant, applied.pk), page("compaction-mark-reviewed", tenant, applied.pk)
     text = text_of(client.get(address))
     assert mark in text
@@ -192,7 +193,7 @@ def test_applied_summary_is_marked_as_reviewed_with_one_click(client: Client, te
 
 
 def test_viewer_sees_no_button_to_mark_a_summary(tenant: Tenant) -> None:
-    applied = compacted(make_long_session(tenant))
+    applied = applied_at_once(make_long_session(tenant))
     viewer = client_of(new_operator("vera", "viewer", tenant))
     assert "Mark as reviewed" not in text_of(viewer.get(page("compaction", tenant, applied.pk)))
     assert viewer.post(page("compaction-mark-reviewed", tenant, applied.pk)).status_code == 403

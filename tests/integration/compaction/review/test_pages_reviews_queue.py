@@ -58,7 +58,7 @@ def test_place_in_the_queue_leads_on_and_back(client: Client, tenant: Tenant, qu
 
 def test_queue_is_shown_in_the_order_asked_for(client: Client, tenant: Tenant, queue: list[Compaction]) -> None:
     def listed(query: str, **headers: str) -> list[Compaction]:
-        return list(client.get(page("reviews", tenant) + query, headers=headers).context["queue"].proposed)
+        return list(client.get(page("reviews", tenant) + query, headers=headers).context["queue"].waiting)
 
     assert listed("") == queue
     assert listed("?order=fullest", **HTMX)[0] == queue[1]

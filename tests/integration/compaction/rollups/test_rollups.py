@@ -1,11 +1,14 @@
 """Roll-ups: what they are made of, when they are made, and what they leave alone."""
 
+import json
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from compaction.models import Run
+from compaction.rollups import rollups
 from compaction.rollups.rollups import open_roll_up, roll_up_changed_partitions, roll_up_partition, run_roll_up
 from context.profiles.actions.budget_profiles import save_budget_profile
 from memories.models import Partition, PartitionSummary, Tenant
@@ -16,6 +19,14 @@ from memories.store.actions.edit import archive_memory
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
+from tests.fakes.chat_server import (
+    FAKE_CHAT_API_KEY,
+    ChatServer,
+    failing_chat,
+    lines_of,
+    running_chat_server,
+    saying,
+)
 from tests.users import api_client, new_key
 
 LATER = FACTORY_NOW + timedelta(hours=1)
@@ -97,7 +108,7 @@ def test_schedule_follows_a_changed_and_an_archived_memory(tenant: Tenant) -> No
     assert "peanuts" not in summaries(tenant, "user=alex")[-1].content
 
 
-def test_schedule_leaves_few_memories_and_written_summaries_alone(tenant: Tenant) -> None:
+def test_schedule_starts_with_the_first_memory_and_leaves_written_summaries_alone(tenant: Tenant) -> None:
     make_memory(tenant, FACTS[0], partition="user=mina")
     facts(tenant, "user=kim")
     with tenant_scope(tenant.pk):
@@ -106,7 +117,8 @@ def test_schedule_leaves_few_memories_and_written_summaries_alone(tenant: Tenant
                 tenant=tenant, partition=parse_partition("user=kim"), style=style, content="Written by hand.",
                 origin="operator", by=TESTER, now=FACTORY_NOW,
             )  # fmt: skip
-    assert roll_up_changed_partitions(now=LATER) == 0
+    assert roll_up_changed_partitions(now=LATER) == 2
+    assert [row.content for row in summaries(tenant, "user=mina")] == [f"1 June 2026: {FACTS[0]}"] * 2
     assert [row.content for row in summaries(tenant, "user=kim")] == ["Written by hand."] * 2
 
 
@@ -162,6 +174,91 @@ def test_two_runs_of_one_summary_cannot_be_open_and_one_is_done_once(tenant: Ten
     assert run_roll_up(tenant.pk, run.pk, now=LATER) is None
     with tenant_scope(tenant.pk):
         assert Run.objects.for_tenant(tenant.pk).get(pk=run.pk).state == "done"
+
+
+def roll_up(tenant: Tenant, path: str, style: str = "detailed") -> PartitionSummary:
+    summary = roll_up_partition(tenant.pk, place(tenant, path).pk, style, now=LATER).summary
+    assert summary is not None
+    return summary
+
+
+def test_memories_are_told_word_for_word_with_their_own_day(tenant: Tenant) -> None:
+    quote = 'Bea wrote: "The bridge to the island closes in June for a whole year of repairs."'
+    for number, text in enumerate((FACTS[0], quote)):
+        make_memory(tenant, text, partition="user=alex", created_at=FACTORY_NOW - timedelta(days=2 - number))
+    assert roll_up(tenant, "user=alex").content == f"30 May 2026: {FACTS[0]}\n31 May 2026: {quote}"
+
+
+def test_summary_of_a_session_is_no_memory_to_roll_up(tenant: Tenant) -> None:
+    make_memory(tenant, FACTS[0], partition="user=alex")
+    make_memory(tenant, "Alex: told a long story.", partition="user=alex", metadata={"type": "context_synthesis"})
+    make_memory(tenant, "Alex: told it again.", partition="user=kim", metadata={"type": "context_synthesis"})
+    assert roll_up_changed_partitions(now=LATER) == 2
+    assert "story" not in roll_up(tenant, "user=alex").content
+    assert summaries(tenant, "user=kim") == []
+
+
+def test_partitions_below_are_included_with_and_without_a_summary(tenant: Tenant) -> None:
+    make_memory(tenant, FACTS[0], partition="user=alex")
+    make_memory(tenant, FACTS[1], partition="user=alex/topic=work")
+    make_memory(tenant, FACTS[3], partition="user=alex/topic=life/part=food")
+    make_memory(tenant, "Alex sold the tent.", partition="user=alex/topic=trips")
+    with tenant_scope(tenant.pk):
+        save_summary(
+            tenant=tenant, partition=parse_partition("user=alex/topic=trips"), style="detailed",
+            content="Written by hand.", origin="operator", by=TESTER, now=FACTORY_NOW,
+        )  # fmt: skip
+    content = roll_up(tenant, "user=alex").content
+    for text in (FACTS[0], FACTS[1], FACTS[3], "Written by hand."):
+        assert text in content
+
+
+def test_busy_partition_below_does_not_fill_the_roll_up(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollups, "BELOW_READ_MAX", 2)
+    make_memory(tenant, FACTS[1], partition="user=alex/topic=work", created_at=FACTORY_NOW - timedelta(days=9))
+    for number in range(6):
+        make_memory(tenant, f"The order MV-2000{number} is here.", partition="user=alex/topic=orders")
+    content = roll_up(tenant, "user=alex").content
+    assert FACTS[1] in content
+    assert content.count("MV-2000") == 2
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[ChatServer]:
+    with running_chat_server() as server:
+        settings.LLM_BASE_URL, settings.LLM_API_KEY, settings.LLM_MODEL = server.base_url, FAKE_CHAT_API_KEY, ""
+        yield server
+        settings.LLM_BASE_URL = settings.LLM_API_KEY = ""
+
+
+def model_says(*statements: tuple[str, int]) -> Any:
+    items = [{"text": text, "messages": [number]} for text, number in statements]
+    return saying(json.dumps({"statements": items}))
+
+
+def test_configured_model_writes_the_roll_up_and_rules_fill_in_for_what_it_invents(
+    tenant: Tenant, server: ChatServer
+) -> None:
+    for number, text in enumerate(FACTS[:3]):
+        make_memory(tenant, text, partition="user=alex", created_at=FACTORY_NOW + timedelta(minutes=number))
+    server.mode = model_says(("Alex moved to Lisbon in March 2026.", 1), ("Alex prefers meetings in Berlin.", 2))
+    summary = roll_up(tenant, "user=alex")
+    assert (summary.summariser, summary.is_fallback) == ("openai", False)
+    assert summary.content.startswith("Alex moved to Lisbon in March 2026.\n")
+    assert "Berlin" not in summary.content
+    assert FACTS[1] in summary.content
+    assert [line["text"] for line in lines_of(server.requests[0])] == list(FACTS[:3])
+
+
+def test_rules_write_the_roll_up_where_the_model_fails_and_it_is_marked(
+    tenant: Tenant, server: ChatServer, api: Any
+) -> None:
+    make_memory(tenant, FACTS[0], partition="user=alex")
+    server.mode = failing_chat(500)
+    summary = roll_up(tenant, "user=alex")
+    assert (summary.summariser, summary.is_fallback) == ("extractive", True)
+    (shown,) = api.get("/api/v1/partitions/user%3Dalex/summaries?style=detailed").json()["results"]
+    assert (shown["summariser"], shown["is_fallback"]) == ("extractive", True)
 
 
 def test_roll_up_is_asked_for_over_rest(tenant: Tenant, api: Any, other_tenant: Tenant) -> None:

@@ -14,7 +14,7 @@ from compaction.sessions.actions import close_session
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import HTMX, TESTER, client_of, page, text_of
-from tests.integration.session_scripts import compacted, make_long_session, messages_of, reread
+from tests.integration.session_scripts import applied_at_once, compacted, make_long_session, messages_of, reread
 from tests.users import new_operator
 
 
@@ -86,7 +86,7 @@ def test_sessions_over_their_own_warning_are_those_the_overview_counts(client: C
 
 def test_strip_of_a_session_bands_each_generation(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant)
-    compaction = compacted(session)
+    compaction = applied_at_once(session)
     strip = client.get(page("session", tenant, session.pk)).context["timeline"].minimap
     assert [(band.compaction_id, band.generation) for band in strip.bands] == [(compaction.pk, 1)]
     assert strip.bands[0].first == 0
@@ -161,7 +161,7 @@ def test_part_of_a_session_that_is_none_is_answered_422(query: str, client: Clie
 
 def test_session_is_searched_whatever_became_of_its_messages(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant)
-    compacted(session)
+    applied_at_once(session)
     response = client.get(page("session", tenant, session.pk) + "?q=invoice+111")
     assert [row.state for row in response.context["found"]] == ["compacted"]
     nothing = client.get(page("session", tenant, session.pk) + "?q=zeppelin")
@@ -170,7 +170,7 @@ def test_session_is_searched_whatever_became_of_its_messages(client: Client, ten
 
 def test_compacted_messages_are_folded_under_their_compaction(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant)
-    compaction = compacted(session)
+    compaction = applied_at_once(session)
     response = client.get(page("session", tenant, session.pk))
     folded = [stretch for stretch in response.context["timeline"].stretches if stretch.is_collapsed]
     assert {stretch.compaction.pk for stretch in folded} == {compaction.pk}

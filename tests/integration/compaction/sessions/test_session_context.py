@@ -15,6 +15,7 @@ from memories.partitions.actions import set_tenant_memo
 from memories.services.tokens import count_tokens
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER
+from tests.integration.compaction_helpers import set_policy
 from tests.integration.rest_helpers import CONTEXT, assert_problem, post_memory
 from tests.integration.session_helpers import (
     SESSIONS,
@@ -338,7 +339,8 @@ def test_query_count_does_not_grow_with_the_messages(api: APIClient, django_asse
         ask(api, session)
 
 
-def test_nearly_full_session_is_compacted_when_its_context_is_asked_for(api: APIClient) -> None:
+def test_nearly_full_session_is_compacted_when_its_context_is_asked_for(api: APIClient, tenant: Tenant) -> None:
+    set_policy(tenant, retention_floor=0.0)
     session = open_session(api, user_id="alex", max_context_tokens=2000)
     said = "Alex moved to house number {} in Lisbon and paid {} euros for it on 4 May 2026."
     append(api, session, *[user(said.format(number, number * 1000)) for number in range(70)])

@@ -43,6 +43,7 @@ def played(api: APIClient, window: int, **fields: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("window", [1_500, 8_000])
 def test_no_message_is_left_out_before_a_compaction(api: APIClient, tenant: Tenant, window: int) -> None:
+    set_policy(tenant, retention_floor=0.0)
     stored_memories(api)
     contexts = played(api, window, directive="You help Alex.")
     assert not any("trimmed" in codes(context) for context in contexts)

@@ -131,3 +131,18 @@ def test_memory_sent_back_with_its_day_is_still_recognised_as_recalled(dated: AP
     ask(dated, include_memory_days=True, partition="user=sam")
     again = dated.post(MEMORIES, {"content": "Sam lives in Lisbon.", "partition": "user=sam/topic=home"}, format="json")
     assert (again.status_code, again.json()["reason"]) == (200, "recalled")
+
+
+def test_replacement_that_was_recorded_later_is_not_known_to_an_earlier_context(dated: APIClient) -> None:
+    before = ask(dated, partition="user=sam")
+    (lisbon,) = [block for block in before["blocks"] if "Lisbon" in block["text"]]
+    fields = {"created_at": "2026-05-03T00:00:00Z", "partition": "user=sam", "supersedes": [lisbon["anchor"]["id"]]}
+    post_memory(dated, "Sam lives in Porto.", **fields)
+    stored = dated.get(f"{CONTEXT}/{before['id']}").json()
+    again = dated.post(f"{CONTEXT}/{before['id']}/replay", {"mode": "recorded"}).json()
+    for answer in (stored, again):
+        assert answer["text"] == before["text"]
+        assert {block["valid_to"] for block in answer["blocks"]} == {None}
+    then = ask(dated, partition="user=sam", as_of="2026-05-02T12:00:00Z")["blocks"]
+    assert [block["valid_to"] for block in then if "Lisbon" in block["text"]] == ["2026-05-03T00:00:00Z"]
+    assert not [block for block in ask(dated, partition="user=sam")["blocks"] if "Lisbon" in block["text"]]

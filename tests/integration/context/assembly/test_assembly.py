@@ -356,8 +356,8 @@ def test_hostile_text_stays_inside_the_budget_and_the_fence() -> None:
 
 
 # Statements beside opening and closing scopes. A preview: both profiles, memo, embedding model; size, lexemes, three
-# rankings, rows; vectors. A context also writes its receipt and what it recalled, in one statement.
-QUERIES_OF_A_PREVIEW = 11
+# rankings, rows with their vectors. A context also writes its receipt and what it recalled, in one statement.
+QUERIES_OF_A_PREVIEW = 10
 QUERIES_OF_A_CONTEXT = QUERIES_OF_A_PREVIEW + 1
 
 

@@ -59,6 +59,34 @@ def server(settings: Any) -> Iterator[EmbeddingServer]:
         settings.EMBEDDING_PROVIDER = "hashed"
 
 
+def store_ahead(tenant: Tenant, *texts: str, embedded: Sequence[str]) -> list[Memory]:
+    """Store texts in one transaction; those of `embedded` have vectors before it."""
+    ahead = indexer.embed_ahead(tenant.pk, embedded)
+    rows = [NewMemory(content=text) for text in texts]
+    with tenant_scope(tenant.pk):
+        results = store_memories(tenant=tenant, rows=rows, ahead=ahead, by=TESTER, now=FACTORY_NOW)
+    return [result.memory for result in results if result.memory is not None]
+
+
+def test_memories_with_vectors_made_before_are_stored_as_embedded(tenant: Tenant) -> None:
+    kiln, lathe = store_ahead(tenant, "The kiln is red.", " The lathe is grey. ", embedded=["The kiln is red."])
+    assert (kiln.embedding_state, lathe.embedding_state) == ("ready", "pending")
+    assert [version for version, _ in vectors_of(kiln)] == [1]
+    assert vectors_of(lathe) == []
+
+
+def test_vectors_of_another_model_than_the_active_one_are_not_stored(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_ahead(tenant, "The kiln is red.", embedded=["The kiln is red."])
+    other = HashedNgramEmbedder()
+    other.name = "another-model"
+    monkeypatch.setattr(indexer, "embedders_for_writing", lambda _: [other])
+    (press,) = store_ahead(tenant, "The press is blue.", embedded=["The press is blue."])
+    assert press.embedding_state == "pending"
+    assert vectors_of(press) == []
+
+
 def vectors_of(memory: Memory) -> list[tuple[int, str]]:
     with tenant_scope(memory.tenant_id):
         rows = MemoryEmbedding.objects.for_tenant(memory.tenant_id).filter(memory=memory)

@@ -179,8 +179,8 @@ def test_admin_list_searches_tenants_in_their_own_languages(tenant: Tenant) -> N
 @pytest.fixture
 def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     """60 memories with the word `project`, 30 of these with `budget`, one with `zebra`; 10 rows are too many."""
-    for module in (plan, retrievers):
-        monkeypatch.setattr(module, "MATCHED_ROWS_MAX", 10)
+    monkeypatch.setattr(plan, "MATCHED_ROWS_MAX", 10)
+    monkeypatch.setattr(retrievers, "ALL_WORDS_ROWS", 10)
     monkeypatch.setattr(plan, "NEWEST_ROWS", 5)
     monkeypatch.setattr("memories.search.queries.lexemes.COMMON_ROWS_MIN", 8)
     rows = [

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from numpy.typing import NDArray
 
 from memories.embeddings.indexer import index_memories
@@ -17,6 +18,7 @@ from memories.embeddings.providers import get_embedder
 from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCountChange, Tenant
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search.queries.nearest import force_index_scan, index_name
+from memories.search.queries.ranking import nearest_vectors
 from memories.search.retrievers import NearestResult, execute_vector_plan, find_nearest, scope_size
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.filters import parse_filters
@@ -28,6 +30,7 @@ from memories.store.actions.edit import archive_memory, restore_memory, update_m
 from memories.store.actions.store import store_memories
 from memories.store.live_rows import ensure_partitions
 from memories.store.readings import SearchScope
+from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory, reread_memory
 from tests.integration.memories.search_helpers import retrieve_for_test
@@ -239,9 +242,12 @@ def test_index_finds_nearly_all_that_is_nearest_in_every_scope(tenant: Tenant, o
 def test_scan_along_the_index_uses_it_and_leaves_sorting_as_it_was(tenant: Tenant) -> None:
     fill(tenant, clustered(50, 1), ["user=al"])
     with tenant_scope(tenant.pk):
-        rows = MemoryEmbedding.objects.for_tenant(tenant.pk).current_of(MODEL).within("user=al")
-        with force_index_scan(ef_search=40, max_scan_tuples=1_000):
-            assert index_name(MODEL) in rows.nearest_by_index(clustered(1, 2)[0])[:10].explain()
+        scope, nearest = PlainScope(tenant.pk, "user=al", FACTORY_NOW), clustered(1, 2)[0]
+        with force_index_scan(ef_search=40, max_scan_tuples=1_000), connection.cursor() as cursor:
+            with CaptureQueriesContext(connection) as captured:
+                nearest_vectors(scope, nearest, MODEL, "tokens_o200k_base", 10, is_indexed=True)
+            cursor.execute(f"EXPLAIN {captured[-1]['sql']}")
+            assert index_name(MODEL) in "".join(line for (line,) in cursor.fetchall())
         with connection.cursor() as cursor:
             cursor.execute("SHOW enable_sort")
             assert cursor.fetchone() == ("on",)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memories.models import Memory, Tenant
+from memories.models import Memory, MemoryLink, Tenant
 from memories.services.store.content import content_hash
 from memories.tenancy.scopes import tenant_scope
 from tests.concurrency import run_concurrently
@@ -160,3 +160,16 @@ def test_one_memory_of_a_source_whatever_its_writers_say(tenant: Tenant, key: st
             rows = list(Memory.objects.for_tenant(tenant.pk).unarchived().filter(source_id=source))
         assert [row.version for row in rows] == [WRITERS]
         assert rows[0].content in texts
+
+
+def test_memory_that_all_replace_at_once_is_replaced_once(key: str, tenant: Tenant) -> None:
+    for number in range(ROUNDS):
+        older = api_client(key).post(MEMORIES, {"content": f"Round {number}: Alex lives in Lisbon."}).json()
+        texts = [f"Round {number}: Alex lives in house {writer}." for writer in range(WRITERS)]
+        answers = answers_of(key, [create(text, supersedes=[older["id"]]) for text in texts])
+        codes = Counter(answer.status_code for answer in answers)
+        assert codes[201] == 1
+        assert codes[201] + codes[400] + codes[409] == WRITERS
+        assert sum(len(live_rows(tenant, text)) for text in texts) == 1
+        with tenant_scope(tenant.pk):
+            assert MemoryLink.objects.for_tenant(tenant.pk).to_memory(older["id"]).count() == 1

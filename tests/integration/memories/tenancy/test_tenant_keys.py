@@ -38,6 +38,22 @@ WHERE k.contype = 'f' AND NOT EXISTS (
     WHERE pair.own = own.attnum AND pair.other = other.attnum
 )
 """
+# Two indexes of all rows in the same order of their columns: whatever the shorter one finds, the longer one finds.
+REDUNDANT_INDEXES = f"""
+WITH keyed AS (
+    SELECT i.*, c.relam,
+        array_to_string((i.indkey::int2[])[0:i.indnkeyatts - 1], ' ') || ' ' AS columns,
+        array_to_string((i.indoption::int2[])[0:i.indnkeyatts - 1], ' ') || ' ' AS orders,
+        array_to_string((i.indclass::oid[])[0:i.indnkeyatts - 1], ' ') || ' ' AS classes
+    FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN ({TENANT_TABLES}) AS t ON t.oid = i.indrelid
+    WHERE i.indpred IS NULL AND i.indexprs IS NULL
+)
+SELECT short.indexrelid::regclass || ' beside ' || long.indexrelid::regclass
+FROM keyed AS short JOIN keyed AS long USING (indrelid, relam)
+WHERE short.indexrelid <> long.indexrelid AND NOT short.indisunique AND short.indnatts = short.indnkeyatts
+AND starts_with(long.columns, short.columns) AND starts_with(long.orders, short.orders)
+AND starts_with(long.classes, short.classes)
+"""
 FOREIGN_KEYS = f"""
 SELECT own.relname, k.conname, pg_get_constraintdef(k.oid) FROM pg_constraint AS k
 JOIN ({TENANT_TABLES}) AS own ON own.oid = k.conrelid JOIN ({TENANT_TABLES}) AS other ON other.oid = k.confrelid
@@ -82,6 +98,17 @@ def as_owner(db: None) -> Iterator[None]:
 
 def test_keys_of_tenant_tables_hold_the_tenant() -> None:
     assert breaches() == []
+
+
+def test_no_index_begins_another() -> None:
+    assert rows(REDUNDANT_INDEXES) == []
+
+
+def test_index_that_begins_another_is_found(as_owner: None) -> None:
+    with connections["owner"].cursor() as cursor:
+        cursor.execute("CREATE INDEX needless ON memories_memory (tenant_id)")
+    found = [name for (name,) in rows(REDUNDANT_INDEXES, "owner")]
+    assert "needless beside memory_by_id" in found
 
 
 def test_every_model_with_a_tenant_is_looked_at() -> None:

@@ -20,7 +20,7 @@ from memory_platform.console.action_items import action_items
 from memory_platform.console.activity import SPANS, activity_curves
 from tests.integration.compaction.pipeline.test_pages_runs import failed
 from tests.integration.page_helpers import HTMX, client_of, page, store_memories_for_pages, text_of
-from tests.integration.session_scripts import compacted, make_long_session
+from tests.integration.session_scripts import applied_at_once, make_long_session
 from tests.users import new_operator
 
 NOW = datetime(2026, 6, 15, 12, 30, tzinfo=UTC)
@@ -95,7 +95,7 @@ def test_contexts_of_agents_have_a_latency_on_the_overview(client: Client, tenan
 def test_curves_of_memories_and_savings_are_of_this_tenant_alone(tenant: Tenant, other_tenant: Tenant) -> None:
     for each in (tenant, other_tenant):
         store_memories_for_pages(each, ("A bike was sold.", "agent=shop", "fact"), now=NOW - timedelta(hours=1))
-    compaction = compacted(make_long_session(tenant))
+    compaction = applied_at_once(make_long_session(tenant))
     with tenant_scope(tenant.pk):
         Compaction.objects.for_tenant(tenant.pk).update(compacted_at=NOW)
         charts = activity_curves(tenant.pk, DAYS, now=NOW)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from compaction.services.pipeline.retention.check import check_retention, extract_facts
 from compaction.services.pipeline.retention.matches import FACT_KINDS
 from compaction.services.sessions.turns import SessionTurn
+from tests.timing import allowed_seconds
 
 DATA = Path(__file__).parent / "data"
 
@@ -98,9 +99,9 @@ def test_kept_and_missing_are_listed_with_their_messages():
     assert checked.share == 2 / 3
 
 
-def test_nothing_to_keep_is_all_kept():
+def test_nothing_to_keep_is_not_measured():
     assert extract_facts([said("so it goes")]) == []
-    assert check_retention([], ["text"]).share == 1
+    assert check_retention([], ["text"]).share is None
 
 
 def test_facts_may_be_told_by_different_texts():
@@ -139,13 +140,13 @@ def test_a_conversation_tells_all_of_its_own_facts(texts):
     assert len({(fact.kind, fact.normalised) for fact in found}) == len(found)
     checked = check_retention(found, [message.content for message in messages])
     assert checked.missing == ()
-    assert checked.share == 1
+    assert checked.share == (1 if found else None)
 
 
 @given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=2))
 def test_any_text_can_be_checked(texts, summary):
     checked = check_retention(extract_facts([said(text, place) for place, text in enumerate(texts)]), summary)
-    assert 0 <= checked.share <= 1
+    assert checked.share is None or 0 <= checked.share <= 1
 
 
 HOSTILE = [
@@ -174,4 +175,4 @@ def test_seven_hundred_messages_are_checked_in_a_moment():
     found = extract_facts(messages)
     check_retention(found, [messages[0].content * 20])
     assert len(found) > 200
-    assert time.process_time() - began < 1.0
+    assert time.process_time() - began < allowed_seconds(1)

@@ -1,141 +1,101 @@
-"""Choosing statements under a token budget."""
+"""Which statements a budget has room for."""
 
-from datetime import UTC, datetime
+from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.statements.extraction import extract_statements
 from compaction.services.pipeline.statements.model import (
     Statement,
     StatementKind,
-    StatementMessage,
-    StatementPart,
+    drop_repeated_day,
     render_statements,
 )
+from compaction.services.pipeline.statements.rarity import content_words, word_weights
 from compaction.services.pipeline.statements.selection import choose_statements
 from memories.services.tokens import count_tokens
 
-SAID_AT = datetime(2023, 5, 8, tzinfo=UTC)
-CONVERSATION = [
-    StatementMessage(
-        "m1", "user", "Hey Ben! I adopted a beagle called Luna yesterday. It was a lovely day.", "Ann", SAID_AT, 1
-    ),
-    StatementMessage(
-        "m2",
-        "user",
-        "Nice! I moved to Gothenburg in 2019, because my wife works at the Volvo plant.",
-        "Ben",
-        SAID_AT,
-        2,
-    ),
-    StatementMessage(
-        "m3", "user", "I will run the Stockholm marathon next month. The weather is good.", "Ann", SAID_AT, 3
-    ),
-    StatementMessage("m4", "user", "I prefer swimming. I prefer swimming in cold lakes.", "Ben", SAID_AT, 4),
-]
+DAY = date(2026, 5, 7)
 
 
-def words(text):
-    return len(text.split())
+def statement(text: str, kind: str = "fact", **more: object) -> Statement:
+    return Statement(f"Ann: {text}", (text[:8],), StatementKind(kind), "Ann", DAY, **more)  # type: ignore[arg-type]
 
 
-def chosen(budget, count=count_tokens, messages=CONVERSATION):
-    return choose_statements(extract_statements(messages), token_budget=budget, count_tokens=count)
+def chosen(statements: list[Statement], budget: int) -> list[str]:
+    picked = choose_statements(statements, token_budget=budget, count_tokens=count_tokens)
+    assert count_tokens(render_statements(picked)) <= budget
+    return [one.body for one in picked]
 
 
-def statement(body, weights, *, message_id="m", factor=1.0):
-    return Statement("Ann", "Ann", (StatementPart(body, weights),), (message_id,), StatementKind.FACT, factor=factor)
+def test_decision_comes_before_a_fact_full_of_names_and_the_order_is_that_of_the_conversation() -> None:
+    fact = statement("Zoltan Wexler drove to Szeged, Pécs and Győr in 1987.")
+    allergy = statement("I am allergic to penicillin.", "constraint")
+    decision = statement("We rent the blue van.", "decision")
+    assert chosen([fact, allergy, decision], 30) == [allergy.body, decision.body]
+    assert chosen([fact, allergy, decision], 18) == [decision.body]
+    assert chosen([fact, allergy, decision], 100) == [fact.body, allergy.body, decision.body]
 
 
-@pytest.mark.parametrize("budget", [0, 1, 5, 12, 25, 40, 80, 400])
-def test_the_rendered_summary_fits_the_budget(budget):
-    assert count_tokens(render_statements(chosen(budget))) <= budget
+def test_rare_words_decide_within_a_rank_and_praise_counts_less() -> None:
+    plain, rare = statement("The man was in the house today."), statement("The botanist was in Szeged in 1987.")
+    assert chosen([plain, rare], 24) == [rare.body]
+    praise = statement("The botanist was in Szeged in 1987, wonderful.", weight=0.3)
+    assert chosen([praise, statement("The botanist left Brno in 1991.")], 26) == ["The botanist left Brno in 1991."]
 
 
-def test_statements_stay_in_order():
-    ids = [made.message_ids[-1] for made in chosen(80)]
-    assert ids == sorted(ids)
+def test_what_is_said_twice_is_chosen_once() -> None:
+    first = statement("The visit of the engineer is on Tuesday 21 April.", "decision")
+    again = statement("So the visit of the engineer is on Tuesday 21 April.", "decision")
+    assert len(chosen([first, again], 200)) == 1
 
 
-def test_what_is_rare_goes_before_small_talk():
-    text = render_statements(chosen(45))
-    assert "Luna" in text
-    assert "Gothenburg" in text
-    assert "weather" not in text
+def test_text_of_a_person_is_always_chosen_first() -> None:
+    own = statement("It rained.", is_edited=True)
+    assert chosen([statement("We rent the blue van.", "decision"), own], 14) == [own.body]
 
 
-def test_words_already_said_are_worth_nothing():
-    repeated = [
-        statement("prefers swimming", {"swimming": 2.0}, message_id="a"),
-        statement("prefers swimming", {"swimming": 2.0}),
-    ]
-    assert [made.message_ids for made in choose_statements(repeated, token_budget=99, count_tokens=words)] == [("a",)]
-
-
-def test_the_end_of_a_statement_is_left_off_to_fit():
-    long = Statement(
-        "Ann",
-        "Ann",
-        (StatementPart("swims", {"swims": 2.0}), StatementPart("in very many cold lakes", {"lakes": 1.0})),
-        ("m",),
-        StatementKind.FACT,
-    )
-    assert [made.text for made in choose_statements([long], token_budget=5, count_tokens=words)] == ["Ann swims"]
-    assert [made.text for made in choose_statements([long], token_budget=50, count_tokens=words)] == [
-        "Ann swims in very many cold lakes"
-    ]
-
-
-def test_one_statement_too_long_does_not_stop_the_others():
-    statements = [statement("very " * 30 + "rare", {"rare": 90.0}), statement("swims", {"swims": 1.0})]
-    assert [made.text for made in choose_statements(statements, token_budget=8, count_tokens=words)] == ["Ann swims"]
-
-
-def test_the_factor_weighs_statements_against_each_other():
-    statements = [statement("swims daily", {"swims": 1.0}), statement("runs daily", {"runs": 1.0}, factor=2.0)]
-    assert [made.text for made in choose_statements(statements, token_budget=5, count_tokens=words)] == [
-        "Ann runs daily"
-    ]
-
-
-def test_the_same_statements_give_the_same_choice():
-    assert chosen(60) == chosen(60)
-
-
-def test_no_statements_give_an_empty_summary():
-    assert choose_statements([], token_budget=100, count_tokens=words) == []
-    assert render_statements([]) == ""
+def test_last_state_comes_first() -> None:
+    states = [statement(f"Step {number} of the import is finished.", "state") for number in range(4)]
+    assert chosen(states[:2], 22) == [states[1].body]
 
 
 @given(
-    st.lists(
-        st.lists(
-            st.tuples(
-                st.text("abc ", min_size=1, max_size=20), st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 9))
-            ),
-            min_size=1,
-            max_size=4,
-        ),
-        max_size=12,
-    ),
-    st.integers(0, 60),
+    st.lists(st.tuples(st.text("abc 1", min_size=1, max_size=30), st.sampled_from(list(StatementKind))), max_size=12),
+    st.integers(0, 120),
 )
-@settings(max_examples=60, deadline=None)
-def test_any_choice_fits_and_keeps_the_first_parts_in_order(rows, budget):
-    statements = [
-        Statement(
-            "Ann",
-            f"Ann{n}",
-            tuple(StatementPart(text, weights) for text, weights in row),
-            (str(n),),
-            StatementKind.FACT,
-        )
-        for n, row in enumerate(rows)
-    ]
-    answer = choose_statements(statements, token_budget=budget, count_tokens=len)
-    assert len(render_statements(answer)) <= budget or not answer
-    numbers = [int(made.message_ids[0]) for made in answer]
-    assert numbers == sorted(set(numbers))
-    assert all(made.parts == statements[n].parts[: len(made.parts)] for n, made in zip(numbers, answer, strict=True))
+def test_choice_fits_its_budget_and_keeps_the_order(given_texts: list[tuple[str, StatementKind]], budget: int) -> None:
+    statements = [Statement(text, (str(number),), kind) for number, (text, kind) in enumerate(given_texts)]
+    picked = choose_statements(statements, token_budget=budget, count_tokens=count_tokens)
+    assert not picked or count_tokens(render_statements(picked)) <= budget
+    places = [statements.index(one) for one in picked]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("I ran yesterday (6 May 2026).", "I ran yesterday (6 May)."),
+        ("I run today (7 May 2026).", "I run today."),
+        ("I ran last week (week before 7 May 2026).", "I ran last week (week before)."),
+        ("I ran in May.", "I ran in May."),
+    ],
+)
+def test_heading_of_a_day_saves_its_repetition(text: str, shown: str) -> None:
+    assert drop_repeated_day(text, DAY) == shown
+    assert drop_repeated_day(text, None) == text
+
+
+def test_statements_without_a_day_or_speaker_are_rendered_as_they_are() -> None:
+    plain = [Statement("The pump is broken", ("a",)), Statement("我不吃鸡蛋。", ("b",))]
+    assert render_statements(plain) == "The pump is broken. 我不吃鸡蛋。"
+    assert render_statements([]) == ""
+
+
+def test_content_words_are_those_that_say_something_in_any_script() -> None:
+    assert content_words("The visit is at 17:30 in Ann's house") == ["visit", "17:30", "ann", "house"]
+    assert content_words("我对青霉素过敏") == ["我对", "青霉", "素过", "敏"]
+    weights = word_weights("the house of Wexler in 1987")
+    assert weights["1987"] > weights["house"]
+    assert weights["wexle"] > weights["house"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def changed(row: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
 
 def test_the_example_of_the_documentation_is_a_corpus(tmp_path: Path) -> None:
     text = (PROJECT / "docs" / "corpus.md").read_text(encoding="utf-8")
-    memories, questions = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    memories, questions, *_ = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     corpus = read_corpus(folder_of(tmp_path, memories, questions))
     assert [memory.id for memory in corpus.memories] == ["m1", "m2", "m3"]
     assert corpus.questions[0] == CorpusQuestion(
@@ -379,3 +380,19 @@ def test_what_is_no_conversation_is_told(tmp_path: Path, text: str, code: str) -
         read_corpus(path)
     assert caught.value.code == code
     assert caught.value.problems[0].file == ("" if code == "no_questions" else "talk.json")
+
+
+@pytest.mark.parametrize("folder", sorted((PROJECT / "benchmarks/corpora").iterdir()), ids=lambda folder: folder.name)
+def test_corpora_of_the_benchmarks_have_every_category(folder: Path) -> None:
+    corpus = read_corpus(folder)
+    assert len(corpus.memories) >= 400
+    assert len(corpus.questions) >= 150
+    counts = Counter(question.category for question in corpus.questions)
+    assert set(counts) == {
+        *("stable", "no_shared_word", "several", "now", "then"),
+        *("similar_subjects", "negated", "other_language"),
+    }
+    assert min(counts.values()) >= 10
+    unanswerable = [json.loads(line) for line in (folder / "unanswerable.jsonl").read_text("utf-8").splitlines()]
+    assert len(unanswerable) >= 15
+    assert not {row["text"] for row in unanswerable} & {question.text for question in corpus.questions}

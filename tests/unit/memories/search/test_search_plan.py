@@ -3,6 +3,7 @@
 import pytest
 
 from memories.services.search import plan as search_plan
+from memories.services.search.fusion import RECIPROCAL_RANK_K
 from memories.services.search.plan import (
     ScopeSize,
     SearchMethod,
@@ -23,9 +24,8 @@ def planned(rows: int, index_rows: int | None, *, wanted: int = 200, is_filtered
     [
         (0, 100_000, SearchMethod.EXACT, SearchPlanReason.FEW_ROWS),
         (5_000, 5_000, SearchMethod.EXACT, SearchPlanReason.FEW_ROWS),
-        (10_000, 10_000, SearchMethod.EXACT, SearchPlanReason.FEW_ROWS),
-        (13_800, 13_800, SearchMethod.EXACT, SearchPlanReason.FEW_ROWS),
-        (13_801, 13_801, SearchMethod.HNSW, SearchPlanReason.MANY_ROWS),
+        (7_800, 7_800, SearchMethod.EXACT, SearchPlanReason.FEW_ROWS),
+        (7_801, 7_801, SearchMethod.HNSW, SearchPlanReason.MANY_ROWS),
         (100_000, 100_000, SearchMethod.HNSW, SearchPlanReason.MANY_ROWS),
         (100_000, 0, SearchMethod.HNSW, SearchPlanReason.MANY_ROWS),
         (100_000, None, SearchMethod.EXACT, SearchPlanReason.NO_INDEX),
@@ -62,24 +62,23 @@ def test_tiny_and_filtered_scopes_read_memories_with_the_vectors() -> None:
 
 def test_scan_looks_wider_and_gives_up_later_where_the_index_is_shared() -> None:
     alone, shared = planned(100_000, 100_000), planned(100_000, 200_000)
-    assert (alone.ef_search, alone.max_scan_tuples) == (575, 920)
-    assert (shared.ef_search, shared.max_scan_tuples) == (1_000, 1_840)
+    assert (alone.ef_search, alone.max_scan_tuples) == (search_plan.MIN_EF_SEARCH, 520)
+    assert (shared.ef_search, shared.max_scan_tuples) == (650, 1_040)
     assert planned(100_000, 100_000, wanted=1).ef_search == search_plan.MIN_EF_SEARCH
     filtered = planned(100_000, 100_000, is_filtered=True)
-    assert (filtered.ef_search, filtered.max_scan_tuples) == (920, 920)
+    assert (filtered.ef_search, filtered.max_scan_tuples) == (520, 520)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "depth"), [(0, 200), (70, 200), (71, 202), (200, 460), (470, 1_000), (1_000, 1_000)]
+    ("wanted", "depth"), [(0, 200), (140, 200), (141, 201), (200, 260), (940, 1_000), (1_000, 1_000)]
 )
 def test_depth_holds_the_first_of_the_fused_order(wanted: int, depth: int) -> None:
     assert retriever_depth(wanted) == depth
 
 
-@pytest.mark.parametrize("wanted", [71, 100, 200, 470])
-def test_nothing_below_the_depth_of_both_arms_comes_before_the_wanted_of_one(wanted: int) -> None:
-    depth = retriever_depth(wanted)
-    assert 2 / (60 + depth + 1) < 1 / (60 + wanted)
+@pytest.mark.parametrize("wanted", [141, 200, 470])
+def test_what_either_retriever_ranks_among_the_wanted_is_within_its_depth(wanted: int) -> None:
+    assert retriever_depth(wanted) >= wanted + RECIPROCAL_RANK_K
 
 
 def test_rows_wanted_come_from_pool_limit_or_tokens() -> None:
@@ -92,4 +91,15 @@ def test_rows_wanted_come_from_pool_limit_or_tokens() -> None:
 
 def test_spare_vectors_stand_in_for_expired_memories() -> None:
     plan = planned(100_000, 100_000)
-    assert (plan.limit_with_spare, plan.enough) == (460 + 57, 230)
+    assert (plan.limit_with_spare, plan.enough) == (260 + 32, 130)
+
+
+def test_a_scope_that_is_nearly_the_whole_index_is_searched_with_one_look() -> None:
+    assert planned(100_000, 100_000).is_one_look
+    assert planned(90_000, 100_000).is_one_look
+    assert not planned(89_999, 100_000).is_one_look
+    assert not planned(100_000, 100_000, is_filtered=True).is_one_look
+    assert planned(100_000, 100_000).ef_search >= planned(100_000, 100_000).limit_with_spare
+    widest = planned(100_000, 100_000, wanted=1_000)
+    assert widest.ef_search < widest.limit_with_spare
+    assert not widest.is_one_look

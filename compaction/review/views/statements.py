@@ -1,0 +1,90 @@
+"""Change single statements of a summary: append missing facts, remove a sentence, swap in a candidate."""
+
+from functools import partial
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import HttpResponseBase
+from django.urls import reverse
+
+from compaction.review import actions
+from compaction.review.forms import AppendFactsForm, SwapStatementForm, WithdrawAppendedForm
+from compaction.review.views.page import (
+    Refusal,
+    RefusedForms,
+    describe_summary,
+    get_compaction_or_404,
+    perform_decision,
+    render_refusal,
+    render_review,
+    respond_with_review,
+)
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_page
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error
+
+
+@tenant_page(to_change="operator")
+def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """Append one or all missing facts to the summary."""
+    form = AppendFactsForm(request.POST)
+    if not form.is_valid():
+        refusal = Refusal("The page is out of date. Reload it.")
+        return render_review(request, compaction_id, RefusedForms(refusal=refusal))
+    with tenant_scope(request.tenant.id):
+        before = len(get_compaction_or_404(request, compaction_id).statements)
+    verb = partial(actions.append_missing_facts, facts=request.POST.getlist("fact") or None, **form.cleaned_data)
+    try:
+        row = perform_decision(request, compaction_id, verb)
+    except PlatformError as error:
+        return render_refusal(request, compaction_id, error)
+    added = {"statements": len(row.statements) - before, "edit_version": row.edit_version}
+    undo = reverse("compaction-withdraw", args=[request.tenant.id, compaction_id])
+    add_flash(request, describe_summary(row, "Appended"), undo_url=f"{undo}?{urlencode(added)}")
+    return respond_with_review(request, compaction_id)
+
+
+@tenant_page(to_change="operator")
+def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """Undo an append: remove the last statements, if the text is unchanged."""
+    with tenant_scope(request.tenant.id):
+        get_compaction_or_404(request, compaction_id)
+    form = WithdrawAppendedForm(request.GET)
+    if not form.is_valid():
+        flash_error(request, "Cannot undo: the address does not name the appended statements.")
+        return respond_with_review(request, compaction_id)
+    try:
+        row = perform_decision(
+            request, compaction_id, partial(actions.withdraw_appended_statements, **form.cleaned_data)
+        )
+    except PlatformError as error:
+        return render_refusal(request, compaction_id, error)
+    add_flash(request, describe_summary(row, "Removed"))
+    return respond_with_review(request, compaction_id)
+
+
+@tenant_page(to_change="operator")
+def compaction_swap(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """Remove a sentence, add a candidate, or both; the message that reports it offers the reverse."""
+    # The link that undoes a swap names it in its query.
+    form = SwapStatementForm(request.GET.dict() | request.POST.dict())
+    if not form.is_valid():
+        refusal = Refusal("The page is out of date. Reload it.")
+        return render_review(request, compaction_id, RefusedForms(refusal=refusal))
+    with tenant_scope(request.tenant.id):
+        before = get_compaction_or_404(request, compaction_id)
+    try:
+        row = perform_decision(request, compaction_id, partial(actions.swap_summary_statement, **form.cleaned_data))
+    except PlatformError as error:
+        return render_refusal(request, compaction_id, error)
+    removed, added = form.cleaned_data["remove"], form.cleaned_data["add"]
+    reverse_swap: dict[str, int] = {"edit_version": row.edit_version}
+    if added:
+        reverse_swap["remove"] = row.statements.index(before.candidates[added - 1]) + 1
+    if removed:
+        reverse_swap["add"] = 1
+    done = "Swapped" if removed and added else "Removed" if removed else "Added"
+    undo = reverse("compaction-swap", args=[request.tenant.id, compaction_id])
+    add_flash(request, describe_summary(row, done), undo_url=f"{undo}?{urlencode(reverse_swap)}")
+    return respond_with_review(request, compaction_id)

@@ -1,0 +1,162 @@
+"""What a compaction of a labelled session keeps, holds and mislabels, as far as a program can tell."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Self
+
+from compaction.services.evaluation.labels import (
+    CONSTRAINT,
+    DECISION,
+    NEVER_REASONS,
+    OTHER,
+    LabelledSentence,
+    LabelledSession,
+    Needs,
+    meets,
+)
+from compaction.services.pipeline.statements.model import StatementKind
+from compaction.services.pipeline.stored_statements import CitedStatement
+
+#: Kinds of statements that a sentence of the label may have.
+KINDS_OF_LABEL = {
+    DECISION: frozenset({StatementKind.DECISION, StatementKind.CORRECTION}),
+    CONSTRAINT: frozenset({StatementKind.CONSTRAINT}),
+}
+#: A statement may leave out the beginning of a sentence, but has at least this many of its words.
+SENTENCE_WORDS_MIN = 3
+_WORD = re.compile(r"\w+")
+_SPEAKER = re.compile(r"[^:\n]{1,60}: ")
+
+
+@dataclass(frozen=True)
+class Share:
+    """The labels, by name, for which a measure is true, and the others."""
+
+    true: tuple[str, ...]
+    false: tuple[str, ...]
+
+    @classmethod
+    def where(cls, labels: Mapping[str, bool]) -> Self:
+        """Return the share of the labels with a true value."""
+        names: dict[bool, list[str]] = {True: [], False: []}
+        for name, value in labels.items():
+            names[value].append(name)
+        return cls(tuple(names[True]), tuple(names[False]))
+
+    def __add__(self, other: "Share") -> "Share":
+        return Share(self.true + other.true, self.false + other.false)
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.of}" if self.of else "-"
+
+    @property
+    def count(self) -> int:
+        return len(self.true)
+
+    @property
+    def of(self) -> int:
+        return len(self.true) + len(self.false)
+
+
+@dataclass(frozen=True)
+class CompactedSession:
+    """What a compaction made of a labelled session.
+
+    `facts` are the new entries of the journal, `extracted` all statements from which the summary was chosen, and
+    `numbers` the messages' numbers by id.
+    """
+
+    statements: Sequence[CitedStatement]
+    facts: Sequence[CitedStatement]
+    extracted: Sequence[CitedStatement]
+    numbers: Mapping[str, int]
+
+
+#: What each measure counts, in the order of a report.
+MEASURES = {
+    "keys_in_summary": "keys in the summary",
+    "keys_in_facts": "keys in the facts",
+    "keys_in_either": "keys in either",
+    "current_in_summary": "changes of mind: current in the summary",
+    "current_in_facts": "changes of mind: current in the facts",
+    "stale_in_summary": "changes of mind: stale in the summary",
+    "stale_in_facts": "changes of mind: stale in the facts",
+    **{f"never_{reason}": f"facts from {reason.replace('_', ' ')}" for reason in NEVER_REASONS},
+    "never_in_summary": "the same, in the summary",
+    "decision_labels": "decisions labelled as such",
+    "constraint_labels": "constraints labelled as such",
+    "false_labels": "others labelled as one of them",
+}
+
+
+def score_session(session: LabelledSession, made: CompactedSession) -> dict[str, Share]:
+    """Return the shares of `MEASURES`."""
+    summary, facts = _texts(made.statements, made.numbers), _texts(made.facts, made.numbers)
+    keys = {key.id: key.needs for key in session.keys}
+    current, stale = ({one.id: getattr(one, name) for one in session.changes} for name in ("current", "stale"))
+    never = {reason: {one.id: one.needs for one in session.never if one.reason == reason} for reason in NEVER_REASONS}
+    unquoted = _texts([one for one in made.statements if one.kind != StatementKind.QUOTED], made.numbers)
+    return {
+        "keys_in_summary": _met(keys, summary),
+        "keys_in_facts": _met(keys, facts),
+        "keys_in_either": _met(keys, [*summary, *facts]),
+        "current_in_summary": _met(current, summary),
+        "current_in_facts": _met(current, facts),
+        "stale_in_summary": _met(stale, summary),
+        "stale_in_facts": _met(stale, facts),
+        **{f"never_{reason}": _met(needs, facts) for reason, needs in never.items()},
+        "never_in_summary": _met({one.id: one.needs for one in session.never}, unquoted),
+        **_label_shares(session, made),
+    }
+
+
+def _met(all_needs: Mapping[str, Needs], texts: Sequence[str]) -> Share:
+    return Share.where({name: any(meets(needs, text) for text in texts) for name, needs in all_needs.items()})
+
+
+def _texts(statements: Iterable[CitedStatement], numbers: Mapping[str, int]) -> list[str]:
+    """Return the texts of statements; neighbours from the same message are read as one text."""
+
+    def message(statement: CitedStatement) -> int:
+        return max((numbers[one] for one in statement.message_ids if one in numbers), default=-1)
+
+    return ["\n".join(one.text for one in group) for _, group in groupby(statements, key=message)]
+
+
+def _label_shares(session: LabelledSession, made: CompactedSession) -> dict[str, Share]:
+    """Return how many sentences of a label have its kind; replaced ones have none and do not count."""
+    stale = [change.stale for change in session.changes]
+    labels = [one for one in session.labels if not any(meets(needs, one.sentence) for needs in stale)]
+    kinds = {one: kinds_of_sentence(one, made) for one in labels}
+    right = {
+        f"{label}_labels": _share_of_kind([one for one in labels if one.label == label], kinds, expected)
+        for label, expected in KINDS_OF_LABEL.items()
+    }
+    either = frozenset().union(*KINDS_OF_LABEL.values())
+    return {**right, "false_labels": _share_of_kind([one for one in labels if one.label == OTHER], kinds, either)}
+
+
+def _share_of_kind(
+    labels: Sequence[LabelledSentence], kinds: Mapping[LabelledSentence, set[str]], expected: frozenset[str]
+) -> Share:
+    return Share.where({f"{one.message}: {one.sentence}": bool(kinds[one] & expected) for one in labels})
+
+
+def kinds_of_sentence(label: LabelledSentence, made: CompactedSession) -> set[str]:
+    """Return the kinds of the extracted statements that contain the sentence, or all but its beginning."""
+    sentence = _normalised(label.sentence)
+    kinds = set()
+    for statement in made.extracted:
+        if label.message not in {made.numbers.get(one) for one in statement.message_ids}:
+            continue
+        text, body = _normalised(statement.text), _normalised(_SPEAKER.sub("", statement.text, count=1))
+        is_ending = sentence.endswith(body) and body.count(" ") + 1 >= SENTENCE_WORDS_MIN
+        if sentence in text or is_ending:
+            kinds.add(statement.kind)
+    return kinds
+
+
+def _normalised(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))

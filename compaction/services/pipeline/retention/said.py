@@ -1,0 +1,88 @@
+"""What the turns of a conversation state as true: only its facts count (ADR-0104)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from compaction.services.pipeline.retention.check import RetainedFact
+from compaction.services.pipeline.statements.filters import is_hedged, is_injection, is_question
+from compaction.services.pipeline.statements.languages import language_of, load_language
+from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence, split_sentences
+from compaction.services.sessions.drafts import ASSISTANT_ROLE, TOOL_ROLE
+from compaction.services.sessions.turns import SessionTurn
+
+_DEFAULT = load_language("en")
+_NOT_OWN = frozenset({SentenceRole.QUOTE, SentenceRole.CODE, SentenceRole.TABLE})
+
+
+class Standing(StrEnum):
+    """How a sentence stands in a message: only what is `SAID` is stated as true by who speaks."""
+
+    SAID = "said"
+    QUESTION = "question"
+    HEDGED = "hedged"
+    QUOTED = "quoted"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True)
+class TurnSentence:
+    """A whole sentence of a turn and how it stands there."""
+
+    text: str
+    standing: Standing
+
+
+def turn_sentences(turn: SessionTurn) -> list[TurnSentence]:
+    """Return the sentences of a turn in order.
+
+    What a tool answers is not said. Quotations, pasted code and tables, and paragraphs that give an assistant orders
+    against its own are quoted. What an assistant only proposes is hedged.
+    """
+    language = language_of(turn.content, _DEFAULT)
+    sentences = split_sentences(turn.content, language)
+    injected = {one.paragraph for one in sentences if is_injection(one.text, language)}
+
+    def standing(sentence: SourceSentence) -> Standing:
+        if turn.role == TOOL_ROLE:
+            return Standing.TOOL
+        if sentence.role in _NOT_OWN or sentence.paragraph in injected:
+            return Standing.QUOTED
+        if is_question(sentence.text):
+            return Standing.QUESTION
+        is_proposed = turn.role == ASSISTANT_ROLE and is_hedged(sentence.text, language)
+        return Standing.HEDGED if is_proposed else Standing.SAID
+
+    return [TurnSentence(one.text, standing(one)) for one in sentences]
+
+
+def said_sentences(turn: SessionTurn) -> list[str]:
+    """Return the whole sentences of a turn that it states as true."""
+    return [one.text for one in turn_sentences(turn) if one.standing == Standing.SAID]
+
+
+def said_turns(turns: Iterable[SessionTurn]) -> list[SessionTurn]:
+    """Return the turns with those sentences alone, a line for each; pinned ones as they are."""
+    return [turn if turn.pinned else replace(turn, content="\n".join(said_sentences(turn))) for turn in turns]
+
+
+@dataclass(frozen=True)
+class WithdrawnText:
+    """What was said in these messages and replaced by a later statement."""
+
+    text: str
+    message_ids: tuple[str, ...]
+
+
+def without_withdrawn(facts: Sequence[RetainedFact], withdrawn: Iterable[WithdrawnText]) -> list[RetainedFact]:
+    """Return the facts that at least one message states in words which nobody replaced later."""
+    texts: dict[str, str] = {}
+    for one in withdrawn:
+        for message_id in one.message_ids:
+            texts[message_id] = f"{texts.get(message_id, '')}\n{one.text}"
+
+    def is_withdrawn(fact: RetainedFact) -> bool:
+        told = " ".join(fact.text.split())
+        return bool(fact.message_ids) and all(told in texts.get(str(one), "") for one in fact.message_ids)
+
+    return [fact for fact in facts if not is_withdrawn(fact)] if texts else list(facts)

@@ -1,0 +1,1 @@
+"""The rules of partition summaries (ADR-0104)."""

@@ -1,0 +1,60 @@
+"""The statement that reads the present candidates of a plain scope (ADR-0115)."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from memories.search.queries.lexemes import any_lexeme
+from memories.search.queries.nearest import Vector, half_vector
+from memories.services.search.filters import COUNTER_FIELDS
+from memories.store.queries.texts import CANDIDATE_COLUMNS, TOKEN_COLUMNS
+from memories.tenancy.queries.plain_scope import PlainScope
+from memories.tenancy.queries.prepared import execute_prepared
+
+#: The names of the values of a row, in their order; `holds` are places in the list of lexemes, from 1.
+PLAIN_NAMES = ("id", "valid_to", *CANDIDATE_COLUMNS, *COUNTER_FIELDS, *TOKEN_COLUMNS, "holds", "similarity", "vector")
+_READ = f"""
+SELECT memory.id, memory.archived_at, memory.{", memory.".join((*CANDIDATE_COLUMNS, *COUNTER_FIELDS, *TOKEN_COLUMNS))},
+    {{holds}}, {{compared}}
+FROM memories_memory AS memory {{vectors}}
+WHERE {{live}} AND memory.id = ANY(%(ids)s)
+"""  # noqa: S608 - columns
+_VECTORS = (
+    "LEFT JOIN memories_memoryembedding AS own ON own.memory_id = memory.id AND own.version = memory.version"
+    " AND own.tenant_id = memory.tenant_id AND own.model = %(model)s"
+)
+# One look-up for each lexeme; listing the lexemes of a row instead takes ten times as long.
+_HOLDS = (
+    "ARRAY(SELECT place FROM unnest(%(lexemes)s::tsquery[]) WITH ORDINALITY AS asked (query, place)"
+    " WHERE memory.search_vector @@ query)"
+)
+
+
+def plain_candidate_rows(
+    scope: PlainScope,
+    ids: Sequence[UUID],
+    *,
+    vector: Vector | None,
+    model: str,
+    lexemes: Sequence[str],
+    with_vectors: bool,
+) -> list[tuple[Any, ...]]:
+    """Return the values of each memory of `ids` in scope, in any order.
+
+    `similarity` is None without a vector; `vector`, with `with_vectors`, the bytes that Postgres sends for a `halfvec`.
+    """
+    values: dict[str, Any] = {**scope.values, "ids": ids}
+    similarity = sent = "NULL"
+    if vector is not None:
+        values |= {"vector": half_vector(vector), "model": model}
+        similarity = "1.0 - (own.vector <=> %(vector)s)"
+        sent = "halfvec_send(own.vector)" if with_vectors else sent
+    if lexemes:
+        values["lexemes"] = [any_lexeme([lexeme]) for lexeme in lexemes]
+    statement = _READ.format(
+        holds=_HOLDS if lexemes else "NULL",
+        compared=f"{similarity}, {sent}",
+        vectors="" if vector is None else _VECTORS,
+        live=scope.has_live("memory"),
+    )
+    return execute_prepared(statement, values)

@@ -1,0 +1,67 @@
+"""The memories that new ones name in `supersedes`, and why one cannot be replaced."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from memories.models import Memory, MemoryLink
+from memories.services.partitions.paths import is_within
+from memories.services.store.content import content_hash
+from memories.services.store.drafts import MAX_SUPERSEDED, SUPERSEDES, FieldProblem, NewMemory
+
+
+@dataclass(frozen=True)
+class ReplaceableMemories:
+    """The memories that rows of a request name in `supersedes`, and the keys of what replaced them before.
+
+    Keys are partition path, content hash and `source_id`: a repeated request is no error.
+    """
+
+    rows: Mapping[UUID, Memory]
+    successors: Mapping[UUID, Collection[tuple[str, str, str]]]
+    now: datetime
+    #: The index of the row that replaces a memory, so that it is replaced once.
+    claimed: dict[UUID, int] = field(default_factory=dict)
+
+    def problems(self, index: int, row: NewMemory) -> list[FieldProblem]:
+        """Return why the row cannot replace what it names."""
+        found = ((memory_id, self._problem(index, row, memory_id)) for memory_id in dict.fromkeys(row.supersedes))
+        return [FieldProblem(SUPERSEDES, *problem) for _, problem in found if problem]
+
+    def of(self, row: NewMemory) -> list[UUID]:
+        """Return the live memories that the row replaces."""
+        return [pk for pk in dict.fromkeys(row.supersedes) if self.rows[pk].archived_at is None]
+
+    def _problem(self, index: int, row: NewMemory, memory_id: UUID) -> tuple[str, str] | None:
+        memory = self.rows.get(memory_id)
+        if memory is None:
+            return "unknown_memory", f"There is no memory {memory_id}."
+        key = (row.partition.path, content_hash(row.content), row.source_id)
+        if memory.archived_at is not None and key in self.successors.get(memory_id, ()):
+            return None
+        if memory.archived_at is not None or (memory.expires_at is not None and memory.expires_at <= self.now):
+            return "archived", f"The memory {memory_id} is not live."
+        paths = (memory.partition_path, row.partition.path)
+        if not (is_within(*paths) or is_within(*paths[::-1])):
+            return "other_partition", f"The memory {memory_id} is neither in the same partition, nor above or below it."
+        is_source = bool(row.source_id) and (memory.partition_path, memory.source_id) == (key[0], key[2])
+        if is_source or (memory.partition_path, memory.content_hash, memory.source_id) == key:
+            return "same_memory", "A memory does not replace itself."
+        if self.claimed.setdefault(memory_id, index) != index:
+            return "already_replaced", f"Another row of the request replaces the memory {memory_id}."
+        return None
+
+
+def replaceable_memories(tenant_id: UUID, rows: Iterable[NewMemory], reach: str, now: datetime) -> ReplaceableMemories:
+    """Return the memories within `reach` that the rows name. Two queries at most."""
+    wanted = {memory_id for row in rows for memory_id in row.supersedes[:MAX_SUPERSEDED]}
+    found = Memory.objects.for_tenant(tenant_id).within(reach).in_bulk(wanted) if wanted else {}
+    successors = defaultdict[UUID, set[tuple[str, str, str]]](set)
+    if archived := [pk for pk, memory in found.items() if memory.archived_at is not None]:
+        links = MemoryLink.objects.for_tenant(tenant_id).current().of_kind(SUPERSEDES).filter(target_id__in=archived)
+        columns = ("source__partition_path", "source__content_hash", "source__source_id")
+        for target, *key in links.filter(source__archived_at__isnull=True).values_list("target_id", *columns):
+            successors[target].add((key[0], key[1], key[2]))
+    return ReplaceableMemories(found, successors, now)

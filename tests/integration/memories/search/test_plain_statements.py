@@ -1,0 +1,125 @@
+"""The statements written by hand find what the querysets find, in the scope of their tenant alone (ADR-0115)."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memories.embeddings.indexer import index_memories
+from memories.embeddings.providers import get_embedder
+from memories.models import Tenant
+from memories.search.queries import ranking
+from memories.services.partitions.paths import parse_partition
+from memories.services.search.plan import match_all
+from memories.services.store.drafts import NewMemory
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.actions.store import store_memories
+from memories.store.queries.candidates import plain_candidate_rows
+from memories.tenancy.queries.plain_scope import PlainScope
+from memories.tenancy.scopes import tenant_scope
+from tests.factories import FACTORY_NOW, TESTER
+from tests.integration.memories.search_helpers import retrieve_for_test
+
+pytestmark = pytest.mark.django_db
+
+#: A filter that every memory passes, so that querysets search the same rows.
+PASSES_ALL = {"confidence": {"gte": 0.0}}
+QUERY = "Which bread does Alex bake, and what's 100% rye?"
+PARTITIONS = ("user=alex", "user=alex/topic=food", "user=alexa", "user=sam/topic=food", "")
+
+
+@pytest.fixture
+def bread(tenant: Tenant) -> Tenant:
+    """Memories in partitions with similar names: some pinned, expired, archived, edited or without a vector."""
+    rows = [
+        NewMemory(
+            f"Note {number}: {'Alex' if number % 2 else 'Sam'} bakes {'rye' if number % 3 else 'wheat'} bread, 100%.",
+            partition=parse_partition(PARTITIONS[number % len(PARTITIONS)]),
+            created_at=FACTORY_NOW - timedelta(hours=number % 7),
+            pinned=number % 11 == 0,
+            expires_at=FACTORY_NOW + timedelta(hours=1 if number % 5 else -0.5) if number % 4 == 0 else None,
+            session=f"s{number // 10}",
+            position=number % 10,
+        )
+        for number in range(60)
+    ]
+    with tenant_scope(tenant.pk):
+        stored = [result.memory for result in store_memories(tenant=tenant, rows=rows, by=TESTER, now=FACTORY_NOW)]
+    memories = [memory for memory in stored if memory is not None]
+    index_memories(tenant.pk, [memory.pk for memory in memories[:50]])
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=memories[1], by=TESTER, now=FACTORY_NOW)
+        update_memory(memory=memories[3], changes={"pinned": True}, by=TESTER, now=FACTORY_NOW)
+    return tenant
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "vector"}, {"mode": "lexical"}, {"token_budget": 90.0}])
+@pytest.mark.parametrize(
+    "place",
+    [
+        {},
+        {"partition": "user=alex"},
+        {"partition": "user=alex", "exact": True},
+        {"exact": True},
+        {"segments": {"topic": "food"}},
+        {"partition": "user=alex", "segments": {"topic": "food"}},
+        {"partition": "user=nobody"},
+    ],
+    ids=str,
+)
+def test_plain_statements_find_what_querysets_find(
+    bread: Tenant, place: Mapping[str, Any], options: Mapping[str, Any]
+) -> None:
+    arguments = {"now": FACTORY_NOW, "with_pinned": True, "with_vectors": True, **place, **options}
+    plain = retrieve_for_test(bread, QUERY, **arguments)
+    filtered = retrieve_for_test(bread, QUERY, filters=PASSES_ALL, **arguments)
+    assert plain.candidates == filtered.candidates
+    assert {pk: vector.tolist() for pk, vector in plain.vectors.items()} == {
+        pk: vector.tolist() for pk, vector in filtered.vectors.items()
+    }
+    assert bool(plain.candidates) is (place.get("partition") != "user=nobody")
+
+
+def test_statements_are_prepared_once_whatever_the_query(bread: Tenant) -> None:
+    for query in (QUERY, "And what does Sam bake?", "wheat"):
+        retrieve_for_test(bread, query, now=FACTORY_NOW, with_pinned=True, with_vectors=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*), count(DISTINCT statement) FROM pg_prepared_statements")
+        prepared, distinct = cursor.fetchone()
+    assert prepared == distinct > 3
+
+
+def test_nothing_is_prepared_where_the_setting_forbids_it(bread: Tenant, settings: Any) -> None:
+    settings.DATABASE_PREPARED_STATEMENTS = False
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+        (before,) = cursor.fetchone()
+        found = retrieve_for_test(bread, QUERY, partition="user=sam", now=FACTORY_NOW)
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+        assert cursor.fetchone() == (before,)
+    assert found.candidates
+
+
+def test_a_statement_shows_no_row_of_a_tenant_whose_scope_is_not_open(bread: Tenant, other_tenant: Tenant) -> None:
+    model = get_embedder()
+    vector, scope = model.embed([QUERY])[0], PlainScope(bread.pk, "", FACTORY_NOW)
+    with tenant_scope(bread.pk):
+        ids = [pk for pk, _ in ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5)]
+    assert ids
+    with tenant_scope(other_tenant.pk):
+        assert ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5) == []
+        assert ranking.nearest_vectors(scope, vector, model.name, "tokens_o200k_base", 5, is_indexed=False)[0] == []
+        assert ranking.matching_memories(scope, match_all(["bread"]), "tokens_o200k_base") == []
+        assert ranking.pinned_memories(scope, "tokens_o200k_base") == []
+        compared = {"vector": vector, "model": model.name, "lexemes": ["bread"], "with_vectors": True}
+        assert plain_candidate_rows(scope, ids, **compared) == []
+
+
+def test_the_log_of_queries_shows_prepared_statements_with_their_values(bread: Tenant) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        retrieve_for_test(bread, QUERY, now=FACTORY_NOW)
+    (read,) = [query["sql"] for query in captured if "= ANY(" in query["sql"] and "memory.content" in query["sql"]]
+    assert bread.pk.hex in read

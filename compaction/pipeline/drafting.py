@@ -56,7 +56,9 @@ MEASURABLE_SHARE_MIN = 0.5
 #: How much longer than planned a summary may become by sentences with facts that it would lose. None of eleven
 #: labelled conversations reaches the default floor of retention without it, all do with a quarter more; several
 #: generations need more.
-LONGER_FOR_FACTS = 2.0
+LONGER_FOR_FACTS = 1.5
+#: A statement that is added for its facts is worth at least as much, unless it binds.
+ADDED_WORTH_MIN = 0.25
 #: Tokens around a sentence that is added: a heading of its day, separators.
 ADDED_SENTENCE_TOKENS = 6
 #: The text of the notice by the reason.
@@ -252,13 +254,19 @@ class _Drafting:
         total = sum(fact.weight for fact in (*retention.kept, *retention.missing))
         return round((self._task.policy.retention_floor - retention.share) * total, 6)
 
-    def _lost_sentences(self, retention: RetentionResult) -> list[FactSentence]:
-        """Return the sentences of the facts that are lost now, and of those lost before that are said again."""
+    def _lost_sentences(self, retention: RetentionResult) -> list[tuple[FactSentence, CitedStatement]]:
+        """Return the sentences of the facts that are lost now or said again, each with its statement."""
         spoken, lost_before = {turn.id for turn in self._own}, {fact.key for fact in self._task.missing_before}
         lost = [one for one in retention.missing if one.key not in lost_before or spoken.intersection(one.message_ids)]
         sentences = sentences_with_facts(lost, self._turns_of(lost)) if lost else []
-        replaced = [old.text for statement in self._extracted for old in statement.replaces]
-        return [one for one in sentences if one.is_statement and not any(one.sentence in text for text in replaced)]
+        return [(one, statement) for one in sentences if (statement := self._statement_of(one)) is not None]
+
+    def _statement_of(self, lost: FactSentence) -> CitedStatement | None:
+        """Return the statement that says the sentence as a reader understands it; None for one that is not worth it."""
+        for statement in self._extracted:
+            if lost.message_id in statement.message_ids[-1:] and statement.focus in lost.sentence:
+                return cited_statement(statement, ())
+        return None
 
     def _turns_of(self, facts: Sequence[RetainedFact]) -> dict[str, SessionTurn]:
         """Return the turns of the span, and those of earlier generations that contain the facts, by id."""
@@ -271,18 +279,25 @@ class _Drafting:
         return {str(turn.id): turn for turn in self._without_recalled(earlier)} | turns
 
     def _with_sentences(
-        self, summary: SummaryResult, sentences: Sequence[FactSentence], weight_needed: float
+        self,
+        summary: SummaryResult,
+        sentences: Sequence[tuple[FactSentence, CitedStatement]],
+        weight_needed: float,
     ) -> SummaryResult:
         statements = list(summary.statements)
-        if binding := [one.as_statement() for one in sentences if one.is_binding]:
-            weight_needed -= sum(one.weight for one in sentences if one.is_binding)
+        if binding := [replace(statement, worth=1.0) for one, statement in sentences if one.is_binding]:
+            weight_needed -= sum(one.weight for one, _ in sentences if one.is_binding)
             statements = self._chosen([*statements, *binding])
         room = self._budget_tokens - self.count(self._text(statements))
-        others = [(one, self.count(one.text) + ADDED_SENTENCE_TOKENS) for one in sentences if not one.is_binding]
-        for one, cost in sorted(others, key=lambda other: -other[0].weight / other[1]):
+        others = [
+            (one.weight, self.count(statement.text) + ADDED_SENTENCE_TOKENS, statement)
+            for one, statement in sentences
+            if not one.is_binding and statement.worth >= ADDED_WORTH_MIN
+        ]
+        for weight, cost, statement in sorted(others, key=lambda other: -other[0] / other[1]):
             if weight_needed > 0 and cost <= room:
-                statements.append(one.as_statement())
-                weight_needed, room = weight_needed - one.weight, room - cost
+                statements.append(statement)
+                weight_needed, room = weight_needed - weight, room - cost
         return self._result(summary, statements)
 
     def _filled_by_rules(self, summary: SummaryResult) -> SummaryResult:

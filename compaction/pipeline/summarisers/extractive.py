@@ -1,9 +1,10 @@
 """Summaries by rules alone: source sentences under the budget, in their order (ADR-0102)."""
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from compaction.pipeline.summarisers.protocol import SummariserError, SummaryResult, SummaryTask
-from compaction.services.pipeline.statements.classes import RANKS, is_lasting
+from compaction.services.pipeline.statements.kinds import is_lasting, kind_weight
 from compaction.services.pipeline.statements.extraction import extract_statements, first_sentences
 from compaction.services.pipeline.statements.model import (
     ReplacedStatement,
@@ -13,12 +14,13 @@ from compaction.services.pipeline.statements.model import (
     render_statements,
 )
 from compaction.services.pipeline.statements.selection import choose_statements
-from compaction.services.pipeline.statements.supersession import drop_replaced
 from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, CitedStatement
 from compaction.services.sessions.turns import LIVE, SessionTurn
 
 #: Roles with lasting facts: the session keeps what tools answer and systems order.
 SPEAKING = frozenset({"user", "assistant"})
+#: A summary takes no statement that is worth less, a journal none that less probably deserves a memory of its own.
+SUMMARY_WORTH_MIN, JOURNAL_LASTING_MIN = 0.2, 0.1
 
 
 class ExtractiveSummariser:
@@ -30,21 +32,29 @@ class ExtractiveSummariser:
     def summarise(self, task: SummaryTask) -> SummaryResult:
         """See `Summariser`."""
         messages = speaking_messages(task.messages)
-        statements = drop_replaced([*restore_statements(task.earlier), *extract_statements(messages)])
-        chosen = _chosen(statements, task) or _chosen(first_sentences(messages), task)
+        statements = [
+            one
+            for one in extract_statements(messages, restore_statements(task.earlier))
+            if one.is_edited or one.worth >= SUMMARY_WORTH_MIN
+        ]
+        chosen = _chosen(statements, task) or _chosen(list(first_sentences(messages)), task)
         if not chosen:
             raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {(one.text, one.message_ids) for one in task.earlier}
         taken = {one.text for one in chosen}
         left = [one for one in statements if one.text not in taken]
-        next_best = sorted(_chosen(left, task), key=lambda one: RANKS[one.kind])[:CANDIDATES_MAX]
+        next_best = sorted(_chosen(left, task), key=lambda one: -one.worth * kind_weight(one.kind))[:CANDIDATES_MAX]
         cited, candidates = (tuple(cited_statement(one, old) for one in some) for some in (chosen, next_best))
         return SummaryResult(render_statements(chosen), cited, candidates)
 
     def journal(self, task: SummaryTask) -> list[CitedStatement]:
         """See `Summariser`."""
         messages = speaking_messages(turn for turn in task.messages if turn.role in SPEAKING)
-        lasting = [statement for statement in extract_statements(messages) if is_lasting(statement)]
+        lasting = [
+            replace(one, worth=one.lasting)
+            for one in extract_statements(messages)
+            if is_lasting(one) and one.lasting >= JOURNAL_LASTING_MIN
+        ]
         return [cited_statement(statement, ()) for statement in _chosen(lasting, task)]
 
 
@@ -68,6 +78,7 @@ def restore_statements(earlier: Sequence[CitedStatement]) -> list[Statement]:
             stated_on=one.stated_on,
             replaces=tuple(ReplacedStatement(text, ()) for text in one.replaces),
             is_edited=one.is_edited,
+            worth=one.worth,
         )
         for one in earlier
     ]
@@ -83,6 +94,7 @@ def cited_statement(statement: Statement, old: Collection[tuple[str, tuple[str, 
         stated_on=statement.stated_on,
         is_from_earlier=(statement.text, statement.message_ids) in old,
         is_edited=statement.is_edited,
+        worth=round(statement.worth, 3),
         replaces=tuple(one.text for one in statement.replaces),
     )
 

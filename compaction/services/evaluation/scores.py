@@ -21,7 +21,7 @@ from compaction.services.pipeline.stored_statements import CitedStatement
 
 #: Kinds of statements that a sentence of the label may have.
 KINDS_OF_LABEL = {
-    DECISION: frozenset({StatementKind.DECISION, StatementKind.CORRECTION}),
+    DECISION: frozenset({StatementKind.DECISION}),
     CONSTRAINT: frozenset({StatementKind.CONSTRAINT}),
 }
 #: A statement may leave out the beginning of a sentence, but has at least this many of its words.
@@ -97,7 +97,7 @@ def score_session(session: LabelledSession, made: CompactedSession) -> dict[str,
     keys = {key.id: key.needs for key in session.keys}
     current, stale = ({one.id: getattr(one, name) for one in session.changes} for name in ("current", "stale"))
     never = {reason: {one.id: one.needs for one in session.never if one.reason == reason} for reason in NEVER_REASONS}
-    unquoted = _texts([one for one in made.statements if one.kind != StatementKind.QUOTED], made.numbers)
+    unquoted = _texts(made.statements, made.numbers)
     return {
         "keys_in_summary": _met(keys, summary),
         "keys_in_facts": _met(keys, facts),

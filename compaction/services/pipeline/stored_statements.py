@@ -28,7 +28,8 @@ NO_FACTS, NO_RULES = "no_facts", "no_rules_for_language"
 class CitedStatement:
     """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept.
 
-    `replaces` are the texts of earlier statements about the same that it replaced.
+    `replaces` are the texts of earlier statements that it replaced, `worth` the probability that a reader would keep it
+    (1 for those of a model or a person).
     """
 
     text: str
@@ -39,6 +40,7 @@ class CitedStatement:
     is_from_earlier: bool = False
     is_edited: bool = False
     replaces: tuple[str, ...] = ()
+    worth: float = 1.0
 
     def as_record(self) -> dict[str, Any]:
         """Return the statement as JSON."""

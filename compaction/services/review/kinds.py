@@ -1,9 +1,9 @@
 """The kinds of statements in words, and their priority."""
 
-from compaction.services.pipeline.statements.classes import RANKS
+from compaction.services.pipeline.statements.kinds import RANKS
 from compaction.services.pipeline.statements.model import StatementKind
 
-_LABELS = {StatementKind.QUESTION: "Open question", StatementKind.QUOTED: "Quote"}
+_LABELS = {StatementKind.QUESTION: "Open question"}
 
 
 def kind_label(kind: str) -> str:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from compaction.services.pipeline.retention.matches import normalised_words
-from compaction.services.pipeline.statements.classes import kind_of
-from compaction.services.pipeline.statements.filters import is_question
+from compaction.services.pipeline.statements.judgement import judge_text
 from compaction.services.pipeline.statements.languages import Language, language_of, main_language
-from compaction.services.pipeline.statements.model import Statement, StatementKind, render_statements
+from compaction.services.pipeline.statements.model import Statement, render_statements
 from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.statements.sentences import SentenceRole, split_sentences
 
@@ -55,12 +54,12 @@ def _statements(text: StoredText, main: Language) -> list[Statement]:
     language = language_of(text.content, main)
     content = " ".join(text.content.split())
     if len(content) <= WHOLE_CHARACTERS_MAX:
-        return [_statement(text, content, language)]
+        return [_statement(text, content)]
     # a quotation in a long memory is left to the sentence that says whose it is
     sentences = (one for one in split_sentences(text.content, language) if one.role not in _NOT_STATED)
-    return [_statement(text, one.text, language) for one in sentences]
+    return [_statement(text, one.text) for one in sentences]
 
 
-def _statement(text: StoredText, content: str, language: Language) -> Statement:
-    kind = StatementKind.QUESTION if is_question(content) else kind_of(content, language, role="user")
-    return Statement(content, (text.id,), kind, stated_on=text.day)
+def _statement(text: StoredText, content: str) -> Statement:
+    _, judged = judge_text(content)
+    return Statement(content, (text.id,), judged.kind, stated_on=text.day, worth=judged.worth)

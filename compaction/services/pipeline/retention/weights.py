@@ -10,7 +10,6 @@ from compaction.services.pipeline.statements.model import Statement, StatementKi
 #: Weight of a fact by the kind of the statement that says it; constraints themselves have `BINDING_WEIGHT`.
 STATEMENT_WEIGHTS: Mapping[StatementKind, float] = {
     StatementKind.DECISION: 3.0,
-    StatementKind.CORRECTION: 3.0,
     StatementKind.CONSTRAINT: 2.0,
     StatementKind.PREFERENCE: 2.0,
     StatementKind.INSTRUCTION: 2.0,
@@ -21,7 +20,6 @@ STATEMENT_WEIGHTS: Mapping[StatementKind, float] = {
     StatementKind.STATE: 0.5,
     StatementKind.EVENT: 0.25,
     StatementKind.FACT: 0.25,
-    StatementKind.QUOTED: 0.25,
 }
 #: Of a fact in a sentence that cannot be a statement, such as "It costs 5 EUR" without what costs it.
 OTHER_WEIGHT = 0.1

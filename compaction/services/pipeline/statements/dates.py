@@ -9,6 +9,9 @@ from typing import Any
 
 from compaction.services.pipeline.statements.languages import Language
 
+#: Cues of sentences whose weekday may be past or repeated.
+_NO_DAY_AHEAD = ("past", "past_verbs", "done", "repeated")
+
 #: The text of a date for a matched expression, "" for none.
 DateResolver = Callable[[re.Match[str], date], str]
 
@@ -33,9 +36,7 @@ def resolve_dates(text: str, stated_on: date | None, language: Language) -> str:
 
 def _is_about_no_day_ahead(text: str, language: Language) -> bool:
     """Whether a weekday in the text may be a past or a repeated one."""
-    lower = text.lower().replace("’", "'")
-    patterns = (language.pattern(field) for field in ("past", "past_verbs", "done", "repeated"))
-    return any(pattern is not None and pattern.search(lower) for pattern in patterns)
+    return any(language.has_cue(name, text) for name in _NO_DAY_AHEAD)
 
 
 @cache

@@ -1,195 +1,224 @@
-"""Messages into statements: runs of source sentences that pass the filters, each with its kind (ADR-0102)."""
+"""Messages into statements: runs of source sentences that a reader would keep and understand (ADR-0118)."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 from compaction.services.pipeline.statements import filters
-from compaction.services.pipeline.statements.answers import label_of, read_answer
-from compaction.services.pipeline.statements.classes import RANKS, has_date, has_value, kind_of
 from compaction.services.pipeline.statements.dates import resolve_dates
-from compaction.services.pipeline.statements.model import PART_DISTANCE_MAX, Statement, StatementKind, StatementMessage
+from compaction.services.pipeline.statements.judgement import Form, Judgement, judge_sentences, judge_text
+from compaction.services.pipeline.statements.kinds import BINDING
+from compaction.services.pipeline.statements.model import (
+    PART_DISTANCE_MAX,
+    ReplacedStatement,
+    Statement,
+    StatementKind,
+    StatementMessage,
+)
 from compaction.services.pipeline.statements.reading import SPOKEN, ReadMessage, read_messages
-from compaction.services.pipeline.statements.runs import Run, find_run
-from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence
-from compaction.services.pipeline.statements.supersession import drop_replaced, is_said_done
-from compaction.services.pipeline.statements.worth import factual_kind, is_worth_keeping
+from compaction.services.pipeline.statements.sentences import SourceSentence, run_text
+from compaction.services.pipeline.statements.succession import Claim, Outdated, find_outdated
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES
 
-#: Words of content that a statement has at least, by kind: a preference is short ("I like tea").
-CONTENT_WORDS_MIN = 3
-_CONTENT_WORDS_MIN = {
-    StatementKind.PREFERENCE: 1,
-    StatementKind.CONSTRAINT: 1,
-    StatementKind.DECISION: 2,
-    StatementKind.CORRECTION: 2,
-    StatementKind.INSTRUCTION: 2,
+#: A sentence that is probably less worth than this is no statement.
+WORTH_MIN = 0.12
+#: How much more probably a longer form must be understood than a shorter one.
+FORM_COSTS: Mapping[Form, float] = {
+    Form.ALONE: 0.0,
+    Form.ONE_BEFORE: 0.05,
+    Form.TWO_BEFORE: 0.12,
+    Form.WITH_QUESTION: 0.05,
 }
-#: Praise and feelings tell less than others.
-PRAISE_WEIGHT = 0.7
+#: Sentences before its own that a form takes along.
+_BEFORE = {Form.ALONE: 0, Form.ONE_BEFORE: 1, Form.TWO_BEFORE: 2}
+#: The forms in which a sentence that needs one of them is understood.
+_UNDERSTOOD: Mapping[Form, Sequence[Form]] = {
+    Form.ALONE: (Form.ALONE,),
+    Form.ONE_BEFORE: (Form.ALONE, Form.ONE_BEFORE),
+    Form.TWO_BEFORE: (Form.ALONE, Form.ONE_BEFORE, Form.TWO_BEFORE),
+    Form.WITH_QUESTION: (Form.ALONE, Form.WITH_QUESTION),
+}
 #: Of a span without statements.
 OPENING_CHARACTERS_MAX = 160
-#: Kinds that praise does not have.
-_SINCERE = frozenset(
-    {StatementKind.DECISION, StatementKind.CORRECTION, StatementKind.COMMITMENT}
-    | {StatementKind.INSTRUCTION, StatementKind.IDENTITY, StatementKind.STATE, StatementKind.PREFERENCE}
-)
-#: What systems say counts only when it binds the assistant.
-_BINDING = frozenset({StatementKind.CONSTRAINT, StatementKind.INSTRUCTION, StatementKind.PREFERENCE})
+#: Spans whose statements are remembered.
+EXTRACTIONS_KEPT = 4
+
+
+def extract_statements(messages: Sequence[StatementMessage], earlier: Sequence[Statement] = ()) -> list[Statement]:
+    """Return the earlier statements and those of the messages in their order, without those that a later one replaced."""
+    return list(_extract(tuple(messages), tuple(earlier)))
+
+
+# Summary, journal and check of one compaction ask for the same messages.
+@lru_cache(maxsize=EXTRACTIONS_KEPT)
+def _extract(messages: Sequence[StatementMessage], earlier: Sequence[Statement]) -> Sequence[Statement]:
+    return _Extraction(read_messages(messages), earlier).statements()
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A statement; one that is not kept only replaces others."""
+class _Run:
+    """A sentence in the form in which it is understood: its text, and the messages that it cites."""
 
-    statement: Statement
-    is_kept: bool = True
-
-
-def extract_statements(messages: Sequence[StatementMessage]) -> list[Statement]:
-    """Return all statements of the messages in the order of their sequence, without those that a later one replaced."""
-    reads = read_messages(messages)
-    found: list[_Found] = []
-    for number, read in enumerate(reads):
-        before = reads[number - 1] if number else None
-        after = reads[number + 1] if number + 1 < len(reads) else None
-        for one in _of_message(read, before, after):
-            while found and len(one.statement.message_ids) > 1 and _is_within(found[-1].statement, one.statement):
-                found.pop()
-            found.append(one)
-    left_out = {one.statement.text for one in found if not one.is_kept}
-    held = drop_replaced(_once([one.statement for one in found]))
-    return _without_parts([statement for statement in held if statement.text not in left_out])
+    text: str
+    claim: str
+    message_ids: tuple[str, ...]
+    subject: str
+    share: float
 
 
-def _without_parts(statements: Sequence[Statement]) -> list[Statement]:
-    """The statements without those that are a part of a run that ranks no lower."""
-    parts = {
-        number
-        for number, part in enumerate(statements)
-        for run in statements[number + 1 : number + 1 + PART_DISTANCE_MAX]
-        if run.contains(part) and RANKS[run.kind] <= RANKS[part.kind]
-    }
-    return [statement for number, statement in enumerate(statements) if number not in parts]
+class _Extraction:
+    def __init__(self, reads: Sequence[ReadMessage], earlier: Sequence[Statement]) -> None:
+        self._reads, self._earlier = reads, earlier
+        self._judgements = judge_sentences(reads)
+        self._places = [
+            (number, place)
+            for number, read in enumerate(reads)
+            for place, sentence in enumerate(read.sentences)
+            if sentence.role in SPOKEN
+        ]
 
+    def statements(self) -> list[Statement]:
+        """Return the statements that hold at the end."""
+        found = dict(enumerate(self._earlier, -len(self._earlier)))
+        for index in range(len(self._places)):
+            if (statement := self._statement(index)) is not None:
+                found[index] = statement
+        former: defaultdict[int, list[ReplacedStatement]] = defaultdict(list)
+        for index, statement in found.items():
+            by = self._outdated[index].by
+            if by is not None and by in found and not statement.is_edited:
+                former[by] += [*statement.replaces, ReplacedStatement(statement.text, statement.message_ids)]
+        current = [
+            replace(statement, replaces=(*statement.replaces, *former[index])) if index in former else statement
+            for index, statement in found.items()
+            if self._outdated[index].by is None or statement.is_edited
+        ]
+        return _without_parts(_once(current))
 
-def _is_within(former: Statement, pair: Statement) -> bool:
-    """Whether a pair repeats the last statement of the message before it."""
-    return former.message_ids[-1] in pair.message_ids[:1] and (former.claim or former.body) in pair.text
-
-
-def _of_message(read: ReadMessage, before: ReadMessage | None, after: ReadMessage | None) -> Iterator[_Found]:
-    answers = before is not None and before.message.speaker != read.message.speaker
-    answered = read_answer(before, read) if before is not None and answers else None
-    if answered is not None:
-        yield _Found(answered.statement)
-    taken_up = after is not None and after.message.speaker != read.message.speaker and _takes_up(after)
-    yield from _MessageReader(read, after, is_taken_up=taken_up).statements(
-        skipped=answered.sentence if answered else None
-    )
-
-
-def _takes_up(after: ReadMessage) -> bool:
-    spoken = after.spoken
-    return bool(spoken) and filters.is_yes(spoken[0].text, after.language)
-
-
-class _MessageReader:
-    """The statements of one message."""
-
-    def __init__(self, read: ReadMessage, after: ReadMessage | None, *, is_taken_up: bool) -> None:
-        self._read, self._after, self._is_taken_up = read, after, is_taken_up
-        self._is_assistant = read.message.role == ASSISTANT_ROLE
-        options = [one for one in read.spoken if one.role == SentenceRole.PROSE]
-        self._offers = self._is_assistant and any(
-            filters.is_hedged(one.text, read.language) or filters.is_question(one.text) for one in options
-        )
-        self._bad_paragraphs = {
-            one.paragraph for one in read.sentences if filters.is_injection(one.text, read.language)
+    @cached_property
+    def _outdated(self) -> Mapping[int, Outdated]:
+        """For each spoken sentence and earlier statement, below 0, which later one replaces it."""
+        claims = [Claim(one.focus, one.subject, "", -1, *judge_text(one.focus)) for one in self._earlier]
+        for number, place in self._places:
+            read, sentence = self._reads[number], self._reads[number].sentences[place]
+            message = read.message
+            judged = self._judgements[number][place]
+            claims.append(Claim(sentence.text, message.speaker, message.role, number, read.language, judged))
+        before = len(self._earlier)
+        return {
+            number - before: one if one.by is None else replace(one, by=one.by - before)
+            for number, one in enumerate(find_outdated(claims))
         }
 
-    def statements(self, *, skipped: SourceSentence | None) -> Iterator[_Found]:
-        """Yield the statements in order; the sentence `skipped` is in a pair already."""
-        for place, sentence in enumerate(self._read.sentences):
-            if sentence.paragraph in self._bad_paragraphs:
-                continue
-            if sentence.role == SentenceRole.QUOTE:
-                yield from self._quoted(sentence)
-            elif sentence.role in SPOKEN and sentence is not skipped and (own := self._own(place)):
-                yield own
-
-    def _quoted(self, sentence: SourceSentence) -> Iterator[_Found]:
-        message, language = self._read.message, self._read.language
-        if not filters.is_unfit(sentence.text) and filters.has_content(sentence.text, CONTENT_WORDS_MIN, language):
-            label = f"{message.speaker} ({language.given.get('quoted', 'quoted')})".strip()
-            text = f"{label}: {sentence.text}"
-            yield _Found(Statement(text, (message.id,), StatementKind.QUOTED, label, message.stated_on))
-
-    def _own(self, place: int) -> _Found | None:
-        """The statement of a sentence, with the sentences before where it needs them; None for no statement."""
-        read, message, sentence = self._read, self._read.message, self._read.sentences[place]
-        text = read.opened(sentence.text)
-        if not text or filters.is_unfit(text) or filters.is_small_talk(text, read.language):
+    def _statement(self, index: int) -> Statement | None:
+        number, place = self._places[index]
+        read, judged = self._reads[number], self._judgements[number][place]
+        sentence = read.sentences[place]
+        current = 1.0 - self._outdated[index].probability
+        if judged.worth * current < WORTH_MIN or not self._is_said(number, sentence):
             return None
-        is_asked = filters.is_question(text)
-        is_hedged = filters.is_hedged(text, read.language)
-        if (is_asked and not self._is_open()) or (not is_asked and self._is_option(sentence, is_hedged=is_hedged)):
+        run = self._run(number, place)
+        kind = self._kind(number, sentence, judged)
+        if run is None or kind is None or run.share * judged.worth * current < WORTH_MIN:
             return None
-        run = find_run(read, place)
-        kind = StatementKind.QUESTION if is_asked else self._kind(run.claim, is_hedged=is_hedged)
-        is_kept = self._is_clear(run, kind) and is_worth_keeping(run.claim, kind, read)
-        if not is_kept and not self._may_replace(run, kind):
-            return None
-        if message.role in INSTRUCTING_ROLES and kind not in _BINDING:
-            return None
-        body, claim = (resolve_dates(one, message.stated_on, read.language) for one in (run.text, run.claim))
-        statement = Statement(
-            f"{label_of(message)}{body}",
-            (message.id,),
+        day = read.message.stated_on
+        text, claim = (resolve_dates(one, day, read.language) for one in (run.text, run.claim))
+        label = f"{run.subject}: " if run.subject else ""
+        return Statement(
+            f"{label}{text}",
+            run.message_ids,
             kind,
-            message.speaker,
-            message.stated_on,
-            weight=PRAISE_WEIGHT if filters.is_praise(text, read.language) else 1.0,
-            claim=claim if claim != body else "",
-            is_pointing=run.is_pointing,
+            run.subject,
+            day,
+            claim=claim if claim != text else "",
+            worth=judged.worth * run.share * current,
+            lasting=judged.lasting * run.share * current,
         )
-        return _Found(statement, is_kept)
 
-    def _is_clear(self, run: Run, kind: StatementKind) -> bool:
-        """Whether a reader understands it: nothing points outside, or an object of something that binds."""
-        language = self._read.language
-        if run.is_pointing and not (
-            run.has_subject
-            and RANKS[kind] <= RANKS[StatementKind.CONSTRAINT]
-            and filters.has_content(run.text, filters.CLEAR_WORDS_MIN, language)
-        ):
+    def _is_said(self, number: int, sentence: SourceSentence) -> bool:
+        """Whether it is more than an order in pasted text, or an option of the assistant that nobody took up."""
+        read = self._reads[number]
+        if sentence.paragraph in self._injected[number]:
             return False
-        return filters.has_content(run.text, _CONTENT_WORDS_MIN.get(kind, CONTENT_WORDS_MIN), language)
+        is_proposed = read.message.role == ASSISTANT_ROLE and filters.is_hedged(sentence.text, read.language)
+        return not is_proposed or self._is_taken_up(number)
 
-    def _may_replace(self, run: Run, kind: StatementKind) -> bool:
-        """Whether a sentence that is no statement itself says that something earlier is over."""
-        return kind == StatementKind.CORRECTION or (not self._is_assistant and is_said_done(run.claim))
-
-    def _is_option(self, sentence: SourceSentence, *, is_hedged: bool) -> bool:
-        """Whether an assistant only offers it: a hedge, or an item of a list of options; not once it is taken up."""
-        if not self._is_assistant or self._is_taken_up:
+    def _is_taken_up(self, number: int) -> bool:
+        """Whether the reply begins with a yes."""
+        if number + 1 == len(self._reads):
             return False
-        return is_hedged or (self._offers and sentence.role == SentenceRole.LIST_ITEM)
+        after = self._reads[number + 1]
+        return after.language.has_cue("yes", after.message.content[:40])
 
-    def _kind(self, text: str, *, is_hedged: bool) -> StatementKind:
-        language, role = self._read.language, self._read.message.role
-        if not self._is_assistant and filters.is_left_open(text, language):
-            return StatementKind.QUESTION
-        kind = kind_of(text, language, role=role, is_hedged=is_hedged)
-        is_light = filters.is_playful(text, language) or (kind in _SINCERE and filters.is_praise(text, language))
-        if is_light and not has_date(text, language) and not has_value(text):
-            kind = StatementKind.FACT
-        return factual_kind(text, self._read) if kind == StatementKind.FACT else kind
+    @cached_property
+    def _injected(self) -> Sequence[frozenset[int]]:
+        """The paragraphs of each message that give orders to an assistant."""
+        return [
+            frozenset(one.paragraph for one in read.sentences if filters.is_injection(one.text, read.language))
+            for read in self._reads
+        ]
 
-    def _is_open(self) -> bool:
-        """Whether nobody answered a question of this message: nothing follows, or the reply leaves it open."""
-        if self._after is None:
-            return not self._read.is_among_people
-        return any(filters.is_deferred(one.text, self._after.language) for one in self._after.spoken[:1])
+    def _kind(self, number: int, sentence: SourceSentence, judged: Judgement) -> StatementKind | None:
+        """The kind of a sentence; None for a question that was answered, and for what systems say that binds nobody."""
+        read = self._reads[number]
+        if filters.is_question(sentence.text):
+            return StatementKind.QUESTION if number + 1 == len(self._reads) else None
+        kind = judged.kind
+        if filters.is_left_open(sentence.text, read.language) and kind not in BINDING:
+            kind = StatementKind.QUESTION
+        if read.message.role in INSTRUCTING_ROLES and kind not in BINDING:
+            return None
+        return kind
+
+    def _run(self, number: int, place: int) -> _Run | None:
+        """The sentence in the form that is most probably understood for its length."""
+        judged = self._judgements[number][place]
+        best: tuple[float, _Run] | None = None
+        for form, cost in FORM_COSTS.items():
+            share = sum(judged.forms[one] for one in _UNDERSTOOD[form])
+            if best is not None and share - cost <= best[0]:
+                continue
+            run = self._pair(number, place, share) if form == Form.WITH_QUESTION else self._own(number, place, form, share)
+            if run is not None:
+                best = (share - cost, run)
+        return best[1] if best else None
+
+    def _own(self, number: int, place: int, form: Form, share: float) -> _Run | None:
+        """The sentence with those before it that the form needs."""
+        read, first = self._reads[number], place - _BEFORE[form]
+        claim = read.opened(read.sentences[place].text)
+        if first < 0 or not claim or any(not self._is_context(number, one) for one in range(first, place)):
+            return None
+        start, end = read.sentences[first].start, read.sentences[place].end
+        text = claim if first == place else read.opened(run_text(read.message.content, start, end))
+        if not text or filters.is_unfit(text):
+            return None
+        return _Run(text, claim, (read.message.id,), read.message.speaker, share)
+
+    def _is_context(self, number: int, place: int) -> bool:
+        sentence = self._reads[number].sentences[place]
+        return sentence.role in SPOKEN and sentence.paragraph not in self._injected[number]
+
+    def _pair(self, number: int, place: int, share: float) -> _Run | None:
+        """A reply with the sentence of another speaker that it replies to, word for word."""
+        if not number:
+            return None
+        asked, read = self._reads[number - 1], self._reads[number]
+        spoken = [index for index, one in enumerate(asked.sentences) if one.role in SPOKEN]
+        if not spoken or asked.message.speaker == read.message.speaker or asked.message.role in INSTRUCTING_ROLES:
+            return None
+        questions = [index for index in spoken if filters.is_question(asked.sentences[index].text)]
+        question = questions[-1] if questions else spoken[-1]
+        said = asked.opened(asked.sentences[question].text) or asked.sentences[question].text
+        reply = filters.strip_emoji(read.sentences[place].text)
+        label = f"{read.message.speaker}: " if read.message.speaker else ""
+        text = f'"{said}" – {label}{reply}'
+        if filters.is_unfit(text) or filters.is_injection(said, asked.language):
+            return None
+        understood = self._judgements[number - 1][question].forms[Form.NONE]
+        ids = (asked.message.id, read.message.id)
+        return _Run(text, text, ids, asked.message.speaker, share * (1.0 - understood / 2))
 
 
 def _once(statements: Sequence[Statement]) -> list[Statement]:
@@ -199,17 +228,25 @@ def _once(statements: Sequence[Statement]) -> list[Statement]:
     return [statement for number, statement in enumerate(statements) if number in kept]
 
 
-def first_sentences(messages: Sequence[StatementMessage]) -> list[Statement]:
-    """Return the first piece of each message, for a span without any statement; long ones end at a word."""
-    statements = []
+def _without_parts(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements without those that are a part of a run that is worth more."""
+    parts = {
+        number
+        for number, part in enumerate(statements)
+        for run in statements[number + 1 : number + 1 + PART_DISTANCE_MAX]
+        if run.contains(part) and run.worth >= part.worth
+    }
+    return [statement for number, statement in enumerate(statements) if number not in parts]
+
+
+def first_sentences(messages: Sequence[StatementMessage]) -> Iterator[Statement]:
+    """Yield the first piece of each message, for a span without any statement; long ones end at a word."""
     for message in messages:
         text = shorten(" ".join(message.content.split()), OPENING_CHARACTERS_MAX)
-        statements.append(
-            Statement(
-                f"{label_of(message)}{text}", (message.id,), StatementKind.FACT, message.speaker, message.stated_on
-            )
+        label = f"{message.speaker}: " if message.speaker else ""
+        yield Statement(
+            f"{label}{text}", (message.id,), StatementKind.FACT, message.speaker, message.stated_on, worth=WORTH_MIN
         )
-    return statements
 
 
 def shorten(text: str, characters: int) -> str:

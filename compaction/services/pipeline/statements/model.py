@@ -16,10 +16,9 @@ _CLOSERS = "\"'”’»)]」』"
 
 
 class StatementKind(StrEnum):
-    """What a statement is about; `RANKS` in `classes` orders the kinds."""
+    """What a statement is about; `RANKS` in `kinds` orders the kinds."""
 
     DECISION = "decision"
-    CORRECTION = "correction"
     CONSTRAINT = "constraint"
     PREFERENCE = "preference"
     INSTRUCTION = "instruction"
@@ -30,7 +29,6 @@ class StatementKind(StrEnum):
     STATE = "state"
     EVENT = "event"
     FACT = "fact"
-    QUOTED = "quoted"
 
     @classmethod
     def of(cls, name: str) -> "StatementKind":
@@ -73,9 +71,9 @@ class Statement:
     """A label and an unbroken run of words of the messages it cites.
 
     `text` is "Speaker: run" as it reads on its own, `subject` the speaker ("" without one). `replaces` are the earlier
-    statements that it replaced. `is_edited`: written or changed by a person, so it is always kept. `weight` counts
-    against others of its rank: below 1 for praise. `claim` is the last sentence of a run of several, "" otherwise: the
-    kind, day and replacement are the claim's. `is_pointing`: a word of it stands for something that it does not name.
+    statements that it replaced. `is_edited`: written or changed by a person, so it is always kept. `claim` is the last
+    sentence of a run of several, "" otherwise: kind and replacement are the claim's. `worth` is the probability that a
+    reader understands it, finds it worth keeping and still true, `lasting` that it also deserves a memory of its own.
     """
 
     text: str
@@ -85,9 +83,9 @@ class Statement:
     stated_on: date | None = None
     replaces: tuple[ReplacedStatement, ...] = ()
     is_edited: bool = False
-    weight: float = 1.0
     claim: str = ""
-    is_pointing: bool = False
+    worth: float = 1.0
+    lasting: float = 1.0
 
     @property
     def lead(self) -> str:

@@ -1,12 +1,11 @@
-"""Choosing statements under a token budget: by rank, then by the rare words that each adds per token (ADR-0102)."""
+"""Choosing statements under a token budget: by worth and kind, then by the rare words that each adds (ADR-0118)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from compaction.services.pipeline.statements.classes import RANKS
+from compaction.services.pipeline.statements.kinds import kind_weight
 from compaction.services.pipeline.statements.model import (
     PART_DISTANCE_MAX,
     Statement,
-    StatementKind,
     drop_repeated_day,
     render_statements,
 )
@@ -15,14 +14,14 @@ from compaction.services.pipeline.statements.rarity import word_weights
 StatementTokenCounter = Callable[[str], int]
 #: Tokens beyond the sum of the statements' own: a separator each, a heading for each day.
 SEPARATOR_TOKENS, HEADING_TOKENS = 1, 6
-#: The tokens of a label count in the comparison, so that few full sentences win over many short ones.
-LABEL_TOKENS = 3
 #: A statement is left out when less than this share of the weight of its words is new.
 NEW_SHARE_MIN = 0.4
 #: After each round the text is counted as a whole, and what is left of the budget is filled again.
 ROUNDS_MAX = 4
-#: A person's words come before everything that rules choose.
-_EDITED_RANK = -1
+#: Values that differ by less count as equal: then rarer words come first.
+VALUE_DIGITS = 3
+LABEL_TOKENS = 3
+LENGTH_EXPONENT = 0.7
 
 
 def choose_statements(
@@ -64,19 +63,26 @@ class _Choice:
         return [self._statements[number] for number in sorted(self.taken) if number not in parts]
 
     def fill(self, room: int) -> None:
-        """Take the best statements that fit into `room` tokens, rank by rank."""
+        """Take the best statements that fit into `room` tokens."""
         covered = {word for number in self.taken for word in self._weights[number]}
         days = {self._statements[number].stated_on for number in self.taken}
-        for rank in sorted({_rank(statement) for statement in self._statements}):
-            for number in self._ranked(rank, covered):
-                statement = self._statements[number]
-                cost = self._cost(number) + (0 if statement.stated_on in days else HEADING_TOKENS)
-                if cost > room or (rank >= 0 and self._new_share(number, covered) < NEW_SHARE_MIN):
-                    continue
-                room -= cost
-                self.taken.append(number)
-                covered.update(self._weights[number])
-                days.add(statement.stated_on)
+        closed = self._refused.union(self.taken)
+        for number in sorted(set(range(len(self._statements))) - closed, key=self._order):
+            statement = self._statements[number]
+            cost = self._cost(number) + (0 if statement.stated_on in days else HEADING_TOKENS)
+            if cost > room or (not statement.is_edited and self._new_share(number, covered) < NEW_SHARE_MIN):
+                continue
+            room -= cost
+            self.taken.append(number)
+            covered.update(self._weights[number])
+            days.add(statement.stated_on)
+
+    def _order(self, number: int) -> tuple[bool, float, float, int]:
+        """What a person wrote comes first, then what is worth most, then the rarest words."""
+        statement = self._statements[number]
+        value = statement.worth * kind_weight(statement.kind)
+        value = round(value / (self._costs[number] + LABEL_TOKENS) ** LENGTH_EXPONENT, VALUE_DIGITS)
+        return not statement.is_edited, -value, -sum(self._weights[number].values()), number
 
     def _parts_of(self, number: int) -> list[int]:
         """The statements whose runs are a part of this one's; they stand a few places before it."""
@@ -92,37 +98,9 @@ class _Choice:
         """Undo the last step and refuse that statement from now on."""
         self._refused.add(self.taken.pop())
 
-    def _ranked(self, rank: int, covered: set[str]) -> Iterator[int]:
-        """The open statements of a rank: states from the last one, others by what they add per token."""
-        closed = self._refused.union(self.taken)
-        open_ = [
-            number
-            for number, statement in enumerate(self._statements)
-            if _rank(statement) == rank and number not in closed
-        ]
-        if rank == RANKS[StatementKind.STATE]:
-            yield from reversed(open_)
-            return
-        first = {number: self._density(number, covered) for number in open_}
-        late = []
-        for number in sorted(open_, key=lambda one: (-first[one], one)):
-            if self._density(number, covered) < first[number] / 2:
-                late.append(number)
-            else:
-                yield number
-        yield from sorted(late, key=lambda one: (-self._density(one, covered), one))
-
-    def _density(self, number: int, covered: set[str]) -> float:
-        value = _weight(self._weights[number], covered) * self._statements[number].weight
-        return value / (self._cost(number) + LABEL_TOKENS)
-
     def _new_share(self, number: int, covered: set[str]) -> float:
         weights = self._claims[number]
         return _weight(weights, covered) / (sum(weights.values()) or 1.0)
-
-
-def _rank(statement: Statement) -> int:
-    return _EDITED_RANK if statement.is_edited else RANKS[statement.kind]
 
 
 def _weight(weights: Mapping[str, float], covered: set[str]) -> float:

@@ -49,11 +49,10 @@ class Language:
         """The cues by name, each as one pattern for lower-case text."""
         return {name: _compiled(self, cues) for name, cues in self.given.get("cues", {}).items()}
 
-    @cached_property
-    def introductions(self) -> re.Pattern[str] | None:
-        """The sentences with which people introduce themselves, for text as it is written."""
-        given = self.given.get("introductions")
-        return re.compile(_expanded(self, "|".join(f"(?:{one})" for one in given))) if given else None
+    def has_cue(self, name: str, text: str) -> bool:
+        """Return whether the text contains a cue; False without cues of that name."""
+        pattern = self.cues.get(name)
+        return pattern is not None and pattern.search(text.lower().replace("’", "'")) is not None
 
     @cached_property
     def days(self) -> re.Pattern[str] | None:

@@ -1,0 +1,92 @@
+"""Sessions whose sentences people annotated, as docs/corpus.md describes them."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from compaction.services.pipeline.statements.judgement import KIND_LETTERS, Form, Target
+from compaction.services.pipeline.statements.model import StatementMessage
+from compaction.services.pipeline.statements.reading import ReadMessage, read_messages
+
+FOLDER = Path(__file__).parent / "corpora" / "annotated_sessions"
+#: The marks of what a sentence needs to be understood.
+FORM_MARKS = {
+    "1": Form.ALONE,
+    "p1": Form.ONE_BEFORE,
+    "p2": Form.TWO_BEFORE,
+    "q": Form.WITH_QUESTION,
+    "0": Form.NONE,
+}
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What a person noted of one sentence: `worth` 0, 1 (summary) or 2 (memory), `form`, letter of its kind.
+
+    `replaces` are the numbers of earlier annotations that it makes outdated.
+    """
+
+    worth: int
+    form: Form
+    kind: str
+    replaces: Sequence[int]
+
+    def has(self, output: str, number: int, replaced: frozenset[int]) -> bool:
+        """Return whether the sentence, annotation `number`, has a property of `OUTPUTS`."""
+        match output:
+            case Target.WORTH:
+                return self.worth > 0
+            case Target.LASTING:
+                return self.worth > 1
+            case Target.REPLACED:
+                return number in replaced
+            case Target.REPLACES:
+                return bool(self.replaces)
+            case _ if output in KIND_LETTERS:
+                return self.kind == output
+            case _:
+                return self.form == output
+
+
+@dataclass(frozen=True)
+class AnnotatedSession:
+    """A session as the rules read it, and the annotations of its sentences by message and place."""
+
+    id: str
+    language: str
+    reads: Sequence[ReadMessage]
+    annotations: dict[tuple[int, int], Annotation]
+
+
+def read_sessions(folder: Path = FOLDER) -> Iterator[AnnotatedSession]:
+    """Yield the sessions by name. Raises `ValueError` where a sentence is not one of its message."""
+    for path in sorted(folder.glob("*.json")):
+        yield _session(path.stem, json.loads(path.read_text("utf-8")))
+
+
+def _session(name: str, stored: dict[str, Any]) -> AnnotatedSession:
+    messages = [
+        StatementMessage(
+            str(number),
+            one["role"],
+            one["content"],
+            one.get("name", ""),
+            datetime.fromisoformat(f"{one['day']}T12:00:00").replace(tzinfo=UTC),
+            number,
+        )
+        for number, one in enumerate(stored["messages"])
+    ]
+    reads = read_messages(messages)
+    places: dict[tuple[int, str], list[tuple[int, int]]] = {}
+    for number, read in enumerate(reads):
+        for place, sentence in enumerate(read.sentences):
+            places.setdefault((int(read.message.id), sentence.text), []).append((number, place))
+    annotations = {}
+    for message, text, worth, mark, kind, replaces in stored["sentences"]:
+        if not (found := places.get((message, text))):
+            raise ValueError(f"{name}: message {message} has no sentence {text!r}")
+        annotations[found.pop(0)] = Annotation(worth, FORM_MARKS[mark], kind, replaces)
+    return AnnotatedSession(stored["id"], stored["language"], reads, annotations)

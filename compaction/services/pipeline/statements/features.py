@@ -1,0 +1,150 @@
+"""What is known of a sentence in its conversation, as named numbers that learned weights turn into judgements."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from compaction.services.pipeline.statements.rarity import word_weights
+from compaction.services.pipeline.statements.reading import ReadMessage
+
+#: A sentence counts as longer than each of these numbers of words.
+_LENGTHS = (2, 3, 5, 8, 12, 18, 26, 40)
+#: All words of a sentence weigh about as much as so many of a sentence of one word.
+_WORDS_WEIGHT = 1.6
+#: The first letters that inflections of a word have in common.
+_STEM_LETTERS = 5
+#: Words of the neighbouring sentences and messages that count, from their beginning and end.
+_NEAR_WORDS = 2
+#: Characters at the end of a message in which a question mark counts as its question.
+_ASKING_CHARACTERS = 60
+#: Messages before a sentence's own in which its words may have been said just now.
+_RECENT_MESSAGES = 2
+
+_TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]")
+_NUMBER = "#"
+
+#: A feature's name, and its value of about 1.
+Feature = tuple[str, float]
+
+
+class Conversation:
+    """The sentences of a conversation in order, and where their words of content occur.
+
+    Words around a sentence tell whether it is understood alone, words that come again tell what matters.
+    """
+
+    def __init__(self, reads: Sequence[ReadMessage]) -> None:
+        self._reads = reads
+        self.places = [(number, place) for number, read in enumerate(reads) for place in range(len(read.sentences))]
+        self.stems = [frozenset(word_weights(self._reads[n].sentences[p].text)) for n, p in self.places]
+
+    def rows(self) -> list[list[Feature]]:
+        """Return the features of every sentence in order."""
+        return [[*self._sentence(*place), *self._words(index)] for index, place in enumerate(self.places)]
+
+    def _sentence(self, number: int, place: int) -> Iterator[Feature]:
+        """What it says and who says it where, and the words around it."""
+        reads, read = self._reads, self._reads[number]
+        sentence = read.sentences[place]
+        yield from _own(sentence.text, read)
+        yield f"role:{'people' if read.is_among_people else read.message.role}", 1.0
+        yield f"language:{read.language.name}", 0.5
+        yield f"part:{sentence.role}", 1.0
+        if place == 0:
+            yield "is_first", 1.0
+        else:
+            yield from _around("before", read.sentences[place - 1].text)
+        if place == len(read.sentences) - 1:
+            yield "is_last", 1.0
+            yield "is_only", float(place == 0)
+        else:
+            yield from _around("after", read.sentences[place + 1].text)
+        if number:
+            yield from _answered(reads[number - 1], is_first=place == 0)
+        else:
+            yield "opens", 1.0
+        if number + 1 < len(reads):
+            yield from _around("reply", reads[number + 1].sentences[0].text)
+        yield "late", number / len(reads)
+
+    def _words(self, index: int) -> Iterator[Feature]:
+        """How far its words of content were said before, are said again, and are rare in the conversation."""
+        stems = self.stems[index]
+        count = max(len(stems), 1)
+        yield "stems", min(len(stems), 10) / 5
+        yield "seen", sum(self._first[stem] < index for stem in stems) / count
+        yield "again", sum(self._last[stem] > index for stem in stems) / count
+        yield "recent", len(stems & self._recent[self.places[index][0]]) / count
+        yield "begun", min(sum(self._first[stem] == index < self._last[stem] for stem in stems), 4) / 2
+        yield "frequent", min(max((self._counts[stem] for stem in stems), default=0), 10) / 5
+        yield "rare", sum(math.log(len(self.places) / self._counts[stem]) for stem in stems) / 10
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        return Counter(stem for stems in self.stems for stem in stems)
+
+    @cached_property
+    def _first(self) -> dict[str, int]:
+        backwards = reversed(list(enumerate(self.stems)))
+        return {stem: index for index, stems in backwards for stem in stems}
+
+    @cached_property
+    def _last(self) -> dict[str, int]:
+        return {stem: index for index, stems in enumerate(self.stems) for stem in stems}
+
+    @cached_property
+    def _recent(self) -> list[frozenset[str]]:
+        """For each message the stems of the messages just before it."""
+        said: list[frozenset[str]] = [frozenset() for _ in self._reads]
+        for (number, _), stems in zip(self.places, self.stems, strict=True):
+            for later in range(number + 1, min(number + 1 + _RECENT_MESSAGES, len(said))):
+                said[later] |= stems
+        return said
+
+
+def _own(text: str, read: ReadMessage) -> Iterator[Feature]:
+    words = words_of(text)
+    share = _WORDS_WEIGHT / max(len(words), 1) ** 0.25
+    for word in dict.fromkeys(words):
+        yield f"word:{word}", share
+        if len(word) > _STEM_LETTERS:
+            yield f"stem:{word[:_STEM_LETTERS]}", share / 2
+    for word in words[:1]:
+        yield f"first:{word}", 1.0
+    for length in _LENGTHS:
+        if len(words) > length:
+            yield f"longer:{length}", 1.0
+    yield "asks", float("?" in text[-4:])
+    yield "exclaims", float("!" in text[-3:])
+    yield "numbers", min(words.count(_NUMBER), 4) / 2
+    yield "capitals", min(sum(token[:1].isupper() for token in _TOKEN.findall(text)[1:]), 5) / 3
+    lower = text.lower().replace("’", "'")
+    for name, pattern in read.language.cues.items():
+        if pattern.search(lower):
+            yield f"cue:{name}", 1.0
+            yield f"cue:{name}:{read.message.role}", 1.0
+
+
+def _around(name: str, text: str) -> Iterator[Feature]:
+    words = words_of(text)
+    for word in (*words[:_NEAR_WORDS], *words[-_NEAR_WORDS:]):
+        yield f"{name}:{word}", 0.4
+    yield f"{name}:asks", float("?" in text[-4:])
+
+
+def _answered(asked: ReadMessage, *, is_first: bool) -> Iterator[Feature]:
+    """The message before: who wrote it, and whether it asks."""
+    yield from _around("answers", asked.sentences[-1].text)
+    yield f"answers:{asked.message.role}", 0.5
+    if "?" in asked.message.content.rstrip()[-_ASKING_CHARACTERS:]:
+        yield "is_asked", 1.0
+        yield "is_asked:first", float(is_first)
+
+
+def words_of(text: str) -> list[str]:
+    """Return words and marks in lower case; whatever contains a digit is one word."""
+    return [
+        _NUMBER if any(map(str.isdigit, token)) else token.lower().replace("’", "'") for token in _TOKEN.findall(text)
+    ]

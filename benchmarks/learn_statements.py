@@ -8,7 +8,8 @@ written: each session is judged by what was learned of the others, and the quali
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,10 @@ def main() -> None:
     is_check = parser.parse_args().check
     sentences = gather(list(read_sessions()))
     shares = {output: _unseen(sentences, _regression(), sentences.labels[output]) for output in OUTPUTS}
-    judged = [judgement_of({name: float(share[row]) for name, share in shares.items()}) for row in range(len(sentences.places))]
+    judged = [
+        judgement_of({name: float(share[row]) for name, share in shares.items()})
+        for row in range(len(sentences.places))
+    ]
     rows, is_replaced, groups, older = _pairs(sentences, judged)
     by_pair = _unseen_rows(rows, is_replaced, groups)
     best = np.zeros(len(judged))
@@ -146,15 +150,14 @@ def _claims(session: AnnotatedSession, judged: Sequence[Judgement]) -> Iterator[
         yield Claim(text, read.message.speaker, read.message.role, number, read.language, judgement)
 
 
-def _store(
-    sentences: Sentences, rows: NDArray[np.float32], is_replaced: Labels, together: LogisticRegression
-) -> None:
+def _store(sentences: Sentences, rows: NDArray[np.float32], is_replaced: Labels, together: LogisticRegression) -> None:
     models = [_regression().fit(sentences.features, sentences.labels[output]) for output in OUTPUTS]
     weights = np.stack([model.coef_[0] for model in models], axis=1).astype(np.float16)
     bias = np.array([model.intercept_[0] for model in models], np.float32)
     np.savez_compressed(WEIGHTS_FILE, weights=weights, bias=bias)
     forest = HistGradientBoostingClassifier(**FOREST).fit(rows, is_replaced)
-    np.savez_compressed(FOREST_FILE, **_forest_arrays(forest), together=np.array([*together.coef_[0], together.intercept_[0]]))
+    arrays: dict[str, Any] = _forest_arrays(forest)
+    np.savez_compressed(FOREST_FILE, **arrays, together=np.array([*together.coef_[0], together.intercept_[0]]))
     sys.stdout.write(f"{len(sentences.places)} sentences of {len(sentences.sessions)} sessions\n")
 
 
@@ -188,7 +191,9 @@ def _report(
     for output in OUTPUTS:
         if labels[output].any():
             precision = average_precision_score(labels[output], shares[output])
-            sys.stdout.write(f"{output:14} {labels[output].mean():.3f} of sentences, average precision {precision:.3f}\n")
+            sys.stdout.write(
+                f"{output:14} {labels[output].mean():.3f} of sentences, average precision {precision:.3f}\n"
+            )
     alone = np.array([one.forms[Form.ALONE] for one in judged])
     worth = shares[Target.WORTH] * alone * (1.0 - outdated)
     is_good = labels[Target.WORTH] * labels[Form.ALONE] * (1 - labels[Target.REPLACED])

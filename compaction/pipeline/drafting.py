@@ -323,7 +323,7 @@ class _Drafting:
         def place(statement: CitedStatement) -> int:
             return min((places.get(one, -1) for one in statement.message_ids), default=-1)
 
-        ordered = sorted(statements, key=place)
+        ordered = sorted(_without_contained(statements), key=place)
         text = self._text(ordered)
         if self.count(text) > self._budget_tokens:
             ordered = sorted(self._chosen(ordered), key=place)
@@ -370,6 +370,12 @@ class _Drafting:
             detail = f"{dropped} earlier statements were dropped: the messages that they cite do not support them."
             self._notices.append(ContextWarning("statements_dropped", detail))
         return kept
+
+
+def _without_contained(statements: Sequence[CitedStatement]) -> list[CitedStatement]:
+    """Return the statements that are no part of another one, which says more."""
+    runs = restore_statements(statements)
+    return [one for one, part in zip(statements, runs, strict=True) if not any(run.contains(part) for run in runs)]
 
 
 def _is_supported(statement: CitedStatement, texts: Mapping[str, str]) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from compaction.pipeline.summarisers.protocol import SummariserError, SummaryResult, SummaryTask
-from compaction.services.pipeline.statements.kinds import is_lasting, kind_weight
 from compaction.services.pipeline.statements.extraction import extract_statements, first_sentences
+from compaction.services.pipeline.statements.kinds import is_lasting, kind_weight
 from compaction.services.pipeline.statements.model import (
     ReplacedStatement,
     Statement,

@@ -179,7 +179,11 @@ class _Extraction:
             share = sum(judged.forms[one] for one in _UNDERSTOOD[form])
             if best is not None and share - cost <= best[0]:
                 continue
-            run = self._pair(number, place, share) if form == Form.WITH_QUESTION else self._own(number, place, form, share)
+            run = (
+                self._pair(number, place, share)
+                if form == Form.WITH_QUESTION
+                else self._own(number, place, form, share)
+            )
             if run is not None:
                 best = (share - cost, run)
         return best[1] if best else None

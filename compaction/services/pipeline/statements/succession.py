@@ -213,9 +213,16 @@ class Forest:
     @classmethod
     def of(cls, stored: Mapping[str, NDArray[np.float32]]) -> "Forest":
         """Return the forest of the arrays of its file."""
-        whole = {name: stored[name].astype(np.int64) for name in ("feature", "left", "right", "roots")}
-        real = {name: stored[name].astype(np.float32) for name in ("threshold", "value")}
-        return cls(**whole, **real, depth=int(stored["depth"]), base=float(stored["base"]))
+        return cls(
+            feature=stored["feature"].astype(np.int64),
+            threshold=stored["threshold"],
+            left=stored["left"].astype(np.int64),
+            right=stored["right"].astype(np.int64),
+            value=stored["value"],
+            roots=stored["roots"].astype(np.int64),
+            depth=int(stored["depth"]),
+            base=float(stored["base"]),
+        )
 
 
 @dataclass(frozen=True)

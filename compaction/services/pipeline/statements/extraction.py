@@ -46,7 +46,7 @@ EXTRACTIONS_KEPT = 4
 
 
 def extract_statements(messages: Sequence[StatementMessage], earlier: Sequence[Statement] = ()) -> list[Statement]:
-    """Return the earlier statements and those of the messages in their order, without those that a later one replaced."""
+    """Return the earlier statements and those of the messages in order, without those that a later one replaced."""
     return list(_extract(tuple(messages), tuple(earlier)))
 
 
@@ -179,11 +179,8 @@ class _Extraction:
             share = sum(judged.forms[one] for one in _UNDERSTOOD[form])
             if best is not None and share - cost <= best[0]:
                 continue
-            run = (
-                self._pair(number, place, share)
-                if form == Form.WITH_QUESTION
-                else self._own(number, place, form, share)
-            )
+            is_reply = form == Form.WITH_QUESTION
+            run = self._pair(number, place, share) if is_reply else self._own(number, place, form, share)
             if run is not None:
                 best = (share - cost, run)
         return best[1] if best else None

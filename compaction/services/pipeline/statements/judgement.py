@@ -1,7 +1,7 @@
 """What a reader would say of each sentence: worth keeping, understood alone, of which kind (ADR-0118).
 
-The judgements are probabilities of logistic regressions over the features of sentences. `benchmarks.learn_statements` learns
-their weights from sessions whose sentences people of different domains and languages annotated.
+The judgements are probabilities of logistic regressions over the features of sentences. `benchmarks.learn_statements`
+learns their weights from annotated sessions of many domains in English, German and Spanish.
 """
 
 import zlib
@@ -48,7 +48,7 @@ class Target(StrEnum):
     REPLACES = "replaces"
 
 
-#: The letters of kinds in annotations. A sentence without a kind is an option, someone else's claim, small talk or a scrap.
+#: The letters of kinds in annotations. Options, claims of others, small talk and scraps have no kind.
 KIND_LETTERS: Mapping[str, StatementKind | None] = {
     "D": StatementKind.DECISION,
     "C": StatementKind.CONSTRAINT,

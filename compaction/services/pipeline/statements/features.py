@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from compaction.services.pipeline.retention.constraints import constraint_polarity
 from compaction.services.pipeline.statements.rarity import word_weights
 from compaction.services.pipeline.statements.reading import ReadMessage
 
@@ -125,6 +126,10 @@ def _own(text: str, read: ReadMessage) -> Iterator[Feature]:
         if pattern.search(lower):
             yield f"cue:{name}", 1.0
             yield f"cue:{name}:{read.message.role}", 1.0
+    polarity = constraint_polarity(text, read.language.name)
+    if polarity is not None:
+        yield "binds", 1.0
+        yield f"denies:{polarity}", 1.0
 
 
 def _around(name: str, text: str) -> Iterator[Feature]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memories.services.hygiene.replacement import replaces
-from memories.services.hygiene.replacement.facts import CHARACTERS_MAX
+from memories.services.hygiene.replacement.reading import CHARACTERS_MAX
 
 HERE = Path(__file__).parent
 

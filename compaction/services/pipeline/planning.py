@@ -34,8 +34,8 @@ class CompactionPlan:
     """What is masked (`mask_ids`) and then summarised (`span_ids`, empty where no summary is needed).
 
     A tool output may be in both: it is masked whatever becomes of the summary. `reason` says why there is no summary.
-    `span_tokens` counts the span as masked, `tokens_after` a summary as long as planned (`summary_budget_tokens`), which
-    facts that it would lose make longer, up to `summary_tokens_at_most`.
+    `span_tokens` counts the span as masked, `tokens_after` a summary of the planned length (`summary_budget_tokens`).
+    Facts that it would lose make it longer, up to `summary_tokens_at_most`.
     """
 
     mask_ids: tuple[Hashable, ...]

@@ -109,7 +109,7 @@ def test_statements_of_the_same_replace_nothing() -> None:
         ("Inés ha aplazado la boda al 23 de septiembre.", "La boda de Irene es el 18 de junio."),
         ("I went to Lisbon on 21 May 2026.", "I went to Lisbon on 1 May 2026."),
         ("Alex went to Lisbon on 21 May.", "Alex went to Lisbon on 1 May."),
-        ("I went to Faro on 21 May and sold the tent for 110 EUR.", "I went to Faro on 1 May and sold the lamp for 90 EUR."),
+        ("I went to Faro on 21 May and sold a tent for 110 EUR.", "I went to Faro on 1 May and sold a lamp for 9 EUR."),
         ("I sold the tent to Ines for 110 EUR.", "I went to Braga again and looked at the tent with Ines."),
         ("I brought a cake to Ana on 8 June.", "I brought a cake to Ana on 1 June."),
         ("Ich habe Ida am 8. Juni nach Köln gebracht.", "Ich habe Ida am 1. Juni nach Köln gebracht."),

@@ -53,10 +53,6 @@ HEADING = "[CONTEXT SUMMARY]\n"
 JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.25, 64
 #: Retention is measured if so much of the text is in languages with rules.
 MEASURABLE_SHARE_MIN = 0.5
-#: How much longer than planned a summary may become by sentences with facts that it would lose. None of eleven
-#: labelled conversations reaches the default floor of retention without it, all do with a quarter more; several
-#: generations need more.
-LONGER_FOR_FACTS = 1.5
 #: A statement that is added for its facts is worth at least as much, unless it binds.
 ADDED_WORTH_MIN = 0.25
 #: Tokens around a sentence that is added: a heading of its day, separators.
@@ -172,7 +168,7 @@ class _Drafting:
         task = self._task
         if warning := generation_warning(task.generation):
             self._notices.append(ContextWarning("accuracy_degrades", warning))
-        self._budget_tokens = max(task.plan.plan.summary_budget_tokens - self.count(HEADING), 1)
+        self._budget_tokens = self._text_budget(task.plan.plan.summary_budget_tokens)
         summary_task = SummaryTask(
             messages=self._turns,
             earlier=self._supported_earlier(),
@@ -218,12 +214,10 @@ class _Drafting:
     ) -> tuple[SummaryResult, RetentionResult]:
         """Return the summary with sentences for facts that it would lose, and the check.
 
-        With them it is at most `LONGER_FOR_FACTS` times as long as planned, and shorter than what it replaces.
+        With them it may become longer than planned, up to what the plan allows (`summary_tokens_at_most`).
         Sentences with a constraint take the place of others that rank lower; the rest use what is left.
         """
-        plan = self._task.plan.plan
-        longest = max(min(int(self._budget_tokens * LONGER_FOR_FACTS), plan.span_tokens // 2), self._budget_tokens)
-        self._budget_tokens = longest
+        self._budget_tokens = self._text_budget(self._task.plan.plan.summary_tokens_at_most)
         facts = self._facts(summary)
         is_measurable = measured_share(turn.content for turn in self._own) >= MEASURABLE_SHARE_MIN
         texts = [*(entry.existing_text for entry in journal), *self._task.journal_before]
@@ -309,6 +303,10 @@ class _Drafting:
             return summary
         added = choose_statements(others, token_budget=room, count_tokens=self.count)
         return self._result(summary, [*summary.statements, *(cited_statement(one, ()) for one in added)])
+
+    def _text_budget(self, summary_tokens: int) -> int:
+        """Return what a summary of so many tokens has for its text."""
+        return max(summary_tokens - self.count(HEADING), 1)
 
     def _chosen(self, statements: Sequence[CitedStatement]) -> list[CitedStatement]:
         by_key = {(one.text, one.message_ids): one for one in statements}

@@ -197,8 +197,7 @@ def _worked(claim: _Claim, clock: plans.DraftingClock) -> CompactionRunResult:
         _step(claim, "planned", clock())
         draft = draft_summary(task, clock=clock, on_step=lambda step: _step(claim, step, clock()))
         plan = task.plan.plan
-        replaced = plan.tokens_after_masking - plan.tokens_after_at_most + plan.summary_budget_tokens
-        if plan.is_summary_needed and draft.summary_tokens >= replaced:
+        if plan.is_summary_needed and draft.summary_tokens >= plan.tokens_replaced:
             raise plans.DraftingError(
                 "does_not_shrink", "The summary is not shorter than the messages that it replaces."
             )

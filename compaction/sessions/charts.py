@@ -91,7 +91,7 @@ def before_after(
         name = LEAVING if turn.id in leaving else OUTPUTS if turn.id in masked else STAYING
         tokens[name] += turn.cost
     placeholders = sum(turn.placeholder_tokens + turn.marker_tokens for turn in turns if turn.id in masked)
-    summary = plan.summary_budget_tokens if plan.span_ids else needs.summary
+    summary = plan.summary_tokens_at_most if plan.span_ids else needs.summary
     reserved = {"memories": needs.memories, "reply": needs.reply}
     before = {DIRECTIVE: needs.directive, SUMMARY: needs.summary, **tokens, **reserved}
     after = {DIRECTIVE: needs.directive, SUMMARY: summary, OUTPUTS: placeholders, STAYING: tokens[STAYING], **reserved}

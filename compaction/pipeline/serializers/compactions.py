@@ -151,7 +151,8 @@ class DryRunOutput(serializers.Serializer[Any]):
     )
     masked = serializers.IntegerField()
     summarised = serializers.IntegerField()
-    summary_budget_tokens = serializers.IntegerField()
+    summary_budget_tokens = serializers.IntegerField(help_text="Planned for the summary.")
+    summary_tokens_at_most = serializers.IntegerField(help_text="With sentences for facts that it would lose.")
     pressure = serializers.FloatField()
     reason = serializers.CharField(allow_null=True, help_text="Why no summary would be made.")
 
@@ -167,6 +168,7 @@ class DryRunOutput(serializers.Serializer[Any]):
             "masked": len(instance.masked),
             "summarised": len(span),
             "summary_budget_tokens": instance.plan.summary_budget_tokens,
+            "summary_tokens_at_most": instance.plan.summary_tokens_at_most,
             "pressure": self.context["pressure"],
             "reason": instance.plan.reason or None,
         }

@@ -162,7 +162,7 @@ class _Course:
             self.result.cost.summary_call_tokens += original + self._summary + plan.summary_budget_tokens
             self._summary = plan.summary_budget_tokens
         self._turns = [turn for turn in mask_turns(self._turns, plan.mask_ids) if turn.id not in leaving]
-        self._tokens = plan.tokens_after_at_most
+        self._tokens = plan.tokens_after
         self._markers = sum(turn.marker_tokens for turn in self._turns)
         self._note(event)
 

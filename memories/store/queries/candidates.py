@@ -43,6 +43,8 @@ def plain_candidate_rows(
 
     `similarity` is None without a vector; `vector`, with `with_vectors`, the bytes that Postgres sends for a `halfvec`.
     """
+    if not ids:
+        return []
     values: dict[str, Any] = {**scope.values, "ids": ids}
     similarity = sent = "NULL"
     if vector is not None:

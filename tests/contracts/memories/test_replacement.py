@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memories.services.hygiene.replacement import replaces
-from memories.services.hygiene.replacement.facts import CHARACTERS_MAX
+from memories.services.hygiene.replacement.reading import CHARACTERS_MAX
 
 HERE = Path(__file__).parent
 
@@ -107,6 +107,12 @@ def test_statements_of_the_same_replace_nothing() -> None:
         ("We use Slack, not email.", "We use Slack."),
         ("Use SQLite for the tests, not Postgres.", "Use Postgres for the shop."),
         ("Inés ha aplazado la boda al 23 de septiembre.", "La boda de Irene es el 18 de junio."),
+        ("I went to Lisbon on 21 May 2026.", "I went to Lisbon on 1 May 2026."),
+        ("Alex went to Lisbon on 21 May.", "Alex went to Lisbon on 1 May."),
+        ("I went to Faro on 21 May and sold a tent for 110 EUR.", "I went to Faro on 1 May and sold a lamp for 9 EUR."),
+        ("I sold the tent to Ines for 110 EUR.", "I went to Braga again and looked at the tent with Ines."),
+        ("I brought a cake to Ana on 8 June.", "I brought a cake to Ana on 1 June."),
+        ("Ich habe Ida am 8. Juni nach Köln gebracht.", "Ich habe Ida am 1. Juni nach Köln gebracht."),
     ],
 )
 def test_rival_that_says_something_else_replaces_nothing(newer: str, older: str) -> None:
@@ -136,6 +142,7 @@ def test_rival_that_says_something_else_replaces_nothing(newer: str, older: str)
         ("Lea trinkt keinen Kaffee mehr.", "Lea trinkt Kaffee."),
         ("Pedro ya no fuma.", "Pedro fuma."),
         ("La reunión se ha movido al jueves.", "La reunión es el martes."),
+        ("The rent went up to 950 euros.", "The rent went up to 900 euros."),
     ],
 )
 def test_change_in_other_words_replaces_the_former_value(newer: str, older: str) -> None:

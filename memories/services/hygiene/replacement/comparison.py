@@ -81,7 +81,7 @@ def _are_comparable(newer: Fact, older: Fact) -> bool:
         return False
     if 1 in newer.persons and older.persons and 1 not in older.persons and not newer.is_change:
         return False
-    return not (older.is_past and older.change_at < 0) and (
+    return not (older.is_journey or (older.is_past and older.change_at < 0)) and (
         not newer.is_past or newer.is_change or newer.has("completions")
     )
 

@@ -118,6 +118,16 @@ class Fact:
         return not any(text in self.words.participle_verbs for text in self.texts[max(place - 3, 0) : place])
 
     @cached_property
+    def is_journey(self) -> bool:
+        """Whether it reports where somebody went or what they brought, one time of several; a price goes up."""
+        at = self.change_at
+        if at < 0 or self.texts[at] not in self.words.journeys:
+            return False
+        before = [token for token in self.tokens[:at] if token.segment == self.tokens[at].segment]
+        is_person = any(token.kind == "person" or token.is_name for token in before)
+        return is_person or (self.placed is not None and any(token.kind == "content" for token in self.placed[1]))
+
+    @cached_property
     def is_change(self) -> bool:
         """Whether it says that something changed."""
         return self.is_renewed or any(self.has(cue) for cue in ("changes", "ends", "now", "corrections", "takeovers"))

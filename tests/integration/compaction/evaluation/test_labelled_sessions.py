@@ -12,8 +12,8 @@ from django.utils import timezone
 from compaction.evaluation.labelled_sessions import EvaluatedSession, evaluate_labelled_session, total_shares
 from compaction.management.commands.evaluate_compaction import LABELLED_SESSIONS_PATH
 from compaction.models import Compaction, Message, Session
-from compaction.pipeline.drafting import LONGER_FOR_FACTS
 from compaction.services.evaluation.labels import NEVER_REASONS, LabelledSession
+from compaction.services.pipeline.planning import LONGER_FOR_FACTS
 from memories.models import Memory
 from memories.tenancy.scopes import admin_write_scope
 

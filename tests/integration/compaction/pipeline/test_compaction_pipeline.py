@@ -6,6 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from compaction.models import Message
+from compaction.pipeline.drafting import JOURNAL_SHARE
 from compaction.services.pipeline.masking import PLACEHOLDER
 from memories.models import AuditEntry, Tenant
 from memories.tenancy.scopes import tenant_scope
@@ -18,6 +19,7 @@ from tests.integration.compaction_helpers import (
     live_memories,
     message_texts,
     review,
+    set_policy,
     shown,
     stored_compactions,
     tool_lookup_pair,
@@ -56,8 +58,17 @@ def test_session_shrinks_below_its_target_and_says_what_is_kept(api: APIClient, 
     assert set(made["allowed_actions"]) >= {"edit", "rollback"}
 
 
+def order(number: int) -> dict[str, Any]:
+    """A message of one sentence that nobody would leave out."""
+    place = ("Lisbon", "Porto", "Braga", "Faro", "Evora")[number % 5]
+    text = f"Order MV-{2_000 + number} for customer{number}@example.com costs {90 + number} EUR and must reach {place}."
+    return user(text, name="Alex")
+
+
 def test_summary_stands_as_specified(api: APIClient, tenant: Tenant) -> None:
-    session = full_session(api)
+    set_policy(tenant, summary_share=2 * JOURNAL_SHARE, retention_floor=0.0)  # it says more than the journal stores
+    session = open_session(api, max_context_tokens=4_000)
+    append(api, session, *map(order, range(100)))
     made = compact(api, session)["compaction"]
     with tenant_scope(tenant.pk):
         message = Message.objects.for_tenant(tenant.pk).get(compaction_id=made["id"])
@@ -80,6 +91,7 @@ def test_summary_stands_as_specified(api: APIClient, tenant: Tenant) -> None:
     told = [one["text"].partition(": ")[2] for one in made["statements"] if one["text"] not in stored]
     assert summary.kind == "synthesis"
     assert told
+    assert stored
     assert all(text in summary.content for text in told)
     assert not any(text.partition(": ")[2] in summary.content for text in stored), "a sentence is stored twice"
     assert summary.metadata["session_id"] == session["id"]

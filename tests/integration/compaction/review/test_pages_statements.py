@@ -61,7 +61,7 @@ def test_each_sentence_says_its_kind_and_what_it_replaces(client: Client, tenant
 
 
 def test_records_from_before_show_as_facts(client: Client, tenant: Tenant, proposal: Compaction) -> None:
-    old = [{name: one[name] for name in one if name != "replaces"} | {"kind": "event"} for one in proposal.statements]
+    old = [{name: one[name] for name in one if name != "replaces"} | {"kind": "opinion"} for one in proposal.statements]
     changed(proposal, statements=old, candidates=[], summary_budget_tokens=0)
     text = text_of(client.get(page("compaction", tenant, proposal.pk)))
     assert ">Fact<" in text

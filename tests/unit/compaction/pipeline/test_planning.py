@@ -114,12 +114,28 @@ def test_a_small_span_does_not_shrink_the_current_summary():
     assert plan(small, 10_000, fixed=900, summary_tokens=900, is_forced=True).summary_budget_tokens == 925
 
 
+@pytest.mark.parametrize(
+    ("turns", "fixed", "current", "at_most"),
+    [
+        pytest.param(TALK, 0, 0, 320, id="twice as long as planned"),
+        pytest.param(TALK, 560, 0, 112, id="what the window has room for"),
+        pytest.param([plain(0, 150), *TALK[:2]], 0, 0, 75, id="half of the span"),
+        pytest.param([plain(0, 150), *TALK[:2]], 90, 90, 120, id="planned where half of the span is less"),
+    ],
+)
+def test_summary_is_longer_than_planned_for_facts_it_would_lose(turns, fixed, current, at_most):
+    made = plan(turns, fixed=fixed, summary_tokens=current, is_forced=True)
+    assert made.summary_tokens_at_most == at_most
+    assert made.tokens_after_at_most - made.tokens_after == at_most - made.summary_budget_tokens
+    assert made.tokens_before - made.tokens_leaving + at_most == made.tokens_after_at_most
+
+
 def test_preserved_messages_that_exceed_the_window_are_cut_to_what_reaches_the_target():
     turns = [plain(place, 300) for place in range(5)]
     made = plan(turns, 1000, policy=replace(FEW, preserve_messages=5))
     assert made.span_ids == (0, 1, 2, 3)
     assert made.summary_budget_tokens == 200
-    assert made.tokens_after_at_most == 500
+    assert made.tokens_after == 500
 
 
 def test_preserved_messages_that_fit_the_window_all_stay():
@@ -133,7 +149,7 @@ def test_reserved_tokens_lower_the_target() -> None:
     assert plan(TALK, 2000, reserved_tokens=0).reason == UNDER_TARGET
     made = plan(TALK, 2000, reserved_tokens=500)
     assert made.span_ids == tuple(range(8))
-    assert (made.tokens_before, made.tokens_after_at_most) == (1000, 360), "what is reserved is no part of the context"
+    assert (made.tokens_before, made.tokens_after) == (1000, 360), "what is reserved is no part of the context"
 
 
 def test_markers_count_towards_the_target() -> None:
@@ -197,7 +213,8 @@ def test_whatever_the_session_a_plan_keeps_the_rules(turns, window, policy, fixe
     if span:
         standing = {turn.id: turn.context_tokens for turn in mask_turns(turns, made.mask_ids)}
         assert made.span_tokens == sum(standing[each] for each in span)
-        assert MIN_SUMMARY_TOKENS <= made.summary_budget_tokens < made.span_tokens + int(fixed * current)
+        assert made.tokens_replaced == made.span_tokens + int(fixed * current)
+        assert MIN_SUMMARY_TOKENS <= made.summary_budget_tokens <= made.summary_tokens_at_most < made.tokens_replaced
         assert is_forced or made.tokens_after_masking > int(window * policy.target)
 
 

@@ -52,7 +52,7 @@ class CompactionPolicy:
         units=("%", "%"),
         hint="Less, or not measured, waits for review. 0: nothing does.",
     )
-    summary_share: float = tuned(0.25, (0.02, 0.9), label="Summary share", units=("% of its messages",) * 2)
+    summary_share: float = tuned(0.20, (0.02, 0.9), label="Summary share", units=("% of its messages",) * 2)
     idle_minutes: int = tuned(10, (1, 10_080), label="Idle time", units=_MINUTES)
     decision: str = tuned("apply", label="Decision", choices=DECISIONS)
     has_scheduled: bool = tuned(True, label="Scheduled compaction")

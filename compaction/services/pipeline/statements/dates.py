@@ -22,9 +22,12 @@ def date_text(day: date) -> str:
 
 
 def resolve_dates(text: str, stated_on: date | None, language: Language) -> str:
-    """Return `text` with absolute dates in brackets behind relative ones; unchanged when the day is unknown."""
+    """Return `text` with absolute dates in brackets behind relative ones.
+
+    It stays unchanged when the day is unknown, or when a date in the text already tells which day is meant.
+    """
     rules = _rules(language)
-    if stated_on is None or not rules:
+    if stated_on is None or not rules or _explicit(language).search(text):
         return text
     pattern, resolvers = rules
     dated = pattern.sub(partial(_with_bracket, said=stated_on, resolvers=resolvers), text)
@@ -32,6 +35,16 @@ def resolve_dates(text: str, stated_on: date | None, language: Language) -> str:
     if weekdays is None or _is_about_no_day_ahead(text, language):
         return dated
     return weekdays.sub(partial(_with_weekday, said=stated_on, language=language), dated)
+
+
+@cache
+def _explicit(language: Language) -> re.Pattern[str]:
+    """A date as day and month, in words or digits."""
+    months = "|".join(language.given["months"])
+    return re.compile(
+        rf"\d\W{{0,3}}(?:st |nd |rd |th )?(?:of |de )?(?:{months})\b|\b(?:{months}) \d|\b\d{{1,2}}[./]\d{{1,2}}\b|\b\d{{4}}-\d\d-\d\d\b",
+        re.IGNORECASE,
+    )
 
 
 def _is_about_no_day_ahead(text: str, language: Language) -> bool:

@@ -26,9 +26,9 @@ WORTH_MIN = 0.12
 #: How much more probably a longer form must be understood than a shorter one.
 FORM_COSTS: Mapping[Form, float] = {
     Form.ALONE: 0.0,
-    Form.ONE_BEFORE: 0.05,
-    Form.TWO_BEFORE: 0.12,
-    Form.WITH_QUESTION: 0.05,
+    Form.ONE_BEFORE: 0.08,
+    Form.TWO_BEFORE: 0.18,
+    Form.WITH_QUESTION: 0.1,
 }
 #: Sentences before its own that a form takes along.
 _BEFORE = {Form.ALONE: 0, Form.ONE_BEFORE: 1, Form.TWO_BEFORE: 2}
@@ -189,7 +189,7 @@ class _Extraction:
         """The sentence with those before it that the form needs."""
         read, first = self._reads[number], place - _BEFORE[form]
         claim = read.opened(read.sentences[place].text)
-        if first < 0 or not claim or any(not self._is_context(number, one) for one in range(first, place)):
+        if first < 0 or not claim or any(not self._is_context(number, one, place) for one in range(first, place)):
             return None
         start, end = read.sentences[first].start, read.sentences[place].end
         text = claim if first == place else read.opened(run_text(read.message.content, start, end))
@@ -197,29 +197,32 @@ class _Extraction:
             return None
         return _Run(text, claim, (read.message.id,), read.message.speaker, share)
 
-    def _is_context(self, number: int, place: int) -> bool:
-        sentence = self._reads[number].sentences[place]
-        return sentence.role in SPOKEN and sentence.paragraph not in self._injected[number]
+    def _is_context(self, number: int, place: int, claim: int) -> bool:
+        """Whether a sentence stands in the same text as the claim, and gives no orders."""
+        sentence, claimed = (self._reads[number].sentences[one] for one in (place, claim))
+        is_same = (sentence.paragraph, sentence.role) == (claimed.paragraph, claimed.role)
+        return is_same and sentence.paragraph not in self._injected[number]
 
     def _pair(self, number: int, place: int, share: float) -> _Run | None:
-        """A reply with the sentence of another speaker that it replies to, word for word."""
+        """A reply with the question of another speaker that it answers, word for word."""
         if not number:
             return None
         asked, read = self._reads[number - 1], self._reads[number]
-        spoken = [index for index, one in enumerate(asked.sentences) if one.role in SPOKEN]
-        if not spoken or asked.message.speaker == read.message.speaker or asked.message.role in INSTRUCTING_ROLES:
+        questions = [
+            index for index, one in enumerate(asked.sentences) if one.role in SPOKEN and filters.is_question(one.text)
+        ]
+        if not questions or asked.message.speaker == read.message.speaker:
             return None
-        questions = [index for index in spoken if filters.is_question(asked.sentences[index].text)]
-        question = questions[-1] if questions else spoken[-1]
+        question = questions[-1]
         said = asked.opened(asked.sentences[question].text) or asked.sentences[question].text
         reply = filters.strip_emoji(read.sentences[place].text)
         label = f"{read.message.speaker}: " if read.message.speaker else ""
         text = f'"{said}" – {label}{reply}'
         if filters.is_unfit(text) or filters.is_injection(said, asked.language):
             return None
-        understood = self._judgements[number - 1][question].forms[Form.NONE]
+        is_clear = 1.0 - self._judgements[number - 1][question].forms[Form.NONE]
         ids = (asked.message.id, read.message.id)
-        return _Run(text, text, ids, asked.message.speaker, share * (1.0 - understood / 2))
+        return _Run(text, text, ids, asked.message.speaker, share * is_clear)
 
 
 def _once(statements: Sequence[Statement]) -> list[Statement]:

@@ -64,11 +64,9 @@ class Language:
     @cached_property
     def opening(self) -> re.Pattern[str] | None:
         """The acknowledgements that may be dropped at the beginning of a sentence, with what separates them from it."""
-        cues, loose = self.given.get("acknowledgements"), self.given.get("loose", ())
-        if not cues:
-            return None
-        marked = rf"(?:{'|'.join(cues)})\s*[,.!:;–—…-]+(?:\s+|$)"
-        return re.compile(rf"{marked}|(?:{'|'.join(loose)})\s+(?=\S+\s+\S+\s+\S)", re.IGNORECASE)
+        cues = self.given.get("acknowledgements")
+        marked = rf"(?:{'|'.join(cues)})\s*[,.!:;–—…-]+(?:\s+|$)" if cues else ""
+        return re.compile(marked, re.IGNORECASE) if marked else None
 
 
 def load_language(name: str) -> Language:

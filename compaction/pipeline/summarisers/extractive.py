@@ -32,17 +32,14 @@ class ExtractiveSummariser:
     def summarise(self, task: SummaryTask) -> SummaryResult:
         """See `Summariser`."""
         messages = speaking_messages(task.messages)
-        statements = [
-            one
-            for one in extract_statements(messages, restore_statements(task.earlier))
-            if one.is_edited or one.worth >= SUMMARY_WORTH_MIN
-        ]
-        chosen = _chosen(statements, task) or _chosen(list(first_sentences(messages)), task)
+        found = extract_statements(messages, restore_statements(task.earlier))
+        worthy = [one for one in found if one.is_edited or one.worth >= SUMMARY_WORTH_MIN]
+        chosen = _chosen(worthy, task) or _chosen(list(first_sentences(messages)), task)
         if not chosen:
             raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {(one.text, one.message_ids) for one in task.earlier}
         taken = {one.text for one in chosen}
-        left = [one for one in statements if one.text not in taken]
+        left = [one for one in found if one.text not in taken]
         next_best = sorted(_chosen(left, task), key=lambda one: -one.worth * kind_weight(one.kind))[:CANDIDATES_MAX]
         cited, candidates = (tuple(cited_statement(one, old) for one in some) for some in (chosen, next_best))
         return SummaryResult(render_statements(chosen), cited, candidates)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from compaction.services.pipeline.retention.check import RetainedFact
+from compaction.services.pipeline.retention.matches import RULE
 from compaction.services.pipeline.statements.model import Statement, StatementKind
 
 #: Weight of a fact by the kind of the statement that says it; constraints themselves have `BINDING_WEIGHT`.
@@ -21,25 +22,30 @@ STATEMENT_WEIGHTS: Mapping[StatementKind, float] = {
     StatementKind.EVENT: 0.25,
     StatementKind.FACT: 0.25,
 }
-#: Of a fact in a sentence that cannot be a statement, such as "It costs 5 EUR" without what costs it.
-OTHER_WEIGHT = 0.1
+#: Of a fact in a sentence that is no statement, such as "It costs 5 EUR" without what costs it.
+OTHER_WEIGHT = 0.02
+#: Of a constraint in such a sentence, which may be an idiom ("you must be tired").
+OTHER_BINDING_WEIGHT = 0.5
 
 
 def weigh_facts(facts: Sequence[RetainedFact], statements: Sequence[Statement]) -> list[RetainedFact]:
-    """Return the facts with the weight of the most important statement of their messages that says them."""
+    """Return the facts with the weight of the most important statement of their messages that says them.
+
+    A statement counts by its kind, or as binding, times its worth. Rules that a person pinned keep their weight.
+    """
     of_message: defaultdict[str, list[Statement]] = defaultdict(list)
     for statement in statements:
         for message_id in statement.message_ids:
             of_message[message_id].append(statement)
 
     def weight(fact: RetainedFact) -> float:
-        told = " ".join(fact.text.split())
-        weights = (
-            STATEMENT_WEIGHTS[statement.kind]
+        text = " ".join(fact.text.split())
+        weights = [
+            (fact.weight if fact.is_binding else STATEMENT_WEIGHTS[statement.kind]) * statement.worth
             for message_id in fact.message_ids
             for statement in of_message[str(message_id)]
-            if told in statement.text
-        )
-        return max(weights, default=OTHER_WEIGHT)
+            if text in statement.text
+        ]
+        return max(weights, default=OTHER_BINDING_WEIGHT if fact.is_binding else OTHER_WEIGHT)
 
-    return [fact if fact.is_binding else replace(fact, weight=weight(fact)) for fact in facts]
+    return [fact if fact.kind == RULE else replace(fact, weight=round(weight(fact), 4)) for fact in facts]

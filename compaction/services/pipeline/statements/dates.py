@@ -41,10 +41,8 @@ def resolve_dates(text: str, stated_on: date | None, language: Language) -> str:
 def _explicit(language: Language) -> re.Pattern[str]:
     """A date as day and month, in words or digits."""
     months = "|".join(language.given["months"])
-    return re.compile(
-        rf"\d\W{{0,3}}(?:st |nd |rd |th )?(?:of |de )?(?:{months})\b|\b(?:{months}) \d|\b\d{{1,2}}[./]\d{{1,2}}\b|\b\d{{4}}-\d\d-\d\d\b",
-        re.IGNORECASE,
-    )
+    words = rf"\d\W{{0,3}}(?:st |nd |rd |th )?(?:of |de )?(?:{months})\b|\b(?:{months}) \d"
+    return re.compile(rf"{words}|\b\d{{1,2}}[./]\d{{1,2}}\b|\b\d{{4}}-\d\d-\d\d\b", re.IGNORECASE)
 
 
 def _is_about_no_day_ahead(text: str, language: Language) -> bool:

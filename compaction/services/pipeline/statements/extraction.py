@@ -92,7 +92,7 @@ class _Extraction:
         current = [
             replace(statement, replaces=(*statement.replaces, *former[index])) if index in former else statement
             for index, statement in found.items()
-            if self._outdated[index].by is None or statement.is_edited
+            if statement.is_edited or (self._outdated[index].by is None and statement.worth >= WORTH_MIN)
         ]
         return _without_parts(_once(current))
 
@@ -116,11 +116,11 @@ class _Extraction:
         read, judged = self._reads[number], self._judgements[number][place]
         sentence = read.sentences[place]
         current = 1.0 - self._outdated[index].probability
-        if judged.worth * current < WORTH_MIN or not self._is_said(number, sentence):
+        if judged.worth < WORTH_MIN or not self._is_said(number, sentence):
             return None
         run = self._run(number, place)
         kind = self._kind(number, sentence, judged)
-        if run is None or kind is None or run.share * judged.worth * current < WORTH_MIN:
+        if run is None or kind is None or run.share * judged.worth < WORTH_MIN:
             return None
         day = read.message.stated_on
         text, claim = (resolve_dates(one, day, read.language) for one in (run.text, run.claim))
@@ -204,16 +204,15 @@ class _Extraction:
         return is_same and sentence.paragraph not in self._injected[number]
 
     def _pair(self, number: int, place: int, share: float) -> _Run | None:
-        """A reply with the question of another speaker that it answers, word for word."""
+        """A reply with the question with which another speaker ended, word for word."""
         if not number:
             return None
         asked, read = self._reads[number - 1], self._reads[number]
-        questions = [
-            index for index, one in enumerate(asked.sentences) if one.role in SPOKEN and filters.is_question(one.text)
-        ]
-        if not questions or asked.message.speaker == read.message.speaker:
+        question = len(asked.sentences) - 1
+        if asked.sentences[question].role not in SPOKEN or not filters.is_question(asked.sentences[question].text):
             return None
-        question = questions[-1]
+        if asked.message.speaker == read.message.speaker:
+            return None
         said = asked.opened(asked.sentences[question].text) or asked.sentences[question].text
         reply = filters.strip_emoji(read.sentences[place].text)
         label = f"{read.message.speaker}: " if read.message.speaker else ""

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import sentencex
 
-from compaction.services.pipeline.statements.languages import Language
+from compaction.services.pipeline.statements.languages import Language, all_words
 
 #: Only this much of a message is read; what follows is a document rather than a statement.
 CHARACTERS_READ_MAX = 60_000
@@ -174,7 +174,8 @@ def _opens_quotation(text: str) -> bool:
 def _continues(tail: str, after: str, language: Language) -> bool:
     """Whether the splitter took the point of an abbreviation, initial or ordinal number for the end of a sentence."""
     if word := _LAST_WORD.search(tail):
-        return word[1].lower() in language.words("abbreviations") or _INITIAL_END.search(tail) is not None
+        known = language.words("abbreviations") or all_words("abbreviations")
+        return word[1].lower() in known or _INITIAL_END.search(tail) is not None
     if not _NUMBER_END.search(tail):
         return False
     following = _FIRST_WORD.match(after)

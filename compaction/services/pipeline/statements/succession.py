@@ -21,7 +21,7 @@ STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX, RECENT_MAX = 6, 8, 8
 #: Words of a short conversation are as rare as in one of so many sentences.
 SENTENCES_MIN = 40
 #: A sentence that is outdated more probably than this is no statement; a later one names it as replaced.
-OUTDATED_MIN = 0.45
+OUTDATED_MIN = 0.6
 FOREST_FILE = Path(__file__).with_name("succession.npz")
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")

@@ -84,19 +84,17 @@ def test_words_of_different_messages_do_not_make_a_key() -> None:
     assert scores(summary=same, facts=[])["keys_in_summary"] == (1, 2)
 
 
-def test_quotes_count_as_facts_but_not_in_a_summary_that_marks_them() -> None:
+def test_quotes_are_counted_in_facts_and_summary() -> None:
     quote = cited("We close at noon.", 2)
     assert scores(summary=[quote], facts=[quote])["never_quote"] == (1, 1)
     assert scores(summary=[quote], facts=[])["never_in_summary"] == (1, 1)
-    marked = cited("We close at noon.", 2, "quoted")
-    assert scores(summary=[marked], facts=[])["never_in_summary"] == (0, 1)
 
 
 def test_labels_are_compared_with_the_kinds_of_what_was_extracted() -> None:
     found = scores(
         summary=[
             cited("park in front of the gate.", 1, "constraint"),
-            cited("We open at 9 instead.", 3, "correction"),
+            cited("We open at 9 instead.", 3, "decision"),
             cited("The gate squeaks, by the way.", 4, "decision"),
         ],
         facts=[],

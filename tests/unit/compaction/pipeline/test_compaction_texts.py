@@ -1,6 +1,7 @@
 """The small rules around summaries: parts, support, own words, edits, pieces, citations."""
 
 import json
+import re
 import time
 from datetime import UTC, datetime
 from functools import partial
@@ -17,9 +18,13 @@ from compaction.services.pipeline.recalled_text import (
     strip_recalled_pieces,
     strip_rendered_contexts,
 )
-from compaction.services.pipeline.statements.extraction import extract_statements
 from compaction.services.pipeline.statements.languages import load_language
-from compaction.services.pipeline.statements.model import StatementMessage, render_statements
+from compaction.services.pipeline.statements.model import (
+    Statement,
+    StatementKind,
+    StatementMessage,
+    render_statements,
+)
 from compaction.services.pipeline.statements.sentences import split_sentences
 from compaction.services.pipeline.stored_statements import CitedStatement, is_supported
 from compaction.services.review.editing import parse_statements, split_appended_text
@@ -283,7 +288,11 @@ TALK = [
 
 def told_and_shown() -> tuple[list[CitedStatement], str]:
     """The statements of the talk as a compaction keeps them, and the summary that shows them."""
-    made = extract_statements(TALK)
+    made = [
+        Statement(f"{one.speaker}: {text}", (one.id,), StatementKind.FACT, one.speaker, TOLD_AT.date())
+        for one in TALK
+        for text in re.split(r"(?<=\.) ", one.content)
+    ]
     told = [CitedStatement(one.text, one.message_ids, str(one.kind), one.subject, one.stated_on) for one in made]
     return told, render_statements(made)
 

@@ -148,6 +148,11 @@ def _expanded(language: Language, cues: str) -> str:
 
 
 @cache
+def all_words(field: str) -> frozenset[str]:
+    """Return the words of a field of all languages, for texts in a language without a file."""
+    return frozenset().union(*(load_language(name).words(field) for name in CUE_LANGUAGES))
+
+
 def stop_words() -> frozenset[str]:
     """Return the words without content of all languages."""
-    return frozenset().union(*(load_language(name).words("stop_words") for name in CUE_LANGUAGES))
+    return all_words("stop_words")

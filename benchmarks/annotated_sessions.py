@@ -26,7 +26,7 @@ FORM_MARKS = {
 class Annotation:
     """What a person noted of one sentence: `worth` 0, 1 (summary) or 2 (memory), `form`, letter of its kind.
 
-    `replaces` are the numbers of earlier annotations that it makes outdated.
+    `replaces` are the numbers of earlier annotations that it makes outdated. Without a kind only that is known.
     """
 
     worth: int

@@ -57,6 +57,7 @@ class Sentences:
     places: Sequence[tuple[AnnotatedSession, int, int, Annotation]]
     features: csr_matrix
     labels: dict[str, Labels]
+    is_judged: NDArray[np.bool_]
     groups: NDArray[np.int64]
 
 
@@ -101,7 +102,8 @@ def gather(sessions: Sequence[AnnotatedSession]) -> Sentences:
     ends = np.cumsum([0, *(len(row) for row in rows)])
     matrix = csr_matrix((values.astype(float), slots, ends), shape=(len(rows), WEIGHTS_MAX))
     arrays = {output: np.array(known, np.int8) for output, known in labels.items()}
-    return Sentences(sessions, places, matrix, arrays, np.array(groups))
+    is_judged = np.array([bool(annotation.kind) for *_, annotation in places])
+    return Sentences(sessions, places, matrix, arrays, is_judged, np.array(groups))
 
 
 def _regression() -> LogisticRegression:
@@ -110,7 +112,10 @@ def _regression() -> LogisticRegression:
 
 def _unseen(sentences: Sentences, model: LogisticRegression, labels: Labels) -> NDArray[np.float64]:
     """The probability of each sentence by what was learned from other sessions."""
-    return _unseen_dense(sentences.features, labels, sentences.groups, model)
+    judged, features = sentences.is_judged, sentences.features
+    shares: NDArray[np.float64] = model.fit(features[judged], labels[judged]).predict_proba(features)[:, 1]
+    shares[judged] = _unseen_dense(features[judged], labels[judged], sentences.groups[judged], model)
+    return shares
 
 
 def _unseen_dense(features: object, labels: Labels, groups: NDArray[np.int64], model: object) -> NDArray[np.float64]:
@@ -151,7 +156,8 @@ def _claims(session: AnnotatedSession, judged: Sequence[Judgement]) -> Iterator[
 
 
 def _store(sentences: Sentences, rows: NDArray[np.float32], is_replaced: Labels, together: LogisticRegression) -> None:
-    models = [_regression().fit(sentences.features, sentences.labels[output]) for output in OUTPUTS]
+    judged = sentences.is_judged
+    models = [_regression().fit(sentences.features[judged], sentences.labels[output][judged]) for output in OUTPUTS]
     weights = np.stack([model.coef_[0] for model in models], axis=1).astype(np.float16)
     bias = np.array([model.intercept_[0] for model in models], np.float32)
     np.savez_compressed(WEIGHTS_FILE, weights=weights, bias=bias)
@@ -188,6 +194,7 @@ def _report(
     outdated: NDArray[np.float64],
 ) -> None:
     labels = sentences.labels
+    labels = {output: known * sentences.is_judged for output, known in labels.items()}
     for output in OUTPUTS:
         if labels[output].any():
             precision = average_precision_score(labels[output], shares[output])
@@ -195,7 +202,7 @@ def _report(
                 f"{output:14} {labels[output].mean():.3f} of sentences, average precision {precision:.3f}\n"
             )
     alone = np.array([one.forms[Form.ALONE] for one in judged])
-    worth = shares[Target.WORTH] * alone * (1.0 - outdated)
+    worth = shares[Target.WORTH] * alone * (1.0 - outdated) * sentences.is_judged
     is_good = labels[Target.WORTH] * labels[Form.ALONE] * (1 - labels[Target.REPLACED])
     for kept in KEPT_PER_SESSION:
         best = np.argsort(-worth)[: kept * len(sentences.sessions)]

@@ -25,6 +25,7 @@ OUTDATED_MIN = 0.6
 FOREST_FILE = Path(__file__).with_name("succession.npz")
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_IDENTIFIER = re.compile(r"(?=[\w-]*[^\W\d_])(?=[\w-]*\d)\w+(?:-\w+)+|\b[^\W\d_]+\d+\b")
 _NAME = re.compile(r"(?<=[\w,;:] )[A-ZÀ-Þ][\w'-]+")
 
 
@@ -56,6 +57,7 @@ class _Read:
     numbers: frozenset[str]
     days: frozenset[str]
     names: frozenset[str]
+    identifiers: frozenset[str]
     pairs: frozenset[str]
     values: tuple[float, ...]
 
@@ -112,6 +114,7 @@ class _Conversation:
             for other in islice(reversed(self._by_stem[stem]), COMPARED_PER_STEM_MAX)
         }
         found.update(range(max(newer - RECENT_MAX, 0), newer))
+        found = {older for older in found if not _is_about_another(self._reads[older], self._reads[newer])}
         shared = {older: self._shared(older, newer) for older in found}
         order = sorted(found, key=lambda older: (-shared[older], -older))
         for rank, older in enumerate(order):
@@ -142,6 +145,7 @@ class _Conversation:
             *_conflict(before.numbers, after.numbers),
             *_conflict(before.days, after.days),
             *_conflict(before.names, after.names),
+            *_conflict(before.identifiers, after.identifiers),
             sum(before.values[-len(KIND_LETTERS) + i] * after.values[-len(KIND_LETTERS) + i] for i in _KINDS),
             *before.values,
             *after.values,
@@ -166,6 +170,7 @@ def _read(claim: Claim) -> _Read:
         frozenset(_NUMBER.findall(claim.text)),
         frozenset(match[0] for match in language.days.finditer(lower)) if language.days else frozenset(),
         frozenset(name.lower() for name in _NAME.findall(claim.text)),
+        frozenset(_IDENTIFIER.findall(lower)),
         frozenset(lower[place : place + 3] for place in range(len(lower) - 2)),
         (
             min(len(claim.text), 300),
@@ -182,6 +187,11 @@ def _read(claim: Claim) -> _Read:
 
 
 _CUES = ("correction", "changed", "done", "hedges")
+
+
+def _is_about_another(before: _Read, after: _Read) -> bool:
+    """Whether both name identifiers, such as FR-2210 and INV-7731, and none in common."""
+    return bool(before.identifiers and after.identifiers) and before.identifiers.isdisjoint(after.identifiers)
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,7 @@ def test_result_that_does_not_shrink_is_refused(
         return generous(**{**values, "budget_tokens": 60_000})
 
     monkeypatch.setattr(drafting, "SummaryTask", task_without_bounds)
-    session = full_session(admin)
+    session = full_session(admin, pairs=30)
     before = shown(tenant, session["id"])
     answer = compact(admin, session)
     assert (answer["state"], answer["compaction"]["error"]["code"]) == ("failed", "does_not_shrink")

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.services.pipeline.statements.extraction import extract_statements, first_sentences
+from compaction.services.pipeline.statements.kinds import BINDING
 from compaction.services.pipeline.statements.model import Statement, StatementKind, StatementMessage, render_statements
 from compaction.services.pipeline.statements.succession import Outdated
 from tests.timing import allowed_seconds
@@ -105,25 +106,28 @@ def test_small_talk_is_worth_less_than_what_binds() -> None:
     assert all(one.worth < said_all[0].worth / 2 for one in said_all[1:])
 
 
-def test_answered_question_is_no_statement_and_what_is_unknown_stays_open() -> None:
-    assert not any("?" in text for text in texts(("Ann", "Who pays the 300 euros for the van?"), ("Ben", "The club.")))
-    (open_one,) = statements(
-        ("Ann", "We don't know yet whether the landlord pays the 9,000 euros for the new kitchen.")
-    )
+def test_question_is_a_statement_only_with_its_answer_or_where_it_stays_open() -> None:
+    asked = [
+        one
+        for one in statements(("Ann", "Who pays the 300 euros for the van?"), ("Ben", "The club pays."))
+        if "?" in one.text
+    ]
+    assert all(len(one.message_ids) == 2 for one in asked)
+    (open_one,) = statements(("Ann", "We don't know yet if the landlord pays the 9,000 euros for the kitchen."))
     assert open_one.kind == StatementKind.QUESTION
 
 
 def test_tools_say_nothing_and_systems_only_what_binds() -> None:
     assert texts(("Tool", "The deploy token is tf_live_99 and must be stored.")) == []
-    assert not any(
-        "folder" in text for text in texts(("System", "You work in the folder src. Always answer in French."))
-    )
+    ordered = statements(("System", "The project was founded in Porto in 1987. Always answer Ann in French."))
+    assert all(one.kind in BINDING for one in ordered)
+    assert any("French" in one.text for one in ordered)
 
 
 def test_options_of_the_assistant_stay_out_unless_they_are_taken_up() -> None:
-    option = ("Bot", "We could rent the blue van in Porto on Friday 8 May for 90 euros.")
+    option = ("Bot", "The blue van AB-4711 in Porto could be booked for Friday 8 May, the deposit is 90 euros.")
     assert not any("90 euros" in text for text in texts(option, ("Ann", "Hm.")))
-    assert any("90 euros" in text for text in texts(option, ("Ann", "Yes, do that.")))
+    assert any("90 euros" in text for text in texts(option, ("Ann", "Yes, book it.")))
 
 
 def test_texts_of_others_and_injected_orders_are_left_out() -> None:

@@ -11,7 +11,7 @@ from compaction.services.pipeline.statements.judgement import KIND_LETTERS, Form
 from compaction.services.pipeline.statements.model import StatementMessage
 from compaction.services.pipeline.statements.reading import ReadMessage, read_messages
 
-FOLDER = Path(__file__).parent / "corpora" / "annotated_sessions"
+FOLDER = Path(__file__).parent / "sessions"
 #: The marks of what a sentence needs to be understood.
 FORM_MARKS = {
     "1": Form.ALONE,

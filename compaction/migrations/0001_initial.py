@@ -110,7 +110,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("scheduled", "scheduled: the session was idle"),
-                            ("emergency", "emergency: a context was asked for"),
+                            ("emergency", "emergency: a context was requested"),
                             ("manual", "Manual"),
                             ("regenerate", "regenerated in review"),
                         ],
@@ -136,10 +136,10 @@ class Migration(migrations.Migration):
                 (
                     "generation",
                     models.PositiveSmallIntegerField(
-                        default=0, help_text="How often the session's summary was condensed."
+                        default=0, help_text="How many times in succession the summary was made from an earlier one."
                     ),
                 ),
-                ("policy", models.JSONField(help_text="The numbers it was made under.")),
+                ("policy", models.JSONField(help_text="The policy that applied when it was created.")),
                 ("summariser", models.CharField(blank=True, default="", max_length=32)),
                 (
                     "is_fallback",
@@ -158,7 +158,7 @@ class Migration(migrations.Migration):
                 ("summary_token_count", models.PositiveIntegerField(default=0)),
                 (
                     "compacted_count",
-                    models.PositiveIntegerField(default=0, help_text="Messages that the summary stands for."),
+                    models.PositiveIntegerField(default=0, help_text="Messages that the summary replaces."),
                 ),
                 ("masked_count", models.PositiveIntegerField(default=0)),
                 ("summary_text", models.TextField(blank=True, default="", help_text="Empty where masking was enough.")),
@@ -177,7 +177,7 @@ class Migration(migrations.Migration):
                 ("is_edited", models.BooleanField(default=False)),
                 (
                     "edit_version",
-                    models.PositiveIntegerField(default=0, help_text="Rises with every change of a proposal."),
+                    models.PositiveIntegerField(default=0, help_text="Increases with every change to a proposal."),
                 ),
                 ("error_code", models.CharField(blank=True, default="", max_length=64)),
                 ("error_detail", models.CharField(blank=True, default="", max_length=300)),
@@ -320,7 +320,7 @@ class Migration(migrations.Migration):
                 ("tokens", models.PositiveIntegerField()),
                 (
                     "shown_tokens",
-                    models.PositiveIntegerField(help_text="Of what a context shows of it now; 0 once compacted."),
+                    models.PositiveIntegerField(help_text="Tokens that it uses in a context now; 0 once compacted."),
                 ),
                 ("pinned", models.BooleanField(default=False)),
                 (
@@ -472,7 +472,7 @@ class Migration(migrations.Migration):
                 (
                     "rolled_back_to",
                     models.PositiveIntegerField(
-                        blank=True, help_text="The version whose text it put into force again.", null=True
+                        blank=True, help_text="The version whose text it reactivated.", null=True
                     ),
                 ),
             ],
@@ -636,7 +636,7 @@ class Migration(migrations.Migration):
             name="current",
             field=models.ForeignKey(
                 blank=True,
-                help_text="The applied compaction whose summary stands in the context.",
+                help_text="The applied compaction whose summary is in the context.",
                 null=True,
                 on_delete=django.db.models.deletion.SET_NULL,
                 related_name="+",

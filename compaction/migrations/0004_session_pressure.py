@@ -33,7 +33,9 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "session",
             "marker_tokens",
-            models.PositiveIntegerField(default=0, help_text="Of the lines that mark messages, beside them."),
+            models.PositiveIntegerField(
+                default=0, help_text="Tokens of the marker lines, not included in the message tokens."
+            ),
         ),
         migrations.RunSQL(COUNT, migrations.RunSQL.noop),
     ]

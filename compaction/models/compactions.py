@@ -28,7 +28,7 @@ class Compaction(models.Model):
 
     class Trigger(models.TextChoices):
         SCHEDULED = "scheduled", "scheduled: the session was idle"
-        EMERGENCY = "emergency", "emergency: a context was asked for"
+        EMERGENCY = "emergency", "emergency: a context was requested"
         MANUAL = "manual"
         REGENERATE = "regenerate", "regenerated in review"
 
@@ -46,8 +46,10 @@ class Compaction(models.Model):
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="compactions")
     trigger = models.CharField(max_length=10, choices=Trigger)
     state = models.CharField(max_length=11, choices=State, default=State.PENDING)
-    generation = models.PositiveSmallIntegerField(default=0, help_text="How often the session's summary was condensed.")
-    policy = models.JSONField(help_text="The numbers it was made under.")
+    generation = models.PositiveSmallIntegerField(
+        default=0, help_text="How many times in succession the summary was made from an earlier one."
+    )
+    policy = models.JSONField(help_text="The policy that applied when it was created.")
     summariser = models.CharField(max_length=32, default="", blank=True)
     is_fallback = models.BooleanField(default=False, help_text="The model failed, so the text was made without it.")
     model = models.CharField(max_length=MODEL_CHARACTERS_MAX, default="", blank=True)
@@ -59,7 +61,7 @@ class Compaction(models.Model):
     original_token_count = models.PositiveIntegerField(default=0, help_text="Of the messages that were summarised.")
     summary_token_count = models.PositiveIntegerField(default=0)
     summary_budget_tokens = models.PositiveIntegerField(default=0, help_text="0: made before budgets were stored.")
-    compacted_count = models.PositiveIntegerField(default=0, help_text="Messages that the summary stands for.")
+    compacted_count = models.PositiveIntegerField(default=0, help_text="Messages that the summary replaces.")
     masked_count = models.PositiveIntegerField(default=0)
     summary_text = models.TextField(default="", blank=True, help_text="Empty where masking was enough.")
     statements = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
@@ -72,7 +74,7 @@ class Compaction(models.Model):
         default=False, help_text="A constraint is missing that the previous summary did not lose."
     )
     is_edited = models.BooleanField(default=False)
-    edit_version = models.PositiveIntegerField(default=0, help_text="Rises with every change of a proposal.")
+    edit_version = models.PositiveIntegerField(default=0, help_text="Increases with every change to a proposal.")
     error_code = models.CharField(max_length=64, default="", blank=True)
     error_detail = models.CharField(max_length=300, default="", blank=True)
     warnings = models.JSONField(default=list, blank=True)
@@ -163,7 +165,7 @@ class CompactionPrompt(models.Model):
     recorded_to = models.DateTimeField(null=True, blank=True)
     created_by = models.CharField(max_length=150, default="", blank=True)
     rolled_back_to = models.PositiveIntegerField(
-        null=True, blank=True, help_text="The version whose text it put into force again."
+        null=True, blank=True, help_text="The version whose text it reactivated."
     )
 
     objects = CompactionPromptQuerySet.as_manager()

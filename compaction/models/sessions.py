@@ -37,14 +37,16 @@ class Session(models.Model):
     message_count = models.PositiveIntegerField(default=0, help_text="Also the next message's sequence.")
     context_tokens = models.PositiveIntegerField(default=0)
     summary_tokens = models.PositiveIntegerField(default=0, help_text="Of them, those of the current summary.")
-    marker_tokens = models.PositiveIntegerField(default=0, help_text="Of the lines that mark messages, beside them.")
+    marker_tokens = models.PositiveIntegerField(
+        default=0, help_text="Tokens of the marker lines, not included in the message tokens."
+    )
     current = models.ForeignKey(
         "compaction.Compaction",
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
         related_name="+",
-        help_text="The applied compaction whose summary stands in the context.",
+        help_text="The applied compaction whose summary is in the context.",
     )
 
     objects = SessionQuerySet.as_manager()
@@ -68,7 +70,7 @@ class Session(models.Model):
 
     @property
     def title(self) -> str:
-        """What people call it; a row read `with_titles` knows how its user began."""
+        """Return the display title; rows read `with_titles` contain the user's first message."""
         return session_title(self.metadata, getattr(self, "first_said", ""), self.pk)
 
     @property
@@ -115,7 +117,7 @@ class Message(models.Model):
     tool_calls = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
     tool_call_id = models.CharField(max_length=255, default="", blank=True)
     tokens = models.PositiveIntegerField()
-    shown_tokens = models.PositiveIntegerField(help_text="Of what a context shows of it now; 0 once compacted.")
+    shown_tokens = models.PositiveIntegerField(help_text="Tokens that it uses in a context now; 0 once compacted.")
     pinned = models.BooleanField(default=False)
     metadata = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
     source_id = models.CharField(max_length=255, default="", blank=True)

@@ -135,7 +135,7 @@ class _Drafting:
 
     @property
     def notices(self) -> list[ContextWarning]:
-        """What a person should know of the draft."""
+        """Return the warnings about the draft."""
         return [*self._notices, *self._summariser.notices]
 
     @cached_property
@@ -336,7 +336,7 @@ class _Drafting:
     def _checked_summary(self, summary: SummaryResult, summary_task: SummaryTask) -> SummaryResult:
         checked = self._checked(summary.statements, summary_task.earlier)
         if not checked.kept:
-            detail = "The messages support nothing of what the model wrote."
+            detail = "The messages support none of the model's statements."
             raise SummariserError("unsupported", detail, is_permanent=False)
         if not checked.flaws:
             return summary

@@ -1,4 +1,4 @@
-"""Ask the configured summariser, and the rules where it fails (ADR-0072). Called with no scope open."""
+"""Call the configured summariser and fall back to the rules if it fails (ADR-0072). Call with no scope open."""
 
 import logging
 from collections.abc import Callable
@@ -58,9 +58,9 @@ class SummariserWithFallback:
         if not chosen.is_local and not self._is_without_provider:
             limit = self._seconds_left()
             if limit is not None and limit <= 0:
-                self._without("time_limit", "There was no time left for the model.")
+                self._without("time_limit", "No time was left to call the model.")
             elif breakers.is_provider_off(self._tenant_id, chosen.name, now=self._clock()):
-                self._without("provider_off", "The model failed repeatedly and is not called for a while.")
+                self._without("provider_off", "The model failed repeatedly and is temporarily suspended.")
             else:
                 try:
                     answer = ask(chosen, limit)
@@ -87,7 +87,7 @@ class SummariserWithFallback:
             seconds = max(BACKOFF_SECONDS * 2 ** (attempt - 1), error.retry_after_seconds)
             wait = timedelta(seconds=min(seconds, BACKOFF_SECONDS_MAX))
             raise ProviderUnavailableError(error.code, wait) from error
-        self._without(error.code, f"{error.detail} The text was made without it.")
+        self._without(error.code, f"{error.detail} Rules wrote the text instead.")
 
     def _without(self, code: str, detail: str) -> None:
         self._is_without_provider = True

@@ -159,7 +159,7 @@ def compact_in_emergency(
         lost = [applying.CONSTRAINT_MISSING] if outcome.has_lost_constraint else []
         return [ContextWarning("compacted_in_emergency", detail), *lost]
     if outcome.state == Compaction.State.PROPOSED:
-        return [_not_compacted("waits_for_review", "A compaction was made and waits for review.")]
+        return [_not_compacted("waits_for_review", "A compaction is waiting for review.")]
     return [_not_compacted(outcome.code or "already_running", "The session could not be compacted.")]
 
 
@@ -181,7 +181,9 @@ def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> U
     plans.plan_or_conflict(session, policy, is_forced=False)
     rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
     if rows.failed_since(now - COOLDOWN).count() >= FAILURES_TO_OPEN:
-        raise Conflict("compaction_paused", "Compactions of this session keep failing and pause for some minutes.")
+        raise Conflict(
+            "compaction_paused", "Compactions of this session keep failing and are paused for a few minutes."
+        )
     trigger = Compaction.Trigger.EMERGENCY
     return plans.open_compaction(session, policy, trigger=trigger, by=Actor.system("emergency"), now=now).pk
 
@@ -189,7 +191,7 @@ def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> U
 def _worked(claim: _Claim, clock: plans.DraftingClock) -> CompactionRunResult:
     run = claim.run
     if run.attempts > COMPACTION_ATTEMPTS_MAX:
-        raise plans.DraftingError("too_many_attempts", "Workers died during this run too often.")
+        raise plans.DraftingError("too_many_attempts", "Too many workers died during this run.")
     for _ in range(DRAFTS_MAX):
         task = plans.read_drafting_input(run, can_wait=claim.can_wait, deadline=claim.deadline)
         if not claim.can_wait and task.plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
@@ -205,7 +207,7 @@ def _worked(claim: _Claim, clock: plans.DraftingClock) -> CompactionRunResult:
             return _finished(claim, task, draft, clock())
         except _ChangedError:
             continue
-    raise plans.DraftingError("busy", "The session kept changing while it was compacted.")
+    raise plans.DraftingError("busy", "The session changed repeatedly during compaction.")
 
 
 def _step(claim: _Claim, step: str, now: datetime) -> None:
@@ -252,7 +254,7 @@ def _supersede_replaced(compaction: Compaction, now: datetime) -> None:
         return
     rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(compaction.replaces_id)
     if not rows.in_state(Compaction.State.PROPOSED).superseded(now):
-        raise Conflict("proposal_already_decided", "The proposal that this one replaces has been decided on.")
+        raise Conflict("proposal_already_decided", "The proposal that this one replaces has already been decided.")
 
 
 def _postponed(claim: _Claim, away: ProviderUnavailableError, now: datetime) -> CompactionRunResult:
@@ -265,7 +267,7 @@ def _postponed(claim: _Claim, away: ProviderUnavailableError, now: datetime) -> 
 def _out_of_time(claim: _Claim, now: datetime) -> CompactionRunResult:
     """Enqueue a run that takes too long for a request; fail one that takes too long for a worker."""
     if claim.can_wait:
-        return _failed(claim, _TIME_LIMIT, "It took longer than a worker may.", now)
+        return _failed(claim, _TIME_LIMIT, "It exceeded the worker's time limit.", now)
     with tenant_scope(claim.run.tenant_id):
         if claim.lease().given_back() and claim.enqueue:
             claim.enqueue(claim.run.tenant_id, claim.run.pk)

@@ -1,4 +1,4 @@
-"""Plan and open a compaction of a session, read prompt versions and the input of a draft."""
+"""Plan and create compactions; read prompt versions and drafting input."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,10 +97,10 @@ def state_after(compaction: Compaction, action: str) -> str:
 
 WHY_NOTHING = {
     planning.UNDER_TARGET: "The session is under its target.",
-    planning.SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
-    planning.NOTHING_OUTSIDE_WINDOW: "All messages lie within the window that is preserved.",
-    planning.ALL_PINNED: "All messages outside the preserved window are pinned.",
-    planning.SPAN_TOO_SMALL: "Too little lies outside the preserved window to be worth a summary.",
+    planning.SUMMARIES_OFF: "Nothing can be masked, and the policy disables summaries.",
+    planning.NOTHING_OUTSIDE_WINDOW: "All messages are inside the preserve window.",
+    planning.ALL_PINNED: "All messages outside the preserve window are pinned.",
+    planning.SPAN_TOO_SMALL: "The messages outside the preserve window are too short to summarise.",
 }
 
 

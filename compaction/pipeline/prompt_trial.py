@@ -46,7 +46,7 @@ def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -
         plan = plan_or_conflict(session, policy, is_forced=True)
         keys = session_key_ids(session, plan)
     if plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
-        raise Conflict("session_too_long", "This session is too long to try a prompt on while you wait.")
+        raise Conflict("session_too_long", "This session is too long for a prompt test.")
     model = summary_model(session.model, policy.compaction_model)
     task = DraftingInput(session, model, text, policy, plan, deadline=now + _TIME_LIMIT, api_key_ids=keys)
     try:
@@ -54,6 +54,6 @@ def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -
     except DraftingError as error:
         raise Conflict(error.code, error.detail) from error
     if not has_model():
-        notice = ContextWarning("prompt_unused", "No model is configured: rules made this summary without the prompt.")
+        notice = ContextWarning("prompt_unused", "No model is configured: rules wrote this summary without the prompt.")
         draft = replace(draft, notices=[notice, *draft.notices])
     return PromptTrial(session, draft, len(plan.span), sum(turn.context_tokens for turn in plan.span))

@@ -45,7 +45,7 @@ def open_idle_sessions(*, now: datetime) -> list[Opened]:
 
 
 def abandoned_compaction_runs(*, now: datetime) -> list[Run]:
-    """Return runs without a lease: of killed workers, an unreachable broker, or a provider's delay."""
+    """Return runs without a lease: a worker was killed, the broker was unreachable or a provider delayed them."""
     with maintenance_scope():
         return list(Run.objects.abandoned(now).older_than(now - RUN_GRACE)[:_RUNS_BATCH])
 

@@ -64,7 +64,7 @@ def mark_compaction_reviewed(
     """
     current, _, _ = _held(compaction, states.MARK_REVIEWED, edit_version)
     if not current.summary_text:
-        raise Conflict("no_summary", "There is no summary to review: masking was enough.")
+        raise Conflict("no_summary", "There is no summary to review, because masking was sufficient.")
     if current.decided_at is not None:
         raise Conflict("already_decided", f"{current.decided_by or 'Someone'} has reviewed this summary already.")
     record_decision(current, reason=reason, by=by, now=now)
@@ -154,7 +154,7 @@ def regenerate_compaction(
     current, session, _ = _held(compaction, states.REGENERATE)
     if (model or prompt_version is not None) and not has_model():
         field = "model" if model else "prompt_version"
-        raise InvalidInput("no_model", "Summaries are made by rules here: LLM_BASE_URL names no model.", field)
+        raise InvalidInput("no_model", "Rules write the summaries, because LLM_BASE_URL names no model.", field)
     if prompt_version is not None:
         prompt_version_text(current.tenant_id, prompt_version)
     run = open_compaction(
@@ -191,7 +191,9 @@ def _held(compaction: Compaction, action: str, edit_version: int | None = None) 
     current = found(rows.locked(), Compaction)
     state = state_after(current, action)
     if edit_version not in (None, current.edit_version):
-        raise Conflict("edited_meanwhile", "Someone edited this in the meantime; read it before you save again.")
+        raise Conflict(
+            "edited_meanwhile", "Someone edited this in the meantime. Review the changes before you save again."
+        )
     return current, session, state
 
 
@@ -205,7 +207,7 @@ def _revise(
     now: datetime,
 ) -> None:
     if not compaction.summary_text:
-        raise Conflict("no_summary", "There is no summary to edit: masking was enough.")
+        raise Conflict("no_summary", "There is no summary to edit, because masking was sufficient.")
     is_applied = compaction.state == Compaction.State.APPLIED
     if is_applied and session.current_id != compaction.pk:
         raise Conflict("not_current", "A later summary has replaced this one.")

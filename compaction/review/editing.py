@@ -57,7 +57,7 @@ def append_missing_clauses(
     turns = messages_to_turns(messages.without_vectors(), model=session.model)
     sentences = sentences_with_facts(requested, {str(turn.id): turn for turn in turns})
     if not sentences:
-        raise Conflict("nothing_missing", "No fact is missing that could be appended.")
+        raise Conflict("nothing_missing", "There are no missing facts to append.")
     text = "\n".join([compaction.summary_text, *(sentence.text for sentence in sentences)])
     added = (CitedStatement(sentence.text, (sentence.message_id,)) for sentence in sentences)
     return text, [*_statements(compaction), *added]
@@ -68,7 +68,7 @@ def remove_last_statements(compaction: Compaction, count: int) -> tuple[str, lis
     statements = _statements(compaction)
     ending = "".join(f"\n{one.text}" for one in statements[-count:])
     if not 0 < count < len(statements) or not compaction.summary_text.endswith(ending):
-        raise InvalidInput("appended_text_changed", "The summary does not end with what was appended.", "statements")
+        raise InvalidInput("appended_text_changed", "The summary no longer ends with the appended text.", "statements")
     return compaction.summary_text.removesuffix(ending), statements[:-count]
 
 
@@ -94,7 +94,7 @@ def swap_statement(compaction: Compaction, *, remove: int | None = None, add: in
         raise InvalidInput("blank", "A summary must not be blank.", "remove")
     if added and (over := room.tokens_over_budget(text)):
         lacking = counted(over, "token is", "tokens are")
-        detail = f"{lacking} missing: the budget of the summary is {compaction.summary_budget_tokens:,}."
+        detail = f"{lacking} over the summary's budget of {compaction.summary_budget_tokens:,}."
         raise InvalidInput("over_budget", f"{detail} Remove a sentence first.", "add")
     left = [*filter(None, [removed]), *(one for one in room.candidates if one is not added)]
     return SwappedSummary(text, statements, left[:CANDIDATES_MAX])
@@ -104,7 +104,7 @@ def _numbered(statements: Sequence[CitedStatement], number: int | None, field: s
     if number is None:
         return None
     if not 0 < number <= len(statements):
-        raise InvalidInput("unknown_statement", f"There is no number {number}.", field)
+        raise InvalidInput("unknown_statement", f"There is no entry with the number {number}.", field)
     return statements[number - 1]
 
 

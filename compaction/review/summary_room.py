@@ -1,4 +1,4 @@
-"""What a summary's text becomes with other statements, and which of them it has room for."""
+"""The text of a summary after a swap, and which statements fit its budget."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -35,7 +35,7 @@ class SummaryRoom:
         return self._tokens(text) - self._compaction.summary_token_count
 
     def place_to_swap(self, candidate: CitedStatement, lacking: int) -> int | None:
-        """Return the index of a statement whose place the candidate can take; None without any.
+        """Return the index of a statement that the candidate can replace; None if there is none.
 
         `lacking` are the tokens over the budget while both are in the summary.
         """

@@ -162,7 +162,7 @@ def _outcome(done: RollUpResult) -> str:
     if not done.is_new or done.summary is None:
         return "nothing changed"
     if done.summary.is_fallback:
-        return "rolled up without model"
+        return "rolled up by rules"
     return f"rolled up, {done.dropped} dropped" if done.dropped else "rolled up"
 
 
@@ -229,7 +229,7 @@ def _write(tenant_id: UUID, texts: Sequence[StoredText], budget: int, model: str
         summary = summariser.summarise(replace(task, time_limit_seconds=limit))
         checked = check_statements(summary.statements, turns)
         if not checked.kept:
-            raise SummariserError("unsupported", "The memories support nothing of what the model wrote.")
+            raise SummariserError("unsupported", "The memories support none of the model's statements.")
         lines = [statement.text for statement in checked.kept]
         dropped = summary.dropped + len(checked.flaws)
         if dropped:

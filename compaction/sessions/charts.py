@@ -127,7 +127,7 @@ class Gauge:
 
 
 def pressure_gauge(needs: ContextNeeds, window: int, policy: CompactionPolicy) -> Gauge:
-    """Return the bar of a session whose next context needs so much."""
+    """Return the gauge for a session whose next context has these needs."""
     pressure = needs.tokens / window
     longest = max(pressure, 1.0)
     marks = gauges.policy_thresholds(policy) + (((gauges.FULL, 1.0),) if pressure > 1 else ())

@@ -113,7 +113,7 @@ def trim_turns_to_budget(
     model: str,
     read: ReadContents,
 ) -> TrimmedSessionContext:
-    """Return `head` and the newest turns that fit; where the exact count is over `max_tokens`, turns give way first."""
+    """Return `head` and the newest turns that fit; if the exact count exceeds `max_tokens`, turns are removed first."""
     calculator = budget_calculator()
     remaining, contents = list(head), dict[UUID, str]()
     while True:

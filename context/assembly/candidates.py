@@ -25,7 +25,7 @@ from memories.store.readings import Candidate, SearchScope, read_linked_memories
 from memories.tenancy.scopes import tenant_scope
 
 SEARCH_FAILED = ContextWarning(
-    "search_failed", "The search failed; the context contains pinned memories and what needs no search."
+    "search_failed", "The search failed. The context contains pinned memories and the sections that need no search."
 )
 PINNED_FAILED = ContextWarning("pinned_failed", "Pinned memories could not be read either.")
 LINKED_FAILED = ContextWarning("linked_failed", "Linked memories could not be read and are excluded.")

@@ -66,7 +66,9 @@ def diff_contexts(
     another partition.
     """
     if request.as_of is not None:
-        raise InvalidInput("as_of_unused", "The present is compared; send the other time in `since`.", "as_of")
+        raise InvalidInput(
+            "as_of_unused", "The request is compared at the current time; send the other time in `since`.", "as_of"
+        )
     preview = replace(request, preview=True)
     current = assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
     if since.context_id is not None:

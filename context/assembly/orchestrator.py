@@ -54,7 +54,7 @@ from memories.tenancy.scopes import tenant_scope
 
 KEY_ACTOR = "key"
 RECEIPT_FAILED = ContextWarning(
-    "receipt_failed", "The context could not be recorded, so it has no id and counts nowhere."
+    "receipt_failed", "The context could not be recorded, so it has no id and its retrievals are not counted."
 )
 
 

@@ -37,7 +37,7 @@ class RepackableContext:
         return any(block.anchor.id == anchor_id for block in self._trim(sections, max_tokens).blocks)
 
     def knows(self, anchor_id: str) -> bool:
-        """Whether anything of this id was found, so that the text may include it at some budget."""
+        """Return whether this id is a candidate, so that some budget may include it."""
         found = {one.id for one in self.candidates.retrieval.candidates}
         found |= {item.memory["id"] for item in self.candidates.linked}
         if anchor_id in map(str, found):

@@ -32,12 +32,12 @@ def replay_context(
 ) -> StoredContext:
     """Return the context of a receipt again. Call with no scope open; stores and counts nothing.
 
-    `recorded` renders the versions it was made of, `today` assembles the request again. `is_verified` says whether the
-    text is, byte for byte, the one that was given. Raises `NotFound` for a receipt outside of `reach`, `InvalidInput`
+    `recorded` renders the versions it was made of, `today` assembles the request again. `is_verified` is true if the
+    text matches the original byte for byte. Raises `NotFound` for a receipt outside of `reach`, `InvalidInput`
     for an unknown mode.
     """
     if mode not in list(ReplayMode):
-        raise InvalidInput("unknown_choice", f"Known are: {', '.join(ReplayMode)}.", "mode")
+        raise InvalidInput("unknown_choice", f"Known values:  {', '.join(ReplayMode)}.", "mode")
     with tenant_scope(tenant_id):
         receipt = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
         if mode == ReplayMode.RECORDED:

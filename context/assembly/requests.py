@@ -27,7 +27,7 @@ from memories.tenancy.exceptions import Forbidden, InvalidInput
 MODEL_NAME_CHARACTERS = 200
 STABLE_ORDERING, HEAD_TAIL = "stable", "head_tail"
 EARLIER_UNVERIFIED = ContextWarning(
-    "stable_with_unverified", "The earlier context cannot be rendered as it was, so no prefix of it is promised."
+    "stable_with_unverified", "The earlier context cannot be reproduced, so a stable prefix is not guaranteed."
 )
 #: Fields that the budget profile or a default decides where a request omits them.
 INCLUDE_FIELDS = (
@@ -165,7 +165,7 @@ def _check_choices(request: ContextRequest) -> None:
     if focus is not None and len(focus.as_record()) != 1:
         raise InvalidInput("one_focus", "A focus is exactly one of memory_id, summary_id and partition.", "focus")
     if focus is not None and focus.partition is not None and request.partition is not None:
-        raise InvalidInput("given_twice", "Give the partition either as such or as the focus.", "focus.partition")
+        raise InvalidInput("given_twice", "Give either `partition` or a partition focus, not both.", "focus.partition")
     if len(request.model) > MODEL_NAME_CHARACTERS:
         raise InvalidInput("too_long", f"A model's name has at most {MODEL_NAME_CHARACTERS} characters.", "model")
     if (request.draft or request.scoring) and not request.preview:
@@ -174,7 +174,7 @@ def _check_choices(request: ContextRequest) -> None:
 
 def _check_choice(name: str, value: str, known: Collection[str]) -> None:
     if value not in known:
-        raise InvalidInput("unknown_choice", f"Known are: {', '.join(known)}.", name)
+        raise InvalidInput("unknown_choice", f"Known values:  {', '.join(known)}.", name)
 
 
 def _check_range(name: str, value: int | None, highest: int) -> None:
@@ -190,7 +190,7 @@ def _moment(request: ContextRequest, now: datetime) -> PointInTime:
     if request.as_of.utcoffset() is None:
         raise InvalidInput("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.", "as_of")
     if request.as_of > now:
-        raise InvalidInput("in_the_future", "Only the past and the present can be read.", "as_of")
+        raise InvalidInput("in_the_future", "The time must not be in the future.", "as_of")
     return PointInTime.valid(request.as_of)
 
 
@@ -203,7 +203,7 @@ def _named_partition(request: ContextRequest, reach: str) -> PartitionPath:
     except PartitionError as error:
         raise InvalidInput(error.code, error.detail, name) from error
     if not is_within(partition.path, reach):
-        raise Forbidden("outside_partition", "This key does not reach that partition.", name)
+        raise Forbidden("outside_partition", "This key has no access to that partition.", name)
     return partition
 
 
@@ -239,9 +239,18 @@ def _notices(
 ) -> list[ContextWarning]:
     notices = [ContextWarning("unknown_model", warning) for warning in unknown_models]
     if request.stable_with is not None and request.ordering not in ("", STABLE_ORDERING):
-        notices.append(ContextWarning("stable_with_unused", "Only the ordering `stable` keeps an earlier order."))
+        notices.append(
+            ContextWarning(
+                "stable_with_unused", "`stable_with` is ignored: only the ordering `stable` keeps an earlier order."
+            )
+        )
     if query and request.include_memories_top_k is not None:
-        notices.append(ContextWarning("top_k_unused", "With a query the budget limits the number of memories."))
+        notices.append(
+            ContextWarning(
+                "top_k_unused",
+                "With a query, the budget limits the number of memories, so `include_memories_top_k` is ignored.",
+            )
+        )
     if (request.packer or sources.profile.packer) == OPTIMAL and not sources.scoring.is_calibrated:  # ADR-0043
         detail = (
             f"The scores of {sources.scoring.name} are not calibrated probabilities: their highest sum favours many "

@@ -149,7 +149,7 @@ class SourceReader:
         given: _Part | None = None,
         key: tuple[Hashable, ...] | None = None,
     ) -> _Part | None:
-        """Return what is given, else what `read` returns; with a `key`, from the cache if it is there."""
+        """Return the given value, else the result of `read`; with a `key`, the cached value if there is one."""
         if given is not None:
             return given
         if not self.is_careful:

@@ -95,7 +95,7 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
         if row.pk in evidence
     ]
     if not questions:
-        detail = "There are no golden questions yet whose memories exist. Collect them on the context preview."
+        detail = "There are no golden questions with existing memories yet. Add some in the context workbench."
         raise InvalidInput("no_questions", detail, "corpus")
     same = ("id", "text", "partition", "as_of")
     identities = (

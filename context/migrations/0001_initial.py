@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.UUIDField(),
                         default=list,
-                        help_text="The memories its text was made of, each once.",
+                        help_text="The memories included in its text, each listed once.",
                         size=None,
                     ),
                 ),
@@ -173,7 +173,7 @@ class Migration(migrations.Migration):
                     "score_before",
                     models.FloatField(
                         blank=True,
-                        help_text="The memory's usefulness before the vote: where it returns without any.",
+                        help_text="The memory's usefulness before its first vote; restored if all votes are withdrawn.",
                         null=True,
                     ),
                 ),
@@ -249,7 +249,7 @@ class Migration(migrations.Migration):
                     "pinned_share",
                     models.FloatField(
                         default=0.5,
-                        help_text="Of the memories' room: so much of it pinned ones take before those that a query found.",
+                        help_text="Share of the memory budget that pinned memories may use before search results.",
                         validators=[
                             django.core.validators.MinValueValidator(0.0),
                             django.core.validators.MaxValueValidator(1.0),
@@ -273,7 +273,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("top_down", "top down: best first"),
-                            ("u_curve", "U curve: first half forward, second half woven in from the end"),
+                            ("u_curve", "U curve: first half alternating with the reversed second half"),
                             ("head_tail", "head and tail: best at both ends"),
                             ("stable", "stable: keeps the order of an earlier context"),
                         ],
@@ -297,7 +297,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=dict,
-                        help_text='Room by section: {"tokens": n} or {"share": 0..1}; absent: what is left.',
+                        help_text='Budget by section: {"tokens": n} or {"share": 0..1}; absent: what remains.',
                     ),
                 ),
                 (
@@ -381,7 +381,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=dict,
-                        help_text="How sessions shrink: what differs from the default compaction policy.",
+                        help_text="Differences from the default compaction policy.",
                     ),
                 ),
                 ("recorded_from", models.DateTimeField()),
@@ -391,7 +391,7 @@ class Migration(migrations.Migration):
                     "rolled_back_to",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="The version whose numbers it put into force again; 0: the defaults.",
+                        help_text="The version whose settings it reactivated; 0: the defaults.",
                         null=True,
                     ),
                 ),
@@ -538,7 +538,7 @@ class Migration(migrations.Migration):
                 ("profile_version", models.PositiveIntegerField()),
                 (
                     "profile_numbers",
-                    models.JSONField(help_text="All numbers of the scoring profile that it was asked with."),
+                    models.JSONField(help_text="All settings of the scoring profile used."),
                 ),
                 (
                     "packer",
@@ -556,7 +556,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("top_down", "top down: best first"),
-                            ("u_curve", "U curve: first half forward, second half woven in from the end"),
+                            ("u_curve", "U curve: first half alternating with the reversed second half"),
                             ("head_tail", "head and tail: best at both ends"),
                             ("stable", "stable: keeps the order of an earlier context"),
                         ],
@@ -653,9 +653,7 @@ class Migration(migrations.Migration):
                 ("category", models.CharField(blank=True, default="", max_length=64)),
                 (
                     "measures",
-                    models.JSONField(
-                        help_text="By budget: what the context held of the evidence, tokens, milliseconds."
-                    ),
+                    models.JSONField(help_text="By budget: evidence included, tokens and milliseconds."),
                 ),
             ],
             options={
@@ -681,15 +679,13 @@ class Migration(migrations.Migration):
                 ("text", models.TextField()),
                 (
                     "answer",
-                    models.TextField(
-                        blank=True, default="", help_text="Words that the right answer holds, where known."
-                    ),
+                    models.TextField(blank=True, default="", help_text="Words of the correct answer, if known."),
                 ),
                 ("category", models.CharField(blank=True, default="", max_length=64)),
                 ("partition_path", models.TextField(blank=True, db_collation="C", default="")),
                 (
                     "asked_at",
-                    models.DateTimeField(blank=True, help_text="The time it is asked at; empty is now.", null=True),
+                    models.DateTimeField(blank=True, help_text="When the question is asked; empty: now.", null=True),
                 ),
                 ("created_at", models.DateTimeField()),
                 ("created_by", models.CharField(blank=True, default="", max_length=150)),

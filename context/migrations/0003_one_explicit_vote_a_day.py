@@ -38,7 +38,9 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="feedback",
             name="on_day",
-            field=models.DateField(help_text="The day (UTC) of `at`: one explicit vote an actor, one implicit vote."),
+            field=models.DateField(
+                help_text="The UTC day of `at`: at most one explicit vote per actor and one implicit vote."
+            ),
         ),
         migrations.AddConstraint(
             model_name="feedback",

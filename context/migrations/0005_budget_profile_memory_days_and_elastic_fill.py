@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
             name="elastic_fills_budget",
             field=models.BooleanField(
                 default=True,
-                help_text="Whether it exceeds the target and the maximum length where the budget has room.",
+                help_text="Whether to exceed the target and the maximum length while budget remains.",
             ),
         ),
         migrations.AddField(

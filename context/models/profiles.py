@@ -95,7 +95,7 @@ class BudgetProfile(models.Model):
 
     class Ordering(models.TextChoices):
         TOP_DOWN = "top_down", "top down: best first"
-        U_CURVE = "u_curve", "U curve: first half forward, second half woven in from the end"
+        U_CURVE = "u_curve", "U curve: first half alternating with the reversed second half"
         HEAD_TAIL = "head_tail", "head and tail: best at both ends"
         STABLE = "stable", "stable: keeps the order of an earlier context"
 
@@ -117,7 +117,7 @@ class BudgetProfile(models.Model):
     include_memories_top_k = models.PositiveSmallIntegerField(**_described("include_memories_top_k"))
     include_memory_days = models.BooleanField(**_described("include_memory_days"))
     sections = models.JSONField(
-        default=dict, blank=True, help_text='Room by section: {"tokens": n} or {"share": 0..1}; absent: what is left.'
+        default=dict, blank=True, help_text='Budget by section: {"tokens": n} or {"share": 0..1}; absent: what remains.'
     )
     include_summaries_at = ArrayField(models.PositiveSmallIntegerField(), default=default_summary_levels, blank=True)
     summary_style = models.CharField(max_length=8, choices=PartitionSummary.Style, **_described("summary_style"))
@@ -129,14 +129,12 @@ class BudgetProfile(models.Model):
     elastic_max_tokens = models.PositiveSmallIntegerField(**_described("elastic_max_tokens"))
     receipt_days = models.PositiveSmallIntegerField(**_described("receipt_days"))
     receipt_count = models.PositiveIntegerField(**_described("receipt_count"))
-    compaction = models.JSONField(
-        default=dict, blank=True, help_text="How sessions shrink: what differs from the default compaction policy."
-    )
+    compaction = models.JSONField(default=dict, blank=True, help_text="Differences from the default compaction policy.")
     recorded_from = models.DateTimeField()
     recorded_to = models.DateTimeField(null=True, blank=True)
     created_by = models.CharField(max_length=150, default="")
     rolled_back_to = models.PositiveIntegerField(
-        null=True, blank=True, help_text="The version whose numbers it put into force again; 0: the defaults."
+        null=True, blank=True, help_text="The version whose settings it reactivated; 0: the defaults."
     )
 
     objects = BudgetProfileQuerySet.as_manager()

@@ -47,7 +47,9 @@ class Receipt(models.Model):
     nonce_counter = models.PositiveIntegerField(default=0)
     as_of = models.DateTimeField(null=True, blank=True, help_text="The valid time that was read; empty is now.")
     stable_prefix_tokens = models.PositiveIntegerField(null=True, blank=True)
-    memory_ids = ArrayField(models.UUIDField(), default=list, help_text="The memories its text was made of, each once.")
+    memory_ids = ArrayField(
+        models.UUIDField(), default=list, help_text="The memories included in its text, each listed once."
+    )
     max_tokens = _copied("max_tokens", "budget", models.IntegerField())
     latency_ms = _copied("total", "timings", models.FloatField())
 
@@ -85,14 +87,18 @@ class Feedback(models.Model):
     weight = models.FloatField(help_text="+1, -1 or -3 as given; +0.25 where an answer used the memory.")
     reason = models.CharField(max_length=500, default="", blank=True)
     at = models.DateTimeField()
-    on_day = models.DateField(help_text="The day (UTC) of `at`: one explicit vote an actor, one implicit vote.")
+    on_day = models.DateField(
+        help_text="The UTC day of `at`: at most one explicit vote per actor and one implicit vote."
+    )
     actor_kind = models.CharField(max_length=8)
     actor_id = models.CharField(max_length=150, default="", blank=True)
     actor_label = models.CharField(max_length=150, default="", blank=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     withdrawn_by = models.CharField(max_length=150, default="", blank=True)
     score_before = models.FloatField(
-        null=True, blank=True, help_text="The memory's usefulness before the vote: where it returns without any."
+        null=True,
+        blank=True,
+        help_text="The memory's usefulness before its first vote; restored if all votes are withdrawn.",
     )
 
     objects = FeedbackQuerySet.as_manager()

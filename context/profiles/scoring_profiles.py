@@ -60,7 +60,7 @@ def _usable(row: ScoringProfileVersion) -> ScoringProfile:
     try:
         return row.profile
     except ScoringProfileError as error:
-        detail = f"{row} was made with numbers that are no longer known: {error.field}. Copy it into a new draft."
+        detail = f"{row} uses a setting that no longer exists: {error.field}. Copy it to a new draft."
         raise InvalidInput("outdated_profile", detail, "profile") from error
 
 

@@ -57,7 +57,7 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
 
 @tenant_page("viewer")
 def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
-    """Show one context as it was given, or with `with=today` what the same request gives now."""
+    """Show a context as recorded or, with `with=today`, what the same request returns now."""
     tenant_id = request.tenant.id
     is_today = request.GET.get("with") == ReplayMode.TODAY
     try:

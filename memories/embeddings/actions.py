@@ -91,7 +91,7 @@ def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: dateti
     if row is None or row.state == EmbeddingModelState.RETIRED:
         raise Conflict("nothing_to_retire", f"There are no vectors of {model} here.", "model")
     if row.state == EmbeddingModelState.ACTIVE:
-        raise Conflict("is_active", f"{row.name} is what is searched with. Switch to another model first.", "model")
+        raise Conflict("is_active", f"{row.name} is the active model. Switch to another model first.", "model")
     if row.state != EmbeddingModelState.RETIRING:
         row.state, row.switches_when_filled = EmbeddingModelState.RETIRING, False
         row.save(update_fields=["state", "switches_when_filled"])
@@ -148,11 +148,11 @@ def _refuse_to_start(row: EmbeddingModel | None, filling: EmbeddingModel | None)
     if row is not None and row.state == EmbeddingModelState.ACTIVE:
         raise Conflict("already_active", f"{row.name} is the model that is searched with.", "model")
     if row is not None and row.state in {EmbeddingModelState.FILLING, EmbeddingModelState.STANDBY}:
-        raise Conflict("already_filled", f"{row.name} is {row.state} already: switch to it.", "model")
+        raise Conflict("already_filled", f"{row.name} is already {row.state}: switch to it.", "model")
     if row is not None and row.state == EmbeddingModelState.RETIRING:
         raise Conflict("being_removed", f"The former vectors of {row.name} are still being removed.", "model")
     if filling is not None:
-        raise Conflict("busy", f"{filling.name} is being filled. Cancel that first, or wait for it.", "model")
+        raise Conflict("busy", f"Re-embedding with {filling.name} is in progress. Cancel it or wait for it.", "model")
 
 
 def _target(tenant: Tenant, model: str) -> EmbeddingModel:
@@ -165,7 +165,7 @@ def _target(tenant: Tenant, model: str) -> EmbeddingModel:
         raise Conflict("already_active", f"{row.name} is the model that is searched with.", "model")
     if row is None or row.state not in {EmbeddingModelState.FILLING, EmbeddingModelState.STANDBY}:
         what = f"no vectors of {model} here" if model else "no other model here"
-        detail = f"There are {what}. `manage.py reembed --model NAME` makes them."
+        detail = f"There are {what}. `manage.py reembed --model NAME` creates them."
         raise Conflict("nothing_to_switch_to", detail, "model")
     return row
 
@@ -175,7 +175,7 @@ def _switch(target: EmbeddingModel, confirm_missing: bool, by: Actor, now: datet
     refused = missing.refused().how_many() if target.activated_at is None else 0
     if refused and not confirm_missing:
         texts = counted(refused, "text", "texts")
-        detail = f"{target.name} refused {texts}. Have them tried again, or switch without their vectors."
+        detail = f"{target.name} rejected {texts}. Retry them, or switch without their vectors."
         raise Conflict("refused_texts", detail)
     waiting = missing.waiting().how_many() if target.state == EmbeddingModelState.FILLING else 0
     waiting = waiting or reembedding.count_lost_vectors(target.tenant_id, target)

@@ -40,7 +40,7 @@ def embedder_for(row: EmbeddingModel) -> providers.Embedder:
     if embedder.dimension != row.dimension:
         raise providers.EmbeddingError(
             f"The model {row.name} is registered with {row.dimension} numbers a vector and configured with"
-            f" {embedder.dimension}. Set the dimension back, or re-embed to a model of another name.",
+            f" {embedder.dimension}. Restore the dimension, or re-embed with a differently named model.",
             is_permanent=False,
         )
     return embedder
@@ -83,7 +83,7 @@ def _problem(row: dict[str, Any], known: Mapping[str, providers.KnownModel], def
     if known[name].dimension != row["dimension"]:
         detail = (
             f"Vectors of {name} have {row['dimension']} numbers ({tenants}), settings say {known[name].dimension}."
-            " Set the dimension back; another dimension takes another model name and `manage.py reembed`."
+            " Restore the dimension; a new dimension needs a new model name and `manage.py reembed`."
         )
         return ModelProblem("dimension_mismatch", detail)
     if row["state"] == EmbeddingModel.State.ACTIVE and not row["is_chosen"] and name != default:

@@ -141,7 +141,7 @@ def _embed_oldest(now: datetime) -> int:
                 done += 0 if model in failing else index_memories(tenant_id, memory_ids)
             except EmbeddingError as error:
                 failing.add(model)
-                logger.warning("The sweep of pending embeddings left %s: %s", model, error.detail)
+                logger.warning("The sweep did not embed %s: %s", model, error.detail)
             if model in failing:
                 passed_over.add(tenant_id)
         if len(passed_over) == former:

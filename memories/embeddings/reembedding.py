@@ -219,7 +219,10 @@ def _settle(turn: _Turn) -> bool:
 def _switch_if_nothing_is_refused(turn: _Turn, model: EmbeddingModel) -> None:
     refused = turn.missing.refused().how_many()
     if refused and model.activated_at is None:
-        detail = f"All vectors are made but {refused}, whose texts the model refused; the switch waits for a decision."
+        detail = (
+            f"All vectors are complete except {refused}, whose texts the model rejected; "
+            "the switch waits for a decision."
+        )
         turn.update(switches_when_filled=False, error=detail)
         return
     switch_active_model(turn.tenant_id, model, by=Actor.system("reembed"), now=turn.clock())

@@ -148,7 +148,7 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     if act is None:
         raise NotFound("not_found", "There is no such action.")
     if act.undone_at is not None:
-        raise Conflict("already_undone", "This was undone before.")
+        raise Conflict("already_undone", "This action was already undone.")
     ids = {*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))}
     memories = _locked(tenant_id, ids)
     for link in MemoryLink.objects.for_tenant(tenant_id).current().with_ids(act.link_ids).in_order():

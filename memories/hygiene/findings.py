@@ -156,7 +156,7 @@ def hygiene_action_effect(
         raise InvalidInput("unknown_choice", "This list does not have that action.", "act")
     rows = list(open_rows(tenant_id, each, "", now).with_ids(ids).with_memories().order_by("id"))
     if not rows:
-        raise Conflict("gone", "These rows left the list: someone acted on them, or a text changed.")
+        raise Conflict("gone", "These rows are no longer in the list: someone acted on them, or a text changed.")
     numbers = [row.pk for row in rows]
     if act == BULK_MERGE:
         groups, distinct = _merge_groups(rows, keep, is_contradiction=each.kind == rules.CONTRADICTION)

@@ -57,7 +57,7 @@ class HygieneActionInput(StrictSerializer):
         default=None,
         help_text="For merge: the memory to keep.",
     )
-    dry_run = StrictBooleanField(required=False, default=False, help_text="Report what would be done, do nothing.")
+    dry_run = StrictBooleanField(required=False, default=False, help_text="Report what would be done without doing it.")
 
 
 class HygieneListLengthOutput(serializers.Serializer[Any]):
@@ -120,7 +120,7 @@ class HygieneActionOutput(serializers.Serializer[Any]):
     """What an action did, or would do."""
 
     act_id = serializers.UUIDField(
-        allow_null=True, help_text="For the undo; null for a dry run and for restore, which is an undo itself."
+        allow_null=True, help_text="Id for the undo; null for a dry run, and for restore, which is itself an undo."
     )
     act = serializers.CharField()
     ids = serializers.ListField(child=serializers.IntegerField(), help_text="The rows that were still in the list.")
@@ -144,4 +144,4 @@ class UndoneActOutput(serializers.Serializer[Any]):
     act_id = serializers.UUIDField(source="act.pk")
     act = serializers.CharField(source="act.act")
     undone = serializers.IntegerField(source="count")
-    skipped = serializers.IntegerField(source="left", help_text="Changed since, so they stay as they are.")
+    skipped = serializers.IntegerField(source="left", help_text="Changed since, so they were not undone.")

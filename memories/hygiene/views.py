@@ -102,11 +102,11 @@ def _perform(
     if effect.act == BULK_MERGE:
         return done, f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
     if effect.act == BULK_ARCHIVE:
-        return done, f"{effect.archived} archived. No agent reads them any more."
+        return done, f"{effect.archived} archived. Contexts no longer include them."
     if effect.act == RESTORE:
         count = len(effect.memories)
-        return done, f"{count} {'memory is' if count == 1 else 'memories are'} live again, beside the newer one."
-    return done, f"{len(effect.ids)} marked as no problem."
+        return done, f"{count} {'memory is' if count == 1 else 'memories are'} live again, alongside the newer one."
+    return done, f"{len(effect.ids)} dismissed."
 
 
 def _kept(sent: QueryDict) -> dict[str, str]:

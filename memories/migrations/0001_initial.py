@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
                     "text_search_config",
                     models.CharField(
                         default="english",
-                        help_text="How words of its memories are cut.",
+                        help_text="Language for stemming its memories.",
                         max_length=63,
                         verbose_name="language",
                     ),
@@ -152,7 +152,7 @@ class Migration(migrations.Migration):
                     "refuses_recalled_text",
                     models.BooleanField(
                         default=True,
-                        help_text="Answer a new memory that repeats a recently rendered one with the existing memory.",
+                        help_text="Return the existing memory for a new one that repeats a recently rendered text.",
                     ),
                 ),
             ],
@@ -233,7 +233,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(help_text="When it happened or was said; scoring reckons age from it."),
+                    models.DateTimeField(help_text="When it happened or was said; scoring computes the age from it."),
                 ),
                 ("expires_at", models.DateTimeField(blank=True, null=True)),
                 ("source_id", models.CharField(blank=True, default="", max_length=255)),
@@ -442,7 +442,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(help_text="When it happened or was said; scoring reckons age from it."),
+                    models.DateTimeField(help_text="When it happened or was said; scoring computes the age from it."),
                 ),
                 ("expires_at", models.DateTimeField(blank=True, null=True)),
                 ("source_id", models.CharField(blank=True, default="", max_length=255)),
@@ -687,7 +687,7 @@ class Migration(migrations.Migration):
                     "is_chosen",
                     models.BooleanField(
                         default=False,
-                        help_text="Somebody asked for it; else it is the model that settings named at the first vector.",
+                        help_text="Whether it was requested; otherwise it was the default when the first vector was stored.",
                     ),
                 ),
                 ("switches_when_filled", models.BooleanField(default=False)),
@@ -835,7 +835,7 @@ class Migration(migrations.Migration):
                 (
                     "texts_hash",
                     models.CharField(
-                        help_text="Of both texts and places: a later edit is another pair.", max_length=64
+                        help_text="Hash of both texts and partitions; an edit creates another pair.", max_length=64
                     ),
                 ),
                 ("found_at", models.DateTimeField()),
@@ -897,10 +897,10 @@ class Migration(migrations.Migration):
                 (
                     "weight",
                     models.PositiveIntegerField(
-                        help_text="Tokens of o200k_base, or retrievals where the list is about these."
+                        help_text="Tokens (o200k_base), or retrievals in lists about retrieval."
                     ),
                 ),
-                ("at", models.DateTimeField(help_text="Since when it is held, or when it expires.")),
+                ("at", models.DateTimeField(help_text="When it was stored, or when it expires.")),
                 ("found_at", models.DateTimeField()),
                 ("dismissed_at", models.DateTimeField(blank=True, null=True)),
             ],
@@ -964,7 +964,7 @@ class Migration(migrations.Migration):
                         base_field=models.BigIntegerField(),
                         blank=True,
                         default=list,
-                        help_text="Edges that it drew.",
+                        help_text="Links that it created.",
                         size=None,
                     ),
                 ),
@@ -986,7 +986,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         default=list,
                         encoder=django.core.serializers.json.DjangoJSONEncoder,
-                        help_text="Of each kept memory what it took over.",
+                        help_text="For each kept memory: the values merged into it.",
                     ),
                 ),
                 (
@@ -995,7 +995,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         default=list,
                         encoder=django.core.serializers.json.DjangoJSONEncoder,
-                        help_text="Of each memory an act gave another value: its id, the field, the value before.",
+                        help_text="For each changed memory: id, field and previous value.",
                     ),
                 ),
                 ("undone_at", models.DateTimeField(blank=True, null=True)),
@@ -1189,9 +1189,9 @@ class Migration(migrations.Migration):
                 ("recalled_hash", models.CharField(max_length=64)),
                 (
                     "first_recalled_at",
-                    models.DateTimeField(blank=True, help_text="Empty where that was not kept.", null=True),
+                    models.DateTimeField(blank=True, help_text="Empty if it was not recorded.", null=True),
                 ),
-                ("recalled_at", models.DateTimeField(help_text="When last, to within an hour.")),
+                ("recalled_at", models.DateTimeField(help_text="Last time it was rendered, to within an hour.")),
             ],
             options={
                 "indexes": [

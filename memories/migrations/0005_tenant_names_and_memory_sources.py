@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(
                 Lower("name"),
                 name="tenant_name_is_unique_in_any_case",
-                violation_error_message="A tenant of this name exists already; upper and lower case are the same.",
+                violation_error_message="A tenant with this name already exists; case is ignored.",
             ),
         ),
         migrations.AddIndex(

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             field=models.DateTimeField(
                 blank=True,
                 editable=False,
-                help_text="Set with `archived_at` where another memory replaced it: since when it is not true any more.",
+                help_text="Set with `archived_at` if another memory replaced it: when it stopped being true.",
                 null=True,
             ),
         ),

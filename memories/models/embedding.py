@@ -26,7 +26,8 @@ class EmbeddingModel(models.Model):
     dimension = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=8, choices=State)
     is_chosen = models.BooleanField(
-        default=False, help_text="Somebody asked for it; else it is the model that settings named at the first vector."
+        default=False,
+        help_text="Whether it was requested; otherwise it was the default when the first vector was stored.",
     )
     switches_when_filled = models.BooleanField(default=False)
     needed = models.PositiveIntegerField(default=0, help_text="Vectors that were missing when filling began.")

@@ -49,7 +49,9 @@ class MemoryPair(models.Model):
     similarity = models.FloatField(
         null=True, blank=True, help_text="Cosine of their vectors when they were compared, 0 to 1."
     )
-    texts_hash = models.CharField(max_length=64, help_text="Of both texts and places: a later edit is another pair.")
+    texts_hash = models.CharField(
+        max_length=64, help_text="Hash of both texts and partitions; an edit creates another pair."
+    )
     found_at = models.DateTimeField()
     dismissed_at = models.DateTimeField(null=True, blank=True)
 
@@ -83,8 +85,8 @@ class MemoryFinding(models.Model):
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=16, choices=Kind)
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+", db_index=False)
-    weight = models.PositiveIntegerField(help_text="Tokens of o200k_base, or retrievals where the list is about these.")
-    at = models.DateTimeField(help_text="Since when it is held, or when it expires.")
+    weight = models.PositiveIntegerField(help_text="Tokens (o200k_base), or retrievals in lists about retrieval.")
+    at = models.DateTimeField(help_text="When it was stored, or when it expires.")
     found_at = models.DateTimeField()
     dismissed_at = models.DateTimeField(null=True, blank=True)
 
@@ -123,17 +125,20 @@ class HygieneAct(models.Model):
     act = models.CharField(max_length=8, choices=Act)
     at = models.DateTimeField()
     archived_ids = ArrayField(models.UUIDField(), default=list, blank=True)
-    link_ids = ArrayField(models.BigIntegerField(), default=list, blank=True, help_text="Edges that it drew.")
+    link_ids = ArrayField(models.BigIntegerField(), default=list, blank=True, help_text="Links that it created.")
     pair_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
     finding_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
     kept = models.JSONField(
-        default=list, blank=True, encoder=DjangoJSONEncoder, help_text="Of each kept memory what it took over."
+        default=list,
+        blank=True,
+        encoder=DjangoJSONEncoder,
+        help_text="For each kept memory: the values merged into it.",
     )
     changed = models.JSONField(
         default=list,
         blank=True,
         encoder=DjangoJSONEncoder,
-        help_text="Of each memory an act gave another value: its id, the field, the value before.",
+        help_text="For each changed memory: id, field and previous value.",
     )
     undone_at = models.DateTimeField(null=True, blank=True)
 

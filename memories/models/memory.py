@@ -58,7 +58,7 @@ class MemoryText(models.Model):
     confidence = models.FloatField(default=0.8)
     pinned = models.BooleanField(default=False)
     metadata = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
-    created_at = models.DateTimeField(help_text="When it happened or was said; scoring reckons age from it.")
+    created_at = models.DateTimeField(help_text="When it happened or was said; scoring computes the age from it.")
     expires_at = models.DateTimeField(null=True, blank=True)
     source_id = models.CharField(max_length=255, default="", blank=True)
     session = models.CharField(max_length=255, default="", blank=True)
@@ -124,7 +124,7 @@ class Memory(MemoryText):
         null=True,
         blank=True,
         editable=False,
-        help_text="Set with `archived_at` where another memory replaced it: since when it is not true any more.",
+        help_text="Set with `archived_at` if another memory replaced it: when it stopped being true.",
     )
     embedding_state = models.CharField(max_length=8, choices=EmbeddingState, default=EmbeddingState.PENDING)
     embedding_error = models.CharField(max_length=200, default="", blank=True, editable=False)

@@ -158,8 +158,8 @@ class RecalledText(models.Model):
     context_partition = models.TextField(
         default="", blank=True, db_collation="C", help_text="And, after //, the segments that the context required."
     )
-    first_recalled_at = models.DateTimeField(null=True, blank=True, help_text="Empty where that was not kept.")
-    recalled_at = models.DateTimeField(help_text="When last, to within an hour.")
+    first_recalled_at = models.DateTimeField(null=True, blank=True, help_text="Empty if it was not recorded.")
+    recalled_at = models.DateTimeField(help_text="Last time it was rendered, to within an hour.")
 
     objects = RecalledTextQuerySet.as_manager()
 

@@ -45,7 +45,7 @@ class Tenant(models.Model):
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField()
     text_search_config = models.CharField(
-        "language", max_length=63, default=DEFAULT_TEXT_SEARCH_CONFIG, help_text="How words of its memories are cut."
+        "language", max_length=63, default=DEFAULT_TEXT_SEARCH_CONFIG, help_text="Language for stemming its memories."
     )
     #: Languages that rows may still be derived in; queries ask in these too.
     former_text_search_configs = ArrayField(models.CharField(max_length=63), default=list, editable=False)
@@ -62,7 +62,7 @@ class Tenant(models.Model):
             models.UniqueConstraint(
                 Lower("name"),
                 name="tenant_name_is_unique_in_any_case",
-                violation_error_message="A tenant of this name exists already; upper and lower case are the same.",
+                violation_error_message="A tenant with this name already exists; case is ignored.",
             ),
         ]
 
@@ -115,7 +115,7 @@ class ApiKey(AbstractAPIKey):
     scopes = ArrayField(models.CharField(max_length=16, choices=Scope.choices))
     partition_prefix = models.TextField(default="", blank=True, db_collation="C")
     refuses_recalled_text = models.BooleanField(
-        default=True, help_text="Answer a new memory that repeats a recently rendered one with the existing memory."
+        default=True, help_text="Return the existing memory for a new one that repeats a recently rendered text."
     )
 
     objects: ClassVar[ApiKeyManager] = ApiKeyManager()  # type: ignore[assignment]

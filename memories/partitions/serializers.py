@@ -113,7 +113,7 @@ class TenantMemoOutput(serializers.Serializer[Any]):
     """The tenant's memo."""
 
     content = serializers.CharField(allow_blank=True)
-    version = serializers.IntegerField(help_text="0: none was ever set.")
+    version = serializers.IntegerField(help_text="0 if no memo was ever set.")
     token_counts = TokenCountsOutput()
     recorded_from = serializers.DateTimeField(allow_null=True)
 

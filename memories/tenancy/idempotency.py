@@ -27,7 +27,7 @@ def claim_idempotency_key(
     if is_new or _reclaim(record, request_hash, now):
         return record
     if record.request_hash != request_hash:
-        raise Conflict("idempotency_key_reused", "This Idempotency-Key came with another request before.")
+        raise Conflict("idempotency_key_reused", "This Idempotency-Key was already used for another request.")
     if record.answer is None:
         raise Conflict("idempotency_key_in_use", "The first request with this Idempotency-Key is still running.")
     return record

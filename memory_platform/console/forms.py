@@ -10,7 +10,7 @@ _TEXT_CHARACTERS_MAX = 200
 
 
 class SearchForm(PlatformForm):
-    """A text to search for in all that a tenant has."""
+    """The text of a global search."""
 
     q = forms.CharField(label="Text", required=False, max_length=_TEXT_CHARACTERS_MAX)
 

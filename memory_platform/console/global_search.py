@@ -1,4 +1,4 @@
-"""Search for a text in all that a tenant has, for the search field of every page."""
+"""Search all data of a tenant, for the search field of every page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

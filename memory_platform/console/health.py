@@ -149,7 +149,7 @@ def _vector() -> str:
 def _role() -> str:
     is_superuser, is_above_policies, is_owner = _row(_ROLE, ["memories_memory"])
     if is_superuser or is_above_policies:
-        raise ComponentNotReady("the app connects as a role that row-level security does not bind")
+        raise ComponentNotReady("the app connects as a role that bypasses row-level security")
     if is_owner:
         raise ComponentNotReady("the app connects as the owner of its tables")
     return "neither superuser nor owner"

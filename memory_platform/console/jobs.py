@@ -78,7 +78,7 @@ def read_job_page(
 
 
 def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[tuple[TenantRows, str, Callable[[Any], Job]]]:
-    """Yield the rows of each place that stores jobs, the column of their creation time, and what makes a row a job."""
+    """Yield, for each table of jobs, its rows, the creation-time column and the condition that makes a row a job."""
     if kind in {"", ALL_RUNS, "compaction", "roll_up"}:
         runs = Run.objects.for_tenant(tenant_id).with_titled_targets()
         runs = runs.of_kind(kind) if kind in Run.Kind.values else runs

@@ -94,9 +94,13 @@ def check_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except PermissionError:
-            raise StartError(f"Port {port} needs more rights than yours: use another one, such as PORT=8000.") from None
+            raise StartError(
+                f"Port {port} requires permissions that you do not have: use another one, such as PORT=8000."
+            ) from None
         except socket.gaierror:
-            raise StartError(f"HOST {host} is no address of this machine: use 127.0.0.1, or 0.0.0.0 for all.") from None
+            raise StartError(
+                f"HOST {host} is not an address of this machine: use 127.0.0.1, or 0.0.0.0 for all."
+            ) from None
         except OSError as error:
             raise StartError(
                 f"Port {port} of {host} cannot be used ({error.strerror}): choose another one, such as PORT={port + 1}."

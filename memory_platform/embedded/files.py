@@ -55,7 +55,7 @@ def socket_folder(data_dir: Path) -> Path:
         folder = Path("/tmp") / f"memory-platform-{os.geteuid()}-{digest}"  # noqa: S108 - ownership is checked below
     folder.mkdir(parents=True, exist_ok=True, mode=0o711)
     if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-        raise StartError(f"{folder} belongs to somebody else: remove it, or set DATA_DIR to a shorter path.")
+        raise StartError(f"{folder} belongs to another user: remove it, or set DATA_DIR to a shorter path.")
     return folder
 
 

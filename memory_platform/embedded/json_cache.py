@@ -1,4 +1,4 @@
-"""Values of the shared cache as JSON: whoever can write to Redis cannot run code here, as pickle would let them."""
+"""Values of the shared cache as JSON: write access to Redis does not allow code execution, unlike with pickle."""
 
 import json
 from typing import Any

@@ -71,7 +71,7 @@ def wait_until_ready(
                 probe()
                 return
             time.sleep(POLL_SECONDS)
-        raise StartError(f"{child.name} did not start: its reason is at the end of {child.log}.")
+        raise StartError(f"{child.name} did not start. See the end of {child.log}.")
     except BaseException:
         stop_processes([child], patience_seconds=1)
         raise

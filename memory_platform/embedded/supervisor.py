@@ -45,7 +45,7 @@ REQUEST_LINE_MAX_BYTES = 8190
 
 
 class StopRequested(BaseException):
-    """A signal arrived; not an Exception, so that nothing on the way takes it for a failure."""
+    """A stop signal; not an `Exception`, so that no handler mistakes it for a failure."""
 
 
 def main() -> int:
@@ -180,7 +180,7 @@ class Supervisor:
         while True:
             for child in (*self._servers, *self._apps):
                 if not child.is_running():
-                    raise StartError(f"{child.name} ended by itself: the reason is at the end of {child.log}.")
+                    raise StartError(f"{child.name} stopped unexpectedly. See the end of {child.log}.")
             if not is_ready and (is_ready := _answers(f"{self._config.url}healthz")):
                 # An outside database may have had its operators before this DATA_DIR.
                 login = self._data_dir / "secrets" / "first-login.txt"
@@ -213,7 +213,7 @@ def _answers(url: str) -> bool:
 
 
 def last_log_line(log: Path) -> str:
-    """Return the last line that a process wrote, as a sentence; of a traceback the message without its class."""
+    """Return the last line of a log as a sentence; for a traceback, its message without the class name."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     said = next((line.strip() for line in reversed(lines) if line and not line[0].isspace()), "it said nothing")
     return f"{re.sub(r'^[A-Za-z_.]+: ', '', said).rstrip('.')}."

@@ -39,9 +39,9 @@ class StrictListField(serializers.ListField):
     """A list whose errors are fixed texts."""
 
     default_error_messages = StrictField.default_error_messages | {
-        "not_a_list": "A list is needed.",
-        "min_length": "The list needs {min_length} or more entries.",
-        "max_length": "The list has more entries than the {max_length} allowed.",
+        "not_a_list": "Must be a list.",
+        "min_length": "The list must have at least {min_length} entries.",
+        "max_length": "The list must have at most {max_length} entries.",
     }
 
     def run_child_validation(self, data: Any) -> Any:
@@ -107,7 +107,7 @@ class StrictNumberField(StrictField):
         if isinstance(data, bool) or not isinstance(data, (int, float)):
             self.refuse("not_a_number", "A number is needed.")
         if isinstance(data, float) and not math.isfinite(data):
-            self.refuse("not_finite", "A finite number is needed.")
+            self.refuse("not_finite", "Must be a finite number.")
         if not self.minimum <= data <= self.maximum:
             self.refuse("out_of_range", f"The number must be between {self.minimum:g} and {self.maximum:g}.")
         return float(data)
@@ -127,7 +127,7 @@ class StrictIntegerField(StrictField):
         if self.takes_text and isinstance(data, str) and re.fullmatch(r"-?[0-9]{1,18}", data):
             data = int(data)
         if isinstance(data, bool) or not isinstance(data, int):
-            self.refuse("not_an_integer", "An integer is needed.")
+            self.refuse("not_an_integer", "Must be an integer.")
         self.check_range(data)
         return data
 
@@ -149,7 +149,7 @@ class StrictBooleanField(StrictField):
         if self.takes_text and data in ("true", "false"):
             return bool(data == "true")
         if not isinstance(data, bool):
-            self.refuse("not_a_boolean", "true or false is needed.")
+            self.refuse("not_a_boolean", "Must be true or false.")
         return data
 
 
@@ -163,7 +163,7 @@ class StrictChoiceField(StrictField):
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str) or data not in self.choices:
-            self.refuse("not_a_choice", f"One of these is needed: {', '.join(self.choices)}.")
+            self.refuse("not_a_choice", f"Must be one of:  {', '.join(self.choices)}.")
         return data
 
 
@@ -173,7 +173,7 @@ class StrictUuidField(StrictField):
 
     def to_internal_value(self, data: Any) -> UUID:
         if not isinstance(data, str) or not _UUID.fullmatch(data):
-            self.refuse("not_a_uuid", "A UUID is needed.")
+            self.refuse("not_a_uuid", "Must be a UUID.")
         return UUID(data)
 
 
@@ -193,9 +193,11 @@ class StrictDateTimeField(StrictField):
         except ValueError:
             moment = None
         if moment is None:
-            self.refuse("not_a_time", "An ISO 8601 date and time with offset is needed, such as 2026-05-04T09:30:00Z.")
+            self.refuse(
+                "not_a_time", "Must be an ISO 8601 date and time with a UTC offset, such as 2026-05-04T09:30:00Z."
+            )
         if moment.tzinfo is None:
-            self.refuse("no_offset", "The time needs its offset from UTC, such as Z or +02:00.")
+            self.refuse("no_offset", "The time must have a UTC offset, such as Z or +02:00.")
         try:
             moment = moment.astimezone(UTC)
         except OverflowError:

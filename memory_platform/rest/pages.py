@@ -52,7 +52,7 @@ class CursorError(ValueError):
     """The cursor is malformed or belongs to another list."""
 
     code = "bad_cursor"
-    detail = "The cursor is not one of this list; start again without it."
+    detail = "The cursor belongs to another list. Start again without a cursor."
 
 
 def write_cursor(position: CursorPosition) -> str:

@@ -22,7 +22,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         if isinstance(data, Mapping):
             errors = _unknown_fields(data, set(self.fields))
         elif data is not None:
-            detail = serializers.ErrorDetail("A JSON object is needed.", code="not_an_object")
+            detail = serializers.ErrorDetail("Must be a JSON object.", code="not_an_object")
             raise serializers.ValidationError({"": [detail]})
         try:
             values = super().to_internal_value(data)

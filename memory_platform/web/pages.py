@@ -110,7 +110,7 @@ def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView],
             if own is None:
                 raise PermissionDenied("This account has no role here. An admin can add it to a group.")
             if request.POST.get("drawn_for", str(request.user.pk)) != str(request.user.pk):
-                raise PermissionDenied("Somebody else signed in since this page was opened. Reload it.")
+                raise PermissionDenied("Someone else signed in after this page was opened. Reload it.")
             if not own.includes(needed):
                 raise PermissionDenied(f"This requires the role {needed}; this account is {own}.")
             request.operator = Operator(request.user, own)

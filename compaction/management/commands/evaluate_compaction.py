@@ -49,7 +49,10 @@ class Command(PlatformCommand):
             "--summaries", type=Path, help="a folder for the summaries: a file for each conversation, session -> text"
         )
         parser.add_argument(
-            "--sample", type=int, default=0, help="print so many statements and facts with their messages, to be read"
+            "--sample",
+            type=int,
+            default=0,
+            help="print this many statements and facts with their messages, for manual review",
         )
         parser.add_argument("--seed", type=int, default=1, help="which statements are in the sample (default: 1)")
         parser.add_argument("--json", action="store_true", help="print the results as JSON, with all statements")

@@ -52,8 +52,8 @@ FIELDS_OF = {
 class CompactSessionInput(StrictSerializer):
     """How to compact a session."""
 
-    dry_run = StrictBooleanField(required=False, default=False, help_text="Report what would be done, do nothing.")
-    wait = StrictBooleanField(required=False, default=False, help_text="Answer once it is done.")
+    dry_run = StrictBooleanField(required=False, default=False, help_text="Report what would be done without doing it.")
+    wait = StrictBooleanField(required=False, default=False, help_text="Respond only when the compaction has finished.")
 
 
 class CompactionListInput(PageInput):
@@ -64,7 +64,7 @@ class CompactionListInput(PageInput):
         takes_text=True,
         required=False,
         default=False,
-        help_text="Only those in the review queue: proposals, and applied ones that lost a constraint unreviewed.",
+        help_text="Only compactions in the review queue: proposals, and unreviewed ones that lost a constraint.",
     )
 
 
@@ -143,18 +143,18 @@ class PlannedSpanOutput(SpanOutput):
 class DryRunOutput(serializers.Serializer[Any]):
     """What a compaction would do now."""
 
-    span = PlannedSpanOutput(allow_null=True, help_text="Null where no summary would be made.")
+    span = PlannedSpanOutput(allow_null=True, help_text="Null if no summary would be created.")
     tokens_before = serializers.IntegerField()
-    tokens_after = serializers.IntegerField(help_text="At most, with a summary as long as it may be.")
+    tokens_after = serializers.IntegerField(help_text="Upper bound, assuming a summary of maximum length.")
     tokens_leaving = serializers.IntegerField(
-        help_text="Tokens that leave the context: of the span, the current summary and masked outputs."
+        help_text="Tokens removed from the context: span, current summary and masked outputs."
     )
     masked = serializers.IntegerField()
     summarised = serializers.IntegerField()
     summary_budget_tokens = serializers.IntegerField(help_text="Planned for the summary.")
     summary_tokens_at_most = serializers.IntegerField(help_text="With sentences for facts that it would lose.")
     pressure = serializers.FloatField()
-    reason = serializers.CharField(allow_null=True, help_text="Why no summary would be made.")
+    reason = serializers.CharField(allow_null=True, help_text="Reason why no summary would be created.")
 
     def to_representation(self, instance: SessionPlan) -> dict[str, Any]:
         """Return the answer for a plan; the context has the session's `pressure`."""
@@ -195,7 +195,7 @@ class FailureOutput(serializers.Serializer[Any]):
 class RetentionOutput(serializers.Serializer[Any]):
     """How many facts of all messages summarised so far the summary and the journals contain.
 
-    Only what somebody said as true counts: no questions, tool output, quotations or suggestions.
+    Only statements made as true count: no questions, tool output, quotations or suggestions.
     """
 
     kept = serializers.IntegerField()
@@ -226,23 +226,23 @@ class CompactionRowOutput(serializers.Serializer[Any]):
     partition = serializers.CharField(allow_blank=True, source="session.partition_path")
     trigger = serializers.ChoiceField(choices=Compaction.Trigger.values)
     state = serializers.ChoiceField(choices=Compaction.State.values)
-    generation = serializers.IntegerField(help_text="From 3 on accuracy degrades.")
+    generation = serializers.IntegerField(help_text="Accuracy degrades from generation 3.")
     summariser = serializers.CharField(allow_blank=True)
-    is_fallback = serializers.BooleanField(help_text="The model failed, so the text was made without it.")
+    is_fallback = serializers.BooleanField(help_text="The model failed, so rules wrote the text.")
     model = serializers.CharField(allow_blank=True)
-    prompt_version = serializers.IntegerField(help_text="0: made without a prompt.")
+    prompt_version = serializers.IntegerField(help_text="0 if no prompt was used.")
     span = SpanOutput(allow_null=True, source="*")
     tokens_before = serializers.IntegerField()
     tokens_after = serializers.IntegerField()
     original_token_count = serializers.IntegerField()
     summary_token_count = serializers.IntegerField()
-    summary_budget_tokens = serializers.IntegerField(help_text="0: made before budgets were stored.")
+    summary_budget_tokens = serializers.IntegerField(help_text="0 if created before budgets were stored.")
     compacted_count = serializers.IntegerField()
     masked_count = serializers.IntegerField()
     retention = RetentionOutput()
     has_lost_constraint = serializers.BooleanField(
         help_text="A constraint is missing that the previous summary did not lose; a warning `constraint_missing` says"
-        " so. Applied all the same, it stays in the review queue until a person reviews it."
+        " so. The summary is applied but stays in the review queue until a person reviews it."
     )
     warnings = WarningOutput(many=True)
     is_edited = serializers.BooleanField()
@@ -270,7 +270,7 @@ class SummaryStatementOutput(serializers.Serializer[Any]):
     is_from_earlier = serializers.BooleanField()
     is_edited = serializers.BooleanField()
     replaces = serializers.ListField(
-        child=serializers.CharField(), help_text="Earlier statements about the same, which it replaced."
+        child=serializers.CharField(), help_text="Earlier statements on the same subject that it replaced."
     )
 
     def to_representation(self, instance: Mapping[str, Any] | CitedStatement) -> Any:
@@ -291,7 +291,7 @@ class JournalEntryOutput(serializers.Serializer[Any]):
         " invalid."
     )
     replaced_memory_ids = serializers.ListField(
-        child=serializers.UUIDField(), help_text="The memories that it replaces, or will once it is stored."
+        child=serializers.UUIDField(), help_text="The memories that it replaces, or will replace once stored."
     )
 
     def to_representation(self, instance: Mapping[str, Any]) -> Any:
@@ -321,7 +321,7 @@ class CompactionOutput(CompactionRowOutput):
     """A compaction with its summary, statements, journal and facts."""
 
     event_id = serializers.SerializerMethodField()
-    summary = BlankAsNullField(allow_null=True, source="summary_text", help_text="Null where masking was enough.")
+    summary = BlankAsNullField(allow_null=True, source="summary_text", help_text="Null if masking was sufficient.")
     statements = SummaryStatementOutput(many=True)
     candidates = SummaryStatementOutput(many=True, help_text="The next-best statements, best first.")
     journal = JournalEntryOutput(many=True)

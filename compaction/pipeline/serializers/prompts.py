@@ -109,7 +109,7 @@ class SimulatedPointOutput(serializers.Serializer[Any]):
 
 
 class SimulatedCostOutput(serializers.Serializer[Any]):
-    """Tokens sent to a model over the session; prices are 0 where none was given."""
+    """Tokens sent to a model over the session; prices are 0 if none was given."""
 
     calls = serializers.IntegerField()
     tokens_sent = serializers.IntegerField()

@@ -8,7 +8,7 @@ PLACEHOLDER = "[TOOL OUTPUT ARCHIVED - search history for details]"
 
 
 def messages_to_mask(messages: Sequence[SessionTurn], first_preserved: int, over_bytes: int) -> tuple[Hashable, ...]:
-    """Return the ids of live tool outputs over so many bytes that are not pinned and that the placeholder shortens."""
+    """Return the ids of live, unpinned tool outputs over `over_bytes` that the placeholder makes shorter."""
     return tuple(
         turn.id
         for turn in messages[:first_preserved]

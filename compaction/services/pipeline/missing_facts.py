@@ -43,7 +43,7 @@ class FactSentence:
 
     @property
     def is_statement(self) -> bool:
-        """Whether a fact of it was said by what the filters of statements let through."""
+        """Return whether one of its facts comes from a sentence that passes the statement filters."""
         return any(fact.is_binding or fact.weight > OTHER_WEIGHT for fact in self.facts)
 
     @property

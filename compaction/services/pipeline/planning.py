@@ -172,8 +172,8 @@ def _reason(
 def _summary_budget(wanted: int, *, room: int, room_in_window: int, replaced: int) -> int:
     """The tokens of a summary that should have `wanted`: those within the room under the target, yet at least half.
 
-    Long messages that stay for now go over the target until they are masked or leave; what a summary forgets to make
-    room for them is lost for good. At least the minimum, and always fewer than what it replaces.
+    Long messages that stay for now go over the target until they are masked or leave; facts dropped from a summary to
+    make space for them are lost permanently. At least the minimum, and always fewer than what it replaces.
     """
     least = min(wanted // 2, room_in_window)
     return min(max(min(wanted, room), least, MIN_SUMMARY_TOKENS), replaced - 1)

@@ -30,7 +30,7 @@ _SENTENCES_MAX = 3
 def strip_rendered_contexts(text: str, is_ours: Callable[[str], bool]) -> str:
     """Return the text without rendered contexts, whose fences have a nonce that `is_ours`.
 
-    Of a fence without its end only the first words are left out: nothing tells where the rendered text ends.
+    If a fence has no end tag, only its opening is removed, because the end of the rendered text is unknown.
     """
     if "memory-" not in text:
         return text

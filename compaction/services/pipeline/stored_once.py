@@ -12,7 +12,7 @@ COMPARED_SHARE_MIN = 0.8
 
 
 def text_without_stored(summary: str, statements: Sequence[CitedStatement], stored: Collection[str]) -> str:
-    """Return the text of a summary without the statements that say what a stored text says; "" if none is left."""
+    """Return the summary without statements that repeat a stored text; "" if none remains."""
     left = without_stored(statements, stored)
     if len(left) == len(statements):
         return summary

@@ -1,4 +1,4 @@
-"""Swap statements of a summary for candidates: where they stand, what the text becomes, and which one could leave."""
+"""Swap statements of a summary for candidates: find their position, build the new text, and choose one to remove."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

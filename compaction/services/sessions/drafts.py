@@ -92,7 +92,7 @@ def text_problem(value: object, *, bytes_max: int = CONTENT_BYTES_MAX) -> tuple[
 
 def _problems_of(row: NewMessage, now: datetime) -> Iterator[tuple[str, str, str]]:
     if row.role not in ROLES:
-        yield "role", "not_a_choice", f"One of these is needed: {', '.join(ROLES)}."
+        yield "role", "not_a_choice", f"Must be one of:  {', '.join(ROLES)}."
     if problem := text_problem(row.content):
         yield "content", *problem
     yield from _problems_of_tools(row)
@@ -110,7 +110,7 @@ def _problems_of(row: NewMessage, now: datetime) -> Iterator[tuple[str, str, str
     except ContentError as error:
         yield "metadata", error.code, error.detail
     if row.created_at is not None and row.created_at.utcoffset() is None:
-        yield "created_at", "no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z."
+        yield "created_at", "no_offset", "The time must have a UTC offset, such as 2026-05-08T13:56:00Z."
     elif row.created_at is not None and row.created_at > now + MAX_AHEAD:
         yield "created_at", "too_far_ahead", "The time is more than a day ahead."
 

@@ -24,7 +24,7 @@ class CallError(ValueError):
 def canonical_calls(calls: object) -> list[dict[str, Any]]:
     """Return the calls with their keys in one order, so that equal calls are equal texts. Raises `CallError`."""
     if not isinstance(calls, (list, tuple)):
-        raise CallError("not_a_list", "A list of tool calls is needed.")
+        raise CallError("not_a_list", "Must be a list of tool calls.")
     if len(calls) > CALLS_MAX:
         raise CallError("too_many", f"At most {CALLS_MAX} calls are made at once.")
     canonical = [_canonical(call, str(place)) for place, call in enumerate(calls)]
@@ -56,9 +56,9 @@ def _canonical(value: object, place: str) -> dict[str, Any]:
 
 def _object(value: object, place: str, known: tuple[str, ...]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise CallError("not_an_object", "A JSON object is needed.", place)
+        raise CallError("not_an_object", "Must be a JSON object.", place)
     if not set(value) <= set(known):
-        raise CallError("unknown_field", f"Known here are: {', '.join(known)}.", place)
+        raise CallError("unknown_field", f"Known fields:  {', '.join(known)}.", place)
     return value
 
 
@@ -66,7 +66,7 @@ def _line(value: object, most: int, place: str) -> str:
     if not isinstance(value, str):
         raise CallError("not_text", "A string is needed.", place)
     if not 1 <= len(value) <= most or not value.isprintable():
-        raise CallError("bad_text", f"1 to {most} printable characters are needed.", place)
+        raise CallError("bad_text", f"Must have 1 to {most} printable characters.", place)
     return value
 
 

@@ -105,7 +105,7 @@ class MessageRowsField(StrictField):
     def to_internal_value(self, data: Any) -> list[Any]:
         """Return the rows as they came."""
         if not isinstance(data, list):
-            self.refuse("not_a_list", "A list of messages is needed.")
+            self.refuse("not_a_list", "Must be a list of messages.")
         if not 1 <= len(data) <= drafts.APPEND_MESSAGES_MAX:
             self.refuse("bad_length", f"An append has 1 to {drafts.APPEND_MESSAGES_MAX} messages.")
         return data

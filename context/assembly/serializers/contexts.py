@@ -103,15 +103,17 @@ class ContextInput(PartitionFilterInput):
         child=StrictIntegerField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
         **OPTIONAL,
         max_length=SUMMARY_LEVELS_MAX,
-        help_text="Levels of the partition tree whose summaries are wanted, 0 being the first segment.",
+        help_text="Levels of the partition tree whose summaries are included; 0 is the first segment.",
     )
     include_linked_memories = StrictBooleanField(**OPTIONAL, help_text="The memories that the focus links to.")
     include_memory_days = StrictBooleanField(**OPTIONAL, help_text="The day (UTC) before each memory in the text.")
     summary_style = StrictChoiceField(choices=PartitionSummary.Style.values, **OPTIONAL)
     as_of = StrictDateTimeField(
-        is_over=True, **OPTIONAL, help_text="What was true then; nothing is counted. Not in the future."
+        is_over=True,
+        **OPTIONAL,
+        help_text="Read what was true at this time, without counting retrievals. Must not be in the future.",
     )
-    stable_with = StrictUuidField(**OPTIONAL, help_text="Id of the context to keep order with.")
+    stable_with = StrictUuidField(**OPTIONAL, help_text="Id of the context whose order is kept.")
     explain = StrictBooleanField(default=False)
     preview = StrictBooleanField(default=False, help_text="Nothing is stored or counted; `id` is null.")
 
@@ -135,16 +137,16 @@ class OptimalityOutput(serializers.Serializer[Any]):
 
     total_score = serializers.FloatField()
     optimal_score = serializers.FloatField(allow_null=True, help_text="The best possible sum; null: not proven.")
-    upper_bound = serializers.FloatField(help_text="No choice can have more.")
-    gap = serializers.FloatField(help_text="The bound minus the total; below 0 where shortening let more in.")
+    upper_bound = serializers.FloatField(help_text="Upper bound of any choice.")
+    gap = serializers.FloatField(help_text="The bound minus the total; negative if shortening included more memories.")
 
 
 class ExplainOutput(serializers.Serializer[Any]):
-    """How a context was made."""
+    """How a context was assembled."""
 
     candidates = CandidateOutput(many=True)
     plan = serializers.DictField(help_text="How the search ran.")
-    optimality = OptimalityOutput(allow_null=True, help_text="Null where the context was requested without it.")
+    optimality = OptimalityOutput(allow_null=True, help_text="Null unless the context request asked for it.")
 
 
 class ContextOutput(serializers.Serializer[Any]):
@@ -160,6 +162,6 @@ class ContextOutput(serializers.Serializer[Any]):
     warnings = WarningOutput(many=True)
     timings = serializers.DictField(child=serializers.FloatField(), help_text="Milliseconds by step and in `total`.")
     stable_prefix_tokens = serializers.IntegerField(
-        required=False, help_text="With `stable_with`: tokens of the text's beginning that are the earlier context's."
+        required=False, help_text="With `stable_with`: leading tokens that match the earlier context."
     )
     explain = ExplainOutput(required=False, help_text="With `explain`.")

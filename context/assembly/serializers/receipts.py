@@ -29,7 +29,7 @@ class ReceiptListInput(PageInput):
     key = StrictTextField(min_length=1, max_length=KEY_ID_CHARACTERS_MAX, required=False, help_text="Id of a key.")
     model = StrictTextField(min_length=1, max_length=PROFILE_NAME_CHARACTERS_MAX, required=False)
     q = StrictTextField(
-        min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Part of the query, whatever its case."
+        min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Part of the query; case is ignored."
     )
     created_after = StrictDateTimeField(required=False, help_text="Inclusive.")
     created_before = StrictDateTimeField(required=False, help_text="Exclusive.")
@@ -43,7 +43,7 @@ class ReceiptOutput(ContextOutput):
     )
     created_at = serializers.DateTimeField()
     request = serializers.DictField()
-    is_verified = serializers.BooleanField(help_text="The text is byte for byte the one that was given.")
+    is_verified = serializers.BooleanField(help_text="Whether the text matches the original byte for byte.")
 
 
 class ReceiptRowOutput(serializers.Serializer[Any]):

@@ -64,7 +64,7 @@ class DiffInput(ContextInput):
         **OPTIONAL,
         min_length=COMPARED_PROFILES,
         max_length=COMPARED_PROFILES,
-        help_text="Two budget profiles for the same request: what the second gives that the first does not.",
+        help_text="Two budget profiles for the same request: the blocks that only the second includes.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +72,9 @@ class DiffInput(ContextInput):
         attrs = super().validate(attrs)
         require_exactly_one(attrs, ("since", "profiles"))
         if attrs["profiles"] is not None and attrs["budget_profile"] is not None:
-            detail = serializers.ErrorDetail("The two profiles are compared; name no third.", "given_twice")
+            detail = serializers.ErrorDetail(
+                "Do not name a third profile: the two in `profiles` are compared.", "given_twice"
+            )
             raise serializers.ValidationError({"budget_profile": [detail]})
         return attrs
 

@@ -44,9 +44,12 @@ class BlockOutput(serializers.Serializer[Any]):
     score = serializers.FloatField(allow_null=True)
     score_breakdown = ScoreBreakdownOutput(allow_null=True)
     created_at = serializers.DateTimeField(
-        allow_null=True, help_text="When a memory happened or was said; when any other item was written."
+        allow_null=True,
+        help_text="For a memory, when it happened or was said; for other items, when they were written.",
     )
-    valid_from = serializers.DateTimeField(allow_null=True, help_text="Of a memory's version; null for other items.")
+    valid_from = serializers.DateTimeField(
+        allow_null=True, help_text="Start of the memory version's validity; null for other items."
+    )
     valid_to = serializers.DateTimeField(allow_null=True, help_text="Null while the version is valid.")
 
 

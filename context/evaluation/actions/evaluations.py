@@ -124,7 +124,7 @@ def delete_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> None:
             EvaluationAnswer.objects.for_tenant(run.tenant_id).of_run(run.pk).delete()
             gone, _ = _rows(run).delete()
     except RestrictedError as error:
-        detail = "A scoring profile needs this evaluation, so it stays as long as that profile."
+        detail = "This evaluation cannot be deleted, because a scoring profile depends on it."
         raise Conflict("proves_a_profile", detail) from error
     if gone:
         _audit(run, "delete_evaluation", [], by, now)

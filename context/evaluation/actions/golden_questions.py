@@ -50,7 +50,7 @@ def collect_golden_question(
             **identity, defaults=values | {"created_at": now, "created_by": by.stored_label}
         )
     except IntegrityError as error:
-        detail = "The same question is being collected and removed at this moment. Try again."
+        detail = "The same question is being added and removed at the same time. Try again."
         raise Conflict("busy", detail) from error
     _add_evidence(question, memories)
     verb = "collect_golden_question" if is_new else "change_golden_question"

@@ -40,7 +40,7 @@ class Command(PlatformCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", help="a folder, a .json file, `updated-facts` or `golden`")
-        parser.add_argument("--tenant", default="", help="who sees the run; its drafts and questions are used")
+        parser.add_argument("--tenant", default="", help="tenant that owns the run; its drafts and questions are used")
         parser.add_argument("--profile", default="", help="scoring profile, published or a draft (default: adr-0040)")
         parser.add_argument("--packer", default="", help=", ".join(BudgetProfile.Packer.values) + " (default: greedy)")
         parser.add_argument("--ordering", default="", help="order of the blocks (default: top_down)")

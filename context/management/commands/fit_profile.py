@@ -42,7 +42,7 @@ class Command(PlatformCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("corpus", nargs="?", default="", help="a folder or a .json file; none: golden questions")
         parser.add_argument("--tenant", required=True, help="the tenant of the profile")
-        parser.add_argument("--name", required=True, help="of the profile; one that exists gets a new draft")
+        parser.add_argument("--name", required=True, help="name of the profile; an existing profile gets a new draft")
         parser.add_argument(
             "--base",
             default=CONVERSATION_RECALL.name,

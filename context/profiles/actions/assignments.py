@@ -90,7 +90,7 @@ assign_budget_profile = BUDGET_ASSIGNMENTS.assign
 def _target(tenant_id: UUID, api_key_id: str | None = None, partition_path: str | None = None) -> dict[str, str]:
     """Return the target's column and its value."""
     if (api_key_id is None) == (partition_path is None):
-        raise InvalidInput("one_target", "Either a key or a partition is needed, and not both.", field="partition")
+        raise InvalidInput("one_target", "Give either a key or a partition, not both.", field="partition")
     if partition_path is not None:
         try:
             return {"partition_path": parse_partition(partition_path).path}
@@ -107,4 +107,4 @@ def _end(row: ProfileAssignment, now: datetime) -> None:
 
 
 def _assigned_by_another() -> Conflict:
-    return Conflict("assignment_changed", "Somebody else assigned a profile there; look at it before you change it.")
+    return Conflict("assignment_changed", "Someone else assigned a profile there. Check it before you change it.")

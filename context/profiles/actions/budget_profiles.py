@@ -71,7 +71,7 @@ def _active_version(tenant_id: UUID, name: str, seen: int) -> BudgetProfile:
         # another request may have closed the row that this one waited for: then a newer one is active
         base = current_budget_profile(tenant_id, name)
     if base.version != seen:
-        raise Conflict("profile_changed", f"Version {base.version} is active by now; look at it before saving again.")
+        raise Conflict("profile_changed", f"Version {base.version} has become active. Check it before you save again.")
     return base
 
 
@@ -94,7 +94,7 @@ def _open_version(
         base.recorded_to = at
         base.save(update_fields=["recorded_to"])
     draft.version, draft.rolled_back_to = base.version + 1, rolled_back_to
-    refusal = Conflict("profile_changed", "Somebody else saved this budget profile at the same moment.")
+    refusal = Conflict("profile_changed", "Someone else saved this budget profile at the same time.")
     insert_version(draft, refusal=refusal, by=by, now=at)
     _audit(draft, verb, changed, by, now)
     return draft

@@ -71,11 +71,13 @@ def edit_scoring_profile(
     rows = _locked_versions(tenant_id, name)
     newest, base = rows[0], _of_number(rows, edited_from)
     if base.state in (_State.DRAFT, _State.EVALUATED) and newest.version != edited_from:
-        raise Conflict("profile_changed", f"Version {newest.version} was saved by now; look at it before saving again.")
+        raise Conflict(
+            "profile_changed", f"Version {newest.version} was saved in the meantime. Check it before you save again."
+        )
     draft = _draft(base, name, newest.version + 1, changes, report)
     if draft.numbers == base.numbers:
         return base
-    refusal = Conflict("profile_changed", "Somebody else saved this scoring profile at the same moment.")
+    refusal = Conflict("profile_changed", "Someone else saved this scoring profile at the same time.")
     insert_version(draft, refusal=refusal, by=by, now=now)
     _audit(draft, "edit", [number.field for number in changed_numbers(base, draft)], by, now)
     return draft
@@ -169,7 +171,7 @@ def _draft(
 def _locked_versions(tenant_id: UUID, name: str) -> list[ScoringProfileVersion]:
     """Return all versions of a profile, locked until the transaction ends, so that changes come in turn."""
     if name in SHIPPED_PROFILES:
-        raise Conflict("locked", f"{name} comes with the program and is locked; copy it into a profile of your own.")
+        raise Conflict("locked", f"{name} is built in and locked. Copy it to a profile of your own.")
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).versions().locked())
     return rows or [listed_scoring_profile(tenant_id, name)]
 
@@ -186,7 +188,7 @@ def _active_version(rows: list[ScoringProfileVersion], seen: int | None) -> Scor
     row = next((row for row in rows if row.is_active), None)
     if seen is not None and seen != (row.version if row else 0):
         active = f"version {row.version} is active" if row else "no version is active"
-        raise Conflict("profile_changed", f"By now {active}; look at it before going on.")
+        raise Conflict("profile_changed", f"Now {active}. Check it before you continue.")
     return row
 
 
@@ -203,7 +205,7 @@ def _lock_runs(gate: PublishingGate) -> None:
     ids = {run.pk for run in (gate.run, gate.baseline) if run is not None}
     rows = EvaluationRun.objects.for_tenant(gate.base.tenant_id).with_ids(ids).order_by("pk").locked()
     if len(rows) < len(ids):
-        raise Conflict(NOT_EVALUATED, "The evaluation was deleted at this moment. Run another one.", "version")
+        raise Conflict(NOT_EVALUATED, "The evaluation was deleted in the meantime. Run another one.", "version")
 
 
 def _activate(row: ScoringProfileVersion, before: ScoringProfileVersion | None, now: datetime) -> None:

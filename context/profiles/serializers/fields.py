@@ -17,7 +17,7 @@ from memory_platform.rest.fields import (
     text_error,
 )
 
-BAD_NAME = "A lower-case word of at most 64 letters, digits, _ and - is needed, such as support-short."
+BAD_NAME = "Must be a lower-case word of at most 64 letters, digits, _ and -, such as support-short."
 
 
 def profile_name_field(**kwargs: Any) -> StrictTextField:

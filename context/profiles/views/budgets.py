@@ -175,7 +175,7 @@ def budget_create(request: HtmxRequest) -> HttpResponseBase:
 
 @tenant_page("operator", to_change="operator")
 def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
-    """Ask with what would change; a POST makes the numbers of an older version active again."""
+    """Show what would change; a POST reactivates the settings of an older version."""
     with missing_is_404(), tenant_scope(request.tenant.id):
         current = find_budget_profile(request.tenant.id, name)
         former = budget_profile_version(request.tenant.id, name, version)

@@ -76,7 +76,7 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
 
 @tenant_page("admin", to_change="admin")
 def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
-    """Ask with what would change; a POST makes a version that was published before active again."""
+    """Show what would change; a POST reactivates a previously published version."""
     with missing_is_404(), tenant_scope(request.tenant.id):
         rows = scoring_profile_versions(request.tenant.id, name)
     row, active = selected_version(rows, str(version)), active_version(rows)
@@ -97,7 +97,7 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
 
 @tenant_page("admin", to_change="admin")
 def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
-    """Ask with what it means; a POST retires a version."""
+    """Show the consequences; a POST retires the version."""
     with missing_is_404(), tenant_scope(request.tenant.id):
         row = selected_version(scoring_profile_versions(request.tenant.id, name), str(version))
         assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).active().of_profile(name).how_many()

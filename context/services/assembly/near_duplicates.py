@@ -38,7 +38,7 @@ class NearDuplicates:
         self.has_any = bool(self._is_near.any())
 
     def twin_of(self, key: Hashable, others: Iterable[MemoryKey]) -> MemoryKey | None:
-        """Return the first of `others`, but never `key` itself, that is nearly the same; None where none is."""
+        """Return the first near-duplicate of `key` among `others`, excluding `key`; None if there is none."""
         if not self.has_any:
             return None
         place = self._places.get(key)

@@ -31,14 +31,14 @@ class Optimality:
 
     @property
     def is_worrying(self) -> bool:
-        """Whether the gap deserves a warning: only sums of probabilities say what is lost."""
+        """Return whether to warn about the gap: only sums of probabilities show what is lost."""
         return self.is_calibrated and self.gap_percent >= GAP_WARNED_PERCENT
 
     @property
     def sentence(self) -> str:
         """The comparison for a person."""
         if self.total > self.bound:
-            return "Shortened texts let more in than any choice of whole memories could score."
+            return "Shortening included more than any choice of whole memories could."
         if self.is_best and self.is_limited:
             return "Optimal within the section limits: no other choice in them scores higher."
         if self.is_best:

@@ -50,7 +50,7 @@ class CompactionPolicy:
         (0.0, 1.0),
         label="Minimum retention",
         units=("%", "%"),
-        hint="Less, or not measured, waits for review. 0: nothing does.",
+        hint="Summaries below it, or not measured, wait for review. 0: no review.",
     )
     summary_share: float = tuned(0.20, (0.02, 0.9), label="Summary share", units=("% of its messages",) * 2)
     idle_minutes: int = tuned(10, (1, 10_080), label="Idle time", units=_MINUTES)
@@ -83,7 +83,7 @@ DEFAULT_POLICY = CompactionPolicy()
 def problems_of_policy(chosen: object) -> list[FieldProblem]:
     """Return every problem of the numbers a profile chooses; none when they can be stored."""
     if not isinstance(chosen, Mapping):
-        return [FieldProblem("", "not_an_object", "A compaction policy is an object: names and their values.")]
+        return [FieldProblem("", "not_an_object", "A compaction policy must be an object of setting names and values.")]
     problems = [problem for name, value in chosen.items() for problem in _problems_of(name, value)]
     return problems or list(_problems_together(CompactionPolicy.of(chosen)))
 
@@ -97,7 +97,7 @@ def _problems_of(name: object, value: Any) -> Iterator[FieldProblem]:
     if field.bounds:
         yield from _problems_of_number(name, value)
     elif isinstance(field.default, bool) and not isinstance(value, bool):
-        yield FieldProblem(name, "not_a_truth", "Either true or false is needed.")
+        yield FieldProblem(name, "not_a_truth", "Must be true or false.")
     elif field.choices and value not in tuple(field.choices):
         yield FieldProblem(name, "unknown_choice", f"Known are: {', '.join(field.choices)}.")
     elif isinstance(field.default, str) and not (
@@ -119,7 +119,7 @@ def _problems_of_number(name: str, value: Any) -> Iterator[FieldProblem]:
 
 def _problems_together(policy: CompactionPolicy) -> Iterator[FieldProblem]:
     if policy.target >= policy.sleep_threshold:
-        yield FieldProblem("target", "not_below_threshold", "The target lies below the sleep threshold.")
+        yield FieldProblem("target", "not_below_threshold", "The target must be below the sleep threshold.")
     if policy.emergency_threshold < policy.sleep_threshold:
-        detail = "An emergency begins at the sleep threshold or above it."
+        detail = "The emergency threshold must not be below the sleep threshold."
         yield FieldProblem("emergency_threshold", "below_threshold", detail)

@@ -94,7 +94,7 @@ _TOKENS, _DAYS, _ITEMS = ("token", "tokens"), ("day", "days"), ("item", "items")
 BUDGET_FIELDS: dict[str, ProfileField] = {
     "default_tokens": ProfileField(4000, (TOKENS_MIN, TOKENS_MAX), label="Default budget", units=_TOKENS),
     "sections": ProfileField(
-        {}, title="room of sections", input_help="Room by section; an absent section takes what is left."
+        {}, title="room of sections", input_help="Budget by section; a section without an entry uses what remains."
     ),
     "include_tenant_memo": ProfileField(True, label="Tenant memo leads every context", title="tenant memo"),
     "include_summaries_at": ProfileField(
@@ -133,7 +133,7 @@ BUDGET_FIELDS: dict[str, ProfileField] = {
         units=("of the section budget", "of the section budget"),
         step="0.05",
         hint="0 to 1 of the memory budget. Further pinned memories compete by score.",
-        input_help="Of the memories' room: so much of it pinned ones take before those that a query found.",
+        input_help="Share of the memory budget that pinned memories may use before search results.",
         output_help="Beyond it a pinned memory competes by its score.",
     ),
     "near_duplicate_threshold": ProfileField(
@@ -147,25 +147,25 @@ BUDGET_FIELDS: dict[str, ProfileField] = {
     ),
     "packer": ProfileField("greedy"),
     "elastic_target_items": ProfileField(
-        6, (1, ELASTIC_ITEMS_MAX), label="Target items", title="elastic: items aimed at", units=_ITEMS
+        6, (1, ELASTIC_ITEMS_MAX), label="Target items", title="elastic: target items", units=_ITEMS
     ),
     "elastic_fills_budget": ProfileField(
         True,
         label="Fill the budget",
         title="elastic: fills the budget",
         hint="Adds items and length while the budget has room.",
-        input_help="Whether it exceeds the target and the maximum length where the budget has room.",
+        input_help="Whether to exceed the target and the maximum length while budget remains.",
     ),
     "elastic_min_tokens": ProfileField(
         20,
         (1, ELASTIC_TOKENS_MAX),
         label="Minimum length",
-        title="elastic: least of an item",
+        title="elastic: minimum length",
         units=_TOKENS,
         hint="No text is cut shorter than this.",
     ),
     "elastic_max_tokens": ProfileField(
-        90, (1, ELASTIC_TOKENS_MAX), label="Maximum length", title="elastic: most of an item", units=_TOKENS
+        90, (1, ELASTIC_TOKENS_MAX), label="Maximum length", title="elastic: maximum length", units=_TOKENS
     ),
     "ordering": ProfileField("top_down"),
     "receipt_days": ProfileField(90, (1, 3_650), label="Retention period", title="receipts kept for", units=_DAYS),
@@ -173,14 +173,14 @@ BUDGET_FIELDS: dict[str, ProfileField] = {
         100_000,
         (1, 10_000_000),
         label="Maximum receipts",
-        title="receipts kept at most",
+        title="maximum receipts",
         units=("receipt", "receipts"),
         hint="The oldest are deleted first.",
     ),
     "compaction": ProfileField(
         {},
         title="compaction policy",
-        input_help="How sessions shrink; absent numbers are the defaults.",
+        input_help="Compaction policy; missing settings use the defaults.",
         output_help="What differs from the default compaction policy.",
     ),
 }

@@ -173,9 +173,8 @@ def publishing_conditions(
     code, detail = NOT_EVALUATED, "No finished evaluation of exactly these numbers is stored. Run one first."
     if comparison is not None:
         code = TOO_FEW_QUESTIONS
-        detail = (
-            f"Its evaluation and that of {base} share {_questions(comparison.questions)}; {QUESTIONS_MIN} are needed."
-        )
+        shared = _questions(comparison.questions)
+        detail = f"Its evaluation and that of {base} share {shared}; at least {QUESTIONS_MIN} are required."
     elif has_run:
         code = BASELINE_NOT_EVALUATED
         detail = f"{base} was not evaluated on the same corpus with the same settings. Evaluate it there."

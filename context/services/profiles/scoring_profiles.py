@@ -89,7 +89,7 @@ class ScoringProfile:
         (POOL_SIZE_MIN, 1_000),
         label="Pool",
         units=("candidate", "candidates"),
-        hint=f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget needs.",
+        hint=f"Number of best candidates, at least {POOL_SIZE_MIN}. 0: as many as the budget needs.",
         zero_text="as many as the budget asks for",
         input_help="Candidates by fused rank; 0: as many as the budget asks for.",
     )
@@ -104,7 +104,7 @@ class ScoringProfile:
     coefficients: Mapping[str, float] | None = tuned(
         None,
         (-COEFFICIENT_MAX, COEFFICIENT_MAX),
-        input_help="With an intercept the score is a probability and the weights rank nothing; null: not calibrated.",
+        input_help="With an intercept, the score is a probability and the weights are not used; null: not calibrated.",
     )
     intercept: float | None = tuned(None, (-COEFFICIENT_MAX, COEFFICIENT_MAX), label="Intercept")
 
@@ -155,7 +155,9 @@ def _problems(numbers: Mapping[Any, Any]) -> Iterator[FieldProblem]:
     for key in numbers:
         if key not in _CHECKS:
             known = ", ".join(_CHECKS)
-            yield FieldProblem(str(key)[:40], "unknown_field", f"There is no number of this name; known: {known}.")
+            yield FieldProblem(
+                str(key)[:40], "unknown_field", f"There is no setting with this name; known settings: {known}."
+            )
     if "weights" not in numbers:
         yield FieldProblem("weights", "required", "A profile needs weights.")
     for key, check in _CHECKS.items():
@@ -215,7 +217,7 @@ def _problems_of_field(name: str, value: object) -> Iterator[FieldProblem]:
         if value is not None or field.default is not None:
             yield from _problems_of_number(name, value, field.least, field.most)
     elif not (type(value) is int and (field.least <= value <= field.most or value == 0)):
-        note = "; 0 leaves it to the budget" if field.least else ""
+        note = "; 0: as many as the budget needs" if field.least else ""
         yield FieldProblem(name, "out_of_range", f"A whole number from {field.least} to {field.most:,}{note}.")
 
 

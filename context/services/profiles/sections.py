@@ -24,7 +24,7 @@ SHARE_TOLERANCE = 1e-9
 def problems_of_sections(sections: object) -> list[FieldProblem]:
     """Return every problem of `{section: {"tokens": n} or {"share": 0..1}}`; none when it can be stored."""
     if not isinstance(sections, Mapping):
-        return [_problem("not_an_object", "Rooms are an object: section names and what each may take.")]
+        return [_problem("not_an_object", "Section budgets must be an object of section names and limits.")]
     problems = [problem for name, room in sections.items() for problem in _problems_of_room(name, room)]
     if not problems and sum(room.get("share", 0.0) for room in sections.values()) > 1 + SHARE_TOLERANCE:
         problems.append(_problem("shares_exceed_whole", "The shares of all sections together exceed 1."))
@@ -39,7 +39,7 @@ def _problems_of_room(name: object, room: object) -> Iterator[FieldProblem]:
     if name not in SECTIONS:
         yield _problem("unknown_section", f"There is no section {str(name)[:40]!r}; known: {', '.join(SECTIONS)}.")
     elif not isinstance(room, Mapping) or len(room) != 1 or not set(room) <= {"tokens", "share"}:
-        yield _problem("bad_room", f'The room of {name} is {{"tokens": n}} or {{"share": 0..1}}, not both.')
+        yield _problem("bad_room", f'The budget of {name} must be {{"tokens": n}} or {{"share": 0..1}}, not both.')
     elif "tokens" in room and not (type(room["tokens"]) is int and 0 <= room["tokens"] <= SECTION_TOKENS_MAX):
         detail = f"The tokens of {name} are a whole number from 0 to {SECTION_TOKENS_MAX:,}."
         yield _problem("tokens_out_of_range", detail)

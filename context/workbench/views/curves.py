@@ -21,7 +21,7 @@ NOT_PASSED_ON = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
 
 @tenant_page("viewer")
 def budget_curve(request: HtmxRequest) -> HttpResponseBase:
-    """The inputs of a preview, in the same query string, at every budget. Changes nothing."""
+    """Show the budget curve of a preview, given by the same query string. Changes nothing."""
     form = PreviewForm(request.GET or None, label_suffix="")
     kept = [(name, value) for name, value in request.GET.items() if name not in NOT_PASSED_ON]
     budgets = ", ".join(map(str, CURVE_BUDGETS))

@@ -53,9 +53,9 @@ def check_vectors(embedder: Embedder, vectors: EmbeddingVectors, count: int) -> 
     if vectors.ndim != 2 or len(vectors) != count:
         fault = f"gave {counted(len(vectors), 'vector', 'vectors')} for {counted(count, 'text', 'texts')}"
     elif vectors.shape[1] != embedder.dimension:
-        fault = f"gives {vectors.shape[1]} numbers a text where {embedder.dimension} are expected"
+        fault = f"returned {vectors.shape[1]} dimensions per text instead of {embedder.dimension}"
     elif not np.isfinite(vectors).all():
-        fault = "gave numbers that are not finite"
+        fault = "returned numbers that are not finite"
     else:
         return vectors
     raise EmbeddingError(f"The model {embedder.name} {fault}. Nothing was stored.", is_permanent=False)

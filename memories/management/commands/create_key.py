@@ -11,17 +11,17 @@ from memories.tenancy.scopes import tenant_scope
 
 class Command(PlatformCommand):
     help = (
-        "Create an API key and print it, and nothing else, on standard output. It is shown this once.\n\n"
+        "Create an API key and print it, and nothing else, on standard output. It is shown only once.\n\n"
         "Example: KEY=$(manage.py create_key acme --scopes read,write --partition user=alex)"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("tenant", help="name of the tenant")
         parser.add_argument("--scopes", required=True, help="read, write, admin; several with commas")
-        parser.add_argument("--partition", default="", help="prefix the key is confined to, e.g. user=alex")
-        parser.add_argument("--name", default="", help="what the key is for (default: agent of what it reaches)")
+        parser.add_argument("--partition", default="", help="partition that the key is limited to, e.g. user=alex")
+        parser.add_argument("--name", default="", help="name of the key (default: agent of its partition or tenant)")
         parser.add_argument(
-            "--stores-recalled", action="store_true", help="store a new memory even where it repeats rendered text"
+            "--stores-recalled", action="store_true", help="store a new memory even if it repeats rendered text"
         )
 
     def handle(self, **options: Any) -> None:

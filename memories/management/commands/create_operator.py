@@ -18,14 +18,16 @@ GENERATED_PASSWORD_BYTES = 18
 class Command(PlatformCommand):
     help = (
         "Create a person who may sign in to the console.\n"
-        "The password is asked for, read from a file, or generated and printed, alone, on standard output.\n\n"
+        "The password is entered at a prompt, read from a file, or generated and printed alone on standard output.\n\n"
         "Example: manage.py create_operator maren --role operator --tenant acme --generate-password"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
         parser.add_argument("--role", choices=[role.value for role in Role], default=Role.OPERATOR.value)
-        parser.add_argument("--tenant", action="append", default=[], help="a tenant they look after; can be repeated")
+        parser.add_argument(
+            "--tenant", action="append", default=[], help="a tenant that the operator may see; can be repeated"
+        )
         source = parser.add_mutually_exclusive_group()
         source.add_argument("--password-file", help="file whose first line is the password")
         source.add_argument("--generate-password", action="store_true", help="generate one and print it")
@@ -46,7 +48,7 @@ class Command(PlatformCommand):
         if options["password_file"]:
             return _first_line(Path(options["password_file"]))
         if not sys.stdin.isatty():
-            raise CommandError("There is no terminal to ask on: give --password-file or --generate-password.")
+            raise CommandError("No terminal is available for a prompt: use --password-file or --generate-password.")
         password = getpass.getpass("Password: ")
         if getpass.getpass("Password again: ") != password:
             raise CommandError("The two passwords differ.")

@@ -21,7 +21,7 @@ class Command(PlatformCommand):
             "--language",
             default=DEFAULT_TEXT_SEARCH_CONFIG,
             help="the language of its memories, as Postgres names its text-search configurations (default: english);"
-            " simple cuts words of no language",
+            " simple disables stemming",
         )
 
     def handle(self, **options: Any) -> None:

@@ -30,7 +30,7 @@ _VERBS = {
     "roll_back": "search with the former model again",
     "cancel": "stop filling and remove what was filled",
     "remove_former": "remove the vectors kept for a roll-back",
-    "retry": "embed the texts again that the model refused",
+    "retry": "retry the texts that the model rejected",
 }
 #: The state of the models that a verb retires, what it removes, and the error without such a model.
 _RETIRED = {
@@ -41,7 +41,7 @@ _RETIRED = {
 
 class Command(PlatformCommand):
     help = (
-        "Change the embedding model while searches go on: the worker fills the new model's vectors beside the old\n"
+        "Change the embedding model while search continues: the worker fills the new model's vectors beside the old\n"
         "ones, and searches switch to them once they are complete. The old ones are kept up to date for a roll-back\n"
         "until --remove-former. Without --tenant every tenant is changed. `manage.py ensure_vector_index`, which\n"
         "`migrate` runs too, builds the new model's index; large scopes are searched exactly until it is ready.\n\n"

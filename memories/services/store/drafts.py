@@ -71,14 +71,14 @@ CHANGEABLE_MEMORY_FIELDS = tuple(
 _OPTIONAL = frozenset({"created_at", "expires_at", "position"})
 #: The type of a field's values, and code and detail of the problem of another type.
 _TYPES: Mapping[str, tuple[type | tuple[type, ...], str, str]] = {
-    "partition": (PartitionPath, "bad_partition", "A partition path is needed."),
-    "confidence": ((int, float), "not_a_number", "A number from 0 to 1 is needed."),
-    "pinned": (bool, "not_a_boolean", "True or false is needed."),
+    "partition": (PartitionPath, "bad_partition", "Must be a partition path."),
+    "confidence": ((int, float), "not_a_number", "Must be a number from 0 to 1."),
+    "pinned": (bool, "not_a_boolean", "Must be true or false."),
     "created_at": (datetime, "not_a_time", "A date and time is needed."),
     "expires_at": (datetime, "not_a_time", "A date and time is needed."),
     "source_id": (str, "not_text", "A string is needed."),
     "session": (str, "not_text", "A string is needed."),
-    "position": (int, "not_an_integer", "A whole number is needed."),
+    "position": (int, "not_an_integer", "Must be a whole number."),
 }
 
 
@@ -105,7 +105,7 @@ def memory_change_problems(
         if name not in CHANGEABLE_MEMORY_FIELDS
     ]
     if changes.get("created_at", created_at) is None:
-        problems.append(FieldProblem("created_at", "required", "A memory needs the time it was created at."))
+        problems.append(FieldProblem("created_at", "required", "A memory needs a creation time."))
     problems += _problems_of_values(changes, now)
     start = changes.get("created_at") or created_at
     return problems + _interval_problems(start, changes.get("expires_at", expires_at))
@@ -151,7 +151,7 @@ def _value_problem(name: str, value: Any, now: datetime) -> tuple[str, str] | No
 
 def _time_problem(value: datetime, *, latest: datetime | None) -> tuple[str, str] | None:
     if value.utcoffset() is None:
-        return "no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z."
+        return "no_offset", "The time must have a UTC offset, such as 2026-05-08T13:56:00Z."
     try:
         value.astimezone(UTC)
     except OverflowError:
@@ -165,4 +165,4 @@ def _interval_problems(created_at: object, expires_at: object) -> list[FieldProb
         return []
     if created_at.utcoffset() is None or expires_at.utcoffset() is None or expires_at > created_at:
         return []
-    return [FieldProblem("expires_at", "before_creation", "A memory expires after it was created.")]
+    return [FieldProblem("expires_at", "before_creation", "`expires_at` must be later than `created_at`.")]

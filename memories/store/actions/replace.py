@@ -28,7 +28,7 @@ def replace_memories(
         return []
     rows = list(Memory.objects.for_tenant(tenant_id).with_ids(successors).locked())
     if len(rows) < len(successors) or any(row.archived_at is not None for row in rows):
-        raise Conflict("archived", "A memory to replace was archived at this moment. Read it again.", SUPERSEDES)
+        raise Conflict("archived", "A memory to replace was archived in the meantime. Read it again.", SUPERSEDES)
     newer = Memory.objects.for_tenant(tenant_id).in_bulk(set(successors.values()))
     acts = {
         row.pk: HygieneAct(

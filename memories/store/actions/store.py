@@ -280,7 +280,7 @@ def _insert_absent(
         created |= {key for key, winner in winners.items() if winner.pk == ours[key].pk}
         holders |= winners
     if len(holders) < len(firsts):
-        raise Conflict("busy", "The same text is being stored and archived at this moment. Try again.")
+        raise Conflict("busy", "The same text is being stored and archived at the same time. Try again.")
     return holders, created
 
 

@@ -103,7 +103,7 @@ class MemoryEndpointBase(Endpoint):
         if memory is None:
             raise NotFound("not_found", "There is no such memory.")
         if is_live and memory.archived_at is not None:
-            raise NotFound("archived", "The memory is archived; POST to its /restore brings it back.")
+            raise NotFound("archived", "The memory is archived. POST to its /restore endpoint to restore it.")
         return memory
 
     def _store(self, rows: Sequence[NewMemory]) -> list[StoreResult]:

@@ -15,10 +15,10 @@ _REASONS = {
     400: "Not valid; `errors` names the fields.",
     401: "No key, or one that is unknown, revoked or expired.",
     403: "The key lacks the scope, or does not reach the partition.",
-    404: "Absent, or another tenant's.",
-    409: "The state does not allow it.",
+    404: "Does not exist, or belongs to another tenant.",
+    409: "The current state does not allow this.",
     412: "`If-Match` names another version.",
-    413: "The body is larger than this address takes: 64 KiB, 2 MiB or 8 MiB.",
+    413: "The body exceeds the limit of this endpoint: 64 KiB, 2 MiB or 8 MiB.",
     429: "Too many requests; see `Retry-After`.",
 }
 ALWAYS = (400, 401, 403, 413, 429)
@@ -29,15 +29,18 @@ def _header(name: str, description: str) -> OpenApiParameter:
 
 
 IDEMPOTENCY_KEY = _header(
-    "Idempotency-Key", "The same key with the same body gets the first answer again, for 24 hours."
+    "Idempotency-Key", "For 24 hours, a request with the same key and body returns the first response."
 )
 IF_MATCH = _header("If-Match", "The `ETag` of the version to change.")
-IF_NONE_MATCH = _header("If-None-Match", "The `ETag` the client already holds.")
+IF_NONE_MATCH = _header("If-None-Match", "The `ETag` of the client's copy.")
 PARTITION_PATH = OpenApiParameter(
     "place",
     OpenApiTypes.STR,
     OpenApiParameter.PATH,
-    description="The partition's path, percent-encoded as a whole: `user%3Dalex%2Ftopic%3Dmeetings`. Slashes may stay.",
+    description=(
+        "The partition's path, percent-encoded as a whole: `user%3Dalex%2Ftopic%3Dmeetings`. "
+        "Slashes may stay unencoded."
+    ),
 )
 
 

@@ -33,7 +33,7 @@ from memory_platform.rest.fields import (
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-AS_OF_HELP = "What was true at that time, in the versions of that time. Not in the future; inclusive."
+AS_OF_HELP = "Return the versions that were valid at this time (inclusive). Must not be in the future."
 BULK_ROWS_MAX = 1000
 QUERY_CHARACTERS_MAX = 32 * 1024
 
@@ -54,7 +54,7 @@ def metadata_field(**kwargs: Any) -> RuleCheckedField:
 
 def kind_field(**kwargs: Any) -> StrictTextField:
     """A word such as fact, preference, procedure, episode, synthesis."""
-    detail = "A lower-case word of at most 32 letters, digits, _ and - is needed, such as fact."
+    detail = "Must be a lower-case word of at most 32 letters, digits, _ and -, such as fact."
     return StrictTextField(pattern=KIND_PATTERN, pattern_code="bad_kind", pattern_detail=detail, **kwargs)
 
 
@@ -114,7 +114,7 @@ class BulkRowsField(StrictField):
 
     def to_internal_value(self, data: Any) -> list[Any]:
         if not isinstance(data, list):
-            self.refuse("not_a_list", "A list of memories is needed.")
+            self.refuse("not_a_list", "Must be a list of memories.")
         if not 1 <= len(data) <= BULK_ROWS_MAX:
             self.refuse("bad_length", f"A bulk has 1 to {BULK_ROWS_MAX:,} memories.")
         return data

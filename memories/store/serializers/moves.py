@@ -32,7 +32,9 @@ class MemoryMoveInput(StrictSerializer):
     ids = StrictListField(child=StrictUuidField(), required=False, min_length=1, max_length=ACT_MEMORIES_MAX)
     filter = MovedMemoriesFilter(required=False)
     to = RuleCheckedField(rule=partition_path, shape=PATH_SHAPE, help_text='A path; "" is the root.')
-    dry_run = StrictBooleanField(required=False, default=False, help_text="Count what would be moved, move nothing.")
+    dry_run = StrictBooleanField(
+        required=False, default=False, help_text="Count what would be moved without moving it."
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Exactly one of `ids` and `filter`."""
@@ -50,4 +52,6 @@ class MemoryMoveOutput(serializers.Serializer[Any]):
     skipped = serializers.DictField(
         child=serializers.IntegerField(), help_text=f"How many, by reason: {', '.join(SKIP_REASONS)}."
     )
-    has_more = serializers.BooleanField(help_text=f"More memories match than one act takes ({ACT_MEMORIES_MAX:,}).")
+    has_more = serializers.BooleanField(
+        help_text=f"More memories match than one action can change ({ACT_MEMORIES_MAX:,})."
+    )

@@ -38,9 +38,7 @@ def create_tenant(*, name: str, language: str = DEFAULT_TEXT_SEARCH_CONFIG, by: 
         with transaction.atomic():
             tenant = Tenant.objects.create(name=name, text_search_config=language, created_at=now)
     except IntegrityError as error:
-        raise Conflict(
-            "duplicate", f"A tenant named {name!r} exists already; upper and lower case are the same.", "name"
-        ) from error
+        raise Conflict("duplicate", f"A tenant named {name!r} already exists; case is ignored.", "name") from error
     record_audit("create_tenant", "tenant", [tenant.pk], tenant_id=tenant.pk, fields=["name"], by=by, now=now)
     return tenant
 

@@ -36,5 +36,5 @@ def if_match_version(request: Request, current: int) -> int | None:
         return None
     matches = [_VERSION.fullmatch(tag) for tag in _TAG.findall(header)]
     if current not in {int(match[1]) for match in matches if match}:
-        raise StaleVersion("stale_version", "It has changed since; read it again.", "If-Match")
+        raise StaleVersion("stale_version", "It has changed in the meantime. Read it again.", "If-Match")
     return current

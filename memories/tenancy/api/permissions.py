@@ -37,13 +37,13 @@ def writable_partition(key: ApiKey, requested: PartitionPath | None) -> Partitio
 def require_reach(key: ApiKey, path: str, field: str = "partition") -> None:
     """Raise `Forbidden` unless `path` is within the key's partition."""
     if not is_within(path, key.partition_prefix):
-        raise Forbidden("partition_forbidden", "This key does not reach that partition.", field=field)
+        raise Forbidden("partition_forbidden", "This key has no access to that partition.", field=field)
 
 
 def require_whole_tenant(key: ApiKey) -> None:
     """Raise `Forbidden` for a key that is confined to a partition."""
     if key.partition_prefix:
-        detail = "A key with a partition cannot change what concerns the whole tenant."
+        detail = "A key with a partition cannot change tenant-wide data."
         raise Forbidden("partition_forbidden", detail)
 
 

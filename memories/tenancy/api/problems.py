@@ -59,8 +59,8 @@ FIXED_PROBLEMS: dict[type[Exception], tuple[int, str, str]] = {
     exceptions.PermissionDenied: (403, "forbidden", "This key may not do that."),
     exceptions.NotAuthenticated: (401, "key_missing", "Send a key as `Authorization: Bearer <key>` or `X-API-Key`."),
     exceptions.AuthenticationFailed: (401, "key_invalid", "This key is unknown, revoked or expired."),
-    exceptions.MethodNotAllowed: (405, "method_not_allowed", "This address does not take that method."),
-    exceptions.NotAcceptable: (406, "not_acceptable", "Answers are application/json only."),
+    exceptions.MethodNotAllowed: (405, "method_not_allowed", "This URL does not support that method."),
+    exceptions.NotAcceptable: (406, "not_acceptable", "Responses are available only as application/json."),
     exceptions.Throttled: (429, "rate_limited", "Too many requests with this key; wait and try again."),
 }
 
@@ -94,7 +94,7 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
         return problem_payload(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
     if isinstance(error, DataError):  # A value that only the database rejects.
         return problem_payload(400, "invalid", "A value in the request cannot be stored or compared.")
-    return problem_payload(500, "internal_error", "Something went wrong here; it was logged.")
+    return problem_payload(500, "internal_error", "An unexpected error occurred and was logged.")
 
 
 def _encodable(text: str) -> str:

@@ -29,7 +29,7 @@ class ApiKeyInput(StrictSerializer):
 
     name = name_field(50)
     scopes = StrictListField(child=StrictChoiceField(choices=_SCOPES), min_length=1, max_length=len(_SCOPES))
-    partition = path_field(help_text="The only partition the key reaches; absent: the whole tenant.")
+    partition = path_field(help_text="The only partition that the key can access; default: the whole tenant.")
     refuses_recalled_text = StrictBooleanField(
         required=False,
         default=True,
@@ -56,5 +56,5 @@ class NewApiKeyOutput(ApiKeyOutput):
     """A new key, with its text this once."""
 
     key = serializers.CharField(
-        allow_null=True, help_text="The only time it is shown; null where an Idempotency-Key repeats the request."
+        allow_null=True, help_text="Shown only once; null if an Idempotency-Key repeats the request."
     )

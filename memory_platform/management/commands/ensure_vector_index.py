@@ -26,7 +26,7 @@ class Command(PlatformCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--model", metavar="NAME", default="", help="one model (default: all that are in use)")
-        parser.add_argument("--dimension", metavar="N", type=int, default=0, help="how long its vectors are")
+        parser.add_argument("--dimension", metavar="N", type=int, default=0, help="dimension of its vectors")
 
     def handle(self, **options: Any) -> None:
         if bool(options["model"]) != bool(options["dimension"]):

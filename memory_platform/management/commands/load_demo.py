@@ -162,7 +162,7 @@ def messages_of(at: datetime, rows: Iterable[Mapping[str, Any]]) -> list[NewMess
 class Command(PlatformCommand):
     help = (
         "Load the demo tenant: what four agents of a small company remember of the last six months.\n"
-        "Where the tenant exists already nothing is changed.\n\n"
+        "If the tenant already exists, nothing is changed.\n\n"
         "Example: manage.py load_demo --tenant Fennrad"
     )
 

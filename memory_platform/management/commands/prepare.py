@@ -27,7 +27,7 @@ FIRST_PASSWORD_BYTES = 12
 
 class Command(BaseCommand):
     help = (
-        "Migrate, collect changed static files, load the demo and create the first log-in where there is none.\n"
+        "Migrate, collect changed static files, load the demo and create the first operator if there is none.\n"
         "`make run` does this by itself.\n\n"
         "Example: DEMO=0 manage.py prepare"
     )

@@ -149,7 +149,7 @@ def forget_everything(body: dict[str, Any]) -> None:
         (failing_embedding(503), False, "503"),
         (twisted(drop_a_vector), False, "1 vector for 2 texts"),
         (twisted(repeat_an_index), False, "vectors for 2 texts"),
-        (twisted(shorten_the_vectors), False, "7 numbers a text"),
+        (twisted(shorten_the_vectors), False, "7 dimensions per text"),
         (twisted(forget_everything), False, "vectors"),
         (twisted(lose_the_numbers), False, "cannot be read"),
         (twisted(write_words), False, "cannot be read"),

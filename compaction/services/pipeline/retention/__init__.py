@@ -1,1 +1,1 @@
-"""The retention check: which facts of a conversation a summary still tells (ADR-0070)."""
+"""The retention check: which facts of a conversation a summary still contains (ADR-0070)."""

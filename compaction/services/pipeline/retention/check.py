@@ -1,4 +1,4 @@
-"""Which facts a conversation contains, and which of them a text still tells and where (ADR-0070, ADR-0104)."""
+"""Find the facts of a conversation, and which of them a text still contains and where (ADR-0070, ADR-0104)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -62,13 +62,13 @@ class RetainedFact:
 
     @property
     def is_binding(self) -> bool:
-        """Whether a person reviews its loss, whatever the share."""
+        """Return whether its loss requires a review, regardless of the share."""
         return self.kind in matches.BINDING_KINDS
 
 
 @dataclass(frozen=True)
 class RetentionResult:
-    """Which facts are still told, and the weighted share of all, 0..1; None where it was not measured."""
+    """The facts that are still contained, and their weighted share, 0..1; None if not measured."""
 
     kept: tuple[RetainedFact, ...] = ()
     missing: tuple[RetainedFact, ...] = ()
@@ -183,7 +183,7 @@ def check_retention(
 
 
 def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
-    """Return a function that says whether the texts tell a fact; the texts are read once."""
+    """Return a function that tests whether the texts contain a fact; the texts are read once."""
     listed = list(texts)
     states = constraint_lookup(listed)
     text = "\n\n".join(listed)
@@ -216,7 +216,7 @@ def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
 
 
 def mark_facts(text: str, facts: Sequence[RetainedFact]) -> list[MarkedTextPiece]:
-    """Return the whole text in pieces, those that tell a fact marked. Of two that overlap the first found counts."""
+    """Return the whole text in pieces, with the pieces that contain a fact marked. If two overlap, the first counts."""
     if not facts or not text:
         return [MarkedTextPiece(text)] if text else []
     taken: list[tuple[int, int, int]] = []

@@ -40,7 +40,7 @@ def rule_cues(language: str) -> RuleCues:
 
 
 def language_name(text: str) -> str:
-    """Return the code of the language of a text, "" where none of its words tells."""
+    """Return the language code of a text, "" if no word identifies it."""
     return language_of(text, _UNKNOWN).name
 
 

@@ -21,7 +21,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*+")
 
 @dataclass(frozen=True)
 class FactMatch:
-    """A fact in a text, as written and as compared. `offers` are facts that follow from it: a day tells its month."""
+    """A fact in a text, as written and as compared. `offers` are facts that follow from it: a day implies its month."""
 
     start: int
     text: str
@@ -35,12 +35,12 @@ class FactMatch:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """Everything it tells."""
+        """Return all facts that it contains."""
         return (self.normalised, *self.offers)
 
 
 def blank_matches(text: str, found: Iterable[FactMatch]) -> str:
-    """Return the text with `TAKEN` instead of the matches, everything else in its place."""
+    """Return the text with the matches replaced with `TAKEN`, without changing any position."""
     parts, place = [], 0
     for one in sorted(found, key=lambda each: each.start):
         if one.start >= place:

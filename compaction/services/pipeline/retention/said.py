@@ -16,7 +16,7 @@ _NOT_OWN = frozenset({SentenceRole.QUOTE, SentenceRole.CODE, SentenceRole.TABLE}
 
 
 class Standing(StrEnum):
-    """How a sentence stands in a message: only what is `SAID` is stated as true by who speaks."""
+    """The role of a sentence in a message: only `SAID` sentences are stated as true by the speaker."""
 
     SAID = "said"
     QUESTION = "question"

@@ -149,7 +149,7 @@ class _Extraction:
         if number + 1 == len(self._reads):
             return False
         after = self._reads[number + 1]
-        return after.language.has_cue("yes", after.message.content[:40])
+        return filters.is_yes(after.message.content, after.language)
 
     @cached_property
     def _injected(self) -> Sequence[frozenset[int]]:

@@ -49,6 +49,12 @@ def is_left_open(text: str, language: Language) -> bool:
     return language.has_cue("unknown", text)
 
 
+def is_yes(text: str, language: Language) -> bool:
+    """Return whether a reply begins with a yes."""
+    pattern = language.cues.get("yes")
+    return pattern is not None and pattern.match(text[:CHARACTERS_MAX].lower().replace("’", "'")) is not None
+
+
 def is_unfit(text: str) -> bool:
     """Return whether the run is too long for a statement, has no word, or only announces what follows it."""
     if len(text) > CHARACTERS_MAX or len(text.split()) > WORDS_MAX:

@@ -37,7 +37,7 @@ _PAST = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 
 
 def supersession(pool: CandidatePool) -> ScoreColumn:
-    """Return -1 (others are true at the time asked about) to 1 (this is, others are not); 0 for what has no rival."""
+    """Return -1 (another is true at the queried time) to 1 (this one is); 0 if no memory conflicts with it."""
     found = np.zeros(len(pool))
     strength = np.where(pool.is_turn | ~np.isfinite(pool.created), 0.0, pool.strength)
     places = np.argsort(-strength, kind="stable")[:_COMPARED_MAX]
@@ -63,7 +63,7 @@ def _rivalry(pool: CandidatePool, places: npt.NDArray[np.intp], share: ScoreColu
 
 
 def _merit(pool: CandidatePool) -> ScoreColumn | None:
-    """Return larger numbers for what is more likely true at the time asked about; None where the query favours none.
+    """Return larger numbers for memories more likely to be true at the queried time; None if the query favours none.
 
     For a named time: the newest from before its end, then what came after it, soonest first.
     """

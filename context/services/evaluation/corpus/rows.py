@@ -87,9 +87,9 @@ def _time(value: object) -> datetime:
     except ValueError:
         moment = None
     if moment is None:
-        raise ContentError("not_a_time", "A date and time is needed, such as 2026-05-08T13:56:00Z.")
+        raise ContentError("not_a_time", "Must be a date and time, such as 2026-05-08T13:56:00Z.")
     if moment.utcoffset() is None:
-        raise ContentError("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.")
+        raise ContentError("no_offset", "The time must have a UTC offset, such as 2026-05-08T13:56:00Z.")
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
@@ -120,7 +120,7 @@ def _group(value: Any) -> str:
 
 def _ids(value: Any) -> frozenset[str]:
     if not isinstance(value, list):
-        raise ContentError("not_a_list", 'A list of ids of memories is needed, such as ["m1", "m2"].')
+        raise ContentError("not_a_list", 'Must be a list of memory ids, such as ["m1", "m2"].')
     return frozenset(_label(item) for item in value)
 
 

@@ -87,7 +87,7 @@ def _are_comparable(newer: Fact, older: Fact) -> bool:
 
 
 def _have_opposite_directions(newer: Fact, older: Fact) -> bool:
-    """Whether one is about the way to what the other one is about the way from."""
+    """Return whether the statements have opposite directions ("to" and "from" the same place)."""
     return any(
         one.direction != other.direction and agree(one, other) for one in newer.directed for other in older.directed
     )
@@ -173,7 +173,7 @@ def _has_other_status(newer: Fact, older: Fact) -> bool:
 
 
 def _has_ended(newer: Fact, older: Fact) -> bool:
-    """Whether the newer statement says that what the older one says is not so, or not any more."""
+    """Return whether the newer statement denies or ends what the older one states."""
     if older.is_negative or older.end_at >= 0 or not times_of(newer) <= times_of(older):
         return False
     end = newer.end_at

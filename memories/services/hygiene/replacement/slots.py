@@ -163,7 +163,7 @@ def _have_one_verb(newer: Fact, older: Fact) -> bool:
 
 
 def _has_other_holder(each: _Comparison, old: Phrase, new: Phrase) -> bool:
-    """Whether somebody else has a role or a task."""
+    """Return whether another person has the role or task."""
     newer, older = each.newer, each.older
     if not (old.is_subject or old.is_name) or not (new.is_subject or new.is_name):
         return False
@@ -206,7 +206,7 @@ def have_one_predicate(newer: Fact, older: Fact) -> bool:
 
 
 def has_ended(newer: Fact, older: Fact) -> bool:
-    """Whether a clause says that what the older statement says is so no more."""
+    """Return whether a clause states that the older statement no longer applies."""
     at = newer.end_at
     if at < 0 or older.is_negative or older.end_at >= 0:
         return False
@@ -287,7 +287,7 @@ def swaps(newer: Fact, older: Fact) -> bool:
 
 
 def is_resumed(newer: Fact, older: Fact) -> bool:
-    """Whether something is so again that the older statement denies."""
+    """Return whether something that the older statement denies is true again."""
     if not newer.has("resumptions") or newer.is_negative or not older.is_negative or times_of(newer) != times_of(older):
         return False
     return any(each.mine and not each.new and not each.left for each in _comparisons(newer, older))

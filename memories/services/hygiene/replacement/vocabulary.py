@@ -1,4 +1,4 @@
-"""Words by language that tell which attribute a statement gives, and that it changed."""
+"""Words by language that identify the attribute of a statement, or signal that it changed."""
 
 import json
 from collections.abc import Mapping, Sequence

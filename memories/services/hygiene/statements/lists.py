@@ -1,4 +1,4 @@
-"""Compare lists whose order says nothing."""
+"""Compare lists whose order does not matter."""
 
 from collections.abc import Sequence
 

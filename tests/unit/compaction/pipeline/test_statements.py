@@ -125,9 +125,9 @@ def test_tools_say_nothing_and_systems_only_what_binds() -> None:
 
 
 def test_options_of_the_assistant_stay_out_unless_they_are_taken_up() -> None:
-    option = ("Bot", "The blue van AB-4711 in Porto could be booked for Friday 8 May, the deposit is 90 euros.")
+    option = ("Bot", "Perhaps we book the blue van AB-4711 in Porto for Friday 8 May, the deposit is 90 euros.")
     assert not any("90 euros" in text for text in texts(option, ("Ann", "Hm.")))
-    assert any("90 euros" in text for text in texts(option, ("Ann", "Yes, book it.")))
+    assert any("90 euros" in text for text in texts(option, ("Ann", "Yes, go ahead.")))
 
 
 def test_texts_of_others_and_injected_orders_are_left_out() -> None:

@@ -107,7 +107,7 @@ def test_a_short_folder_that_somebody_else_prepared_is_refused(tmp_path):
     try:
         with pytest.raises(StartError) as failure:
             socket_folder(deep)
-        assert "belongs to somebody else" in sentence(failure)
+        assert "belongs to another user" in sentence(failure)
     finally:
         folder.unlink()
 
@@ -144,7 +144,7 @@ def test_a_taken_port_is_told_with_the_next_one_as_a_way_out():
 def test_a_host_that_is_none_is_named():
     with pytest.raises(StartError) as failure:
         check_port("no.such.host.invalid", 8000)
-    assert sentence(failure).startswith("HOST no.such.host.invalid is no address of this machine")
+    assert sentence(failure).startswith("HOST no.such.host.invalid is not an address of this machine")
 
 
 def test_a_cluster_of_another_major_version_is_refused_with_what_to_do(tmp_path):

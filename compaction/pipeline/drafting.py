@@ -54,7 +54,7 @@ JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.25, 64
 #: Retention is measured if so much of the text is in languages with rules.
 MEASURABLE_SHARE_MIN = 0.5
 #: A statement that is added for its facts is worth at least as much, unless it binds.
-ADDED_WORTH_MIN = 0.25
+ADDED_WORTH_MIN = 0.2
 #: Tokens around a sentence that is added: a heading of its day, separators.
 ADDED_SENTENCE_TOKENS = 6
 #: The text of the notice by the reason.

@@ -143,7 +143,7 @@ def test_two_reviewers_are_told_and_what_was_typed_stays(
         console.goto(page("compaction", acme, proposal.pk))
     ida.clock.install()
     ida.goto(page("compaction", acme, proposal.pk))
-    expect(ida.locator("#presence")).to_contain_text("olga looks at this page too")
+    expect(ida.locator("#presence")).to_contain_text("olga is also viewing this page")
     assert ida.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     ida.locator("#edit summary").click()
     ida.locator("#id_text").fill("Jonas Petersen works on it.")

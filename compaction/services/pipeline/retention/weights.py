@@ -1,6 +1,6 @@
 """How much each fact counts: as much as the statement that says it (ADR-0104)."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -29,23 +29,38 @@ OTHER_BINDING_WEIGHT = 0.5
 
 
 def weigh_facts(facts: Sequence[RetainedFact], statements: Sequence[Statement]) -> list[RetainedFact]:
-    """Return the facts with the weight of the most important statement of their messages that says them.
+    """Return the facts with their share of the most important statement of their messages that says them.
 
-    A statement counts by its kind, or as binding, times its worth. Rules that a person pinned keep their weight.
+    A statement counts by its kind times its worth, however many facts it contains; a constraint in it counts by itself.
+    Rules that a person pinned keep their weight.
     """
     of_message: defaultdict[str, list[Statement]] = defaultdict(list)
     for statement in statements:
         for message_id in statement.message_ids:
             of_message[message_id].append(statement)
+    saying = [_statement_saying(fact, of_message) for fact in facts]
+    counts = Counter(statement for fact, statement in zip(facts, saying, strict=True) if not fact.is_binding)
 
-    def weight(fact: RetainedFact) -> float:
-        text = " ".join(fact.text.split())
-        weights = [
-            (fact.weight if fact.is_binding else STATEMENT_WEIGHTS[statement.kind]) * statement.worth
-            for message_id in fact.message_ids
-            for statement in of_message[str(message_id)]
-            if text in statement.text
-        ]
-        return max(weights, default=OTHER_BINDING_WEIGHT if fact.is_binding else OTHER_WEIGHT)
+    def weight(fact: RetainedFact, statement: Statement | None) -> float:
+        if statement is None:
+            return OTHER_BINDING_WEIGHT if fact.is_binding else OTHER_WEIGHT
+        if fact.is_binding:
+            return fact.weight * statement.worth
+        return STATEMENT_WEIGHTS[statement.kind] * statement.worth / counts[statement]
 
-    return [fact if fact.kind == RULE else replace(fact, weight=round(weight(fact), 4)) for fact in facts]
+    return [
+        fact if fact.kind == RULE else replace(fact, weight=round(weight(fact, statement), 4))
+        for fact, statement in zip(facts, saying, strict=True)
+    ]
+
+
+def _statement_saying(fact: RetainedFact, of_message: Mapping[str, Sequence[Statement]]) -> Statement | None:
+    """The statement that says the fact and counts most."""
+    text = " ".join(fact.text.split())
+    found = [
+        statement
+        for message_id in fact.message_ids
+        for statement in of_message[str(message_id)]
+        if text in statement.text
+    ]
+    return max(found, key=lambda one: STATEMENT_WEIGHTS[one.kind] * one.worth, default=None)

@@ -26,9 +26,9 @@ WORTH_MIN = 0.12
 #: How much more probably a longer form must be understood than a shorter one.
 FORM_COSTS: Mapping[Form, float] = {
     Form.ALONE: 0.0,
-    Form.ONE_BEFORE: 0.08,
-    Form.TWO_BEFORE: 0.18,
-    Form.WITH_QUESTION: 0.1,
+    Form.ONE_BEFORE: 0.1,
+    Form.TWO_BEFORE: 0.2,
+    Form.WITH_QUESTION: 0.15,
 }
 #: Sentences before its own that a form takes along.
 _BEFORE = {Form.ALONE: 0, Form.ONE_BEFORE: 1, Form.TWO_BEFORE: 2}

@@ -19,9 +19,9 @@ NEW_SHARE_MIN = 0.4
 #: After each round the text is counted as a whole, and what is left of the budget is filled again.
 ROUNDS_MAX = 4
 #: Values that differ by less count as equal: then rarer words come first.
-VALUE_DIGITS = 3
-LABEL_TOKENS = 3
-LENGTH_EXPONENT = 0.7
+VALUE_STEP = 0.05
+#: A statement of the usual length keeps its value; longer ones count less, the label included.
+USUAL_TOKENS, LABEL_TOKENS = 25, 3
 
 
 def choose_statements(
@@ -81,7 +81,8 @@ class _Choice:
         """What a person wrote comes first, then what is worth most, then the rarest words."""
         statement = self._statements[number]
         value = statement.worth * kind_weight(statement.kind)
-        value = round(value / (self._costs[number] + LABEL_TOKENS) ** LENGTH_EXPONENT, VALUE_DIGITS)
+        length = (self._costs[number] + LABEL_TOKENS) / USUAL_TOKENS
+        value = round(value / length / VALUE_STEP)
         return not statement.is_edited, -value, -sum(self._weights[number].values()), number
 
     def _parts_of(self, number: int) -> list[int]:

@@ -141,7 +141,7 @@ def test_roll_up_of_a_partition_that_is_not_there_is_absent(path: str, client: C
 def test_unknown_style_is_told(client: Client, tenant: Tenant) -> None:
     store_memories_for_pages(tenant, ("A bike.", "agent=shop", "fact"))
     response = client.post(page("roll-ups", tenant), {"partition": "agent=shop", "style": "loud"}, follow=True)
-    assert "Known are" in text_of(response)
+    assert "Known values" in text_of(response)
 
 
 def typed(text: str, **more: str) -> dict[str, str]:

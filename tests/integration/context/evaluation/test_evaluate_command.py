@@ -152,7 +152,7 @@ def test_bad_wish_is_refused_in_words(corpus: Path, arguments: list[str], words:
 def test_golden_questions_need_a_tenant_and_one_question(tenant: Tenant) -> None:
     with pytest.raises(CommandError, match="--tenant"):
         evaluate("golden")
-    with pytest.raises(CommandError, match="no golden questions yet") as refused:
+    with pytest.raises(CommandError, match="no golden questions with existing memories yet") as refused:
         evaluate("golden", "--tenant", tenant.name)
     assert refused.value.returncode == 2
 

@@ -186,7 +186,7 @@ def test_draft_is_asked_by_its_own_numbers_and_called_evaluated(tenant: Tenant) 
     with tenant_scope(tenant.pk):
         draft.refresh_from_db()
     assert (draft.state, draft.evaluation_run_id) == ("evaluated", run.pk)
-    with tenant_scope(tenant.pk), pytest.raises(Conflict, match="needs this evaluation"):
+    with tenant_scope(tenant.pk), pytest.raises(Conflict, match="a scoring profile depends on it"):
         delete_evaluation(run=stored_run(run.pk), by=TESTER, now=timezone.now())
 
 

@@ -149,7 +149,7 @@ def test_wrong_name_is_refused(tenant: Tenant, tmp_path: Path, options: dict[str
 
 
 def test_tenant_without_golden_questions_and_an_absent_tenant_are_refused(tenant: Tenant) -> None:
-    with pytest.raises(CommandError, match="no golden questions yet"):
+    with pytest.raises(CommandError, match="no golden questions with existing memories yet"):
         call_command("fit_profile", tenant="Acme", name="learnt")
     with pytest.raises(CommandError, match="no tenant named"):
         call_command("fit_profile", tenant="Nobody", name="learnt")

@@ -138,7 +138,7 @@ def test_bad_wish_is_told_at_its_field(change: dict[str, Any], words: str, clien
 def test_golden_questions_that_are_not_there_are_told(client: Client, tenant: Tenant) -> None:
     response = client.post(page("evaluations", tenant), FORM)
     assert response.status_code == 422
-    assert "no golden questions yet" in text_of(response)
+    assert "no golden questions with existing memories yet" in text_of(response)
 
 
 def test_too_large_file_is_refused(client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,7 +196,7 @@ def test_publishing_needs_thirty_questions(
 ) -> None:
     prove(tenant, numbers_of(own), shares=[0.9] * questions, base_shares=[0.5] * questions)
     problem = assert_problem(admin.post(f"{OWN}/publish", PUBLISH), 409, "too_few_questions", "version")
-    assert f"{questions} question{'' if questions == 1 else 's'}; 30 are needed" in problem["detail"]
+    assert f"{questions} question{'' if questions == 1 else 's'}; at least 30 are required" in problem["detail"]
     reason = admin.post(f"{OWN}/publish", {**PUBLISH, "reason": REASON})
     assert_code(reason, 409, "too_few_questions")
 

@@ -201,7 +201,7 @@ def test_two_editors_do_not_overwrite_each_other(client: Client, tenant: Tenant)
     client.post(page("scoring-profile", tenant, "own"), typed(pool_size="100"))
     refused = client.post(page("scoring-profile", tenant, "own"), typed(pool_size="200"))
     assert refused.status_code == 422
-    assert "was saved by now" in text_of(refused)
+    assert "was saved in the meantime" in text_of(refused)
 
 
 TYPED = {**ARGUMENT, "reason": "", "replaces": "0"}
@@ -279,7 +279,7 @@ def test_gate_shows_what_was_measured_beside_what_is_in_use(admin: Client, tenan
         assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
     assert "adr-0040 1 was not evaluated on the same corpus" in shown
     shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
-    for words in ("percentage points (pp)", "adr-0040 1", "0.0 pp", "golden questions", "1 question; 30 are needed"):
+    for words in ("percentage points (pp)", "adr-0040 1", "0.0 pp", "golden questions", "1 question; at least 30 are required"):
         assert words in shown, words
 
 

@@ -259,7 +259,7 @@ def test_budget_saved_from_an_old_page_is_refused(client: Client, tenant: Tenant
     client.post(page("budgets", tenant), NUMBERS | {"default_tokens": 500, "edited_from": 0})
     response = client.post(page("budgets", tenant), NUMBERS | {"default_tokens": 900, "edited_from": 0})
     assert response.status_code == 422
-    assert "Version 1 is active by now" in text_of(response)
+    assert "Version 1 has become active" in text_of(response)
     assert in_force(tenant).default_tokens == 500
 
 

@@ -117,7 +117,7 @@ def test_refused_texts_are_listed_with_the_reason_and_tried_again(
     switch = page("embedding-switch", tenant, row(tenant, FAKE_EMBEDDING_MODEL).pk)
     assert "1 text was rejected by this model" in text_of(admin.get(switch))
     refusal = text_of(admin.post(switch, follow=True))
-    assert "refused 1 text." in refusal
+    assert "rejected 1 text." in refusal
     assert row(tenant, FAKE_EMBEDDING_MODEL).state == "standby"
     server.refuses = None
     again = admin.post(page("embedding-retry", tenant, row(tenant, FAKE_EMBEDDING_MODEL).pk), follow=True)

@@ -402,7 +402,7 @@ def test_cancelled_filling_removes_what_it_made(tenant: Tenant, memories: list[M
 
 
 def test_active_model_cannot_be_retired(tenant: Tenant, memories: list[Memory]) -> None:
-    with pytest.raises(Conflict, match="searched with"):
+    with pytest.raises(Conflict, match="is the active model"):
         retire(tenant, FIRST)
 
 

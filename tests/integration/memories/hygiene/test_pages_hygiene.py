@@ -275,7 +275,7 @@ def test_rows_of_another_tenant_are_neither_shown_nor_touched(
     (foreign,) = pair_ids(other_tenant, "near_duplicate")
     assert "No findings" in text_of(client.get(page("hygiene", tenant)))
     done = act(client, tenant, "near_duplicate", act="merge", id=foreign)
-    assert "left the list" in text_of(done)
+    assert "no longer in the list" in text_of(done)
     assert all(as_stored(memory).archived_at is None for memory in memories)
     assert client.get(page("hygiene", other_tenant)).status_code == 404
 
@@ -312,7 +312,7 @@ def test_act_by_htmx_answers_with_the_board(client: Client, tenant: Tenant) -> N
     assert answer.status_code == 200
     assert 'id="hygiene-list"' in text_of(answer)
     assert "<html" not in text_of(answer)
-    assert "1 marked as no problem." in text_of(answer)
+    assert "1 dismissed." in text_of(answer)
     assert undo_of(answer)
 
 

@@ -70,7 +70,7 @@ def test_create_tenant_once() -> None:
         assert str(tenant.pk) in out
         assert AuditEntry.objects.for_tenant(tenant.pk).get().actor_label == "manage.py create_tenant"
     for name in ("acme & sons", "Acme & Sons"):
-        with pytest.raises(CommandError, match="exists already"):
+        with pytest.raises(CommandError, match="already exists"):
             run("create_tenant", name)
 
 
@@ -137,7 +137,7 @@ def test_create_operator_with_a_password_file(tmp_path: Path) -> None:
     assert user.check_password("a very long password")
     assert role_of(user) is Role.ADMIN
     assert user.has_perm("memories.change_memory")
-    with pytest.raises(CommandError, match="exists already"):
+    with pytest.raises(CommandError, match="already exists"):
         run("create_operator", "ada", "--generate-password")
 
 

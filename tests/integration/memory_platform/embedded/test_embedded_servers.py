@@ -166,7 +166,7 @@ def test_the_cluster_is_private_and_for_root_parents_are_opened_for_passing_only
 
 
 def test_a_server_that_cannot_start_says_where_its_reason_is(tmp_path):
-    with pytest.raises(StartError, match=r"did not start: its reason is at the end of .*postgres\.log"):
+    with pytest.raises(StartError, match=r"did not start\. See the end of .*postgres\.log"):
         start_postgres(tmp_path, options={"shared_buffers": "nonsense"})
 
 

@@ -125,16 +125,16 @@ def test_dry_run_counts_what_leaves(admin: APIClient, tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "code", "field", "detail"),
     [
-        ("memories", {"messages": []}, "min_length", "messages", "The list needs 1 or more entries."),
-        ("memories", {"messages": "x"}, "not_a_list", "messages", "A list is needed."),
+        ("memories", {"messages": []}, "min_length", "messages", "The list must have at least 1 entries."),
+        ("memories", {"messages": "x"}, "not_a_list", "messages", "Must be a list."),
         ("memories", {"messages": None}, "null", "messages", "This field cannot be null."),
-        ("memories/move", {"ids": [], "to": "a=b"}, "min_length", "ids", "The list needs 1 or more entries."),
+        ("memories/move", {"ids": [], "to": "a=b"}, "min_length", "ids", "The list must have at least 1 entries."),
         (
             "keys",
             {"name": "agent", "scopes": ["read"] * 9},
             *("max_length", "scopes", "The list has more entries than the 3 allowed."),
         ),
-        ("evaluations", {"corpus": "golden", "budgets": 5}, "not_a_list", "budgets", "A list is needed."),
+        ("evaluations", {"corpus": "golden", "budgets": 5}, "not_a_list", "budgets", "Must be a list."),
         ("golden-questions", {"text": ""}, "too_short", "text", "At least one character is needed."),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_small_span_does_not_shrink_the_current_summary():
 @pytest.mark.parametrize(
     ("turns", "fixed", "current", "at_most"),
     [
-        pytest.param(TALK, 0, 0, 240, id="half as long again as planned"),
+        pytest.param(TALK, 0, 0, 320, id="twice as long as planned"),
         pytest.param(TALK, 560, 0, 112, id="what the window has room for"),
         pytest.param([plain(0, 150), *TALK[:2]], 0, 0, 75, id="half of the span"),
         pytest.param([plain(0, 150), *TALK[:2]], 90, 90, 120, id="planned where half of the span is less"),

@@ -292,7 +292,7 @@ class _Drafting:
             if weight_needed > 0 and cost <= room:
                 statements.append(statement)
                 weight_needed, room = weight_needed - weight, room - cost
-        return self._result(summary, statements)
+        return summary if statements == list(summary.statements) else self._result(summary, statements)
 
     def _filled_by_rules(self, summary: SummaryResult) -> SummaryResult:
         """Return the summary with the best statements by rules about messages that it does not cite."""

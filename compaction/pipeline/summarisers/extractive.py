@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from compaction.pipeline.summarisers.protocol import SummariserError, SummaryResult, SummaryTask
 from compaction.services.pipeline.statements.extraction import extract_statements, first_sentences
-from compaction.services.pipeline.statements.kinds import is_lasting, kind_weight
+from compaction.services.pipeline.statements.kinds import BINDING, is_lasting, kind_weight
 from compaction.services.pipeline.statements.model import (
     ReplacedStatement,
     Statement,
@@ -65,7 +65,7 @@ def speaking_messages(turns: Iterable[SessionTurn]) -> list[StatementMessage]:
 
 
 def restore_statements(earlier: Sequence[CitedStatement]) -> list[Statement]:
-    """Return stored statements so that they compete with new ones."""
+    """Return stored statements so that they compete with new ones; what binds is not displaced."""
     return [
         Statement(
             text=one.text,
@@ -75,7 +75,7 @@ def restore_statements(earlier: Sequence[CitedStatement]) -> list[Statement]:
             stated_on=one.stated_on,
             replaces=tuple(ReplacedStatement(text, ()) for text in one.replaces),
             is_edited=one.is_edited,
-            worth=one.worth,
+            worth=1.0 if one.kind in BINDING else one.worth,
         )
         for one in earlier
     ]

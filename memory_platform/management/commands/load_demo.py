@@ -10,9 +10,12 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import track
 
+from compaction.models import Compaction, Session
 from compaction.pipeline.orchestrator import run_compaction
 from compaction.pipeline.plans import open_compaction
 from compaction.pipeline.policies import session_policy
+from compaction.review.actions import approve_compaction
+from compaction.services.pipeline import states
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions import append_messages, create_session
 from context.assembly.orchestrator import assemble_context
@@ -144,6 +147,7 @@ class DemoLoader:
 
     def _hold_session(self, at: datetime, messages: Sequence[dict[str, Any]], **row: Any) -> None:
         compacted_at, trigger = row.pop("compacted_at", None), row.pop("trigger", "manual")
+        is_approved = row.pop("is_approved", False)
         rows = messages_of(at, messages)
         with tenant_scope(self.tenant.pk):
             session = create_session(tenant=self.tenant, **row, by=self.by, now=at)
@@ -152,6 +156,15 @@ class DemoLoader:
                 return
             run = open_compaction(session, session_policy(session), trigger=trigger, by=self.by, now=compacted_at)
         run_compaction(self.tenant.pk, run.pk, now=compacted_at)
+        if is_approved:
+            self._approve(session, compacted_at)
+
+    def _approve(self, session: Session, at: datetime) -> None:
+        """Approve the proposal of the session, if its summary waits for review."""
+        with tenant_scope(self.tenant.pk):
+            proposals = Compaction.objects.for_tenant(self.tenant.pk).filter(session=session, state=states.PROPOSED)
+            for proposal in proposals:
+                approve_compaction(compaction=proposal, by=self.by, now=at)
 
 
 def messages_of(at: datetime, rows: Iterable[Mapping[str, Any]]) -> list[NewMessage]:

@@ -24,7 +24,7 @@ FILES = sorted(LABELLED_SESSIONS_PATH.glob("*.json"))
 SHARE_MIN = {
     "keys_in_summary": 0.58,
     "keys_in_facts": 0.62,
-    "current_in_summary": 0.8,
+    "current_in_summary": 0.7,
     "current_in_facts": 0.7,
     "decision_labels": 0.75,
     "constraint_labels": 0.7,
@@ -37,6 +37,7 @@ COUNT_MAX = {
     "false_labels": 3,
     **{f"never_{reason}": 0 for reason in NEVER_REASONS},
     "never_speculation": 4,
+    "never_small_talk": 4,
 }
 
 

@@ -52,7 +52,7 @@ def test_two_who_look_at_one_review_see_each_other(
     assert "at this too" not in beat(olga, tenant, proposal), "one sees oneself"
     assert "<strong>olga</strong> is also viewing this page" in beat(ida, tenant, proposal).replace("  ", " ")
     viewer = client_of(new_operator("vera", "viewer", tenant))
-    assert "look at this page too" in beat(viewer, tenant, proposal)
+    assert "are also viewing this page" in beat(viewer, tenant, proposal)
     assert "vera</strong> (reads only)" in beat(olga, tenant, proposal)
 
 

@@ -165,7 +165,9 @@ def test_export_leaves_out_what_can_no_longer_be_found(
 
 
 def test_export_without_a_question_goes_back_and_says_so(client: Client, tenant: Tenant) -> None:
-    assert "no golden questions with existing memories yet" in text_of(client.get(page("golden-export", tenant), follow=True))
+    assert "no golden questions with existing memories yet" in text_of(
+        client.get(page("golden-export", tenant), follow=True)
+    )
 
 
 def test_viewer_reads_and_collects_nothing(tenant: Tenant, memories: list[Memory]) -> None:

@@ -279,7 +279,13 @@ def test_gate_shows_what_was_measured_beside_what_is_in_use(admin: Client, tenan
         assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
     assert "adr-0040 1 was not evaluated on the same corpus" in shown
     shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
-    for words in ("percentage points (pp)", "adr-0040 1", "0.0 pp", "golden questions", "1 question; at least 30 are required"):
+    for words in (
+        "percentage points (pp)",
+        "adr-0040 1",
+        "0.0 pp",
+        "golden questions",
+        "1 question; at least 30 are required",
+    ):
         assert words in shown, words
 
 

@@ -354,7 +354,7 @@ def test_refused_text_is_found_alone_keeps_the_switch_waiting_and_can_be_tried_a
     work(tenant, model)
     far = status(tenant, FAKE_EMBEDDING_MODEL)
     assert (far.model.state, far.refused, far.waiting, far.with_vector) == ("standby", 1, 0, 3)
-    assert "refused" in far.model.error
+    assert "rejected" in far.model.error
     with pytest.raises(Conflict) as refusal:
         switch(tenant)
     assert refusal.value.code == "refused_texts"
@@ -439,7 +439,7 @@ class Wrong(HashedNgramEmbedder):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda vectors: vectors[:, :500], "gives 500 numbers a text where 512 are expected"),
+        (lambda vectors: vectors[:, :500], "returned 500 dimensions per text instead of 512"),
         (lambda vectors: vectors[:-1], "gave 1 vector for 2 texts"),
         (lambda vectors: vectors * np.float32(np.nan), "not finite"),
     ],

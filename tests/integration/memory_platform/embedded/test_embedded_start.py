@@ -201,7 +201,7 @@ def test_outside_servers_are_used_and_not_started_and_when_one_part_ends_all_end
     beat.kill()
     assert with_outside.process.wait(STOP_MAX_SECONDS) == 1
     assert with_outside.complained.splitlines()[-1] == (
-        f"beat ended by itself: the reason is at the end of {with_outside.data_dir}/logs/beat.log."
+        f"beat stopped unexpectedly. See the end of {with_outside.data_dir}/logs/beat.log."
     )
     assert not with_outside.running()
 

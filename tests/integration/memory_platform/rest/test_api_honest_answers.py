@@ -132,7 +132,7 @@ def test_dry_run_counts_what_leaves(admin: APIClient, tenant: Tenant) -> None:
         (
             "keys",
             {"name": "agent", "scopes": ["read"] * 9},
-            *("max_length", "scopes", "The list has more entries than the 3 allowed."),
+            *("max_length", "scopes", "The list must have at most 3 entries."),
         ),
         ("evaluations", {"corpus": "golden", "budgets": 5}, "not_a_list", "budgets", "Must be a list."),
         ("golden-questions", {"text": ""}, "too_short", "text", "At least one character is needed."),

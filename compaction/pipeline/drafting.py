@@ -3,17 +3,17 @@
 Only the breakers of providers are written here.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
-from uuid import UUID
 
 from compaction.models import Message
 from compaction.pipeline.fallback import SummariserWithFallback
 from compaction.pipeline.journal import JournalEntry, classify_entries, strip_recalled_text
 from compaction.pipeline.plans import DraftingClock, DraftingInput, SessionPlan
-from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
+from compaction.pipeline.session_rows import count_text_tokens
 from compaction.pipeline.summarisers import (
     Summariser,
     SummariserError,
@@ -24,7 +24,6 @@ from compaction.pipeline.summarisers import (
 from compaction.pipeline.summarisers.extractive import cited_statement, restore_statements, speaking_messages
 from compaction.services.pipeline.faithfulness import CheckedStatements, SupersededText, check_statements
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.pipeline.missing_facts import FactSentence, sentences_with_facts
 from compaction.services.pipeline.retention.check import (
     RetainedFact,
     RetentionResult,
@@ -34,7 +33,7 @@ from compaction.services.pipeline.retention.check import (
 )
 from compaction.services.pipeline.retention.languages import measured_share
 from compaction.services.pipeline.retention.said import WithdrawnText, said_turns, without_withdrawn
-from compaction.services.pipeline.retention.weights import weigh_facts
+from compaction.services.pipeline.retention.weights import statements_saying, weigh_facts
 from compaction.services.pipeline.statements.extraction import extract_statements
 from compaction.services.pipeline.statements.model import Statement, render_statements
 from compaction.services.pipeline.statements.selection import choose_statements
@@ -46,7 +45,6 @@ from compaction.services.pipeline.stored_statements import (
 )
 from compaction.services.sessions.turns import LIVE, SessionTurn
 from context.receipts.results import ContextWarning
-from memories.tenancy.scopes import tenant_scope
 
 HEADING = "[CONTEXT SUMMARY]\n"
 #: Budget of a journal: a share of the span's tokens, and a minimum.
@@ -114,6 +112,15 @@ def masked_span_turns(plan: SessionPlan) -> list[SessionTurn]:
     """Return the live turns of the span without masked tool outputs, whose identifiers would fill the journal."""
     masked = set(plan.plan.mask_ids)
     return [turn for turn in plan.span if turn.state == LIVE and turn.id not in masked]
+
+
+@dataclass(frozen=True)
+class _LostStatement:
+    """A statement that the summary lacks, the weight of its facts that are lost, and whether one of them binds."""
+
+    statement: CitedStatement
+    weight: float
+    is_binding: bool
 
 
 class _Drafting:
@@ -223,8 +230,8 @@ class _Drafting:
         texts = [*(entry.existing_text for entry in journal), *self._task.journal_before]
         check = partial(check_retention, facts, is_measurable=is_measurable)
         retention = check([summary.text, *texts])
-        if sentences := self._lost_sentences(retention):
-            summary = self._with_sentences(summary, sentences, self._weight_needed(retention))
+        if lost := self._lost_statements(retention):
+            summary = self._with_statements(summary, lost, self._weight_needed(retention))
             retention = check([summary.text, *texts])
         if reason := why_not_measured(retention):
             self._notices.append(ContextWarning("retention_not_measured", NOT_MEASURED[reason]))
@@ -248,50 +255,44 @@ class _Drafting:
         total = sum(fact.weight for fact in (*retention.kept, *retention.missing))
         return round((self._task.policy.retention_floor - retention.share) * total, 6)
 
-    def _lost_sentences(self, retention: RetentionResult) -> list[tuple[FactSentence, CitedStatement]]:
-        """Return the sentences of the facts that are lost now or said again, each with its statement."""
+    def _lost_statements(self, retention: RetentionResult) -> list[_LostStatement]:
+        """Return the statements with facts that are lost now or said again; facts in no statement stay lost."""
         spoken, lost_before = {turn.id for turn in self._own}, {fact.key for fact in self._task.missing_before}
         lost = [one for one in retention.missing if one.key not in lost_before or spoken.intersection(one.message_ids)]
-        sentences = sentences_with_facts(lost, self._turns_of(lost)) if lost else []
-        return [(one, statement) for one in sentences if (statement := self._statement_of(one)) is not None]
+        earlier = self._task.earlier
+        old = {(one.text, one.message_ids) for one in earlier}
+        facts_of: defaultdict[Statement, list[RetainedFact]] = defaultdict(list)
+        for fact, statement in zip(
+            lost, statements_saying(lost, [*restore_statements(earlier), *self._extracted]), strict=True
+        ):
+            if statement is not None:
+                facts_of[statement].append(fact)
+        return [
+            _LostStatement(
+                cited_statement(statement, old),
+                sum(fact.weight for fact in facts),
+                any(fact.is_binding for fact in facts),
+            )
+            for statement, facts in facts_of.items()
+        ]
 
-    def _statement_of(self, lost: FactSentence) -> CitedStatement | None:
-        """Return the statement that says the sentence as a reader understands it; None for one that is not worth it."""
-        for statement in self._extracted:
-            if lost.message_id in statement.message_ids[-1:] and statement.focus in lost.sentence:
-                return cited_statement(statement, ())
-        return None
-
-    def _turns_of(self, facts: Sequence[RetainedFact]) -> dict[str, SessionTurn]:
-        """Return the turns of the span, and those of earlier generations that contain the facts, by id."""
-        turns = {str(turn.id): turn for turn in self._own}
-        ids = {UUID(str(one)) for fact in facts for one in fact.message_ids if str(one) not in turns}
-        tenant_id = self._task.session.tenant_id
-        with tenant_scope(tenant_id):
-            rows = Message.objects.for_tenant(tenant_id).with_ids(ids).without_vectors()
-            earlier = messages_to_turns(rows, model=self._task.session.model)
-        return {str(turn.id): turn for turn in self._without_recalled(earlier)} | turns
-
-    def _with_sentences(
-        self,
-        summary: SummaryResult,
-        sentences: Sequence[tuple[FactSentence, CitedStatement]],
-        weight_needed: float,
+    def _with_statements(
+        self, summary: SummaryResult, lost: Sequence[_LostStatement], weight_needed: float
     ) -> SummaryResult:
         statements = list(summary.statements)
-        if binding := [replace(statement, worth=1.0) for one, statement in sentences if one.is_binding]:
-            weight_needed -= sum(one.weight for one, _ in sentences if one.is_binding)
+        if binding := [replace(one.statement, worth=1.0) for one in lost if one.is_binding]:
+            weight_needed -= sum(one.weight for one in lost if one.is_binding)
             statements = self._chosen([*statements, *binding])
         room = self._budget_tokens - self.count(self._text(statements))
         others = [
-            (one.weight, self.count(statement.text) + ADDED_SENTENCE_TOKENS, statement)
-            for one, statement in sentences
-            if not one.is_binding and statement.worth >= ADDED_WORTH_MIN
+            (one, self.count(one.statement.text) + ADDED_SENTENCE_TOKENS)
+            for one in lost
+            if not one.is_binding and one.statement.worth >= ADDED_WORTH_MIN
         ]
-        for weight, cost, statement in sorted(others, key=lambda other: -other[0] / other[1]):
+        for one, cost in sorted(others, key=lambda other: -other[0].weight / other[1]):
             if weight_needed > 0 and cost <= room:
-                statements.append(statement)
-                weight_needed, room = weight_needed - weight, room - cost
+                statements.append(one.statement)
+                weight_needed, room = weight_needed - one.weight, room - cost
         return summary if statements == list(summary.statements) else self._result(summary, statements)
 
     def _filled_by_rules(self, summary: SummaryResult) -> SummaryResult:

@@ -107,7 +107,7 @@ def check_new_name(kind: str, name: str, rows: ProfileVersionRows, built_in: Col
 
 def name_is_taken(kind: str, name: str) -> Conflict:
     """Return the refusal of a name that a profile of this kind has."""
-    return Conflict("duplicate", f"A {kind} profile named {name} exists already.", "name")
+    return Conflict("duplicate", f"A {kind} profile named {name} already exists.", "name")
 
 
 def insert_version(draft: ProfileRow, *, refusal: PlatformError, by: Actor, now: datetime) -> None:

@@ -7,10 +7,7 @@ from datetime import date
 
 from compaction.services.pipeline.retention.check import RetainedFact, text_fact_keys
 from compaction.services.pipeline.retention.said import said_sentences
-from compaction.services.pipeline.retention.weights import OTHER_WEIGHT
 from compaction.services.pipeline.statements.dates import date_text
-from compaction.services.pipeline.statements.model import StatementKind
-from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
 
 
@@ -30,21 +27,10 @@ class FactSentence:
         day = f" ({date_text(self.stated_on)})" if self.stated_on else ""
         return f"{self.speaker}{day}: {self.sentence}"
 
-    def as_statement(self) -> CitedStatement:
-        """Return the sentence as a statement of a summary, which shows its day in a heading."""
-        kind = StatementKind.CONSTRAINT if self.is_binding else StatementKind.FACT
-        text = f"{self.speaker}: {self.sentence}"
-        return CitedStatement(text, (self.message_id,), str(kind), self.speaker, self.stated_on)
-
     @property
     def weight(self) -> float:
         """How much its facts count together."""
         return sum(fact.weight for fact in self.facts)
-
-    @property
-    def is_statement(self) -> bool:
-        """Return whether one of its facts comes from a sentence that passes the statement filters."""
-        return any(fact.is_binding or fact.weight > OTHER_WEIGHT for fact in self.facts)
 
     @property
     def is_binding(self) -> bool:

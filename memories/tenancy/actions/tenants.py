@@ -132,7 +132,7 @@ def create_operator(
         with transaction.atomic():
             user.save()
     except IntegrityError as error:
-        raise Conflict("duplicate", f"An operator named {username!r} exists already.", "username") from error
+        raise Conflict("duplicate", f"An operator named {username!r} already exists.", "username") from error
     user.groups.add(_groups()[wanted])
     for tenant in tenants:
         add_member(user=user, tenant=tenant, by=by, now=now)

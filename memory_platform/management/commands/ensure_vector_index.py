@@ -11,7 +11,7 @@ from memory_platform.management.commands._owner import owner_alias
 
 _SAID = {
     VectorIndexState.BUILT: "built",
-    VectorIndexState.PRESENT: "exists already",
+    VectorIndexState.PRESENT: "already exists",
     VectorIndexState.BUSY: "another process is building an index; run this again later",
 }
 

@@ -10,12 +10,12 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import track
 
-from compaction.models import Compaction, Session
+from compaction.models import Session
 from compaction.pipeline.orchestrator import run_compaction
 from compaction.pipeline.plans import open_compaction
 from compaction.pipeline.policies import session_policy
 from compaction.review.actions import approve_compaction
-from compaction.services.pipeline import states
+from compaction.review.queries import proposal_of
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions import append_messages, create_session
 from context.assembly.orchestrator import assemble_context
@@ -162,8 +162,7 @@ class DemoLoader:
     def _approve(self, session: Session, at: datetime) -> None:
         """Approve the proposal of the session, if its summary waits for review."""
         with tenant_scope(self.tenant.pk):
-            proposals = Compaction.objects.for_tenant(self.tenant.pk).filter(session=session, state=states.PROPOSED)
-            for proposal in proposals:
+            if (proposal := proposal_of(session)) is not None:
                 approve_compaction(compaction=proposal, by=self.by, now=at)
 
 
@@ -188,7 +187,7 @@ class Command(PlatformCommand):
         name = options["tenant"].strip() or demo["name"]
         with admin_write_scope():
             if Tenant.objects.named(name).exists():
-                self.stdout.write(f"The tenant {name} exists already; nothing was changed.")
+                self.stdout.write(f"The tenant {name} already exists; nothing was changed.")
                 return
             # One transaction: nothing would complete half a demo.
             tenant = create_tenant(name=name, by=self.actor, now=demo["at"])

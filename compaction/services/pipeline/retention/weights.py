@@ -1,7 +1,8 @@
 """How much each fact counts: as much as the statement that says it (ADR-0104)."""
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from compaction.services.pipeline.retention.check import RetainedFact
@@ -22,10 +23,12 @@ STATEMENT_WEIGHTS: Mapping[StatementKind, float] = {
     StatementKind.EVENT: 0.25,
     StatementKind.FACT: 0.25,
 }
+#: A statement of less worth does not count.
+COUNTED_WORTH_MIN = 0.2
 #: Of a fact in a sentence that is no statement, such as "It costs 5 EUR" without what costs it.
 OTHER_WEIGHT = 0.02
 #: Of a constraint in such a sentence, which may be an idiom ("you must be tired").
-OTHER_BINDING_WEIGHT = 0.5
+OTHER_BINDING_WEIGHT = 0.1
 
 
 def weigh_facts(facts: Sequence[RetainedFact], statements: Sequence[Statement]) -> list[RetainedFact]:
@@ -34,15 +37,11 @@ def weigh_facts(facts: Sequence[RetainedFact], statements: Sequence[Statement]) 
     A statement counts by its kind times its worth, however many facts it contains; a constraint in it counts by itself.
     Rules that a person pinned keep their weight.
     """
-    of_message: defaultdict[str, list[Statement]] = defaultdict(list)
-    for statement in statements:
-        for message_id in statement.message_ids:
-            of_message[message_id].append(statement)
-    saying = [_statement_saying(fact, of_message) for fact in facts]
+    saying = statements_saying(facts, statements)
     counts = Counter(statement for fact, statement in zip(facts, saying, strict=True) if not fact.is_binding)
 
     def weight(fact: RetainedFact, statement: Statement | None) -> float:
-        if statement is None:
+        if statement is None or statement.worth < COUNTED_WORTH_MIN:
             return OTHER_BINDING_WEIGHT if fact.is_binding else OTHER_WEIGHT
         if fact.is_binding:
             return fact.weight * statement.worth
@@ -54,13 +53,17 @@ def weigh_facts(facts: Sequence[RetainedFact], statements: Sequence[Statement]) 
     ]
 
 
-def _statement_saying(fact: RetainedFact, of_message: Mapping[str, Sequence[Statement]]) -> Statement | None:
-    """The statement that says the fact and counts most."""
-    text = " ".join(fact.text.split())
-    found = [
-        statement
-        for message_id in fact.message_ids
-        for statement in of_message[str(message_id)]
-        if text in statement.text
-    ]
-    return max(found, key=lambda one: STATEMENT_WEIGHTS[one.kind] * one.worth, default=None)
+def statements_saying(facts: Iterable[RetainedFact], statements: Sequence[Statement]) -> list[Statement | None]:
+    """Return for each fact the statement of its messages that says it and counts most; None for no statement."""
+    of_message: defaultdict[str, list[Statement]] = defaultdict(list)
+    for statement in statements:
+        for message_id in statement.message_ids:
+            of_message[message_id].append(statement)
+
+    def saying(fact: RetainedFact) -> Statement | None:
+        whole = re.compile(rf"(?<!\w){re.escape(' '.join(fact.text.split()))}(?!\w)")
+        near = (statement for message_id in fact.message_ids for statement in of_message[str(message_id)])
+        found = [statement for statement in near if whole.search(statement.body)]
+        return max(found, key=lambda one: STATEMENT_WEIGHTS[one.kind] * one.worth, default=None)
+
+    return [saying(fact) for fact in facts]

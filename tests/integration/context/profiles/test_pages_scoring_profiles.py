@@ -125,7 +125,7 @@ def test_new_draft_begins_with_the_numbers_of_a_version(client: Client, tenant: 
     (row,) = versions(tenant, "copy")
     assert (row.numbers, row.based_on, row.state, row.created_by) == (NUMBERS, "own 1", "draft", "olga")
     for fields, words in (
-        ({"name": "copy"}, "exists already"),
+        ({"name": "copy"}, "already exists"),
         ({"name": "Copy"}, "lower-case letters"),
         ({"name": "x", "based_on": "nobody"}, "There is no scoring profile of this name"),
         ({"name": "x", "based_on": "own 9"}, "There is no such version"),

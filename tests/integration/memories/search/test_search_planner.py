@@ -319,7 +319,7 @@ def test_command_builds_the_index_of_a_second_model_once() -> None:
         call_command("ensure_vector_index", "--model", "Second/Model 8", "--dimension", "8", verbosity=2, stdout=out)
         said.append(out.getvalue())
     assert "built" in said[0]
-    assert "exists already" in said[1]
+    assert "already exists" in said[1]
     with connection.cursor() as cursor:
         cursor.execute("SELECT indexdef FROM pg_indexes WHERE indexname = %s", [index_name("Second/Model 8")])
         (definition,) = cursor.fetchone()

@@ -244,7 +244,7 @@ def test_preview_of_the_demo_suggests_what_to_ask(demo: Tenant, other_tenant: Te
 def test_second_load_changes_nothing_and_says_so(demo: Tenant) -> None:
     with tenant_scope(demo.pk):
         before = Memory.objects.count()
-    assert run() == f"The tenant {NAME} exists already; nothing was changed.\n"
+    assert run() == f"The tenant {NAME} already exists; nothing was changed.\n"
     with admin_write_scope():
         assert Tenant.objects.count() == 1
     with tenant_scope(demo.pk):

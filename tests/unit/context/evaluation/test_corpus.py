@@ -382,11 +382,18 @@ def test_what_is_no_conversation_is_told(tmp_path: Path, text: str, code: str) -
     assert caught.value.problems[0].file == ("" if code == "no_questions" else "talk.json")
 
 
-@pytest.mark.parametrize("folder", sorted((PROJECT / "benchmarks/corpora").iterdir()), ids=lambda folder: folder.name)
-def test_corpora_of_the_benchmarks_have_every_category(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "memories", "questions"),
+    [
+        pytest.param(folder, memories, questions, id=folder.name)
+        for name, memories, questions in (("corpora", 400, 150), ("learning", 300, 130))
+        for folder in sorted((PROJECT / "benchmarks" / name).iterdir())
+    ],
+)
+def test_corpora_of_the_benchmarks_have_every_category(folder: Path, memories: int, questions: int) -> None:
     corpus = read_corpus(folder)
-    assert len(corpus.memories) >= 400
-    assert len(corpus.questions) >= 150
+    assert len(corpus.memories) >= memories
+    assert len(corpus.questions) >= questions
     counts = Counter(question.category for question in corpus.questions)
     assert set(counts) == {
         *("stable", "no_shared_word", "several", "now", "then"),

@@ -52,9 +52,11 @@ JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.25, 64
 #: Retention is measured if so much of the text is in languages with rules.
 MEASURABLE_SHARE_MIN = 0.5
 #: A statement that is added for its facts is worth at least as much, unless it binds.
-ADDED_WORTH_MIN = 0.2
-#: Tokens around a sentence that is added: a heading of its day, separators.
-ADDED_SENTENCE_TOKENS = 6
+ADDED_WORTH_MIN = 0.12
+#: Tokens around a statement that is added: a heading of its day, separators.
+ADDED_STATEMENT_TOKENS = 6
+#: The most of the budget that lost statements may take from others while the share is below the floor.
+EXCHANGED_SHARE_MAX = 0.25
 #: The text of the notice by the reason.
 NOT_MEASURED = {
     "no_facts": "Retention was not measured: the messages state no facts that rules recognise.",
@@ -219,20 +221,29 @@ class _Drafting:
     def with_lost_facts(
         self, summary: SummaryResult, journal: Sequence[JournalEntry]
     ) -> tuple[SummaryResult, RetentionResult]:
-        """Return the summary with sentences for facts that it would lose, and the check.
+        """Return the summary with statements for facts that it would lose, and the check.
 
         With them it may become longer than planned, up to what the plan allows (`summary_tokens_at_most`).
-        Sentences with a constraint take the place of others that rank lower; the rest use what is left.
+        Statements with a constraint take the place of others that rank lower; the rest use what is left, and take the
+        place of others only if that raises a share below the floor.
         """
         self._budget_tokens = self._text_budget(self._task.plan.plan.summary_tokens_at_most)
         facts = self._facts(summary)
         is_measurable = measured_share(turn.content for turn in self._own) >= MEASURABLE_SHARE_MIN
         texts = [*(entry.existing_text for entry in journal), *self._task.journal_before]
-        check = partial(check_retention, facts, is_measurable=is_measurable)
-        retention = check([summary.text, *texts])
+
+        def check(summary: SummaryResult) -> RetentionResult:
+            return check_retention(facts, [summary.text, *texts], is_measurable=is_measurable)
+
+        retention = check(summary)
         if lost := self._lost_statements(retention):
             summary = self._with_statements(summary, lost, self._weight_needed(retention))
-            retention = check([summary.text, *texts])
+            retention = check(summary)
+        if self._weight_needed(retention) > 0 and (lost := self._lost_statements(retention)):
+            exchanged = self._exchanged(summary, lost, self._weight_needed(retention))
+            summary, retention = max(
+                [(summary, retention), (exchanged, check(exchanged))], key=lambda pair: pair[1].share or 0.0
+            )
         if reason := why_not_measured(retention):
             self._notices.append(ContextWarning("retention_not_measured", NOT_MEASURED[reason]))
         return summary, retention
@@ -280,26 +291,42 @@ class _Drafting:
         self, summary: SummaryResult, lost: Sequence[_LostStatement], weight_needed: float
     ) -> SummaryResult:
         statements = list(summary.statements)
-        if binding := [replace(one.statement, worth=1.0) for one in lost if one.is_binding]:
-            weight_needed -= sum(one.weight for one in lost if one.is_binding)
-            statements = self._chosen([*statements, *binding])
+        if binding := [one for one in lost if one.is_binding]:
+            weight_needed -= sum(one.weight for one in binding)
+            statements = self._chosen(
+                [*statements, *(replace(one.statement, worth=1.0) for one in binding)], self._budget_tokens
+            )
         room = self._budget_tokens - self.count(self._text(statements))
-        others = [
-            (one, self.count(one.statement.text) + ADDED_SENTENCE_TOKENS)
-            for one in lost
-            if not one.is_binding and one.statement.worth >= ADDED_WORTH_MIN
-        ]
-        for one, cost in sorted(others, key=lambda other: -other[0].weight / other[1]):
-            if weight_needed > 0 and cost <= room:
-                statements.append(one.statement)
-                weight_needed, room = weight_needed - one.weight, room - cost
+        others = [one for one in lost if not one.is_binding and one.statement.worth >= ADDED_WORTH_MIN]
+        statements += self._best_for_their_facts(others, room, weight_needed)
         return summary if statements == list(summary.statements) else self._result(summary, statements)
+
+    def _exchanged(self, summary: SummaryResult, lost: Sequence[_LostStatement], weight_needed: float) -> SummaryResult:
+        """Return the summary with the best lost statements in place of those that rank lowest."""
+        added = self._best_for_their_facts(lost, int(self._budget_tokens * EXCHANGED_SHARE_MAX), weight_needed)
+        room = self._budget_tokens - sum(map(self._cost, added))
+        return self._result(summary, [*self._chosen(summary.statements, room), *added])
+
+    def _best_for_their_facts(
+        self, lost: Sequence[_LostStatement], room: int, weight_needed: float
+    ) -> list[CitedStatement]:
+        """Return the statements with the most weight of facts per token, until the weight is reached or none fits."""
+        best = []
+        for one in sorted(lost, key=lambda other: -other.weight / self._cost(other.statement)):
+            cost = self._cost(one.statement)
+            if weight_needed > 0 and cost <= room:
+                best.append(one.statement)
+                weight_needed, room = weight_needed - one.weight, room - cost
+        return best
+
+    def _cost(self, statement: CitedStatement) -> int:
+        return self.count(statement.text) + ADDED_STATEMENT_TOKENS
 
     def _filled_by_rules(self, summary: SummaryResult) -> SummaryResult:
         """Return the summary with the best statements by rules about messages that it does not cite."""
         cited = {message_id for statement in summary.statements for message_id in statement.message_ids}
         others = [one for one in self._extracted if cited.isdisjoint(one.message_ids)]
-        room = self._budget_tokens - self.count(self._text(summary.statements)) - ADDED_SENTENCE_TOKENS
+        room = self._budget_tokens - self.count(self._text(summary.statements)) - ADDED_STATEMENT_TOKENS
         if room <= 0 or not others:
             return summary
         added = choose_statements(others, token_budget=room, count_tokens=self.count)
@@ -309,10 +336,10 @@ class _Drafting:
         """Return what a summary of so many tokens has for its text."""
         return max(summary_tokens - self.count(HEADING), 1)
 
-    def _chosen(self, statements: Sequence[CitedStatement]) -> list[CitedStatement]:
+    def _chosen(self, statements: Sequence[CitedStatement], budget_tokens: int) -> list[CitedStatement]:
         by_key = {(one.text, one.message_ids): one for one in statements}
         restored = restore_statements(list(by_key.values()))
-        chosen = choose_statements(restored, token_budget=self._budget_tokens, count_tokens=self.count)
+        chosen = choose_statements(restored, token_budget=budget_tokens, count_tokens=self.count)
         return [by_key[one.text, one.message_ids] for one in chosen]
 
     def _result(self, summary: SummaryResult, statements: Sequence[CitedStatement]) -> SummaryResult:
@@ -325,7 +352,7 @@ class _Drafting:
         ordered = sorted(_without_contained(statements), key=place)
         text = self._text(ordered)
         if self.count(text) > self._budget_tokens:
-            ordered = sorted(self._chosen(ordered), key=place)
+            ordered = sorted(self._chosen(ordered, self._budget_tokens), key=place)
             text = self._text(ordered)
         texts = {one.text for one in ordered}
         candidates = tuple(one for one in summary.candidates if one.text not in texts)

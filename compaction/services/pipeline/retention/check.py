@@ -36,6 +36,8 @@ _RUN_KINDS = {
 _WORD_KINDS = {FACT_KIND_NAME, matches.QUOTED, matches.RULE}
 #: Weight of a constraint, a negation or a pinned rule in the share; a lost allergy outweighs several lost numbers.
 BINDING_WEIGHT = 5.0
+#: Lost facts of less weight together, such as two values that somebody may want, are no reason for a review.
+LOST_WEIGHT_MIN = 2.0
 #: A longer text, such as a log, is searched for the facts as they were first written only.
 READ_CHARACTERS_MAX = 20_000
 #: The most places at which one fact is marked as written.
@@ -76,7 +78,9 @@ class RetentionResult:
 
     def waits_for_review(self, floor: float) -> bool:
         """Whether the share is below the floor or not measured; with a floor of 0 nothing waits."""
-        return floor > 0 and (self.share is None or self.share < floor)
+        if self.share is None:
+            return floor > 0
+        return self.share < floor and sum(fact.weight for fact in self.missing) >= LOST_WEIGHT_MIN
 
     def newly_lost_constraints(self, missing_before: Iterable[RetainedFact]) -> list[RetainedFact]:
         """Return the binding facts that are missing, without those that were missing before and not said again."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from compaction.services.pipeline.retention.check import RetainedFact
 from compaction.services.pipeline.retention.matches import RULE
+from compaction.services.pipeline.statements.kinds import BINDING
 from compaction.services.pipeline.statements.model import Statement, StatementKind
 
 #: Weight of a fact by the kind of the statement that says it; constraints themselves have `BINDING_WEIGHT`.
@@ -34,8 +35,8 @@ OTHER_BINDING_WEIGHT = 0.1
 def weigh_facts(facts: Sequence[RetainedFact], statements: Sequence[Statement]) -> list[RetainedFact]:
     """Return the facts with their share of the most important statement of their messages that says them.
 
-    A statement counts by its kind times its worth, however many facts it contains; a constraint in it counts by itself.
-    Rules that a person pinned keep their weight.
+    A statement counts by its kind times its worth, however many facts it contains. A constraint counts by itself in a
+    statement that binds. Rules that a person pinned keep their weight.
     """
     saying = statements_saying(facts, statements)
     counts = Counter(statement for fact, statement in zip(facts, saying, strict=True) if not fact.is_binding)
@@ -43,9 +44,9 @@ def weigh_facts(facts: Sequence[RetainedFact], statements: Sequence[Statement]) 
     def weight(fact: RetainedFact, statement: Statement | None) -> float:
         if statement is None or statement.worth < COUNTED_WORTH_MIN:
             return OTHER_BINDING_WEIGHT if fact.is_binding else OTHER_WEIGHT
-        if fact.is_binding:
+        if fact.is_binding and statement.kind in BINDING:
             return fact.weight * statement.worth
-        return STATEMENT_WEIGHTS[statement.kind] * statement.worth / counts[statement]
+        return STATEMENT_WEIGHTS[statement.kind] * statement.worth / max(counts[statement], 1)
 
     return [
         fact if fact.kind == RULE else replace(fact, weight=round(weight(fact, statement), 4))

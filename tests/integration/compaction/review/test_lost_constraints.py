@@ -51,9 +51,9 @@ def admin(admin_key: str) -> APIClient:
     return api_client(admin_key)
 
 
-def full(client: APIClient, *texts: str, window: int = 2_600) -> dict[str, Any]:
+def full(client: APIClient, *texts: str) -> dict[str, Any]:
     """A session over its emergency threshold that begins with these texts."""
-    session = open_session(client, max_context_tokens=window)
+    session = open_session(client, max_context_tokens=2_600)
     append_with_chatter(client, session, *texts)
     return session
 
@@ -179,7 +179,7 @@ def test_constraint_that_an_earlier_summary_lost_is_new_only_if_it_is_said_again
     admin: APIClient, tenant: Tenant
 ) -> None:
     set_policy(tenant, **LOSSY)
-    session = full(admin, *RULES, window=8_000)  # the next summary has room for this one
+    session = full(admin, *RULES)
     first = compact(admin, session)["compaction"]
     review(admin, first, "mark_reviewed")
     for texts, is_lost in (((), False), (RULES, True)):

@@ -198,7 +198,14 @@ def test_sentences_of_a_long_message_are_found_in_linear_time() -> None:
     ],
 )
 def test_low_share_and_none_wait_unless_the_floor_is_0(share: float | None, floor: float, waits: bool) -> None:
-    assert RetentionResult(share=share).waits_for_review(floor) is waits
+    missing = (lost("number", "m1"), lost("number", "m2"))
+    assert RetentionResult(missing=missing, share=share).waits_for_review(floor) is waits
+
+
+def test_facts_of_next_to_no_weight_are_no_reason_for_a_review() -> None:
+    slight = RetainedFact("name", "Mel", "mel", ("m1",), 0.25)
+    assert not RetentionResult(missing=(slight,) * 7, share=0.2).waits_for_review(0.85)
+    assert RetentionResult(missing=(slight,) * 8, share=0.2).waits_for_review(0.85)
 
 
 def lost(kind: str, *message_ids: str) -> RetainedFact:

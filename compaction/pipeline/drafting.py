@@ -11,6 +11,7 @@ from typing import Any
 
 from compaction.models import Message
 from compaction.pipeline.fallback import SummariserWithFallback
+from compaction.pipeline.fitting import LostStatement, SummaryFitting
 from compaction.pipeline.journal import JournalEntry, classify_entries, strip_recalled_text
 from compaction.pipeline.plans import DraftingClock, DraftingInput, SessionPlan
 from compaction.pipeline.session_rows import count_text_tokens
@@ -35,7 +36,7 @@ from compaction.services.pipeline.retention.languages import measured_share
 from compaction.services.pipeline.retention.said import WithdrawnText, said_turns, without_withdrawn
 from compaction.services.pipeline.retention.weights import statements_saying, weigh_facts
 from compaction.services.pipeline.statements.extraction import extract_statements
-from compaction.services.pipeline.statements.model import Statement, render_statements
+from compaction.services.pipeline.statements.model import Statement
 from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.stored_statements import (
     CitedStatement,
@@ -51,12 +52,6 @@ HEADING = "[CONTEXT SUMMARY]\n"
 JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.25, 64
 #: Retention is measured if so much of the text is in languages with rules.
 MEASURABLE_SHARE_MIN = 0.5
-#: A statement that is added for its facts is worth at least as much, unless it binds.
-ADDED_WORTH_MIN = 0.12
-#: Tokens around a statement that is added: a heading of its day, separators.
-ADDED_STATEMENT_TOKENS = 6
-#: The most of the budget that lost statements may take from others while the share is below the floor.
-EXCHANGED_SHARE_MAX = 0.25
 #: The text of the notice by the reason.
 NOT_MEASURED = {
     "no_facts": "Retention was not measured: the messages state no facts that rules recognise.",
@@ -116,15 +111,6 @@ def masked_span_turns(plan: SessionPlan) -> list[SessionTurn]:
     return [turn for turn in plan.span if turn.state == LIVE and turn.id not in masked]
 
 
-@dataclass(frozen=True)
-class _LostStatement:
-    """A statement that the summary lacks, the weight of its facts that are lost, and whether one of them binds."""
-
-    statement: CitedStatement
-    weight: float
-    is_binding: bool
-
-
 class _Drafting:
     def __init__(self, task: DraftingInput, clock: DraftingClock) -> None:
         self._task = task
@@ -136,7 +122,6 @@ class _Drafting:
             attempt=task.attempt,
             is_by_rules=task.is_by_rules,
         )
-        self._budget_tokens = 1
         self._notices: list[ContextWarning] = []
         self.count = partial(count_text_tokens, model=task.session.model)
         self.used = ""
@@ -177,11 +162,11 @@ class _Drafting:
         task = self._task
         if warning := generation_warning(task.generation):
             self._notices.append(ContextWarning("accuracy_degrades", warning))
-        self._budget_tokens = self._text_budget(task.plan.plan.summary_budget_tokens)
+        self._fitting = self._fitting_into(task.plan.plan.summary_budget_tokens)
         summary_task = SummaryTask(
             messages=self._turns,
             earlier=self._supported_earlier(),
-            budget_tokens=self._budget_tokens,
+            budget_tokens=self._fitting.budget_tokens,
             count_tokens=self.count,
             prompt=task.prompt,
             model=task.model,
@@ -227,7 +212,7 @@ class _Drafting:
         Statements with a constraint take the place of others that rank lower; the rest use what is left, and take the
         place of others only if that raises a share below the floor.
         """
-        self._budget_tokens = self._text_budget(self._task.plan.plan.summary_tokens_at_most)
+        self._fitting = self._fitting_into(self._task.plan.plan.summary_tokens_at_most)
         facts = self._facts(summary)
         is_measurable = measured_share(turn.content for turn in self._own) >= MEASURABLE_SHARE_MIN
         texts = [*(entry.existing_text for entry in journal), *self._task.journal_before]
@@ -237,10 +222,10 @@ class _Drafting:
 
         retention = check(summary)
         if lost := self._lost_statements(retention):
-            summary = self._with_statements(summary, lost, self._weight_needed(retention))
+            summary = self._fitting.with_lost(summary, lost, self._weight_needed(retention))
             retention = check(summary)
         if self._weight_needed(retention) > 0 and (lost := self._lost_statements(retention)):
-            exchanged = self._exchanged(summary, lost, self._weight_needed(retention))
+            exchanged = self._fitting.exchanged(summary, lost, self._weight_needed(retention))
             summary, retention = max(
                 [(summary, retention), (exchanged, check(exchanged))], key=lambda pair: pair[1].share or 0.0
             )
@@ -266,7 +251,7 @@ class _Drafting:
         total = sum(fact.weight for fact in (*retention.kept, *retention.missing))
         return round((self._task.policy.retention_floor - retention.share) * total, 6)
 
-    def _lost_statements(self, retention: RetentionResult) -> list[_LostStatement]:
+    def _lost_statements(self, retention: RetentionResult) -> list[LostStatement]:
         """Return the statements with facts that are lost now or said again; facts in no statement stay lost."""
         spoken, lost_before = {turn.id for turn in self._own}, {fact.key for fact in self._task.missing_before}
         lost = [one for one in retention.missing if one.key not in lost_before or spoken.intersection(one.message_ids)]
@@ -279,7 +264,7 @@ class _Drafting:
             if statement is not None:
                 facts_of[statement].append(fact)
         return [
-            _LostStatement(
+            LostStatement(
                 cited_statement(statement, old),
                 sum(fact.weight for fact in facts),
                 any(fact.is_binding for fact in facts),
@@ -287,79 +272,20 @@ class _Drafting:
             for statement, facts in facts_of.items()
         ]
 
-    def _with_statements(
-        self, summary: SummaryResult, lost: Sequence[_LostStatement], weight_needed: float
-    ) -> SummaryResult:
-        statements = list(summary.statements)
-        if binding := [one for one in lost if one.is_binding]:
-            weight_needed -= sum(one.weight for one in binding)
-            statements = self._chosen(
-                [*statements, *(replace(one.statement, worth=1.0) for one in binding)], self._budget_tokens
-            )
-        room = self._budget_tokens - self.count(self._text(statements))
-        others = [one for one in lost if not one.is_binding and one.statement.worth >= ADDED_WORTH_MIN]
-        statements += self._best_for_their_facts(others, room, weight_needed)
-        return summary if statements == list(summary.statements) else self._result(summary, statements)
-
-    def _exchanged(self, summary: SummaryResult, lost: Sequence[_LostStatement], weight_needed: float) -> SummaryResult:
-        """Return the summary with the best lost statements in place of those that rank lowest."""
-        added = self._best_for_their_facts(lost, int(self._budget_tokens * EXCHANGED_SHARE_MAX), weight_needed)
-        room = self._budget_tokens - sum(map(self._cost, added))
-        return self._result(summary, [*self._chosen(summary.statements, room), *added])
-
-    def _best_for_their_facts(
-        self, lost: Sequence[_LostStatement], room: int, weight_needed: float
-    ) -> list[CitedStatement]:
-        """Return the statements with the most weight of facts per token, until the weight is reached or none fits."""
-        best = []
-        for one in sorted(lost, key=lambda other: -other.weight / self._cost(other.statement)):
-            cost = self._cost(one.statement)
-            if weight_needed > 0 and cost <= room:
-                best.append(one.statement)
-                weight_needed, room = weight_needed - one.weight, room - cost
-        return best
-
-    def _cost(self, statement: CitedStatement) -> int:
-        return self.count(statement.text) + ADDED_STATEMENT_TOKENS
-
     def _filled_by_rules(self, summary: SummaryResult) -> SummaryResult:
         """Return the summary with the best statements by rules about messages that it does not cite."""
         cited = {message_id for statement in summary.statements for message_id in statement.message_ids}
         others = [one for one in self._extracted if cited.isdisjoint(one.message_ids)]
-        room = self._budget_tokens - self.count(self._text(summary.statements)) - ADDED_STATEMENT_TOKENS
+        room = self._fitting.room_beside(summary.statements)
         if room <= 0 or not others:
             return summary
         added = choose_statements(others, token_budget=room, count_tokens=self.count)
-        return self._result(summary, [*summary.statements, *(cited_statement(one, ()) for one in added)])
+        return self._fitting.fit(summary, [*summary.statements, *(cited_statement(one, ()) for one in added)])
 
-    def _text_budget(self, summary_tokens: int) -> int:
-        """Return what a summary of so many tokens has for its text."""
-        return max(summary_tokens - self.count(HEADING), 1)
-
-    def _chosen(self, statements: Sequence[CitedStatement], budget_tokens: int) -> list[CitedStatement]:
-        by_key = {(one.text, one.message_ids): one for one in statements}
-        restored = restore_statements(list(by_key.values()))
-        chosen = choose_statements(restored, token_budget=budget_tokens, count_tokens=self.count)
-        return [by_key[one.text, one.message_ids] for one in chosen]
-
-    def _result(self, summary: SummaryResult, statements: Sequence[CitedStatement]) -> SummaryResult:
-        """Return the summary with these statements in the order of their messages, the first ones if not all fit."""
-        places = {str(turn.id): place for place, turn in enumerate(self._turns)}
-
-        def place(statement: CitedStatement) -> int:
-            return min((places.get(one, -1) for one in statement.message_ids), default=-1)
-
-        ordered = sorted(_without_contained(statements), key=place)
-        text = self._text(ordered)
-        if self.count(text) > self._budget_tokens:
-            ordered = sorted(self._chosen(ordered, self._budget_tokens), key=place)
-            text = self._text(ordered)
-        texts = {one.text for one in ordered}
-        candidates = tuple(one for one in summary.candidates if one.text not in texts)
-        return replace(summary, text=text, statements=tuple(ordered), candidates=candidates)
-
-    def _text(self, statements: Sequence[CitedStatement]) -> str:
-        return render_statements(restore_statements(statements))
+    def _fitting_into(self, summary_tokens: int) -> SummaryFitting:
+        """Fit statements into a summary of this many tokens, less those of its heading."""
+        budget_tokens = max(summary_tokens - self.count(HEADING), 1)
+        return SummaryFitting([str(turn.id) for turn in self._turns], budget_tokens, self.count)
 
     def _checked_summary(self, summary: SummaryResult, summary_task: SummaryTask) -> SummaryResult:
         checked = self._checked(summary.statements, summary_task.earlier)
@@ -396,12 +322,6 @@ class _Drafting:
             detail = f"{dropped} earlier statements were dropped: the messages that they cite do not support them."
             self._notices.append(ContextWarning("statements_dropped", detail))
         return kept
-
-
-def _without_contained(statements: Sequence[CitedStatement]) -> list[CitedStatement]:
-    """Return the statements that are no part of another one, which says more."""
-    runs = restore_statements(statements)
-    return [one for one, part in zip(statements, runs, strict=True) if not any(run.contains(part) for run in runs)]
 
 
 def _is_supported(statement: CitedStatement, texts: Mapping[str, str]) -> bool:

@@ -49,7 +49,7 @@ from context.receipts.results import ContextWarning
 
 HEADING = "[CONTEXT SUMMARY]\n"
 #: Budget of a journal: a share of the span's tokens, and a minimum.
-JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.25, 64
+JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.3, 64
 #: Retention is measured if so much of the text is in languages with rules.
 MEASURABLE_SHARE_MIN = 0.5
 #: The text of the notice by the reason.
@@ -167,6 +167,7 @@ class _Drafting:
             messages=self._turns,
             earlier=self._supported_earlier(),
             budget_tokens=self._fitting.budget_tokens,
+            longest_tokens=self._fitting_into(task.plan.plan.summary_tokens_at_most).budget_tokens,
             count_tokens=self.count,
             prompt=task.prompt,
             model=task.model,

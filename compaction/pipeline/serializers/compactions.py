@@ -152,7 +152,7 @@ class DryRunOutput(serializers.Serializer[Any]):
     masked = serializers.IntegerField()
     summarised = serializers.IntegerField()
     summary_budget_tokens = serializers.IntegerField(help_text="Planned for the summary.")
-    summary_tokens_at_most = serializers.IntegerField(help_text="With sentences for facts that it would lose.")
+    summary_tokens_at_most = serializers.IntegerField(help_text="With further statements that are worth keeping.")
     pressure = serializers.FloatField()
     reason = serializers.CharField(allow_null=True, help_text="Reason why no summary would be created.")
 

@@ -14,6 +14,7 @@ SummaryTokenCounter = Callable[[str], int]
 class SummaryTask:
     """Messages to summarise in order, after the statements of the summary before.
 
+    A summary with more statements of certain worth than fit `budget_tokens` may have `longest_tokens`, if that is more.
     Only models use `prompt` and `model`. `time_limit_seconds` bounds the whole task, None means each summariser's own
     limit. Tokens are those of the session's model.
     """
@@ -25,6 +26,7 @@ class SummaryTask:
     prompt: str = ""
     model: str = ""
     time_limit_seconds: float | None = None
+    longest_tokens: int = 0
 
 
 @dataclass(frozen=True)

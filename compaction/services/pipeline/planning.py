@@ -16,9 +16,9 @@ MIN_SUMMARY_TOKENS = 64
 #: of the window is left free after a compaction, or messages would be left out before the next span is long enough.
 MIN_SPAN_TOKENS = 2 * MIN_SUMMARY_TOKENS
 MIN_SPAN_SHARE = 0.10
-#: How much longer than planned a summary may become by sentences with facts that it would lose. None of eleven
-#: labelled conversations reaches the default floor of retention without it, all do with a quarter more; several
-#: generations need more. Yet it has at most this share of the span.
+#: How much longer than planned a summary may become, by more statements of certain worth (in twelve labelled sessions
+#: it holds 43 % of what people would keep without them, 56 % with them) and by those with facts that it would lose.
+#: Yet it has at most this share of the span.
 LONGER_FOR_FACTS, LONGER_SPAN_SHARE = 2.0, 0.5
 
 #: Why a plan contains no summary.
@@ -35,7 +35,7 @@ class CompactionPlan:
 
     A tool output may be in both: it is masked whatever becomes of the summary. `reason` says why there is no summary.
     `span_tokens` counts the span as masked, `tokens_after` a summary of the planned length (`summary_budget_tokens`).
-    Facts that it would lose make it longer, up to `summary_tokens_at_most`.
+    More statements of certain worth, and facts that it would lose, make it longer, up to `summary_tokens_at_most`.
     """
 
     mask_ids: tuple[Hashable, ...]

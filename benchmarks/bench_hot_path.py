@@ -106,7 +106,7 @@ def new_key(tenant_id: UUID) -> str:
     from datetime import UTC, datetime
 
     from memories.models import Tenant
-    from memories.tenancy.actions.tenants import create_api_key
+    from memories.tenancy.actions.api_keys import create_api_key
     from memories.tenancy.scopes import admin_write_scope
 
     with admin_write_scope():

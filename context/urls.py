@@ -7,7 +7,7 @@ from context.feedback import views as feedback
 from context.profiles.kinds import BUDGET_KIND, SCORING_KIND
 from context.profiles.views import budgets, effects, publishing, scoring, shared
 from context.receipts import views as receipts
-from context.workbench.views import compare_profiles, curves, inclusion_budget, preview
+from context.workbench.views import compare_profiles, curves, inclusion_budget, preview, suggestions
 
 EVALUATIONS = "t/<uuid:tenant_id>/evaluations"
 GOLDEN = "t/<uuid:tenant_id>/golden-questions"
@@ -27,7 +27,7 @@ urlpatterns = [
         inclusion_budget.context_inclusion_budget,
         name="inclusion-budget",
     ),
-    path("t/<uuid:tenant_id>/context/suggest", inclusion_budget.context_suggestions, name="context-suggest"),
+    path("t/<uuid:tenant_id>/context/suggest", suggestions.context_suggestions, name="context-suggest"),
     path("t/<uuid:tenant_id>/contexts", receipts.receipts, name="context-log"),
     path("t/<uuid:tenant_id>/contexts/<uuid:receipt_id>", receipts.receipt, name="receipt"),
     path(_VOTES, feedback.memory_feedback, name="memory-votes"),

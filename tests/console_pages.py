@@ -25,7 +25,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     # what is stored
     "memories": ("", "q=battery+warranty+invoice", "partition=nonsense", "state=archived"),
     "memory": ("",),
-    "memory-transfer": ("",),
+    "memory-import-export": ("",),
     "memory-merge": ("",),
     "memo": ("",),
     "snapshots": ("",),

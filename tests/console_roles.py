@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memory_platform.web.pages import Role
+from memory_platform.web.roles import Role
 
 VIEWER, _OPERATOR, ADMIN = Role
 
@@ -37,7 +37,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (_OPERATOR, None): {"memory-merge"},
     (ADMIN, None): {"memory-export"},
     (_OPERATOR, _OPERATOR): {
-        "memory-transfer",
+        "memory-import-export",
         *("snapshot-delete", "budget-roll-back", "evaluation-delete", "golden-new", "compaction-roll-back"),
     },
     (ADMIN, ADMIN): {

@@ -19,7 +19,7 @@ from memories.embeddings import reembedding
 from memories.embeddings.actions import start_reembedding
 from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
 from memories.models import ApiKey, EmbeddingModel, Memory, MemoryPair, Snapshot, Tenant
-from memories.tenancy.actions.tenants import create_api_key
+from memories.tenancy.actions.api_keys import create_api_key
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.integration.scoring_helpers import prove

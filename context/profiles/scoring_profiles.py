@@ -6,6 +6,7 @@ from uuid import UUID
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.budget_profiles import partition_lineage
+from context.services.profiles.assignments import AssignmentTarget, assigned_profile
 from context.services.profiles.scoring_profiles import (
     DEFAULT_SCORING_PROFILE_NAME,
     SHIPPED_PROFILES,
@@ -13,7 +14,6 @@ from context.services.profiles.scoring_profiles import (
     ScoringProfileError,
     problems_of_numbers,
 )
-from context.services.profiles.sections import AssignmentTarget, assigned_profile
 from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 
 #: Separates name and version where an operator previews one version.

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 from urllib.parse import urlencode
 from uuid import UUID
 
-from context.assembly.difference import ContextDiff
+from context.assembly.diff import ContextDiff
 from context.assembly.orchestrator import assemble_context
 from context.models import GoldenQuestion, Receipt
 from context.receipts.results import AssembledContext, Block, ContextRequest

@@ -17,8 +17,10 @@ from memories.models import EmbeddingModel
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, submit, tenant_page
+from memory_platform.web.flash_messages import add_flash, flash_error, watch_job
+from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.numerals import counted
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, watch_job
+from memory_platform.web.rendering import render_page
 
 _SECTION = "embeddings"
 ACTIVE = EmbeddingModel.State.ACTIVE

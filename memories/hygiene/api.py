@@ -16,7 +16,7 @@ from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import page_of
+from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _TIMES, _FLOATS = {"at", "found_at"}, {"similarity"}

@@ -11,6 +11,7 @@ from memories.services.hygiene import rules
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 from memories.store.serializers.answers import MemoryTextOutput
 from memories.tenancy.serializers.partitions import path_field
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictChoiceField,
@@ -18,7 +19,6 @@ from memory_platform.rest.fields import (
     StrictListField,
     StrictUuidField,
 )
-from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 HYGIENE_ROWS_MAX = 200

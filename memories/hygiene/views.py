@@ -22,8 +22,10 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.rest.pages import CursorError, CursorPosition, read_cursor, write_cursor
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, wants_fragment
+from memory_platform.rest.cursor_pagination import CursorError, CursorPosition, read_cursor, write_cursor
+from memory_platform.web.flash_messages import add_flash, flash_error
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import render_page
 
 #: Query parameters that every page of a list keeps.
 KEPT_IN_ADDRESS = ("partition", "sort")

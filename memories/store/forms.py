@@ -13,7 +13,7 @@ from memories.models import Memory
 from memories.services.store.bulk import ACT_MEMORIES_MAX, ACTS, BULK_CHANGE_KIND
 from memories.services.store.content import check_content, check_metadata, normalise_content
 from memories.services.store.drafts import is_kind_name
-from memories.services.store.transfer_files import FILE_TYPES
+from memories.services.store.import_export_files import FILE_TYPES
 from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
 from memory_platform.web.forms import PlatformForm
 

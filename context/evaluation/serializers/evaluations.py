@@ -12,6 +12,7 @@ from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import BUDGETS_MAX, BudgetProfile, EvaluationAnswer, EvaluationRun
 from context.profiles.serializers.profiles import ComparedProfileVersionOutput, EstimateOutput
 from context.services.evaluation.evidence import MEASURES, QuestionMeasures
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictChoiceField,
@@ -20,7 +21,6 @@ from memory_platform.rest.fields import (
     StrictTextField,
     StrictUuidField,
 )
-from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 _NAME_CHARACTERS_MAX = 100

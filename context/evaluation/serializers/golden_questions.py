@@ -12,6 +12,7 @@ from context.evaluation.actions.golden_questions import (
 )
 from memories.store.serializers.answers import FieldErrorOutput
 from memories.tenancy.serializers.partitions import PartitionScopedInput
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictDateTimeField,
@@ -19,7 +20,6 @@ from memory_platform.rest.fields import (
     StrictTextField,
     StrictUuidField,
 )
-from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 GOLDEN_ROWS_MAX = 200

@@ -21,7 +21,9 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, render_page
+from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 
 #: Memories offered for selection, and the budget of the search that finds them.
 _OFFERED_MAX, OFFERED_TOKENS = 30, 4_000

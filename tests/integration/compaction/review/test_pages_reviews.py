@@ -101,7 +101,7 @@ def test_query_count_of_a_review_does_not_grow(
 def test_originals_go_on_page_by_page(
     client: Client, tenant: Tenant, proposal: Compaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compaction.review.page.ORIGINALS_PAGE", 10)
+    monkeypatch.setattr("compaction.review.review_page.ORIGINALS_PAGE", 10)
     address = page("compaction", tenant, proposal.pk)
     first = client.get(address).context["review"]
     assert len(first.originals) == 10

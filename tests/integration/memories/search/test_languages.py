@@ -15,7 +15,7 @@ from memories.models import AuditEntry, CommonLexeme, Memory, MemoryVersion, Ten
 from memories.search import languages, retrievers
 from memories.search.actions import set_tenant_language
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes
-from memories.services.search import plan
+from memories.services.search import planner
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import update_memory
@@ -179,9 +179,9 @@ def test_admin_list_searches_tenants_in_their_own_languages(tenant: Tenant) -> N
 @pytest.fixture
 def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     """60 memories with the word `project`, 30 of these with `budget`, one with `zebra`; 10 rows are too many."""
-    monkeypatch.setattr(plan, "MATCHED_ROWS_MAX", 10)
+    monkeypatch.setattr(planner, "MATCHED_ROWS_MAX", 10)
     monkeypatch.setattr(retrievers, "ALL_WORDS_ROWS", 10)
-    monkeypatch.setattr(plan, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
     monkeypatch.setattr("memories.search.queries.lexemes.COMMON_ROWS_MIN", 8)
     rows = [
         NewMemory(

@@ -7,7 +7,7 @@ import pytest
 
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.sessions.drafts import NewMessage, new_message_problems, tool_call_problems
-from compaction.services.sessions.section_budgets import (
+from compaction.services.sessions.session_budget import (
     MARKER_TOKENS,
     default_budget,
     marker_tokens,

@@ -1,4 +1,4 @@
-"""Rooms of sections, and which of several assignments counts."""
+"""Budgets of sections, and which of several assignments applies."""
 
 from typing import Any
 
@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.profiles.sections import (
-    SECTION_TOKENS_MAX,
-    SECTIONS,
-    AssignmentTarget,
-    assigned_profile,
-    problems_of_sections,
-)
+from context.services.profiles.assignments import AssignmentTarget, assigned_profile
+from context.services.profiles.sections import SECTION_TOKENS_MAX, SECTIONS, problems_of_sections
 
 PATHS = ["", "user=alex", "user=alex/topic=food", "user=al", "user=alexandra", "agent=x"]
 
@@ -29,7 +24,7 @@ PATHS = ["", "user=alex", "user=alex/topic=food", "user=al", "user=alexandra", "
         {"focus": {"share": 0.1}, "memories": {"share": 0.2}, "linked_memories": {"share": 0.7}},
     ],
 )
-def test_rooms_that_can_be_given(sections: object) -> None:
+def test_section_budgets_that_can_be_stored(sections: object) -> None:
     assert problems_of_sections(sections) == []
 
 

@@ -37,7 +37,7 @@ WINDOW_TOKENS = 128_000
 
 @dataclass(frozen=True)
 class EvaluatedSession:
-    """A labelled session, its compaction within `budget_tokens`, and the shares of `MEASURES`."""
+    """A labelled session, its compaction within `budget_tokens`, and the shares of `COMPACTION_MEASURES`."""
 
     session: LabelledSession
     draft: CompactionDraft

@@ -57,7 +57,7 @@ class CitedText:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SummaryCandidate:
     """A statement that did not fit, by its number on the page.
 
     It has `tokens`, of which the budget lacks `lacking`; a swap for the statement with the number `swap_for` and the
@@ -102,7 +102,7 @@ class CompactionReview:
     next_offset: int | None
     previous_offset: int | None
     statements: Sequence[CitedText]
-    candidates: Sequence[Candidate]
+    candidates: Sequence[SummaryCandidate]
     kept: Sequence[CitedFact]
     missing: Sequence[CitedFact]
     journal: Sequence[CitedText]
@@ -116,12 +116,12 @@ class CompactionReview:
         return [*self.kept, *self.missing]
 
     @property
-    def first_candidates(self) -> Sequence[Candidate]:
+    def first_candidates(self) -> Sequence[SummaryCandidate]:
         """The best candidates."""
         return self.candidates[:CANDIDATES_SHOWN]
 
     @property
-    def more_candidates(self) -> Sequence[Candidate]:
+    def more_candidates(self) -> Sequence[SummaryCandidate]:
         """The candidates behind the first ones."""
         return self.candidates[CANDIDATES_SHOWN:]
 
@@ -188,7 +188,7 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
     )
 
 
-def _candidates(compaction: Compaction, cite: "_Citing") -> list[Candidate]:
+def _candidates(compaction: Compaction, cite: "_Citing") -> list[SummaryCandidate]:
     budget = SummaryBudget(compaction)
     candidates = []
     for number, (record, one) in enumerate(zip(compaction.candidates, budget.candidates, strict=True), start=1):
@@ -196,7 +196,7 @@ def _candidates(compaction: Compaction, cite: "_Citing") -> list[Candidate]:
         index = budget.place_to_swap(one, lacking) if lacking else None
         swap_for, leaving = (None, "") if index is None else (index + 1, budget.statements[index].text)
         candidates.append(
-            Candidate(number, cite.candidate(record), budget.tokens_added(one), lacking, swap_for, leaving)
+            SummaryCandidate(number, cite.candidate(record), budget.tokens_added(one), lacking, swap_for, leaving)
         )
     return candidates
 

@@ -34,7 +34,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 APP_PATIENCE_SECONDS = 3.0
 SERVER_PATIENCE_SECONDS = 1.5
 READY_PATIENCE_SECONDS = 90.0
-POLL_SECONDS = 0.1
+SUPERVISOR_POLL_SECONDS = 0.1
 SECRET_KEY_BYTES = 48
 WEB_THREADS = 8
 WEB_WORKER = "memory_platform.http_worker.HeadBufferingWorker"
@@ -150,7 +150,7 @@ class Supervisor:
         """Prepare the database in a process that ends by itself, then start web, worker and beat."""
         child = self._spawn("prepare", ["manage.py", "prepare"], env)
         while child.is_running():
-            time.sleep(POLL_SECONDS)
+            time.sleep(SUPERVISOR_POLL_SECONDS)
         self._apps.remove(child)
         if child.process.returncode:
             said = last_log_line(child.log)
@@ -190,7 +190,7 @@ class Supervisor:
             if not is_ready and time.monotonic() > deadline:
                 log = self._data_dir / "logs" / "web.log"
                 raise StartError(f"The web process does not answer: the reason is at the end of {log}.")
-            time.sleep(POLL_SECONDS)
+            time.sleep(SUPERVISOR_POLL_SECONDS)
 
 
 def web_command(host: str, port: int, *, processes: int) -> list[str]:

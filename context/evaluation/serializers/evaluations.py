@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from context.evaluation.actions.evaluations import ORDERINGS
+from context.evaluation.actions.evaluations import EVALUATION_ORDERINGS
 from context.evaluation.corpora import corpus_upload_text
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import BUDGETS_MAX, BudgetProfile, EvaluationAnswer, EvaluationRun
@@ -55,7 +55,9 @@ class EvaluationInput(StrictSerializer):
     packer = StrictChoiceField(
         choices=BudgetProfile.Packer.values, required=False, default=BudgetProfile.Packer.GREEDY.value
     )
-    ordering = StrictChoiceField(choices=ORDERINGS, required=False, default=BudgetProfile.Ordering.TOP_DOWN.value)
+    ordering = StrictChoiceField(
+        choices=EVALUATION_ORDERINGS, required=False, default=BudgetProfile.Ordering.TOP_DOWN.value
+    )
     budgets = StrictListField(
         child=StrictIntegerField(),
         min_length=1,

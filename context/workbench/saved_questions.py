@@ -104,7 +104,7 @@ def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuesti
     golden = list(standing.newest_first()[:SAVED_QUESTIONS_MAX])
     wanted = standing.with_ids(row.pk for row in golden).evidence_ids()
     found = [
-        SavedQuestion(row.text, row.partition_path, wanted.get(row.pk, ()), row.asked_at, row.pk) for row in golden
+        SavedQuestion(row.text, row.partition_path, wanted.get(row.pk, ()), row.as_of, row.pk) for row in golden
     ]
     known = {(each.query, each.partition) for each in found}
     others = recent_questions(tenant_id) or demo_questions(tenant_name)

@@ -61,7 +61,7 @@ def hygiene_bulk(request: HtmxRequest, name: str) -> HttpResponseBase:
     try:
         with tenant_scope(request.tenant.id):
             effect = findings.hygiene_action_effect(
-                request.tenant.id, each, fields["act"], fields["id"], keep=fields["keep"], now=now
+                request.tenant.id, each, fields["action"], fields["id"], keep=fields["keep"], now=now
             )
             done = _perform(request, each, effect, now) if request.method == "POST" else None
     except PlatformError as error:
@@ -101,11 +101,11 @@ def _perform(
         by=operator_actor(request.operator),
         now=now,
     )
-    if effect.act == BULK_MERGE:
+    if effect.action == BULK_MERGE:
         return done, f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
-    if effect.act == BULK_ARCHIVE:
+    if effect.action == BULK_ARCHIVE:
         return done, f"{effect.archived} archived. Contexts no longer include them."
-    if effect.act == RESTORE:
+    if effect.action == RESTORE:
         count = len(effect.memories)
         return done, f"{count} {'memory is' if count == 1 else 'memories are'} live again, alongside the newer one."
     return done, f"{len(effect.ids)} dismissed."

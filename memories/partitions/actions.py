@@ -165,7 +165,7 @@ def _check_text(text: str, field: str) -> None:
 
 def _check_choice(value: str, known: list[str], field: str) -> None:
     if value not in known:
-        raise InvalidInput("unknown_choice", f"Known values:  {', '.join(known)}.", field)
+        raise InvalidInput("invalid_choice", f"Known values:  {', '.join(known)}.", field)
 
 
 def _save_version(

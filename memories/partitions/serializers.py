@@ -156,7 +156,7 @@ class SnapshotInput(StrictSerializer):
 class SnapshotReferenceError(ValueError):
     """Neither `now` nor the id of a snapshot."""
 
-    code = "not_a_choice"
+    code = "invalid_choice"
     detail = "`now` or the id of a snapshot is needed."
 
 

@@ -70,7 +70,7 @@ def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
         return render_review(request, compaction_id, RefusedForms(reason=form))
     said = "Approved. The summary is in the session's context."
     verb = partial(actions.approve_compaction, **form.cleaned_data)
-    roll_back = reverse("compaction-roll-back", args=[request.tenant.id, compaction_id])
+    roll_back = reverse("compaction-rollback", args=[request.tenant.id, compaction_id])
     undo = FlashLink(roll_back, "Undo …", needs_confirmation=True)
     return decide_and_respond(request, compaction_id, verb, said, link=undo, reason=form, should_continue=True)
 

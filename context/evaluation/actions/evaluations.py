@@ -158,7 +158,7 @@ def _checked_corpus(tenant_id: UUID, kind: str, name: str, text: str, now: datet
 
 def _known(field: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
-        raise InvalidInput("unknown_choice", f"Choose one of: {', '.join(known)}.", field)
+        raise InvalidInput("invalid_choice", f"Choose one of: {', '.join(known)}.", field)
     return value
 
 

@@ -35,8 +35,8 @@ class GoldenQuestionFields(StrictSerializer):
     category = StrictTextField(
         max_length=CATEGORY_CHARACTERS_MAX, required=False, default="", help_text="Groups the results."
     )
-    asked_at = StrictDateTimeField(
-        is_over=True, required=False, allow_null=True, default=None, help_text="The time it is about; null: now."
+    as_of = StrictDateTimeField(
+        is_over=True, required=False, allow_null=True, default=None, help_text="The valid time that it is about; null: now."
     )
 
 
@@ -84,7 +84,7 @@ class GoldenQuestionOutput(serializers.Serializer[Any]):
     answer = serializers.CharField(allow_blank=True)
     category = serializers.CharField(allow_blank=True)
     partition = serializers.CharField(source="partition_path", allow_blank=True)
-    asked_at = serializers.DateTimeField(allow_null=True)
+    as_of = serializers.DateTimeField(allow_null=True)
     memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Its evidence.")
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField(allow_blank=True)

@@ -63,7 +63,7 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
             text=fields["text"],
             partition=parse_partition(fields["partition"]),
             memory_ids=[fields["memory"]],
-            asked_at=fields["asked_at"],
+            as_of=fields["as_of"],
             by=operator_actor(request.operator),
             now=timezone.now(),
         )
@@ -80,7 +80,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
     with tenant_scope(request.tenant.id):
         question = _question(request, question_id)
         wanted = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
-    initial = {name: getattr(question, name) for name in ("text", "answer", "category", "asked_at")}
+    initial = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of")}
     form = GoldenQuestionForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
         try:

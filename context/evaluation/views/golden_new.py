@@ -41,11 +41,11 @@ def golden_new(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             add_error_to_form(form, error, {"memory_ids": "ids"})
     page: dict[str, Any] = {"section": "golden-questions", "form": form, "selected": set(form.selected())}
-    if form.is_bound and not {"text", "partition", "asked_at"} & form.errors.keys():
+    if form.is_bound and not {"text", "partition", "as_of"} & form.errors.keys():
         try:
             page["found"] = _found(request, form, page["selected"])
         except PlatformError as error:
-            add_error_to_form(form, error, {"as_of": "asked_at"})
+            add_error_to_form(form, error)
     with tenant_scope(request.tenant.id):
         page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
     return render_page(request, "context/evaluation/golden_new.html", page, form=form)
@@ -70,7 +70,7 @@ def _found(request: HtmxRequest, form: NewGoldenForm, selected: Collection[UUID]
     search = ContextRequest(
         query=form.cleaned_data["text"],
         partition=form.cleaned_data["partition"],
-        as_of=form.cleaned_data["asked_at"],
+        as_of=form.cleaned_data["as_of"],
         max_tokens=OFFERED_TOKENS,
         scoring=CONVERSATION_RECALL,
         preview=True,

@@ -108,7 +108,7 @@ def _saved(request: HtmxRequest, name: str, changes: Mapping[str, Any]) -> HttpR
 
 
 def _undo_url(request: HtmxRequest, saved: BudgetProfile, before: int) -> str:
-    return reverse("budget-roll-back", args=[request.tenant.id, saved.name, before]) if saved.version > before else ""
+    return reverse("budget-rollback", args=[request.tenant.id, saved.name, before]) if saved.version > before else ""
 
 
 def _to_profile(request: HtmxRequest, name: str) -> HttpResponseBase:

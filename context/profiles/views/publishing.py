@@ -53,7 +53,7 @@ def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpRespon
 
 
 def _roll_back_url(request: HtmxRequest, name: str, version: int | None) -> str:
-    return reverse("scoring-roll-back", args=[request.tenant.id, name, version]) if version else ""
+    return reverse("scoring-rollback", args=[request.tenant.id, name, version]) if version else ""
 
 
 def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishForm | None) -> HttpResponse:

@@ -37,7 +37,9 @@ def _problems_of_budget(name: object, budget: object) -> Iterator[FieldProblem]:
     if name not in SECTIONS:
         yield _problem("unknown_section", f"There is no section {str(name)[:40]!r}; known: {', '.join(SECTIONS)}.")
     elif not isinstance(budget, Mapping) or len(budget) != 1 or not set(budget) <= {"tokens", "share"}:
-        yield _problem("bad_room", f'The budget of {name} must be {{"tokens": n}} or {{"share": 0..1}}, not both.')
+        yield _problem(
+            "bad_section_budget", f'The budget of {name} must be {{"tokens": n}} or {{"share": 0..1}}, not both.'
+        )
     elif "tokens" in budget and not (type(budget["tokens"]) is int and 0 <= budget["tokens"] <= SECTION_TOKENS_MAX):
         detail = f"The tokens of {name} are a whole number from 0 to {SECTION_TOKENS_MAX:,}."
         yield _problem("tokens_out_of_range", detail)

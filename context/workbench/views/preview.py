@@ -167,7 +167,7 @@ def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any]
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_question(text, partition, as_of)
         known = rows.with_counts(timezone.now()).first()
         wanted = rows.evidence_ids() if known else {}
-    asked = {"text": text, "partition": partition, "asked_at": "" if as_of is None else as_of.isoformat(), "back": own}
+    asked = {"text": text, "partition": partition, "as_of": "" if as_of is None else as_of.isoformat(), "back": own}
     return asked | ({"id": known.pk, "count": known.memory_count, "wanted": wanted.get(known.pk, [])} if known else {})
 
 

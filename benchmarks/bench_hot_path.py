@@ -161,10 +161,10 @@ def web_server(folder: Path) -> Iterator[int]:
                 client.request("GET", "/healthz")
                 client.getresponse().read()
 
-        wait_until_ready(web, probe_web, errors=(OSError,), patience_seconds=60)
+        wait_until_ready(web, probe_web, errors=(OSError,), timeout_seconds=60)
         yield port
     finally:
-        stop_processes(children, patience_seconds=10)
+        stop_processes(children, timeout_seconds=10)
 
 
 class BareQuery:

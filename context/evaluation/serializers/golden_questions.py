@@ -36,7 +36,11 @@ class GoldenQuestionFields(StrictSerializer):
         max_length=CATEGORY_CHARACTERS_MAX, required=False, default="", help_text="Groups the results."
     )
     as_of = StrictDateTimeField(
-        is_over=True, required=False, allow_null=True, default=None, help_text="The valid time that it is about; null: now."
+        is_over=True,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The valid time that it is about; null: now.",
     )
 
 

@@ -104,8 +104,13 @@ def test_former_languages_are_asked_in_until_no_writer_can_use_them(tenant: Tena
     change_language(tenant, "german", now)
     change_language(tenant, "german", now + timedelta(hours=5))
     assert reread(tenant).former_text_search_configs == ["english", "french"]
-    assert languages.drop_former_languages_of_tenants(now=now + languages.FORMER_ASKED_FOR) == 0
-    assert languages.drop_former_languages_of_tenants(now=now + languages.FORMER_ASKED_FOR + timedelta(seconds=1)) == 1
+    assert languages.drop_former_languages_of_tenants(now=now + languages.FORMER_LANGUAGE_QUERIED_FOR) == 0
+    assert (
+        languages.drop_former_languages_of_tenants(
+            now=now + languages.FORMER_LANGUAGE_QUERIED_FOR + timedelta(seconds=1)
+        )
+        == 1
+    )
     assert reread(tenant).former_text_search_configs == []
     assert languages.drop_former_languages_of_tenants(now=now + timedelta(days=1)) == 0
 
@@ -118,7 +123,7 @@ def test_sweep_derives_what_a_killed_worker_left(tenant: Tenant) -> None:
 
 
 def test_many_rows_are_derived_in_batches(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(languages, "DERIVED_AT_ONCE", 4)
+    monkeypatch.setattr(languages, "DERIVED_BATCH", 4)
     with tenant_scope(tenant.pk):
         rows = [NewMemory(f"Haus {number}") for number in range(10)]
         store_memories(tenant=tenant, rows=rows, by=TESTER, now=FACTORY_NOW)

@@ -292,7 +292,7 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
     monkeypatch.setattr("memories.services.search.planner.ALWAYS_EXACT_ROWS", 100)
     monkeypatch.setattr("memories.services.search.planner.VISIT_COST_ROWS", 0.001)
     # What other tests rolled back stands in the index until the next vacuum.
-    monkeypatch.setattr("memories.services.search.planner.PATIENCE", 1_000)
+    monkeypatch.setattr("memories.services.search.planner.SCAN_LIMIT_RATIO", 1_000)
     with tenant_scope(tenant.pk):
         found = find_nearest(scope_of(tenant), clustered(1, 4)[0], MODEL, "tokens_o200k_base", wanted=20)
     told = found.plan

@@ -106,7 +106,7 @@ def new_key(tenant_id: UUID) -> str:
     from datetime import UTC, datetime
 
     from memories.models import Tenant
-    from memories.tenancy.actions.tenants import create_api_key
+    from memories.tenancy.actions.api_keys import create_api_key
     from memories.tenancy.scopes import admin_write_scope
 
     with admin_write_scope():
@@ -161,10 +161,10 @@ def web_server(folder: Path) -> Iterator[int]:
                 client.request("GET", "/healthz")
                 client.getresponse().read()
 
-        wait_until_ready(web, probe_web, errors=(OSError,), patience_seconds=60)
+        wait_until_ready(web, probe_web, errors=(OSError,), timeout_seconds=60)
         yield port
     finally:
-        stop_processes(children, patience_seconds=10)
+        stop_processes(children, timeout_seconds=10)
 
 
 class BareQuery:

@@ -64,7 +64,7 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
     from django.db import connection
 
     from memories.search.retrievers import execute_vector_plan, find_nearest
-    from memories.services.search.plan import SearchMethod, SearchPlanReason, VectorPlan
+    from memories.services.search.planner import SearchMethod, SearchPlanReason, VectorPlan
     from memories.tenancy.scopes import tenant_scope
 
     times: dict[str, list[float]] = {"planned": [], "exact": [], "compared": []}

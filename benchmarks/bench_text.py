@@ -74,7 +74,7 @@ def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, lis
     """Return milliseconds, and the rows in the order of the lexical retriever."""
     from memories.search.queries.lexemes import tenant_query_lexemes
     from memories.search.retrievers import build_text_query, rank_text_query
-    from memories.services.search.plan import match_all
+    from memories.services.search.planner import match_all
     from memories.tenancy.scopes import tenant_scope
 
     scope = benchmark_scope(tenant.pk)

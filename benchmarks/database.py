@@ -59,7 +59,7 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
             if hasattr(connection, "close_pool"):
                 connection.close_pool()
     finally:
-        stop_processes([child], patience_seconds=5)
+        stop_processes([child], timeout_seconds=5)
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -22,7 +22,7 @@ urlpatterns: list[URLPattern] = [
     ),
     path(f"{_SESSION}/simulate", prompts.SessionSimulateEndpoint.as_view(), name="api-session-simulate"),
     path("prompts", prompts.PromptEndpoint.as_view(), name="api-prompts"),
-    path("prompts/rollback", prompts.PromptRollBackEndpoint.as_view(), name="api-prompt-roll-back"),
+    path("prompts/rollback", prompts.PromptRollBackEndpoint.as_view(), name="api-prompt-rollback"),
     path("prompts/trial", prompts.PromptTrialEndpoint.as_view(), name="api-prompt-trial"),
     path("compactions", compactions.CompactionListEndpoint.as_view(), name="api-compactions"),
     path("compactions/<uuid:compaction_id>", compactions.CompactionEndpoint.as_view(), name="api-compaction"),

@@ -33,11 +33,11 @@ urlpatterns = [
     path(f"{COMPACTION}/presence", reviews.compaction_presence, name="compaction-presence"),
     path(f"{COMPACTION}/compare", reviews.compaction_compare, name="compaction-compare"),
     path(f"{COMPACTION}/regenerate", reviews.compaction_regenerate, name="compaction-regenerate"),
-    path(f"{COMPACTION}/roll-back", reviews.compaction_roll_back, name="compaction-roll-back"),
+    path(f"{COMPACTION}/rollback", reviews.compaction_roll_back, name="compaction-rollback"),
     path(f"{_TENANT}/runs/<uuid:run_id>/retry", pipeline.run_retry, name="run-retry"),
     path(f"{_TENANT}/partitions", rollups.partitions, name="partitions"),
     path(f"{_TENANT}/partitions/children", rollups.partition_children, name="partition-children"),
     path(f"{_TENANT}/roll-ups", pipeline.partition_roll_ups, name="roll-ups"),
     path(f"{_TENANT}/prompts", pipeline.prompt_page, name="prompts"),
-    path(f"{_TENANT}/prompts/<int:version>/roll-back", pipeline.prompt_roll_back, name="prompt-roll-back"),
+    path(f"{_TENANT}/prompts/<int:version>/rollback", pipeline.prompt_roll_back, name="prompt-rollback"),
 ]

@@ -7,7 +7,7 @@ from context.feedback import views as feedback
 from context.profiles.kinds import BUDGET_KIND, SCORING_KIND
 from context.profiles.views import budgets, effects, publishing, scoring, shared
 from context.receipts import views as receipts
-from context.workbench.views import compare_profiles, curves, inclusion_budget, preview
+from context.workbench.views import compare_profiles, curves, inclusion_budget, preview, suggestions
 
 EVALUATIONS = "t/<uuid:tenant_id>/evaluations"
 GOLDEN = "t/<uuid:tenant_id>/golden-questions"
@@ -27,7 +27,7 @@ urlpatterns = [
         inclusion_budget.context_inclusion_budget,
         name="inclusion-budget",
     ),
-    path("t/<uuid:tenant_id>/context/suggest", inclusion_budget.context_suggestions, name="context-suggest"),
+    path("t/<uuid:tenant_id>/context/suggest", suggestions.context_suggestions, name="context-suggest"),
     path("t/<uuid:tenant_id>/contexts", receipts.receipts, name="context-log"),
     path("t/<uuid:tenant_id>/contexts/<uuid:receipt_id>", receipts.receipt, name="receipt"),
     path(_VOTES, feedback.memory_feedback, name="memory-votes"),
@@ -41,7 +41,7 @@ urlpatterns = [
     path(f"{_BUDGETS}/assignments/undo", shared.assignment_undo, _BUDGET, name="budget-assignment-undo"),
     path(f"{_BUDGETS}/profiles/<slug:name>", budgets.budget_profiles, name="budget"),
     path(f"{_BUDGETS}/profiles/<slug:name>/effect", effects.profile_effect, _BUDGET, name="budget-effect"),
-    path(f"{_BUDGETS}/profiles/<slug:name>/<int:version>/roll-back", budgets.budget_roll_back, name="budget-roll-back"),
+    path(f"{_BUDGETS}/profiles/<slug:name>/<int:version>/rollback", budgets.budget_roll_back, name="budget-rollback"),
     path(EVALUATIONS, evaluations.evaluations, name="evaluations"),
     path(f"{EVALUATIONS}/<uuid:run_id>", evaluations.evaluation, name="evaluation"),
     path(f"{EVALUATIONS}/<uuid:run_id>/cancel", evaluations.evaluation_cancel, name="evaluation-cancel"),
@@ -69,6 +69,6 @@ urlpatterns = [
     path(SCORING_PROFILE, scoring.scoring_profile, name="scoring-profile"),
     path(f"{SCORING_PROFILE}/effect", effects.profile_effect, _SCORES, name="scoring-effect"),
     path(f"{SCORING_PROFILE}/<int:version>/publish", publishing.scoring_publish, name="scoring-publish"),
-    path(f"{SCORING_PROFILE}/<int:version>/roll-back", publishing.scoring_roll_back, name="scoring-roll-back"),
+    path(f"{SCORING_PROFILE}/<int:version>/rollback", publishing.scoring_roll_back, name="scoring-rollback"),
     path(f"{SCORING_PROFILE}/<int:version>/retire", publishing.scoring_retire, name="scoring-retire"),
 ]

@@ -16,18 +16,20 @@ from memories.embeddings.indexer import index_now
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
 from memories.search.actions import set_tenant_language
 from memories.services.store.drafts import CHANGEABLE_MEMORY_FIELDS, memory_change_problems
-from memories.services.store.transfer_files import CSV, JSONL, csv_header
+from memories.services.store.import_export_files import CSV, JSONL, csv_header
 from memories.services.tenancy.tenant_names import TenantNameError, check_tenant_name
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.forms import MetadataField
 from memories.store.queries.memories import MemoryQuerySet
-from memories.store.serializers.transfers import FILE_CONTENT_TYPES, memory_lines
-from memories.tenancy.actions.tenants import add_member, create_tenant, remove_member, revoke_api_key
+from memories.store.serializers.import_export import FILE_CONTENT_TYPES, memory_lines
+from memories.tenancy.actions.api_keys import revoke_api_key
+from memories.tenancy.actions.operators import add_member, remove_member
+from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.admin import TenantInline, TenantModelAdmin, by_now
 from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
+from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.numerals import counted
-from memory_platform.web.pages import HtmxRequest
 
 if TYPE_CHECKING:
     ModelForm = forms.ModelForm[Any]

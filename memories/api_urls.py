@@ -12,8 +12,8 @@ from memories.partitions.api.partitions import (
 )
 from memories.partitions.api.snapshots import SnapshotComparisonEndpoint, SnapshotEndpoint, SnapshotListEndpoint
 from memories.store.api import memories as api
+from memories.store.api.import_export import ExportEndpoint, ImportEndpoint
 from memories.store.api.moves import MemoryMoveEndpoint
-from memories.store.api.transfers import ExportEndpoint, ImportEndpoint
 from memories.tenancy.api.keys import ApiKeyEndpoint, ApiKeyListEndpoint
 from memory_platform.rest import converters  # noqa: F401 - registers the path converters
 

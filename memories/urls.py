@@ -15,9 +15,9 @@ from memories.partitions.views import (
     text_tokens,
 )
 from memories.store.views.bulk import memory_bulk, memory_bulk_undo, memory_merge
+from memories.store.views.import_export import memory_export, memory_import_export
 from memories.store.views.memories import MEMORY_ACTIONS, memory_action, memory_detail, memory_version_restore
 from memories.store.views.memory_list import memory_list
-from memories.store.views.transfers import memory_export, memory_transfer
 from memories.tenancy.views.api_keys import api_key_revoke, api_keys
 from memories.tenancy.views.audit_log import audit_log
 from memories.tenancy.views.tenant_settings import member_add, member_remove, tenant_settings
@@ -48,7 +48,7 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/hygiene/<slug:name>/bulk", hygiene_bulk, name="hygiene-bulk"),
     path("t/<uuid:tenant_id>/memories", memory_list, name="memories"),
     path("t/<uuid:tenant_id>/memories/export", memory_export, name="memory-export"),
-    path("t/<uuid:tenant_id>/memories/transfer", memory_transfer, name="memory-transfer"),
+    path("t/<uuid:tenant_id>/memories/import-export", memory_import_export, name="memory-import-export"),
     path("t/<uuid:tenant_id>/memories/bulk", memory_bulk, name="memories-bulk"),
     path("t/<uuid:tenant_id>/memories/bulk/<uuid:act_id>/undo", memory_bulk_undo, name="memories-bulk-undo"),
     path("t/<uuid:tenant_id>/memories/<uuid:memory_id>", memory_detail, name="memory"),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memory_platform.web.pages import Role
+from memory_platform.web.roles import Role
 
 VIEWER, _OPERATOR, ADMIN = Role
 
@@ -37,12 +37,12 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (_OPERATOR, None): {"memory-merge"},
     (ADMIN, None): {"memory-export"},
     (_OPERATOR, _OPERATOR): {
-        "memory-transfer",
-        *("snapshot-delete", "budget-roll-back", "evaluation-delete", "golden-new", "compaction-roll-back"),
+        "memory-import-export",
+        *("snapshot-delete", "budget-rollback", "evaluation-delete", "golden-new", "compaction-rollback"),
     },
     (ADMIN, ADMIN): {
         *("api-keys", "api-key-revoke", "member-remove", "embedding-switch", "embedding-retire", "prompts"),
-        *("scoring-publish", "scoring-roll-back", "scoring-retire"),
+        *("scoring-publish", "scoring-rollback", "scoring-retire"),
     },
     # Neither changes a row: a choice in a cookie, and that somebody looks at a compaction.
     (None, VIEWER): {"shortcuts", "compaction-presence"},
@@ -62,6 +62,6 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("compaction-trial", "compaction-append", "compaction-withdraw", "compaction-approve", "compaction-swap"),
         *("compaction-reject", "compaction-reopen", "compaction-regenerate", "compaction-mark-reviewed"),
     },
-    (None, ADMIN): {"member-add", "embedding-retry", "prompt-roll-back"},
+    (None, ADMIN): {"member-add", "embedding-retry", "prompt-rollback"},
 }
 RULES = {name: RoleRule(*least) for least, names in TABLE.items() for name in names}

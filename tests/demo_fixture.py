@@ -19,7 +19,7 @@ from memories.embeddings import reembedding
 from memories.embeddings.actions import start_reembedding
 from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
 from memories.models import ApiKey, EmbeddingModel, Memory, MemoryPair, Snapshot, Tenant
-from memories.tenancy.actions.tenants import create_api_key
+from memories.tenancy.actions.api_keys import create_api_key
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.integration.scoring_helpers import prove
@@ -83,16 +83,16 @@ def console_page_ids(tenant: Tenant, username: str) -> dict[str, Any]:
             "run_id": EvaluationRun.objects.for_tenant(tenant.pk).earliest("created_at").pk,
             "session_id": Session.objects.for_tenant(tenant.pk).latest("message_count").pk,
             "compaction_id": proposed.pk,
-            "compaction-roll-back.compaction_id": compactions.filter(state=Compaction.State.APPLIED)
+            "compaction-rollback.compaction_id": compactions.filter(state=Compaction.State.APPLIED)
             .latest("created_at")
             .pk,
             "prefix": ApiKey.objects.for_tenant(tenant.pk).latest("created").prefix,
             "username": username,
             "name": "near_duplicate",
             "budget.name": "workshop",
-            "budget-roll-back.name": "workshop",
+            "budget-rollback.name": "workshop",
             "scoring-profile.name": "conversation-recall",
-            **{f"scoring-{act}.name": "support-recall" for act in ("publish", "roll-back", "retire")},
+            **{f"scoring-{act}.name": "support-recall" for act in ("publish", "rollback", "retire")},
             "version": 1,
             "scoring-publish.version": 2,  # which is evaluated beside the profile in use
             "message_id": proposed.session.messages.earliest("sequence").pk,

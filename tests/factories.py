@@ -9,7 +9,8 @@ from memories.models import ApiKey, Memory, Tenant
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.store import store_memories
-from memories.tenancy.actions.tenants import create_api_key, create_tenant
+from memories.tenancy.actions.api_keys import create_api_key
+from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 

@@ -52,7 +52,7 @@ def start_once() -> None:
     children = [postgres, redis.child]
     record_processes(run, children)
     atexit.register(shutil.rmtree, run, ignore_errors=True)
-    atexit.register(stop_processes, children, patience_seconds=5)
+    atexit.register(stop_processes, children, timeout_seconds=5)
     os.environ |= {_RUN: str(run), SUPERUSER_URL: superuser_url, REDIS_SOCKET: str(socket_folder(run) / "redis.sock")}
 
 

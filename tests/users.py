@@ -7,7 +7,9 @@ from rest_framework.test import APIClient
 
 from memories.models import Tenant
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.actions.tenants import create_api_key, create_operator, create_tenant
+from memories.tenancy.actions.api_keys import create_api_key
+from memories.tenancy.actions.operators import create_operator
+from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 

@@ -14,8 +14,9 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from compaction.models import Message, Session
 from compaction.pipeline.drafting import CompactionDraft, draft_summary, masked_span_turns
+from compaction.pipeline.drafting_input import DraftingInput
 from compaction.pipeline.orchestrator import clock_from
-from compaction.pipeline.plans import DraftingInput, SessionPlan
+from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.session_rows import count_message_tokens, messages_to_turns
 from compaction.pipeline.summarisers import has_model, summary_model
 from compaction.pipeline.summarisers.extractive import speaking_messages
@@ -36,7 +37,7 @@ WINDOW_TOKENS = 128_000
 
 @dataclass(frozen=True)
 class EvaluatedSession:
-    """A labelled session, its compaction within `budget_tokens`, and the shares of `MEASURES`."""
+    """A labelled session, its compaction within `budget_tokens`, and the shares of `COMPACTION_MEASURES`."""
 
     session: LabelledSession
     draft: CompactionDraft

@@ -6,7 +6,7 @@ from typing import Any
 
 from compaction.evaluation.conversations import Evaluation
 from compaction.evaluation.labelled_sessions import EvaluatedSession, SampledStatement, total_shares
-from compaction.services.evaluation.scores import MEASURES, Share
+from compaction.services.evaluation.scores import COMPACTION_MEASURES, Share
 from compaction.services.pipeline.stored_statements import CitedStatement
 
 _CONVERSATION_ROW = "{:<16}{:>9}{:>11}{:>9}{:>9}{:>10}{:>10}"
@@ -33,7 +33,7 @@ def session_lines(evaluated: Sequence[EvaluatedSession]) -> Iterator[str]:
     yield _session_row("labelled session", [name for name, _, _ in columns])
     for name in columns[0][1]:
         yield _session_row(name, [f"{counts[name]:,}" for _, counts, _ in columns])
-    for name, label in MEASURES.items():
+    for name, label in COMPACTION_MEASURES.items():
         yield _session_row(label, [str(shares[name]) for _, _, shares in columns])
 
 

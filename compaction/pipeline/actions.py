@@ -7,14 +7,9 @@ from django.db import IntegrityError, transaction
 
 from compaction.models import Compaction, CompactionPrompt, Run, Session
 from compaction.models.compactions import PROMPT_CHARACTERS_MAX
-from compaction.pipeline.plans import (
-    open_compaction,
-    plan_or_conflict,
-    prompt_version_text,
-    require_no_proposal,
-    state_after,
-)
+from compaction.pipeline.plans import open_compaction, plan_or_conflict, require_no_proposal, state_after
 from compaction.pipeline.policies import session_policy
+from compaction.pipeline.prompt_versions import prompt_version_text
 from compaction.pipeline.session_rows import found, lock_session
 from compaction.services.pipeline.prompts import PROMPT_VERSION
 from compaction.services.pipeline.states import RETRY

@@ -10,10 +10,11 @@ from functools import cached_property, partial
 from typing import Any
 
 from compaction.models import Message
+from compaction.pipeline.drafting_input import DraftingClock, DraftingInput
 from compaction.pipeline.fallback import SummariserWithFallback
 from compaction.pipeline.fitting import LostStatement, SummaryFitting
 from compaction.pipeline.journal import JournalEntry, classify_entries, strip_recalled_text
-from compaction.pipeline.plans import DraftingClock, DraftingInput, SessionPlan
+from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.session_rows import count_text_tokens
 from compaction.pipeline.summarisers import (
     Summariser,

@@ -7,7 +7,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from compaction.pipeline import breakers
-from compaction.pipeline.plans import DraftingClock, DraftingError
+from compaction.pipeline.drafting_input import DraftingClock, DraftingError
 from compaction.pipeline.summarisers import Summariser, SummariserError, configured_summariser, fallback_summariser
 from context.receipts.results import ContextWarning
 

@@ -52,7 +52,7 @@ NEAR_MEMORIES_MAX = 20_000
 NEAREST_COMPARED = 10
 #: The memories without a vector, those with the most words in common, that a fact may replace besides the nearest.
 WORDS_COMPARED = 10
-VECTORS_AT_ONCE = 64
+VECTORS_BATCH = 64
 #: Message ids that a memory's metadata names.
 _SOURCES_MAX = 50
 
@@ -312,8 +312,8 @@ def _nearest_memories(
             return {}
         matrix = np.stack([vector for _, vector in found]).T
         nearest: dict[int, list[tuple[UUID, float]]] = {}
-        for start in range(0, len(places), VECTORS_AT_ONCE):
-            some = places[start : start + VECTORS_AT_ONCE]
+        for start in range(0, len(places), VECTORS_BATCH):
+            some = places[start : start + VECTORS_BATCH]
             similarities = vectors[some] @ matrix
             count = min(NEAREST_COMPARED, len(found))
             best = np.argpartition(-similarities, count - 1, axis=1)[:, :count]

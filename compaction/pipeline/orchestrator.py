@@ -18,6 +18,7 @@ from compaction.models import Compaction, Run, Session
 from compaction.pipeline import applying, plans
 from compaction.pipeline.breakers import COOLDOWN, FAILURES_TO_OPEN
 from compaction.pipeline.drafting import CompactionDraft, draft_summary
+from compaction.pipeline.drafting_input import DraftingClock, DraftingError, DraftingInput, read_drafting_input
 from compaction.pipeline.fallback import ProviderUnavailableError
 from compaction.pipeline.queries import RunQuerySet
 from compaction.services.pipeline.states import FAIL, next_state
@@ -125,7 +126,7 @@ def run_compaction(
         return CompactionRunResult()
     except ProviderUnavailableError as away:
         return _postponed(claim, away, clock())
-    except plans.DraftingError as error:
+    except DraftingError as error:
         return _failed(claim, error.code, error.detail, clock())
     except PlatformError as error:
         return _failed(claim, error.code, "The result could not be stored.", clock())
@@ -163,7 +164,7 @@ def compact_in_emergency(
     return [_not_compacted(outcome.code or "already_running", "The session could not be compacted.")]
 
 
-def clock_from(now: datetime) -> plans.DraftingClock:
+def clock_from(now: datetime) -> DraftingClock:
     """Return a clock that starts at `now`."""
     started = time.monotonic()
     return lambda: now + timedelta(seconds=time.monotonic() - started)
@@ -188,26 +189,24 @@ def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> U
     return plans.open_compaction(session, policy, trigger=trigger, by=Actor.system("emergency"), now=now).pk
 
 
-def _worked(claim: _Claim, clock: plans.DraftingClock) -> CompactionRunResult:
+def _worked(claim: _Claim, clock: DraftingClock) -> CompactionRunResult:
     run = claim.run
     if run.attempts > COMPACTION_ATTEMPTS_MAX:
-        raise plans.DraftingError("too_many_attempts", "Too many workers died during this run.")
+        raise DraftingError("too_many_attempts", "Too many workers died during this run.")
     for _ in range(DRAFTS_MAX):
-        task = plans.read_drafting_input(run, can_wait=claim.can_wait, deadline=claim.deadline)
+        task = read_drafting_input(run, can_wait=claim.can_wait, deadline=claim.deadline)
         if not claim.can_wait and task.plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
             raise _TimeIsUpError
         _step(claim, "planned", clock())
         draft = draft_summary(task, clock=clock, on_step=lambda step: _step(claim, step, clock()))
         plan = task.plan.plan
         if plan.is_summary_needed and draft.summary_tokens >= plan.tokens_replaced:
-            raise plans.DraftingError(
-                "does_not_shrink", "The summary is not shorter than the messages that it replaces."
-            )
+            raise DraftingError("does_not_shrink", "The summary is not shorter than the messages that it replaces.")
         try:
             return _finished(claim, task, draft, clock())
         except _ChangedError:
             continue
-    raise plans.DraftingError("busy", "The session changed repeatedly during compaction.")
+    raise DraftingError("busy", "The session changed repeatedly during compaction.")
 
 
 def _step(claim: _Claim, step: str, now: datetime) -> None:
@@ -221,7 +220,7 @@ def _step(claim: _Claim, step: str, now: datetime) -> None:
         raise _TimeIsUpError
 
 
-def _finished(claim: _Claim, task: plans.DraftingInput, draft: CompactionDraft, now: datetime) -> CompactionRunResult:
+def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: datetime) -> CompactionRunResult:
     tenant_id, session_id = claim.run.tenant_id, claim.run.session_id
     with tenant_scope(tenant_id):
         session: Session = Session.objects.for_tenant(tenant_id).with_id(session_id).locked().get()

@@ -6,8 +6,8 @@ from uuid import UUID
 from compaction.models import Session
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
 from context.profiles.budget_profiles import budget_profile_for
+from context.services.profiles.assignments import AssignmentTarget, assigned_profile
 from context.services.profiles.compaction_policy import DEFAULT_POLICY, CompactionPolicy
-from context.services.profiles.sections import AssignmentTarget, assigned_profile
 
 
 def session_policy(session: Session) -> CompactionPolicy:

@@ -9,8 +9,9 @@ from uuid import UUID
 
 from compaction.models import Session
 from compaction.pipeline.drafting import CompactionDraft, draft_summary
+from compaction.pipeline.drafting_input import DraftingError, DraftingInput, session_key_ids
 from compaction.pipeline.orchestrator import WAITING_SPAN_TOKENS_MAX, clock_from
-from compaction.pipeline.plans import DraftingError, DraftingInput, plan_or_conflict, session_key_ids
+from compaction.pipeline.plans import plan_or_conflict
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.session_rows import found
 from compaction.pipeline.summarisers import has_model, summary_model

@@ -12,7 +12,7 @@ from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.masking import PLACEHOLDER
 from compaction.services.sessions.drafts import NewMessage
 from compaction.services.sessions.pressure import ContextNeeds, reserved_tokens
-from compaction.services.sessions.section_budgets import default_budget, head_marker_tokens, marker_tokens
+from compaction.services.sessions.session_budget import default_budget, head_marker_tokens, marker_tokens
 from compaction.services.sessions.tool_calls import canonical_calls
 from compaction.services.sessions.transcript import shown_message_text
 from compaction.services.sessions.turns import SessionTurn

@@ -14,9 +14,10 @@ from django.utils import timezone
 from compaction.models import Run
 from compaction.pipeline.actions import request_compaction, retry_compaction_run, roll_back_prompt, save_prompt
 from compaction.pipeline.forms import PromptForm
-from compaction.pipeline.plans import WHY_NOTHING, current_prompt, plan_session, stored_prompt_versions
+from compaction.pipeline.plans import WHY_NOTHING, plan_session
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import PromptTrial, trial_sessions, try_prompt
+from compaction.pipeline.prompt_versions import current_prompt, stored_prompt_versions
 from compaction.pipeline.session_rows import context_needs, read_all_turns
 from compaction.pipeline.summarisers import has_model
 from compaction.rollups.actions import request_roll_up
@@ -34,7 +35,9 @@ from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, wants_fragment, watch_job
+from memory_platform.web.flash_messages import add_flash, flash_error, watch_job
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import render_page
 
 ROLL_UPS_SHOWN_MAX = 5
 

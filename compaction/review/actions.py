@@ -9,7 +9,8 @@ from django.db import transaction
 
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline.applying import apply_compaction, record_decision, replace_summary, undo_compaction
-from compaction.pipeline.plans import open_compaction, prompt_version_text, require_no_proposal, state_after
+from compaction.pipeline.plans import open_compaction, require_no_proposal, state_after
+from compaction.pipeline.prompt_versions import prompt_version_text
 from compaction.pipeline.session_rows import found, lock_session
 from compaction.pipeline.summarisers import has_model
 from compaction.review.editing import (

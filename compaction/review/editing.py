@@ -9,7 +9,7 @@ from compaction.pipeline.applying import MEMBER_COMPACTED, record_retention
 from compaction.pipeline.drafting import HEADING
 from compaction.pipeline.journal import journal_texts
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
-from compaction.review.summary_room import SummaryRoom
+from compaction.review.summary_budget import SummaryBudget
 from compaction.services.pipeline.missing_facts import sentences_with_facts
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention
 from compaction.services.pipeline.stored_statements import (
@@ -18,7 +18,7 @@ from compaction.services.pipeline.stored_statements import (
     is_measured,
     recorded_facts,
 )
-from compaction.services.review.editing import SUMMARY_BYTES_MAX, parse_statements, split_appended_text
+from compaction.services.review.edited_statements import SUMMARY_BYTES_MAX, parse_statements, split_appended_text
 from compaction.services.sessions.drafts import text_problem
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memory_platform.web.numerals import counted
@@ -86,17 +86,17 @@ def swap_statement(compaction: Compaction, *, remove: int | None = None, add: in
 
     The removed statement becomes the first candidate. Raises `InvalidInput`.
     """
-    room = SummaryRoom(compaction)
-    removed = _numbered(room.statements, remove, "remove")
-    added = _numbered(room.candidates, add, "add")
-    text, statements = room.swapped(removed=removed, added=added)
+    budget = SummaryBudget(compaction)
+    removed = _numbered(budget.statements, remove, "remove")
+    added = _numbered(budget.candidates, add, "add")
+    text, statements = budget.swapped(removed=removed, added=added)
     if not statements:
         raise InvalidInput("blank", "A summary must not be blank.", "remove")
-    if added and (over := room.tokens_over_budget(text)):
+    if added and (over := budget.tokens_over_budget(text)):
         lacking = counted(over, "token is", "tokens are")
         detail = f"{lacking} over the summary's budget of {compaction.summary_budget_tokens:,}."
         raise InvalidInput("over_budget", f"{detail} Remove a sentence first.", "add")
-    left = [*filter(None, [removed]), *(one for one in room.candidates if one is not added)]
+    left = [*filter(None, [removed]), *(one for one in budget.candidates if one is not added)]
     return SwappedSummary(text, statements, left[:CANDIDATES_MAX])
 
 

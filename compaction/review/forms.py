@@ -7,7 +7,7 @@ from django import forms
 from compaction.models import Compaction
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.review.queries import ORDERS
-from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX
+from compaction.services.review.edited_statements import REVIEW_REASON_CHARACTERS_MAX
 from memory_platform.web.forms import PlatformForm
 
 _INTEGER_MAX = 2**31 - 1

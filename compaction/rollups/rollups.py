@@ -9,9 +9,9 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from compaction.models import Run
+from compaction.pipeline.drafting_input import DraftingError
 from compaction.pipeline.fallback import SummariserWithFallback
 from compaction.pipeline.orchestrator import clock_from
-from compaction.pipeline.plans import DraftingError
 from compaction.pipeline.summarisers import (
     Summariser,
     SummariserError,

@@ -19,7 +19,9 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, render_page, wants_fragment
+from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import render_page
 
 _ROOT = PartitionPath()
 

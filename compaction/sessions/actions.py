@@ -18,7 +18,7 @@ from compaction.services.sessions.drafts import (
     text_problem,
     tool_call_problems,
 )
-from compaction.services.sessions.section_budgets import head_marker_tokens, marker_tokens
+from compaction.services.sessions.session_budget import head_marker_tokens, marker_tokens
 from compaction.services.sessions.tool_calls import call_ids_of, canonical_calls
 from compaction.services.sessions.transcript import shown_text
 from context.profiles.token_counters import budget_calculator

@@ -13,7 +13,7 @@ from compaction.models import Message, Session
 from compaction.pipeline.orchestrator import compact_in_emergency
 from compaction.pipeline.session_rows import context_needs, find_session, outlines_to_turns
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.sessions import section_budgets as sections
+from compaction.services.sessions import session_budget
 from compaction.services.sessions.transcript import ChatMessage, render_transcript, shown_text
 from compaction.services.sessions.turns import SessionTurn
 from compaction.sessions.trimming import (
@@ -146,10 +146,10 @@ class _Building:
 
     def build(self, timer: StepTimer) -> SessionContext:
         session, conversation, budget = self._session, self._conversation, self._budget
-        marker = sections.head_marker_tokens(session.model)
+        marker = session_budget.head_marker_tokens(session.model)
         head = [self._directive()] if session.directive else []
         summary = self._summary()
-        allocation = sections.SessionAllocation(
+        allocation = session_budget.SessionBudget(
             budget.max_tokens,
             conversation.profile.sections,
             conversation.turns,
@@ -202,7 +202,7 @@ class _Building:
         session, requested = self._session, self._request.max_tokens
         count = self._calculator.measure(session.directive, session.model)
         window = session.max_context_tokens
-        tokens, reserved = sections.default_budget(
+        tokens, reserved = session_budget.default_budget(
             window, family_of(session.model).max_output_tokens, is_exact=count.exact
         )
         if requested is not None:
@@ -230,7 +230,7 @@ class _Building:
         """
         session, conversation, caller = self._session, self._conversation, self._caller
         token_budget = min(token_budget, self._calculator.context_window(session.model))
-        if token_budget < sections.MEMORIES_TOKENS_MIN:
+        if token_budget < session_budget.MEMORIES_TOKENS_MIN:
             return None
         in_summary = conversation.summary.metadata.get("memory_ids", ()) if conversation.summary else ()
         query = self._request.query or conversation.last_user_text[-_QUERY_CHARACTERS_MAX:]

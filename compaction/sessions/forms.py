@@ -14,12 +14,12 @@ SEARCH_CHARACTERS_MAX = 200
 class SessionFilterForm(PlatformForm):
     """The filter of the list of sessions; all fields are optional query parameters."""
 
-    units: ClassVar[Mapping[str, str]] = {"least": "%"}
+    units: ClassVar[Mapping[str, str]] = {"min_pressure": "%"}
     STATES = [("", "Open"), ("over", "Above warning threshold"), ("closed", "Closed"), ("all", "All")]
 
     partition = PartitionField()
     state = forms.ChoiceField(required=False, choices=STATES)
-    least = forms.IntegerField(label="Least pressure", required=False, min_value=0, max_value=1000)
+    min_pressure = forms.IntegerField(label="Minimum pressure", required=False, min_value=0, max_value=1000)
 
     def filters(self) -> dict[str, Any]:
         """Return the valid fields as arguments of `filtered_sessions`."""
@@ -27,7 +27,7 @@ class SessionFilterForm(PlatformForm):
         return {
             "partition": fields["partition"],
             "state": fields["state"],
-            "min_pressure": (fields["least"] or 0) / 100,
+            "min_pressure": (fields["min_pressure"] or 0) / 100,
         }
 
 

@@ -10,7 +10,7 @@ from compaction.pipeline.backlog import sessions_over_warning
 from compaction.pipeline.plans import plan_session
 from compaction.pipeline.policies import session_policy
 from compaction.services.pipeline.generations import generation_warning
-from compaction.sessions.charts import Minimap, Outline, Span, minimap
+from compaction.sessions.minimap import Minimap, Outline, Span, minimap
 from compaction.sessions.queries import SessionQuerySet
 from context.services.profiles.compaction_policy import CompactionPolicy
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from compaction.models import Session
 from compaction.pipeline.session_rows import context_needs
 from compaction.services.pipeline.masking import PLACEHOLDER
-from compaction.services.sessions.section_budgets import marker_tokens, order_by_tool_units
+from compaction.services.sessions.session_budget import marker_tokens, order_by_tool_units
 from compaction.services.sessions.transcript import ChatMessage, render_transcript
 from compaction.services.sessions.trimming import trim_to_newest_turns
 from compaction.services.sessions.turns import MASKED, SessionTurn

@@ -41,7 +41,7 @@ from memory_platform.web.numerals import counted
 #: Candidates for each memory of the elastic packer's target.
 ELASTIC_OVERFETCH_ITEMS = 3
 #: The code of the warning about tokens that the limits of the elastic packer leave unused.
-ELASTIC_ROOM_UNUSED = "elastic_room_unused"
+ELASTIC_BUDGET_UNUSED = "elastic_budget_unused"
 #: Nodes after which the proof of an optimum stops and its bound so far is reported: about 50 ms.
 OPTIMAL_WORK_LIMIT = 2_000_000
 #: A fused score is a sum of reciprocals below 1/60; more decimals distinguish nothing.
@@ -262,7 +262,7 @@ def unused_room_warning(name: str, section: Section, packing: PackingSettings, m
         f" profile aims at {counted(packing.target_items, 'memory', 'memories')} of at most"
         f" {counted(packing.max_tokens, 'token', 'tokens')} each."
     )
-    return ContextWarning(ELASTIC_ROOM_UNUSED, detail)
+    return ContextWarning(ELASTIC_BUDGET_UNUSED, detail)
 
 
 def _outcomes_before(

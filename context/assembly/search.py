@@ -46,7 +46,7 @@ class SearchRequest:
 
 
 @dataclass(frozen=True)
-class SearchHit:
+class ScoredSearchResult:
     """A memory and its score."""
 
     memory: Memory
@@ -63,7 +63,7 @@ class SearchHit:
 class SearchResult:
     """Hits, best first; the retrieval plan; warnings."""
 
-    hits: Sequence[SearchHit]
+    hits: Sequence[ScoredSearchResult]
     plan: Mapping[str, Any]
     warnings: Sequence[ContextWarning]
 
@@ -99,5 +99,5 @@ def search_scored_memories(
         else:  # memories archived since the search are missing
             rows = Memory.objects.for_tenant(tenant_id).unarchived().with_answer_parts(reach)
             memories = {row.pk: row for row in rows.with_ids(versions)}
-    hits = [SearchHit(memories[item.memory["id"]], item) for item in scored if item.memory["id"] in memories]
+    hits = [ScoredSearchResult(memories[item.memory["id"]], item) for item in scored if item.memory["id"] in memories]
     return SearchResult(hits, found.plan, [ContextWarning(warning.code, warning.detail) for warning in found.warnings])

@@ -89,7 +89,7 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
             partition=row.partition_path,
             category=row.category,
             answer=row.answer,
-            as_of=row.asked_at,
+            as_of=row.as_of,
         )
         for row in rows.oldest_first()
         if row.pk in evidence

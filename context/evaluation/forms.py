@@ -73,7 +73,7 @@ class GoldenQuestionForm(PlatformForm):
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
     answer = forms.CharField(label="Answer", required=False, max_length=2_000)
     category = forms.CharField(required=False, max_length=64)
-    asked_at = forms.DateTimeField(label="Asked at", required=False)
+    as_of = forms.DateTimeField(label="As of", required=False)
 
 
 class NewGoldenForm(GoldenQuestionForm):
@@ -101,6 +101,6 @@ class GoldenMemoryForm(PlatformForm):
 
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
     partition = PartitionField()
-    asked_at = forms.DateTimeField(required=False)
+    as_of = forms.DateTimeField(required=False)
     memory = forms.UUIDField(label="Memory", error_messages={"invalid": "Select a memory or enter an ID."})
     back = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)

@@ -122,9 +122,9 @@ class GoldenQuestionQuerySet(TenantRows):
         evidence = ArrayAgg("wanted__memory_id", filter=is_within, default=Value([]), order_by="wanted__memory_id")
         return self.annotate(memory_ids=evidence)
 
-    def with_question(self, text: str, partition_path: str, asked_at: datetime | None) -> Self:
+    def with_question(self, text: str, partition_path: str, as_of: datetime | None) -> Self:
         """The question with this text, partition and time."""
-        return self.filter(text=text, partition_path=partition_path, asked_at=asked_at)
+        return self.filter(text=text, partition_path=partition_path, as_of=as_of)
 
     def with_text(self, text: str, partition_path: str) -> Self:
         """Questions with this text and partition, at any time."""

@@ -49,7 +49,7 @@ EVALUATION_ATTEMPTS_MAX = 5
 #: Answers are stored, and progress is shown, this often.
 _WRITE_EVERY_SECONDS = 1.0
 #: A younger run is most likely on its way to a worker.
-RUN_GRACE = timedelta(seconds=60)
+EVALUATION_RUN_GRACE = timedelta(seconds=60)
 _RUNS_BATCH = 50
 #: Steps that a run shows.
 _READING, _ASKING, _REPORTING = "reading", "asking", "summing up"
@@ -227,7 +227,7 @@ class _Claim:
 def abandoned_evaluation_runs(*, now: datetime) -> list[EvaluationRun]:
     """Return unclaimed runs that a worker can continue; fail those that only their command can."""
     with maintenance_scope():
-        runs = EvaluationRun.objects.abandoned(now).older_than(now - RUN_GRACE).without_details()
+        runs = EvaluationRun.objects.abandoned(now).older_than(now - EVALUATION_RUN_GRACE).without_details()
         abandoned: list[EvaluationRun] = list(runs[:_RUNS_BATCH])
     for run in abandoned:
         if run.corpus_kind == EvaluationRun.Corpus.FILE:

@@ -25,7 +25,7 @@ from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import PageInput, page_of
+from memory_platform.rest.cursor_pagination import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _WRITE = {"POST": "write", "DELETE": "write"}

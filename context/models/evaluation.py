@@ -116,7 +116,9 @@ class GoldenQuestion(models.Model):
     answer = models.TextField(default="", blank=True, help_text="Words of the correct answer, if known.")
     category = models.CharField(max_length=64, default="", blank=True)
     partition_path = models.TextField(default="", blank=True, db_collation="C")
-    asked_at = models.DateTimeField(null=True, blank=True, help_text="When the question is asked; empty: now.")
+    as_of = models.DateTimeField(
+        null=True, blank=True, help_text="The valid time that the question is about; empty: now."
+    )
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150, default="", blank=True)
     removed_at = models.DateTimeField(null=True, blank=True)
@@ -132,7 +134,7 @@ class GoldenQuestion(models.Model):
                 F("tenant"),
                 MD5("text"),
                 MD5("partition_path"),
-                F("asked_at"),
+                F("as_of"),
                 condition=Q(removed_at__isnull=True),
                 nulls_distinct=False,
                 name="golden_question_is_asked_once",

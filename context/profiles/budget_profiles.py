@@ -10,9 +10,10 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
+from context.services.profiles.assignments import AssignmentTarget, assigned_profile
 from context.services.profiles.compaction_policy import problems_of_policy
 from context.services.profiles.fields import BUDGET_FIELDS, SUMMARY_LEVEL_MAX
-from context.services.profiles.sections import AssignmentTarget, assigned_profile, problems_of_sections
+from context.services.profiles.sections import problems_of_sections
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import FieldProblem
 from memories.tenancy.exceptions import InvalidInput, NotFound, invalid

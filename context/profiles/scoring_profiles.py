@@ -6,6 +6,7 @@ from uuid import UUID
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.budget_profiles import partition_lineage
+from context.services.profiles.assignments import AssignmentTarget, assigned_profile
 from context.services.profiles.scoring_profiles import (
     DEFAULT_SCORING_PROFILE_NAME,
     SHIPPED_PROFILES,
@@ -13,7 +14,6 @@ from context.services.profiles.scoring_profiles import (
     ScoringProfileError,
     problems_of_numbers,
 )
-from context.services.profiles.sections import AssignmentTarget, assigned_profile
 from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 
 #: Separates name and version where an operator previews one version.
@@ -42,7 +42,7 @@ def resolve_scoring_profile(
         return _usable(row)
     if not name:
         return SHIPPED_PROFILES[DEFAULT_SCORING_PROFILE_NAME]
-    raise InvalidInput("unknown_choice", "There is no published scoring profile of this name.", "profile")
+    raise InvalidInput("invalid_choice", "There is no published scoring profile of this name.", "profile")
 
 
 def _named(tenant_id: UUID, name: str, *, allow_drafts: bool) -> ScoringProfileVersion | None:
@@ -114,7 +114,7 @@ def lock_published_profile(tenant_id: UUID, name: str) -> None:
         return
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).named(name)
     if rows.active().locked().first() is None:
-        code, detail = "unknown_choice", "There is no scoring profile of this name."
+        code, detail = "invalid_choice", "There is no scoring profile of this name."
         if rows.exists():
             code, detail = "not_published", "No version of this scoring profile is published; publish one first."
         raise InvalidInput(code, detail, "profile")

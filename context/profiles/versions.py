@@ -21,8 +21,8 @@ from memories.tenancy.exceptions import Conflict, InvalidInput, PlatformError
 ProfileVersion = BudgetProfile | ScoringProfileVersion
 ProfileRow = ProfileVersion | ProfileAssignment
 #: The descriptions of the numbers of both kinds.
-PROFILE_FIELDS: dict[str, ProfileField] = {**SCORING_FIELDS, **BUDGET_FIELDS}
-_PLACES = {name: place for place, name in enumerate(("weights", *PROFILE_FIELDS))}
+ALL_PROFILE_FIELDS: dict[str, ProfileField] = {**SCORING_FIELDS, **BUDGET_FIELDS}
+_PLACES = {name: place for place, name in enumerate(("weights", *ALL_PROFILE_FIELDS))}
 _NAME_CHARACTERS_MAX = 64
 PROFILE_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 #: What follows `profiles/` and `budget-profiles/` in the addresses of the API beside names.
@@ -90,7 +90,7 @@ def field_title(field: str) -> str:
         return f"coefficient of {component_label(part)}"
     if part:
         return f"half-life of {part}"
-    described = PROFILE_FIELDS.get(field, ProfileField(None))
+    described = ALL_PROFILE_FIELDS.get(field, ProfileField(None))
     return described.title or described.label.lower() or field.replace("_", " ")
 
 

@@ -13,14 +13,15 @@ from context.models import Receipt
 from context.receipts.forms import ReceiptFilterForm
 from context.receipts.request_body import workbench_query_string
 from context.receipts.storing import find_receipt, stored_context
-from context.workbench.diff import PreviewDiff
 from context.workbench.preview import Preview, build_preview
+from context.workbench.preview_diff import PreviewDiff
 from memories.models import ApiKey, Partition
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page, wants_fragment
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import loads_result_later, render_page
 from memory_platform.web.tables import SortColumn, read_table
 
 _COLUMNS = (SortColumn("when", "created_at", datetime),)

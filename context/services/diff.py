@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from context.services.ordering import anchor_key
 
 RANK_ADDED, RANK_REMOVED, RANK_UP, RANK_DOWN, RANK_UNCHANGED = RANK_CHANGES = "in", "out", "up", "down", "same"
-K = TypeVar("K", bound=Hashable)
+RankKey = TypeVar("RankKey", bound=Hashable)
 
 
 class AnchorDiff(NamedTuple):
@@ -41,10 +41,10 @@ def _by_key(anchors: Iterable[Any]) -> dict[Hashable, Any]:
 
 
 @dataclass(frozen=True)
-class RankChange(Generic[K]):
+class RankChange(Generic[RankKey]):
     """An anchor with its rank, from 1, before and after; None where that order lacks it."""
 
-    key: K
+    key: RankKey
     before: int | None
     after: int | None
 
@@ -63,14 +63,14 @@ class RankChange(Generic[K]):
         return 0 if self.before is None or self.after is None else abs(self.before - self.after)
 
 
-def rank_changes(prior: Sequence[K], now: Sequence[K]) -> list[RankChange[K]]:
+def rank_changes(prior: Sequence[RankKey], now: Sequence[RankKey]) -> list[RankChange[RankKey]]:
     """Return every anchor once: those `now` in their order, then the removed ones in theirs."""
     before, after = ({key: rank for rank, key in enumerate(keys, start=1)} for keys in (prior, now))
     keys = [*after, *diff_anchors(prior, now).removed]
     return [RankChange(key, before.get(key), after.get(key)) for key in keys]
 
 
-def rank_overlap(changes: Sequence[RankChange[K]]) -> float:
+def rank_overlap(changes: Sequence[RankChange[RankKey]]) -> float:
     """Return the share of all anchors that are in both orders; 1 where there is none."""
     shared = sum(change.before is not None and change.after is not None for change in changes)
     return shared / len(changes) if changes else 1.0

@@ -18,7 +18,7 @@ from memories.tenancy.audit import Actor
 #: Tokens beyond the current budget that are read first, and the highest budget tried.
 NEAR_TOKENS, FAR_TOKENS = 2_000, 32_000
 #: Budgets that are all tried; other packers take many times as long for each as the greedy one.
-LOOKED_AT_MAX_GREEDY, LOOKED_AT_MAX = 600, 100
+BUDGETS_TESTED_MAX_GREEDY, BUDGETS_TESTED_MAX = 600, 100
 #: Budgets that are assembled in full before the search reports none.
 TRIES_MAX = 4
 #: For one retrieval: after that no further budget is packed.
@@ -114,7 +114,7 @@ def _search(
             packs,
             above=above,
             highest=highest,
-            looked_at_max=LOOKED_AT_MAX_GREEDY if is_greedy else LOOKED_AT_MAX,
+            tested_max=BUDGETS_TESTED_MAX_GREEDY if is_greedy else BUDGETS_TESTED_MAX,
             is_over=lambda: clock() >= until,
         )
         if point is None:

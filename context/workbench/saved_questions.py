@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 from urllib.parse import urlencode
 from uuid import UUID
 
-from context.assembly.difference import ContextDiff
+from context.assembly.diff import ContextDiff
 from context.assembly.orchestrator import assemble_context
 from context.models import GoldenQuestion, Receipt
 from context.receipts.results import AssembledContext, Block, ContextRequest
@@ -103,9 +103,7 @@ def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuesti
     standing = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
     golden = list(standing.newest_first()[:SAVED_QUESTIONS_MAX])
     wanted = standing.with_ids(row.pk for row in golden).evidence_ids()
-    found = [
-        SavedQuestion(row.text, row.partition_path, wanted.get(row.pk, ()), row.asked_at, row.pk) for row in golden
-    ]
+    found = [SavedQuestion(row.text, row.partition_path, wanted.get(row.pk, ()), row.as_of, row.pk) for row in golden]
     known = {(each.query, each.partition) for each in found}
     others = recent_questions(tenant_id) or demo_questions(tenant_name)
     found += [each for each in others if (each.query, each.partition) not in known]

@@ -25,7 +25,7 @@ LEASE_SECONDS = 60.0
 #: Longer than any search, so that one that began with the former model still finds its vectors.
 SEARCH_GRACE = timedelta(seconds=60)
 #: Vectors removed in one transaction.
-REMOVED_AT_ONCE = 5_000
+REMOVED_BATCH = 5_000
 #: Rounds of catching up with concurrent writers; the switch then happens without the newest vectors, and words find
 #: those memories until they have one.
 CATCH_UPS = 3
@@ -233,7 +233,7 @@ def _remove_some(turn: _Turn, model: EmbeddingModel) -> bool:
     if model.deactivated_at is not None and model.deactivated_at > turn.clock() - SEARCH_GRACE:
         return False
     for rows in (turn.missing, MemoryEmbedding.objects.for_tenant(turn.tenant_id).of_model(model.name)):
-        ids = list(rows.values_list("pk", flat=True)[:REMOVED_AT_ONCE])
+        ids = list(rows.values_list("pk", flat=True)[:REMOVED_BATCH])
         if ids:
             rows.model.objects.filter(pk__in=ids).delete()
             return True

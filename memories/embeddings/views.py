@@ -17,11 +17,13 @@ from memories.models import EmbeddingModel
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, submit, tenant_page
+from memory_platform.web.flash_messages import add_flash, flash_error, watch_job
+from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.numerals import counted
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, watch_job
+from memory_platform.web.rendering import render_page
 
 _SECTION = "embeddings"
-ACTIVE = EmbeddingModel.State.ACTIVE
+_ACTIVE = EmbeddingModel.State.ACTIVE
 
 
 @tenant_page("viewer", to_change="admin")
@@ -95,13 +97,13 @@ def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     who = acting(request, timezone.now())
     with tenant_scope(request.tenant.id):
         model = _status(request, model_id).model
-        if model.state == ACTIVE:
+        if model.state == _ACTIVE:
             count = len(actions.retry_embeddings(**who))
         else:
             count = actions.retry_refused_vectors(model=model.name, **who)
     add_flash(request, f"{counted(count, 'text', 'texts')} queued for retry.")
     if count:
-        kind, row_id = ("embeddings", request.tenant.id) if model.state == ACTIVE else ("embedding_model", model.pk)
+        kind, row_id = ("embeddings", request.tenant.id) if model.state == _ACTIVE else ("embedding_model", model.pk)
         watch_job(request, kind, row_id)
     return redirect("embeddings", request.tenant.id)
 

@@ -78,8 +78,8 @@ def merge_seen_memories(
     if not bulk.MERGED_MIN <= len(seen) <= bulk.MERGED_MAX:
         raise InvalidInput("out_of_range", f"A merge takes {bulk.MERGED_MIN} to {bulk.MERGED_MAX} memories.", "id")
     if keep is None or keep not in seen:
-        raise InvalidInput("unknown_choice", "Select the memory to keep.", "keep")
-    rows, left = lock_seen_rows(tenant_id, bulk.ACTS[bulk.BULK_MERGE], seen, "")
+        raise InvalidInput("invalid_choice", "Select the memory to keep.", "keep")
+    rows, left = lock_seen_rows(tenant_id, bulk.BULK_ACTIONS[bulk.BULK_MERGE], seen, "")
     if left:
         raise Conflict("changed", f"Nothing was merged: {bulk.describe_skipped(left)}. Reload the list.")
     others = [row.pk for row in rows if row.pk != keep]
@@ -93,12 +93,12 @@ def perform_hygiene_action(
 ) -> HygieneAct | None:
     """Merge, archive, restore or dismiss what `effect` describes; None for restore. Raises as these actions do."""
     who: dict[str, Any] = {"tenant_id": tenant_id, "by": by, "now": now}
-    if effect.act == bulk.BULK_MERGE:
+    if effect.action == bulk.BULK_MERGE:
         groups = {group.kept.pk: [memory.pk for memory in group.others] for group in effect.groups}
         return merge_memories(groups=groups, **who)
-    if effect.act == bulk.BULK_ARCHIVE:
+    if effect.action == bulk.BULK_ARCHIVE:
         return archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
-    if effect.act == bulk.RESTORE:
+    if effect.action == bulk.RESTORE:
         undo_replacements(pair_ids=effect.ids, **who)
         return None
     pair_ids, finding_ids = (effect.ids, ()) if has_pairs else ((), effect.ids)
@@ -205,8 +205,8 @@ def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
 
 
 def _locked_unarchived(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UUID, Memory]:
-    if not memory_ids or len(memory_ids) > bulk.ACT_MEMORIES_MAX:
-        raise InvalidInput("out_of_range", f"An action applies to 1 to {bulk.ACT_MEMORIES_MAX:,} memories.", "id")
+    if not memory_ids or len(memory_ids) > bulk.BULK_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"An action applies to 1 to {bulk.BULK_MEMORIES_MAX:,} memories.", "id")
     memories = _locked(tenant_id, memory_ids)
     if missing := set(memory_ids) - memories.keys():
         raise NotFound("not_found", f"There is no memory {min(missing)}.", "id")

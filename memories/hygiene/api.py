@@ -16,11 +16,11 @@ from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import page_of
+from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _TIMES, _FLOATS = {"at", "found_at"}, {"similarity"}
-_MERGE = OpenApiExample("Merge two pairs", {"act": "merge", "ids": [17, 18]}, request_only=True)
+_MERGE = OpenApiExample("Merge two pairs", {"action": "merge", "ids": [17, 18]}, request_only=True)
 
 
 class HygieneListsEndpoint(Endpoint):
@@ -65,7 +65,7 @@ class HygieneListEndpoint(HygieneEndpointBase):
         path = readable_partition(self.key, values["partition"]).path
         sort = values.get("sort") or next(iter(each.sorts))
         if sort not in each.sorts:
-            raise InvalidInput("not_a_choice", f"This list has the orders {', '.join(each.sorts)}.", "sort")
+            raise InvalidInput("invalid_choice", f"This list has the orders {', '.join(each.sorts)}.", "sort")
         ordering = each.sorts[sort]
         column = ordering.removeprefix("-")
         kind = datetime if column in _TIMES else float if column in _FLOATS else int
@@ -74,7 +74,7 @@ class HygieneListEndpoint(HygieneEndpointBase):
         return self.listing(rows.with_memories(), values, ordering=ordering, kinds=(kind, int), answer=answer)
 
     @operation(
-        "hygiene_act",
+        "hygiene_action",
         {200: serializers.HygieneActionOutput},
         *(404, 409),
         request=serializers.HygieneActionInput,
@@ -90,7 +90,7 @@ class HygieneListEndpoint(HygieneEndpointBase):
             rows = findings.open_rows(self.tenant_id, each, "", self.now).within_reach(self.key.partition_prefix)
             ids = rows.with_ids(values["ids"]).numbers()
             effect = findings.hygiene_action_effect(
-                self.tenant_id, each, values["act"], ids, keep=values["keep"], now=self.now
+                self.tenant_id, each, values["action"], ids, keep=values["keep"], now=self.now
             )
             if not values["dry_run"]:
                 act = perform_hygiene_action(

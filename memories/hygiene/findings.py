@@ -81,7 +81,7 @@ class MergeGroup:
 class HygieneActionEffect:
     """The effect of an action: `groups` of a merge and those that stay beside them, else the changed `memories`."""
 
-    act: str
+    action: str
     ids: Sequence[int]
     groups: Sequence[MergeGroup] = ()
     memories: Sequence[Memory] = ()
@@ -89,7 +89,7 @@ class HygieneActionEffect:
 
     @property
     def archived_memories(self) -> list[Memory]:
-        own = self.memories if self.act == BULK_ARCHIVE else ()
+        own = self.memories if self.action == BULK_ARCHIVE else ()
         return [*own, *(memory for group in self.groups for memory in group.others)]
 
     @property
@@ -149,23 +149,25 @@ def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, n
 
 
 def hygiene_action_effect(
-    tenant_id: UUID, each: HygieneList, act: str, ids: Collection[int], *, keep: UUID | None = None, now: datetime
+    tenant_id: UUID, each: HygieneList, action: str, ids: Collection[int], *, keep: UUID | None = None, now: datetime
 ) -> HygieneActionEffect:
-    """Return the effect of `act` on the rows still in the list. Raises `Conflict` `gone` or `InvalidInput`."""
-    if act not in (DISMISS, each.action):
-        raise InvalidInput("unknown_choice", "This list does not have that action.", "act")
+    """Return the effect of `action` on the rows still in the list. Raises `Conflict` `gone` or `InvalidInput`."""
+    if action not in (DISMISS, each.action):
+        raise InvalidInput("invalid_choice", "This list does not have that action.", "action")
     rows = list(open_rows(tenant_id, each, "", now).with_ids(ids).with_memories().order_by("id"))
     if not rows:
         raise Conflict("gone", "These rows are no longer in the list: someone acted on them, or a text changed.")
     numbers = [row.pk for row in rows]
-    if act == BULK_MERGE:
+    if action == BULK_MERGE:
         groups, distinct = _merge_groups(rows, keep, is_contradiction=each.kind == rules.CONTRADICTION)
         if not groups:
             raise Conflict("distinct", "These memories do not state the same. Nothing was merged.")
-        return HygieneActionEffect(act, numbers, groups=groups, distinct=distinct)
+        return HygieneActionEffect(action, numbers, groups=groups, distinct=distinct)
     if each.has_pairs:
-        return HygieneActionEffect(act, numbers, memories=[row.older if act == RESTORE else row.newer for row in rows])
-    return HygieneActionEffect(act, numbers, memories=[row.memory for row in rows])
+        return HygieneActionEffect(
+            action, numbers, memories=[row.older if action == RESTORE else row.newer for row in rows]
+        )
+    return HygieneActionEffect(action, numbers, memories=[row.memory for row in rows])
 
 
 def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:

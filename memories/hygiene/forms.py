@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from memories.store.forms import DIGITS_MAX, ROWS_CHOSEN_MAX
+from memories.store.forms import DIGITS_MAX, ROWS_SELECTED_MAX
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
 
@@ -27,14 +27,14 @@ class HygieneFilterForm(PlatformForm):
 
 
 class RowIdsField(forms.Field):
-    """Ids of rows, each once, up to `ROWS_CHOSEN_MAX`."""
+    """Ids of rows, each once, up to `ROWS_SELECTED_MAX`."""
 
     widget = forms.MultipleHiddenInput
 
     def clean(self, value: Any) -> list[int]:
         texts = list(dict.fromkeys(value or ()))
-        if not 0 < len(texts) <= ROWS_CHOSEN_MAX:
-            raise ValidationError(f"Select 1 to {ROWS_CHOSEN_MAX} rows.", code="out_of_range")
+        if not 0 < len(texts) <= ROWS_SELECTED_MAX:
+            raise ValidationError(f"Select 1 to {ROWS_SELECTED_MAX} rows.", code="out_of_range")
         if not all(text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX for text in texts):
             raise ValidationError("Rows are selected by number.", code="not_a_number")
         return [int(text) for text in texts]
@@ -43,6 +43,6 @@ class RowIdsField(forms.Field):
 class HygieneActionForm(PlatformForm):
     """An action on rows of a list; `keep` is the selected memory that a merge keeps, if any."""
 
-    act = forms.ChoiceField(choices=[(act, act) for act in ("merge", "archive", "restore", "dismiss")])
+    action = forms.ChoiceField(choices=[(action, action) for action in ("merge", "archive", "restore", "dismiss")])
     id = RowIdsField()
     keep = forms.UUIDField(required=False)

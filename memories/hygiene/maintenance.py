@@ -14,7 +14,7 @@ from django.db.models import Q
 from memories.embeddings.embedders import active_model_name
 from memories.models import Memory, MemoryEmbedding, MemoryFinding, MemoryPair, RecalledText, Tenant, UncomparedMemory
 from memories.services.hygiene import rules
-from memories.services.store.content import RECALLED_TEXT_KEPT, recalled_hash
+from memories.services.store.content import RECALLED_TEXT_TTL, recalled_hash
 from memories.services.store.recalled_text import repeats_recalled_text
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
@@ -107,7 +107,7 @@ def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[D
     """Return pairs with memories of the tenant whose text, with folded case and spaces, was rendered recently."""
     rows = Memory.objects.for_tenant(tenant_id).live(now).with_ids(memory_ids).contents()
     by_hash = {recalled_hash(content): pk for pk, content in rows}
-    recalled = RecalledText.objects.for_tenant(tenant_id).with_hashes(by_hash, since=now - RECALLED_TEXT_KEPT)
+    recalled = RecalledText.objects.for_tenant(tenant_id).with_hashes(by_hash, since=now - RECALLED_TEXT_TTL)
     return [(by_hash[value], pk, 1.0) for value, pk in recalled.sources() if pk != by_hash[value]]
 
 

@@ -11,6 +11,7 @@ from memories.services.hygiene import rules
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 from memories.store.serializers.answers import MemoryTextOutput
 from memories.tenancy.serializers.partitions import path_field
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictChoiceField,
@@ -18,7 +19,6 @@ from memory_platform.rest.fields import (
     StrictListField,
     StrictUuidField,
 )
-from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 HYGIENE_ROWS_MAX = 200
@@ -44,7 +44,7 @@ class HygieneListInput(HygieneListsInput, PageInput):
 class HygieneActionInput(StrictSerializer):
     """An action on rows of a list."""
 
-    act = StrictChoiceField(
+    action = StrictChoiceField(
         choices=(BULK_MERGE, BULK_ARCHIVE, RESTORE, DISMISS),
         help_text="merge for compared pairs, restore for replaced ones, archive for single memories; dismiss for all.",
     )
@@ -122,7 +122,7 @@ class HygieneActionOutput(serializers.Serializer[Any]):
     act_id = serializers.UUIDField(
         allow_null=True, help_text="Id for the undo; null for a dry run, and for restore, which is itself an undo."
     )
-    act = serializers.CharField()
+    action = serializers.CharField()
     ids = serializers.ListField(child=serializers.IntegerField(), help_text="The rows that were still in the list.")
     archived = serializers.ListField(child=serializers.UUIDField())
     kept = serializers.ListField(child=serializers.UUIDField())
@@ -133,8 +133,8 @@ class HygieneActionOutput(serializers.Serializer[Any]):
         act_id: UUID | None = self.context["act_id"]
         archived = [memory.pk for memory in instance.archived_memories]
         kept = [group.kept.pk for group in instance.groups]
-        restored = [memory.pk for memory in instance.memories if instance.act == RESTORE]
-        values = {"act_id": act_id, "act": instance.act, "ids": instance.ids}
+        restored = [memory.pk for memory in instance.memories if instance.action == RESTORE]
+        values = {"act_id": act_id, "action": instance.action, "ids": instance.ids}
         return super().to_representation({**values, "archived": archived, "kept": kept, "restored": restored})
 
 
@@ -142,6 +142,6 @@ class UndoneActOutput(serializers.Serializer[Any]):
     """An undone act."""
 
     act_id = serializers.UUIDField(source="act.pk")
-    act = serializers.CharField(source="act.act")
+    action = serializers.CharField(source="act.act")
     undone = serializers.IntegerField(source="count")
     skipped = serializers.IntegerField(source="left", help_text="Changed since, so they were not undone.")

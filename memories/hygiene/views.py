@@ -22,8 +22,10 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.rest.pages import CursorError, CursorPosition, read_cursor, write_cursor
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page, wants_fragment
+from memory_platform.rest.cursor_pagination import CursorError, CursorPosition, read_cursor, write_cursor
+from memory_platform.web.flash_messages import add_flash, flash_error
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import render_page
 
 #: Query parameters that every page of a list keeps.
 KEPT_IN_ADDRESS = ("partition", "sort")
@@ -59,7 +61,7 @@ def hygiene_bulk(request: HtmxRequest, name: str) -> HttpResponseBase:
     try:
         with tenant_scope(request.tenant.id):
             effect = findings.hygiene_action_effect(
-                request.tenant.id, each, fields["act"], fields["id"], keep=fields["keep"], now=now
+                request.tenant.id, each, fields["action"], fields["id"], keep=fields["keep"], now=now
             )
             done = _perform(request, each, effect, now) if request.method == "POST" else None
     except PlatformError as error:
@@ -99,11 +101,11 @@ def _perform(
         by=operator_actor(request.operator),
         now=now,
     )
-    if effect.act == BULK_MERGE:
+    if effect.action == BULK_MERGE:
         return done, f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
-    if effect.act == BULK_ARCHIVE:
+    if effect.action == BULK_ARCHIVE:
         return done, f"{effect.archived} archived. Contexts no longer include them."
-    if effect.act == RESTORE:
+    if effect.action == RESTORE:
         count = len(effect.memories)
         return done, f"{count} {'memory is' if count == 1 else 'memories are'} live again, alongside the newer one."
     return done, f"{len(effect.ids)} dismissed."

@@ -19,7 +19,7 @@ SNAPSHOT_NAME_CHARACTERS_MAX = 100
 #: Attempts while concurrent writers create and end the same link.
 DRAW_ATTEMPTS = 3
 
-Text = TypeVar("Text", TenantMemo, PartitionSummary)
+VersionedTextRow = TypeVar("VersionedTextRow", TenantMemo, PartitionSummary)
 
 
 @transaction.atomic
@@ -165,12 +165,12 @@ def _check_text(text: str, field: str) -> None:
 
 def _check_choice(value: str, known: list[str], field: str) -> None:
     if value not in known:
-        raise InvalidInput("unknown_choice", f"Known values:  {', '.join(known)}.", field)
+        raise InvalidInput("invalid_choice", f"Known values:  {', '.join(known)}.", field)
 
 
 def _save_version(
-    draft: Text, latest: Text | None, content: str, if_version: int | None, now: datetime
-) -> tuple[Text, bool]:
+    draft: VersionedTextRow, latest: VersionedTextRow | None, content: str, if_version: int | None, now: datetime
+) -> tuple[VersionedTextRow, bool]:
     """Save `draft` as the version after `latest`; return the active version and whether it is new."""
     current = latest if latest is not None and latest.recorded_to is None else None
     if if_version is not None and if_version != (current.version if current else 0):

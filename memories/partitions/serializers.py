@@ -15,7 +15,7 @@ from memories.store.serializers.inputs import content_field, kind_field
 from memories.tenancy.serializers.keys import name_field
 from memories.tenancy.serializers.partitions import PartitionScopedInput, path_field
 from memory_platform.rest import fields
-from memory_platform.rest.pages import PageInput
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 PRESENT_REFERENCE = "now"
@@ -156,7 +156,7 @@ class SnapshotInput(StrictSerializer):
 class SnapshotReferenceError(ValueError):
     """Neither `now` nor the id of a snapshot."""
 
-    code = "not_a_choice"
+    code = "invalid_choice"
     detail = "`now` or the id of a snapshot is needed."
 
 

@@ -7,15 +7,15 @@ from itertools import zip_longest
 from memories.models import PartitionSummary, TenantMemo
 from memories.services.store.text_diff import DiffPiece, diff_words
 
-Text = TenantMemo | PartitionSummary
+VersionedText = TenantMemo | PartitionSummary
 
 
 @dataclass(frozen=True)
 class TextVersion:
     """A version with its author, if known, and its word differences; `current` is the active version or None."""
 
-    row: Text
-    current: Text | None
+    row: VersionedText
+    current: VersionedText | None
     saved_by: str = ""
     pieces: Sequence[DiffPiece] = ()
 
@@ -29,7 +29,7 @@ class TextVersion:
         return self.current is None or self.row.content != self.current.content
 
 
-def build_text_versions(rows: Sequence[Text], saved_by: Mapping[object, str]) -> list[TextVersion]:
+def build_text_versions(rows: Sequence[VersionedText], saved_by: Mapping[object, str]) -> list[TextVersion]:
     """Return versions of one text, newest first, with changes; `saved_by` has authors by primary key."""
     current = rows[0] if rows and rows[0].recorded_to is None else None
     steps = [

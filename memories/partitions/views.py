@@ -26,7 +26,9 @@ from memories.tenancy.forms import with_unix_line_ends
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, submit, tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, loads_result_later, render_page
+from memory_platform.web.flash_messages import add_flash, flash_error
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import loads_result_later, render_page
 
 _VERSIONS_MAX = 50
 #: Tokens of a longer text are not counted while typing.

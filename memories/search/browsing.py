@@ -9,7 +9,7 @@ from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, Mem
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes, word_lexemes
 from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
 from memories.services.search.excerpts import ExcerptPart, candidate_match_words, excerpt, matched_words
-from memories.services.search.plan import match_rarest
+from memories.services.search.planner import match_rarest
 from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
 from memories.services.store.version_steps import VersionStep, version_steps

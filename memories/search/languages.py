@@ -11,9 +11,9 @@ from memories.models import CommonLexeme, Memory, MemoryVersion, Tenant
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
 #: Rows derived in one transaction.
-DERIVED_AT_ONCE = 500
+DERIVED_BATCH = 500
 #: Writers that saw the former language have ended by then.
-FORMER_ASKED_FOR = timedelta(minutes=15)
+FORMER_LANGUAGE_QUERIED_FOR = timedelta(minutes=15)
 
 
 def rederive_search_columns(tenant_id: UUID) -> int:
@@ -29,7 +29,7 @@ def drop_former_languages_of_tenants(*, now: datetime) -> int:
     for tenant_id in tenant_ids:
         rederive_search_columns(tenant_id)
         with tenant_scope(tenant_id):
-            settled = Tenant.objects.with_language_older_than(now - FORMER_ASKED_FOR).filter(pk=tenant_id)
+            settled = Tenant.objects.with_language_older_than(now - FORMER_LANGUAGE_QUERIED_FOR).filter(pk=tenant_id)
             dropped += settled.update(former_text_search_configs=[])
     return dropped
 
@@ -51,7 +51,7 @@ def _derive_rows(tenant_id: UUID, model: type[Memory] | type[MemoryVersion]) -> 
     while True:
         with tenant_scope(tenant_id):
             language = Tenant.objects.values_list("text_search_config", flat=True).get(pk=tenant_id)
-            page: list[tuple[Any, str]] = model.objects.for_tenant(tenant_id).languages_from(last, DERIVED_AT_ONCE)
+            page: list[tuple[Any, str]] = model.objects.for_tenant(tenant_id).languages_from(last, DERIVED_BATCH)
             if not page:
                 return derived
             foreign = [row_id for row_id, config in page if config != language]

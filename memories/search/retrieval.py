@@ -21,7 +21,7 @@ from memories.services.search.fusion import (
     gate_cost,
     reciprocal_rank_fusion,
 )
-from memories.services.search.plan import RetrievalTrace, rows_to_retrieve
+from memories.services.search.planner import RetrievalTrace, rows_to_retrieve
 from memories.services.tokens import ENCODINGS
 from memories.store.readings import (
     Candidate,

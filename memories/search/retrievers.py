@@ -11,7 +11,7 @@ from memories.search.queries import ranking
 from memories.search.queries.lexemes import tenant_query_lexemes
 from memories.search.queries.nearest import MAX_INDEX_DIMENSION, force_index_scan, index_name
 from memories.services.search.fusion import MAX_CANDIDATES
-from memories.services.search.plan import (
+from memories.services.search.planner import (
     ALL_WORDS_ROWS,
     RetrievalTrace,
     ScopeSize,

@@ -22,7 +22,7 @@ RECENT_DAYS = 30
 class BulkActionPreview:
     """The effect of an action on the selected memories: on `rows`, without texts; `examples` have them."""
 
-    act: bulk.BulkAction
+    action: bulk.BulkAction
     rows: Sequence[Memory]
     left: Mapping[str, int]
     examples: Sequence[Memory]
@@ -46,7 +46,7 @@ class BulkActionPreview:
         return [(count, bulk.SKIP_REASONS[reason]) for reason, count in self.left.items()]
 
     @property
-    def chosen(self) -> str:
+    def selected(self) -> str:
         """The memories and their versions as a form value."""
         return " ".join(f"{row.pk}:{row.version}" for row in self.rows)
 
@@ -66,27 +66,28 @@ class BulkActionPreview:
 
 
 def preview_bulk_action(
-    tenant_id: UUID, act: bulk.BulkAction, ids: Iterable[UUID], *, now: datetime
+    tenant_id: UUID, action: bulk.BulkAction, ids: Iterable[UUID], *, now: datetime
 ) -> BulkActionPreview:
-    """Return the effect of `act` on these memories. Raises `Conflict` `nothing_left` or `InvalidInput`."""
+    """Return the effect of `action` on these memories. Raises `Conflict` `nothing_left` or `InvalidInput`."""
     wanted = list(dict.fromkeys(ids))
-    is_more, wanted = len(wanted) > bulk.ACT_MEMORIES_MAX, wanted[: bulk.ACT_MEMORIES_MAX]
+    is_more, wanted = len(wanted) > bulk.BULK_MEMORIES_MAX, wanted[: bulk.BULK_MEMORIES_MAX]
     if not wanted:
         raise InvalidInput("required", "Choose at least one memory.", "id")
-    chosen = Memory.objects.for_tenant(tenant_id).with_ids(wanted)
-    found = {row.pk: row for row in chosen.without_texts()}
+    selected = Memory.objects.for_tenant(tenant_id).with_ids(wanted)
+    found = {row.pk: row for row in selected.without_texts()}
     reasons = {
-        pk: bulk.skip_reason(act, found.get(pk), seen_version=found[pk].version if pk in found else 0) for pk in wanted
+        pk: bulk.skip_reason(action, found.get(pk), seen_version=found[pk].version if pk in found else 0)
+        for pk in wanted
     }
     rows = [found[pk] for pk in wanted if not reasons[pk]]
     left = Counter(reason for reason in reasons.values() if reason)
     if not rows:
         raise Conflict("nothing_left", f"There is nothing to do: {bulk.describe_skipped(left)}.")
-    if act.name == bulk.BULK_MERGE and not bulk.MERGED_MIN <= len(rows) <= bulk.MERGED_MAX:
+    if action.name == bulk.BULK_MERGE and not bulk.MERGED_MIN <= len(rows) <= bulk.MERGED_MAX:
         detail = f"A merge takes {bulk.MERGED_MIN} to {bulk.MERGED_MAX} live memories, not {len(rows):,}."
         raise InvalidInput("out_of_range", detail, "id")
-    shown = [row.pk for row in rows[: bulk.MERGED_MAX if act.name == bulk.BULK_MERGE else EXAMPLES_MAX]]
-    texts = {row.pk: row for row in chosen.with_ids(shown)}
+    shown = [row.pk for row in rows[: bulk.MERGED_MAX if action.name == bulk.BULK_MERGE else EXAMPLES_MAX]]
+    texts = {row.pk: row for row in selected.with_ids(shown)}
     since = now - timedelta(days=RECENT_DAYS)
     recent = sum(row.last_retrieved_at is not None and row.last_retrieved_at >= since for row in rows)
-    return BulkActionPreview(act, rows, left, [texts[pk] for pk in shown if pk in texts], recent, is_more)
+    return BulkActionPreview(action, rows, left, [texts[pk] for pk in shown if pk in texts], recent, is_more)

@@ -45,11 +45,11 @@ def source_conflict() -> Conflict:
 
 
 def lock_seen_rows(
-    tenant_id: UUID, act: BulkAction, seen: Mapping[UUID, int], kind: str
+    tenant_id: UUID, action: BulkAction, seen: Mapping[UUID, int], kind: str
 ) -> tuple[list[Memory], "Counter[str]"]:
-    """Return the rows that an act applies to, locked, and how many it skips by reason."""
+    """Return the rows that an action applies to, locked, and how many it skips by reason."""
     found = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(seen).locked()}
-    reasons = {pk: skip_reason(act, found.get(pk), seen_version=version, kind=kind) for pk, version in seen.items()}
+    reasons = {pk: skip_reason(action, found.get(pk), seen_version=version, kind=kind) for pk, version in seen.items()}
     rows = [row for pk, row in found.items() if not reasons[pk]]
     return rows, Counter(reason for reason in reasons.values() if reason)
 

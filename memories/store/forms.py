@@ -10,17 +10,17 @@ from django.forms.fields import InvalidJSONInput
 from django.http import QueryDict
 
 from memories.models import Memory
-from memories.services.store.bulk import ACT_MEMORIES_MAX, ACTS, BULK_CHANGE_KIND
+from memories.services.store.bulk import BULK_ACTIONS, BULK_CHANGE_KIND, BULK_MEMORIES_MAX
 from memories.services.store.content import check_content, check_metadata, normalise_content
 from memories.services.store.drafts import is_kind_name
-from memories.services.store.transfer_files import FILE_TYPES
+from memories.services.store.import_export_files import FILE_TYPES
 from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
 from memory_platform.web.forms import PlatformForm
 
 COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
 QUERY_MAX_CHARACTERS = 4_000
 #: Rows of a list in one bulk action, and digits of a version number.
-ROWS_CHOSEN_MAX = 200
+ROWS_SELECTED_MAX = 200
 DIGITS_MAX = 18
 #: Characters of the query string of the list to return to.
 BACK_MAX_CHARACTERS = 12_000
@@ -56,14 +56,14 @@ class MetadataField(forms.JSONField):
 
 
 class MemoryIdsField(forms.MultipleChoiceField):
-    """Ids of rows of a list, at most `ROWS_CHOSEN_MAX`."""
+    """Ids of rows of a list, at most `ROWS_SELECTED_MAX`."""
 
     def clean(self, value: Any) -> list[UUID]:
         try:
             ids = [UUID(text) for text in value]
         except ValueError:
             ids = []
-        if len(ids) != len(value) or len(ids) > ROWS_CHOSEN_MAX:
+        if len(ids) != len(value) or len(ids) > ROWS_SELECTED_MAX:
             raise ValidationError("Select memories by ID.", code="not_an_id")
         return ids
 
@@ -112,9 +112,9 @@ class SelectedMemoriesField(forms.Field):
     """Memories and the versions the operator saw: `id:version` separated by spaces, each once."""
 
     def clean(self, value: Any) -> dict[UUID, int]:
-        pairs = [pair.partition(":") for pair in str(value or "").split()[: ACT_MEMORIES_MAX + 1]]
-        if not 0 < len(pairs) <= ACT_MEMORIES_MAX:
-            raise ValidationError(f"Select 1 to {ACT_MEMORIES_MAX:,} memories.", code="out_of_range")
+        pairs = [pair.partition(":") for pair in str(value or "").split()[: BULK_MEMORIES_MAX + 1]]
+        if not 0 < len(pairs) <= BULK_MEMORIES_MAX:
+            raise ValidationError(f"Select 1 to {BULK_MEMORIES_MAX:,} memories.", code="out_of_range")
         try:
             seen = {UUID(memory_id): int(version) for memory_id, _, version in pairs if len(version) <= DIGITS_MAX}
         except ValueError:
@@ -127,10 +127,10 @@ class SelectedMemoriesField(forms.Field):
 class BulkSelectionForm(PlatformForm):
     """The memories selected for a bulk action; `back` is the query string of the list."""
 
-    CHOSEN, PAGE, MATCHING = "chosen", "page", "matching"
-    SCOPES = [(CHOSEN, "chosen"), (PAGE, "page"), (MATCHING, "matching")]
+    SELECTED, PAGE, MATCHING = "selected", "page", "matching"
+    SCOPES = [(SELECTED, "selected"), (PAGE, "page"), (MATCHING, "matching")]
 
-    act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
+    action = forms.ChoiceField(choices=[(name, name) for name in BULK_ACTIONS])
     scope = forms.ChoiceField(required=False, choices=SCOPES)
     id = MemoryIdsField(required=False)
     back = forms.CharField(required=False, max_length=BACK_MAX_CHARACTERS)
@@ -146,15 +146,15 @@ class BulkSelectionForm(PlatformForm):
 class BulkActionForm(PlatformForm):
     """A bulk action on memories in the versions the operator saw, with its new kind or kept memory."""
 
-    act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
-    chosen = SelectedMemoriesField()
+    action = forms.ChoiceField(choices=[(name, name) for name in BULK_ACTIONS])
+    selected = SelectedMemoriesField()
     to_kind = KindField(label="New kind", required=False)
     keep = forms.UUIDField(required=False)
     back = forms.CharField(required=False)
 
     def clean(self) -> dict[str, Any]:
         fields: dict[str, Any] = self.cleaned_data
-        if fields.get("act") == BULK_CHANGE_KIND and not fields.get("to_kind") and "to_kind" not in self.errors:
+        if fields.get("action") == BULK_CHANGE_KIND and not fields.get("to_kind") and "to_kind" not in self.errors:
             self.add_error("to_kind", "Enter a kind.")
         return fields
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memories.models import IdempotencyRecord, Memory, RecalledText, RetrievalTick, Tenant
-from memories.services.store.content import RECALLED_TEXT_KEPT, recalled_hash
+from memories.services.store.content import RECALLED_TEXT_TTL, recalled_hash
 from memories.services.store.recalled_text import context_partition, repeats_recalled_text
 from memories.store.queries.ticks import RecalledRow
 from memories.tenancy.queries.insertions import Insertion
@@ -17,7 +17,7 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
 #: Contexts folded in one transaction.
 TICKS_PER_FOLD = 500
-IDEMPOTENCY_KEPT = timedelta(hours=24)
+IDEMPOTENCY_TTL = timedelta(hours=24)
 #: Rows deleted in one transaction.
 FORGET_BATCH = 10_000
 
@@ -74,7 +74,7 @@ def recently_recalled_memories(
     prefixes = {_key_prefix(key_id) for key_id in api_key_ids}
     if not texts or not prefixes:
         return {}
-    hashes, since = {value for value, _ in texts}, now - RECALLED_TEXT_KEPT
+    hashes, since = {value for value, _ in texts}, now - RECALLED_TEXT_TTL
     # in this order, so that a fold in between hides no row
     unfolded = RetrievalTick.objects.recalled_lately(tenant_id, hashes, prefixes, since=since)
     folded = RecalledText.objects.for_tenant(tenant_id).with_hashes(hashes, since=since).rows_of_keys(prefixes)
@@ -124,8 +124,8 @@ def delete_expired_records(*, now: datetime) -> int:
     deleted = 0
     for tenant_id in tenant_ids:
         with tenant_scope(tenant_id):
-            answers = IdempotencyRecord.objects.for_tenant(tenant_id).created_before(now - IDEMPOTENCY_KEPT)
-            recalled = RecalledText.objects.for_tenant(tenant_id).recalled_before(now - RECALLED_TEXT_KEPT)
+            answers = IdempotencyRecord.objects.for_tenant(tenant_id).created_before(now - IDEMPOTENCY_TTL)
+            recalled = RecalledText.objects.for_tenant(tenant_id).recalled_before(now - RECALLED_TEXT_TTL)
             for rows in (answers, recalled):
                 ids = list(rows.values_list("pk", flat=True)[:FORGET_BATCH])
                 deleted += rows.model.objects.filter(pk__in=ids).delete()[0]

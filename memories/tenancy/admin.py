@@ -23,7 +23,9 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor, tenants_of
 from memories.tenancy.queries.tenants import members_of
 from memories.tenancy.scopes import admin_write_scope, operator_read_scope
-from memory_platform.web.pages import HtmxRequest, Role, operator_required, role_of
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.permissions import operator_required
+from memory_platform.web.roles import Role, role_of
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]

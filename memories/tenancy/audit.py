@@ -9,7 +9,7 @@ from uuid import UUID
 
 from memories.models import ApiKey, AuditEntry
 
-LABEL_CHARACTERS_MAX = 150
+ACTOR_LABEL_CHARACTERS_MAX = 150
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Actor:
 
     @property
     def stored_label(self) -> str:
-        """The label, cut to `LABEL_CHARACTERS_MAX`."""
-        return self.label[:LABEL_CHARACTERS_MAX]
+        """The label, cut to `ACTOR_LABEL_CHARACTERS_MAX`."""
+        return self.label[:ACTOR_LABEL_CHARACTERS_MAX]
 
 
 def record_audit(

@@ -25,21 +25,21 @@ class PartitionField(forms.CharField):
 
 
 class ApiKeyForm(PlatformForm):
-    """A new API key; each level includes those before it."""
+    """A new API key; each scope includes those before it."""
 
-    LEVELS = [("read", "Read"), ("write", "Read and write"), ("admin", "Admin")]
+    SCOPES = [("read", "Read"), ("write", "Read and write"), ("admin", "Admin")]
 
     name = forms.RegexField(
         r"^.+\Z", max_length=50, error_messages={"invalid": "Enter 1 to 50 characters on one line."}
     )
-    level = forms.ChoiceField(label="May", choices=LEVELS, initial="write")
+    scope = forms.ChoiceField(label="Scope", choices=SCOPES, initial="write")
     partition = PartitionField()
     refuses_recalled_text = forms.BooleanField(required=False, initial=True)
 
     def scopes(self) -> list[str]:
         """Return the selected scope and those it includes."""
-        levels = [level for level, _ in self.LEVELS]
-        return levels[: levels.index(self.cleaned_data["level"]) + 1]
+        scopes = [scope for scope, _ in self.SCOPES]
+        return scopes[: scopes.index(self.cleaned_data["scope"]) + 1]
 
 
 class StoredNameField(forms.CharField):
@@ -53,7 +53,7 @@ class AuditFilterForm(PlatformForm):
     """The filters of the audit log; all are optional and in the URL."""
 
     actor = forms.CharField(label="Who", required=False, max_length=150)
-    verb = StoredNameField(label="What", required=False, max_length=64)
+    action = StoredNameField(label="Action", required=False, max_length=64)
     target_kind = StoredNameField(label="Object type", required=False, max_length=64)
     target_id = forms.CharField(label="Object ID", required=False, max_length=150)
     after = forms.DateTimeField(label="From", required=False)

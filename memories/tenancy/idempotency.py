@@ -7,7 +7,7 @@ from uuid import UUID
 from memories.models import IdempotencyRecord
 from memories.tenancy.exceptions import Conflict
 
-ANSWER_KEPT_HOURS = 24
+RESPONSE_TTL_HOURS = 24
 #: A claim that is not renewed for this time belongs to a process that died.
 CLAIM_SECONDS = 10
 
@@ -50,7 +50,7 @@ def release_idempotency_key(record: IdempotencyRecord) -> None:
 
 
 def _reclaim(record: IdempotencyRecord, request_hash: str, now: datetime) -> bool:
-    kept = timedelta(hours=ANSWER_KEPT_HOURS) if record.status else timedelta(seconds=CLAIM_SECONDS)
+    kept = timedelta(hours=RESPONSE_TTL_HOURS) if record.status else timedelta(seconds=CLAIM_SECONDS)
     if record.created_at > now - kept:
         return False
     expired = IdempotencyRecord.objects.filter(pk=record.pk, created_at=record.created_at)

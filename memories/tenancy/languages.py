@@ -5,7 +5,7 @@ from memories.tenancy.queries.languages import text_search_configs
 
 
 def check_language(language: str) -> None:
-    """Raise `InvalidInput` `unknown_choice` for a language that this Postgres does not know."""
+    """Raise `InvalidInput` `invalid_choice` for a language that this Postgres does not know."""
     known = text_search_configs()
     if language not in known:
-        raise InvalidInput("unknown_choice", f"The language is one of {', '.join(known)}.", "language")
+        raise InvalidInput("invalid_choice", f"The language is one of {', '.join(known)}.", "language")

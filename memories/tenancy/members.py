@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from memories.models import Membership, Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import authentication_scope
-from memory_platform.web.pages import Operator, Role, role_of
+from memory_platform.web.roles import Operator, Role, role_of
 
 
 @dataclass(frozen=True)

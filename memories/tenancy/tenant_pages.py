@@ -14,7 +14,8 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor, tenants_of
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.forms import PlatformForm
-from memory_platform.web.pages import HtmxRequest, PageView, operator_required
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.permissions import PageView, operator_required
 
 Done = TypeVar("Done")
 

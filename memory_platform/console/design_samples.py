@@ -11,7 +11,7 @@ from context.services.profiles.scoring_profiles import ADR_0040
 from memories.services.store.text_diff import diff_words
 from memory_platform.web.charts import Chart, ChartRow
 
-WINDOW_TOKENS = 8_000
+SAMPLE_WINDOW_TOKENS = 8_000
 BREAKDOWN = {"relevance": 0.82, "recency": 0.64, "usefulness": 0.5, "confidence": 0.9, "frequency": 0.2}
 
 
@@ -26,7 +26,7 @@ def component_samples(now: datetime) -> dict[str, Any]:
         "weights": ADR_0040.weights,
         "sections": [("tenant_memo", 120), ("partition_summary", 240), ("linked_memory", 90), ("memory", 610)],
         "gauges": [
-            pressure_gauge(ContextNeeds(said, 120, 280, 800, 1_200), WINDOW_TOKENS, CompactionPolicy())
+            pressure_gauge(ContextNeeds(said, 120, 280, 800, 1_200), SAMPLE_WINDOW_TOKENS, CompactionPolicy())
             for said in (900, 3_500, 4_700, 6_200)
         ],
         "toasts": [

@@ -22,7 +22,7 @@ SEARCH_CHARACTERS_MIN = 2
 
 
 @dataclass(frozen=True)
-class SearchHit:
+class GlobalSearchResult:
     """One search result: its address, text and detail."""
 
     address: str
@@ -37,7 +37,7 @@ class SearchGroup:
 
     name: str
     title: str
-    hits: Sequence[SearchHit]
+    hits: Sequence[GlobalSearchResult]
     all_address: str
     all_text: str
 
@@ -52,20 +52,20 @@ def search_everything(tenant_id: UUID, text: str, *, now: datetime) -> list[Sear
         return f"{address}?{urlencode(query)}" if query else address
 
     memories = [
-        SearchHit(at("memory", row.pk), row.content, row.partition_path)
+        GlobalSearchResult(at("memory", row.pk), row.content, row.partition_path)
         for row in find_memories_by_id_or_text(tenant_id, text, count=SHOWN_MAX, now=now)
     ]
     logged = Receipt.objects.for_tenant(tenant_id).without_details().newest_first()
     contexts = [
-        SearchHit(at("receipt", row.pk), row.query or "No query", row.partition_path, row.created_at)
+        GlobalSearchResult(at("receipt", row.pk), row.query or "No query", row.partition_path, row.created_at)
         for row in _by_id(logged, text) or logged.asking(text)[:SHOWN_MAX]
     ]
     sessions = [
-        SearchHit(at("session", row.pk), row.title, row.partition_path, row.created_at)
+        GlobalSearchResult(at("session", row.pk), row.title, row.partition_path, row.created_at)
         for row in _by_id(Session.objects.for_tenant(tenant_id).with_titles().newest_first(), text)
     ]
     paths = Partition.objects.for_tenant(tenant_id).holding(text).paths(SHOWN_MAX)
-    partitions = [SearchHit(at("partitions", partition=path), path) for path in paths]
+    partitions = [GlobalSearchResult(at("partitions", partition=path), path) for path in paths]
     groups = (
         SearchGroup("memories", "Memories", memories, at("memories", q=text), "Search all memories"),
         SearchGroup("receipts", "Context log", contexts, at("context-log", q=text), "Search all contexts"),

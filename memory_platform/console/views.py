@@ -39,7 +39,9 @@ from memory_platform.console.health import cached_components, read_components
 from memory_platform.console.heartbeats import scheduled_tasks
 from memory_platform.console.jobs import WATCHED_MAX, read_job_notifications, read_job_page
 from memory_platform.web.addresses import client_address
-from memory_platform.web.pages import HtmxRequest, operator_required, render_page, safe_local_path, wants_fragment
+from memory_platform.web.htmx import HtmxRequest, safe_local_path, wants_fragment
+from memory_platform.web.permissions import operator_required
+from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, TablePage, read_table, requested_order
 from memory_platform.web.times import format_wait
 

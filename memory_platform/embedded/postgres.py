@@ -26,7 +26,7 @@ PROGRAMS = Path(_wheel.origin if _wheel and _wheel.origin else "").parent / f"pg
 SUPERUSER = "postgres"
 # PostgreSQL refuses to run as root, so root hands it to this OS user.
 OS_USER = "pgserver"
-_START_PATIENCE_SECONDS = 60.0
+_START_TIMEOUT_SECONDS = 60.0
 MEBIBYTE = 1024 * 1024
 SHARED_MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - looked at, never written
 ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": os.defpath}
@@ -60,7 +60,7 @@ def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) 
     def probe() -> None:
         psycopg.connect(url, connect_timeout=5).close()
 
-    wait_until_ready(child, probe, errors=(psycopg.OperationalError,), patience_seconds=_START_PATIENCE_SECONDS)
+    wait_until_ready(child, probe, errors=(psycopg.OperationalError,), timeout_seconds=_START_TIMEOUT_SECONDS)
     return child, url
 
 

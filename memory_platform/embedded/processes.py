@@ -61,10 +61,10 @@ def spawn_process(
 
 
 def wait_until_ready(
-    child: ChildProcess, probe: Callable[[], object], *, errors: tuple[type[Exception], ...], patience_seconds: float
+    child: ChildProcess, probe: Callable[[], object], *, errors: tuple[type[Exception], ...], timeout_seconds: float
 ) -> None:
     """Repeat `probe` while it raises one of `errors`. Raises `StartError` and ends the child when it never succeeds."""
-    deadline = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + timeout_seconds
     try:
         while child.is_running() and time.monotonic() < deadline:
             with suppress(*errors):
@@ -73,13 +73,13 @@ def wait_until_ready(
             time.sleep(POLL_SECONDS)
         raise StartError(f"{child.name} did not start. See the end of {child.log}.")
     except BaseException:
-        stop_processes([child], patience_seconds=1)
+        stop_processes([child], timeout_seconds=1)
         raise
 
 
-def stop_processes(children: Sequence[ChildProcess], *, patience_seconds: float) -> None:
+def stop_processes(children: Sequence[ChildProcess], *, timeout_seconds: float) -> None:
     """Send all their stop signal, wait for all, then end what is left with its whole process group."""
-    deadline = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + timeout_seconds
     for child in children:
         if child.is_running():
             child.process.send_signal(child.stop_signal)
@@ -120,7 +120,7 @@ def record_processes(data_dir: Path, children: Sequence[ChildProcess]) -> None:
     write_private(records_file(data_dir), json.dumps(rows))
 
 
-def stop_recorded_processes(data_dir: Path, *, patience_seconds: float = 10.0) -> list[int]:
+def stop_recorded_processes(data_dir: Path, *, timeout_seconds: float = 10.0) -> list[int]:
     """End the recorded processes that still run, except ids that now belong to other programs; return their ids."""
     try:
         rows = json.loads(records_file(data_dir).read_text())
@@ -131,7 +131,7 @@ def stop_recorded_processes(data_dir: Path, *, patience_seconds: float = 10.0) -
     for process in reversed(found):
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGINT if process.name() == "postgres" else signal.SIGTERM)
-    _, alive = psutil.wait_procs(found, timeout=patience_seconds)
+    _, alive = psutil.wait_procs(found, timeout=timeout_seconds)
     for process in alive:
         signal_group(process.pid, signal.SIGKILL)
     psutil.wait_procs(alive, timeout=5)

@@ -15,7 +15,7 @@ import redis
 from memory_platform.embedded.files import socket_folder
 from memory_platform.embedded.processes import ChildProcess, spawn_process, wait_until_ready
 
-_START_PATIENCE_SECONDS = 15.0
+_START_TIMEOUT_SECONDS = 15.0
 SAVE_AFTER_SECONDS = 30
 
 
@@ -44,7 +44,7 @@ def start_redis(data_dir: Path, *, databases: int = 16) -> EmbeddedRedis:
     child = spawn_process("Redis", command, log=data_dir / "logs" / "redis.log")
     errors = (redis.ConnectionError, redis.BusyLoadingError)
     with redis.Redis(unix_socket_path=socket) as client:
-        wait_until_ready(child, client.ping, errors=errors, patience_seconds=_START_PATIENCE_SECONDS)
+        wait_until_ready(child, client.ping, errors=errors, timeout_seconds=_START_TIMEOUT_SECONDS)
     return EmbeddedRedis(child, f"redis+socket://{quote(socket)}?virtual_host=0", f"rediscache://{quote(socket)}?db=1")
 
 

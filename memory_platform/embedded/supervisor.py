@@ -31,10 +31,10 @@ from memory_platform.embedded.redis import start_redis
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Together below the five seconds within which everything is gone.
-APP_PATIENCE_SECONDS = 3.0
-SERVER_PATIENCE_SECONDS = 1.5
-READY_PATIENCE_SECONDS = 90.0
-POLL_SECONDS = 0.1
+APP_TIMEOUT_SECONDS = 3.0
+SERVER_TIMEOUT_SECONDS = 1.5
+READY_TIMEOUT_SECONDS = 90.0
+SUPERVISOR_POLL_SECONDS = 0.1
 SECRET_KEY_BYTES = 48
 WEB_THREADS = 8
 WEB_WORKER = "memory_platform.http_worker.HeadBufferingWorker"
@@ -104,8 +104,8 @@ class Supervisor:
             self._watch()
         finally:
             _ignore_signals()
-            processes.stop_processes(self._apps, patience_seconds=APP_PATIENCE_SECONDS)
-            processes.stop_processes(self._servers, patience_seconds=SERVER_PATIENCE_SECONDS)
+            processes.stop_processes(self._apps, timeout_seconds=APP_TIMEOUT_SECONDS)
+            processes.stop_processes(self._servers, timeout_seconds=SERVER_TIMEOUT_SECONDS)
             for file in (endpoints_file(self._data_dir), processes.records_file(self._data_dir)):
                 file.unlink(missing_ok=True)
             remove_short_socket_folder(self._data_dir)
@@ -150,7 +150,7 @@ class Supervisor:
         """Prepare the database in a process that ends by itself, then start web, worker and beat."""
         child = self._spawn("prepare", ["manage.py", "prepare"], env)
         while child.is_running():
-            time.sleep(POLL_SECONDS)
+            time.sleep(SUPERVISOR_POLL_SECONDS)
         self._apps.remove(child)
         if child.process.returncode:
             said = last_log_line(child.log)
@@ -176,7 +176,7 @@ class Supervisor:
 
     def _watch(self) -> None:
         """Report the address as soon as the web process answers, and check the parts until one ends."""
-        deadline, is_ready = time.monotonic() + READY_PATIENCE_SECONDS, False
+        deadline, is_ready = time.monotonic() + READY_TIMEOUT_SECONDS, False
         while True:
             for child in (*self._servers, *self._apps):
                 if not child.is_running():
@@ -190,7 +190,7 @@ class Supervisor:
             if not is_ready and time.monotonic() > deadline:
                 log = self._data_dir / "logs" / "web.log"
                 raise StartError(f"The web process does not answer: the reason is at the end of {log}.")
-            time.sleep(POLL_SECONDS)
+            time.sleep(SUPERVISOR_POLL_SECONDS)
 
 
 def web_command(host: str, port: int, *, processes: int) -> list[str]:

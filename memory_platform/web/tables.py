@@ -16,7 +16,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from memory_platform.rest.pages import (
+from memory_platform.rest.cursor_pagination import (
     CursorError,
     CursorPosition,
     position_to_row,
@@ -24,7 +24,7 @@ from memory_platform.rest.pages import (
     read_page,
     write_cursor,
 )
-from memory_platform.web.pages import HtmxRequest
+from memory_platform.web.htmx import HtmxRequest
 
 TABLE_PAGE_SIZE = 50
 register = template.Library()

@@ -1,4 +1,4 @@
-// Lists of memories: ticking a page at once, counting what is ticked, staying at the row after an act on it.
+// Lists of memories: select a page at once, count the selected rows, and stay at the row after an action on it.
 "use strict";
 
 (function () {
@@ -6,14 +6,14 @@
     return Array.from(document.querySelectorAll('input[type="checkbox"][form="bulk"]'));
   }
 
-  function told() {
+  function updateCount() {
     const bulk = document.getElementById("bulk");
     if (!bulk) return;
     const all = boxes();
     const count = all.filter(function (box) { return box.checked; }).length;
     const scope = bulk.querySelector("[data-bulk-scope]");
-    bulk.querySelector("[data-bulk-count]").textContent = !scope || scope.value === "chosen" ? count + " ticked" : "";
-    const head = document.querySelector("[data-choose-all]");
+    bulk.querySelector("[data-bulk-count]").textContent = !scope || scope.value === "selected" ? count + " selected" : "";
+    const head = document.querySelector("[data-select-all]");
     if (head) {
       head.checked = count > 0 && count === all.length;
       head.indeterminate = count > 0 && count < all.length;
@@ -34,24 +34,24 @@
   });
 
   document.addEventListener("change", function (event) {
-    if (event.target.matches("[data-choose-all]")) {
+    if (event.target.matches("[data-select-all]")) {
       boxes().forEach(function (box) { box.checked = event.target.checked; });
     }
     if (event.target.closest("#rows, #hygiene-list")) {
       const scope = document.querySelector("[data-bulk-scope]");
-      if (scope && event.target !== scope) scope.value = "chosen";
-      told();
+      if (scope && event.target !== scope) scope.value = "selected";
+      updateCount();
     }
   });
 
-  // The row that an act was asked for from may leave the list: go on at the one in its place.
+  // The row of the action may leave the list: the focus then moves to the row in its position.
   let place = -1;
   document.addEventListener("htmx:beforeRequest", function (event) {
     const row = event.detail.elt.closest(".row-actions") && event.detail.elt.closest("tr");
     place = row ? Array.from(row.parentElement.children).indexOf(row) : -1;
   });
   document.addEventListener("htmx:afterSettle", function () {
-    told();
+    updateCount();
     if (place < 0 || document.activeElement !== document.body) return;
     const rows = document.querySelectorAll("table.memories tbody tr");
     const row = rows[Math.min(place, rows.length - 1)];

@@ -17,7 +17,7 @@ WARM_UP_REQUESTS = 25
 #: The others are stored in bulk.
 STORED_ONE_BY_ONE = 140
 SETTLE_SECONDS = 4.0
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 _SUMMARIES = {
     "user=alex": ("Alex plans the week and avoids coffee.", "Alex plans the week, avoids coffee after three, travels."),
@@ -69,7 +69,7 @@ class Setup:
         time.sleep(1)
 
     def _wait_for(self, what: str, is_so: Callable[[list[Any]], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             page = self._client.call("GET", f"{API}/memories", key=self._key, query={"page_size": 500}).json()
             if is_so(page["results"]):

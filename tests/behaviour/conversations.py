@@ -10,7 +10,7 @@ from tests.behaviour.corpus import messages
 if TYPE_CHECKING:
     from tests.behaviour.endpoints import Endpoints
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 #: States of work that goes on.
 UNFINISHED = ("queued", "running")
 #: What lists of this part are asked for with.
@@ -19,7 +19,7 @@ LIST_QUERIES: tuple[dict[str, Any], ...] = ({}, {"page_size": 3}, {"page_size": 
 
 def settle(api: Endpoints, answer: Any) -> None:
     """Wait for the end of the work that an answer named, if it named any."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     event = api.read(answer, "event_id")
     while event and time.monotonic() < deadline:
         state = api.client.call("GET", f"/api/v1/events/{event}", key=api.keys["admin"]).text

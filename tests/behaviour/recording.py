@@ -28,7 +28,7 @@ QUIET_MINUTES = 40
 #: A page that shows what periodic jobs still have to do is asked so often; it has to stay the same so many times.
 POLL_SECONDS = 4.0
 QUIET_POLLS = 4
-QUIET_PATIENCE_SECONDS = 150.0
+QUIET_TIMEOUT_SECONDS = 150.0
 
 
 def record(server: Server, names: Names) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def record(server: Server, names: Names) -> dict[str, Any]:
 
 
 def _wait_for_quiet(console: Console, path: str) -> None:
-    deadline = time.monotonic() + QUIET_PATIENCE_SECONDS
+    deadline = time.monotonic() + QUIET_TIMEOUT_SECONDS
     seen: list[list[str]] = []
     while time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-START_PATIENCE_SECONDS = 240.0
-STOP_PATIENCE_SECONDS = 20.0
+START_TIMEOUT_SECONDS = 240.0
+STOP_TIMEOUT_SECONDS = 20.0
 POLL_SECONDS = 0.3
 
 
@@ -50,7 +50,7 @@ class Server:
 
     def wait_until_ready(self) -> None:
         """Return when /readyz answers 200. Raises `RuntimeError` with the log's end when it does not in time."""
-        deadline = time.monotonic() + START_PATIENCE_SECONDS
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
             with (
                 suppress(urllib.error.URLError, ConnectionError, TimeoutError),
@@ -83,7 +83,7 @@ class Server:
             self.resume_schedule()
         self._process.send_signal(signal.SIGINT)
         try:
-            self._process.wait(STOP_PATIENCE_SECONDS)
+            self._process.wait(STOP_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

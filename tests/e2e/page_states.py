@@ -42,8 +42,8 @@ class PageStage:
 LOOKS = (
     PageState("tenant-overview", "90-days", "range=90d"),
     PageState("memories", "nothing", "partition=agent%3Dnobody"),
-    PageState("memories-bulk", "archive", "act=archive&scope=page&back=partition%3Dagent%253Dsupport"),
-    PageState("memories-bulk", "kind", "act=kind&scope=page&back=partition%3Dagent%253Dsupport"),
+    PageState("memories-bulk", "archive", "action=archive&scope=page&back=partition%3Dagent%253Dsupport"),
+    PageState("memories-bulk", "kind", "action=kind&scope=page&back=partition%3Dagent%253Dsupport"),
     PageState("context-preview", "nothing-fits", f"{_ASKED}&max_tokens=20"),
     PageState("context-preview", "xml", "partition=agent%3Dcoder&max_tokens=400&style=xml&ordering=u_curve"),
     PageState("context-preview", "elastic", f"{_RUN}&packer=elastic&before={quote(_RUN)}"),
@@ -69,7 +69,7 @@ LOOKS = (
     PageState("memory", "linked", "", {"memory_id": "linked_memory_id"}),
     PageState("session", "proposed", "", {"session_id": "proposed_session_id"}),
     PageState("session-compact", "proposed", "", {"session_id": "proposed_session_id"}),
-    PageState("compaction", "applied", "", {"compaction_id": "compaction-roll-back.compaction_id"}),
+    PageState("compaction", "applied", "", {"compaction_id": "compaction-rollback.compaction_id"}),
     PageState("jobs", "nothing", "kind=evaluation&state=failed"),
 )
 

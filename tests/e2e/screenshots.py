@@ -34,10 +34,8 @@ from memories.models import (
     Memory,
     Tenant,
 )
-from memories.tenancy.actions.tenants import (
-    create_operator,
-    create_tenant,
-)
+from memories.tenancy.actions.operators import create_operator
+from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.scopes import (
     admin_write_scope,
     tenant_scope,

@@ -93,7 +93,7 @@ def answers_of(run_id: UUID | str) -> list[EvaluationAnswer]:
 
 
 def golden(
-    tenant: Tenant, text: str, *memories: Memory, partition: str = "", asked_at: datetime | None = None
+    tenant: Tenant, text: str, *memories: Memory, partition: str = "", as_of: datetime | None = None
 ) -> GoldenQuestion:
     with tenant_scope(tenant.pk):
         return collect_golden_question(
@@ -101,7 +101,7 @@ def golden(
             text=text,
             partition=parse_partition(partition),
             memory_ids=[memory.pk for memory in memories],
-            asked_at=asked_at,
+            as_of=as_of,
             by=TESTER,
             now=timezone.now(),
         )

@@ -40,7 +40,7 @@ OUTPUT_BYTES = (200, 900, 400, 2_400)
 CALLS_PER_FLOOD, FLOOD_BYTES = 16, 11_000
 #: Stands in outputs that are long enough to be masked, and nowhere else.
 LONG_OUTPUT = "vault"
-ROWS_AT_ONCE = 7
+ROWS_BATCH = 7
 HUGE = 128_000
 SLEEP_PRESSURE, EMERGENCY_PRESSURE = 0.70, 0.80
 
@@ -149,8 +149,8 @@ class PlayedSession:
 
     def say(self, rows: list[LongSessionRow]) -> None:
         """Append a few at a time and ask for the context each time."""
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            self.rows += append(self.client, self.session, *rows[start : start + ROWS_AT_ONCE])
+        for start in range(0, len(rows), ROWS_BATCH):
+            self.rows += append(self.client, self.session, *rows[start : start + ROWS_BATCH])
             self.context_asked_for()
 
     def context_asked_for(self) -> LongSessionRow:

@@ -14,8 +14,8 @@ from rich.progress import track
 from compaction.evaluation import report
 from compaction.evaluation.conversations import Evaluation, evaluate_conversation
 from compaction.evaluation.labelled_sessions import EvaluatedSession, evaluate_labelled_session, sample_statements
+from compaction.pipeline.drafting_input import DraftingError
 from compaction.pipeline.fallback import ProviderUnavailableError
-from compaction.pipeline.plans import DraftingError
 from compaction.pipeline.summarisers import SummariserError, configured_summariser, fallback_summariser
 from compaction.services.evaluation.labels import LabelledSession, LabelledSessionError, is_labelled_session
 from memories.management.command import PlatformCommand

@@ -39,7 +39,7 @@ from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import page_of
+from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _document = partial(operation, tag="compaction")

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compaction.pipeline.actions import roll_back_prompt, save_prompt
-from compaction.pipeline.plans import stored_prompt_versions
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import try_prompt
+from compaction.pipeline.prompt_versions import stored_prompt_versions
 from compaction.pipeline.serializers import prompts as schemas
 from compaction.pipeline.session_rows import read_all_turns
 from compaction.services.sessions.pressure import planning_reserve

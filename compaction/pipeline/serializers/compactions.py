@@ -21,8 +21,9 @@ from compaction.services.pipeline.states import (
     SWAP,
 )
 from compaction.services.pipeline.stored_statements import NO_FACTS, NO_RULES, CitedStatement
-from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
+from compaction.services.review.edited_statements import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
 from context.assembly.serializers.shapes import WarningOutput
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictChoiceField,
@@ -30,7 +31,6 @@ from memory_platform.rest.fields import (
     StrictListField,
     StrictTextField,
 )
-from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, SWAP, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)

@@ -21,7 +21,7 @@ from context.profiles.token_counters import budget_calculator
 _T = TypeVar("_T")
 
 #: Models exceed the requested length, so the request is below the budget.
-ASKED_SHARE = 0.8
+REQUESTED_BUDGET_SHARE = 0.8
 #: The share of a window for prompt, messages and answer; the rest is for estimation errors.
 _WINDOW_SHARE = 0.8
 #: Status codes that blame the texts: too long, not acceptable, refused.
@@ -54,7 +54,7 @@ class OpenAIChatSummariser:
         text = prompts.complete_prompt(task.prompt or prompts.PROMPT)
         prompt = partial(prompts.summary_prompt, text=text)
         statements, dropped = self._asked(
-            task, lambda budget: prompt(int(budget * ASKED_SHARE)), prompts.SUMMARY_SCHEMA
+            task, lambda budget: prompt(int(budget * REQUESTED_BUDGET_SHARE)), prompts.SUMMARY_SCHEMA
         )
         if not statements:
             raise SummariserError("empty", "The model's answer contains no statement.")

@@ -19,10 +19,10 @@ from compaction.review.forms import (
     ReviewStateForm,
     SummaryTextForm,
 )
-from compaction.review.page import memories_archived_by_roll_back, read_review
 from compaction.review.presence import Reviewer, note_presence
 from compaction.review.queries import ORDERS, compare_proposals, last_review_change, read_review_queue
-from compaction.review.views.page import (
+from compaction.review.review_page import memories_archived_by_roll_back, read_review
+from compaction.review.views.review_responses import (
     RefusedForms,
     ReviewAddress,
     decide_and_respond,
@@ -38,13 +38,9 @@ from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import (
-    FlashLink,
-    HtmxRequest,
-    add_flash,
-    render_page,
-    watch_job,
-)
+from memory_platform.web.flash_messages import FlashLink, add_flash, watch_job
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 from memory_platform.web.templatetags.figures import pluralized
 
 
@@ -74,7 +70,7 @@ def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
         return render_review(request, compaction_id, RefusedForms(reason=form))
     said = "Approved. The summary is in the session's context."
     verb = partial(actions.approve_compaction, **form.cleaned_data)
-    roll_back = reverse("compaction-roll-back", args=[request.tenant.id, compaction_id])
+    roll_back = reverse("compaction-rollback", args=[request.tenant.id, compaction_id])
     undo = FlashLink(roll_back, "Undo …", needs_confirmation=True)
     return decide_and_respond(request, compaction_id, verb, said, link=undo, reason=form, should_continue=True)
 

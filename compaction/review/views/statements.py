@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from compaction.review import actions
 from compaction.review.forms import AppendFactsForm, SwapStatementForm, WithdrawAppendedForm
-from compaction.review.views.page import (
+from compaction.review.views.review_responses import (
     Refusal,
     RefusedForms,
     describe_summary,
@@ -22,7 +22,8 @@ from compaction.review.views.page import (
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error
+from memory_platform.web.flash_messages import add_flash, flash_error
+from memory_platform.web.htmx import HtmxRequest
 
 
 @tenant_page(to_change="operator")

@@ -75,7 +75,7 @@ class CompactedSession:
 
 
 #: What each measure counts, in the order of a report.
-MEASURES = {
+COMPACTION_MEASURES = {
     "keys_in_summary": "keys in the summary",
     "keys_in_facts": "keys in the facts",
     "keys_in_either": "keys in either",
@@ -92,7 +92,7 @@ MEASURES = {
 
 
 def score_session(session: LabelledSession, made: CompactedSession) -> dict[str, Share]:
-    """Return the shares of `MEASURES`."""
+    """Return the shares of `COMPACTION_MEASURES`."""
     summary, facts = _texts(made.statements, made.numbers), _texts(made.facts, made.numbers)
     keys = {key.id: key.needs for key in session.keys}
     current, stale = ({one.id: getattr(one, name) for one in session.changes} for name in ("current", "stale"))

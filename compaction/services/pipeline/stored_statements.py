@@ -15,7 +15,7 @@ SUPPORTED_SHARE_MIN = 0.5
 #: A compaction stores this many of the next-best statements, which a reviewer can swap in.
 CANDIDATES_MAX = 30
 #: Words are compared by this many first letters, so that inflections count.
-STEM_CHARACTERS = 5
+SHARED_STEM_CHARACTERS = 5
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 #: Who speaks is no content.
@@ -113,4 +113,4 @@ def shared_word_share(statement: str, text: str) -> float:
 
 def _stems(text: str) -> set[str]:
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
-    return {word[:STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _SPEAKING}
+    return {word[:SHARED_STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _SPEAKING}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compaction.services.pipeline.stored_statements import CitedStatement
-from compaction.services.review.editing import add_to_text, remove_from_text
+from compaction.services.review.edited_statements import add_to_text, remove_from_text
 from compaction.services.review.kinds import kind_priority
 
 #: So many characters of a statement find its place in the message.

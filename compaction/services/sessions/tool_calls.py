@@ -47,7 +47,7 @@ def _canonical(value: object, place: str) -> dict[str, Any]:
     place_of_function = f"{place}.{FUNCTION}"
     function = _object(call.get(FUNCTION), place_of_function, ("name", "arguments"))
     if call.get("type", FUNCTION) != FUNCTION:
-        raise CallError("not_a_choice", "Calls are of the type function.", f"{place}.type")
+        raise CallError("invalid_choice", "Calls are of the type function.", f"{place}.type")
     call_id = _line(call.get("id"), CALL_ID_CHARACTERS_MAX, f"{place}.id")
     name = _line(function.get("name"), FUNCTION_NAME_CHARACTERS_MAX, f"{place_of_function}.name")
     arguments = _arguments(function.get("arguments", ""), f"{place_of_function}.arguments")

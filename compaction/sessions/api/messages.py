@@ -24,7 +24,7 @@ from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE
 from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import page_of
+from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput, flat_errors
 
 _FUNCTION = {"name": "calendar", "arguments": '{"day": "2026-05-09"}'}

@@ -11,6 +11,7 @@ from compaction.services.sessions.tool_calls import CALLS_MAX
 from memories.services.store.content import ContentError
 from memories.services.store.message_parts import PARTS, content_text
 from memories.store.serializers.inputs import QUERY_CHARACTERS_MAX, metadata_field
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictChoiceField,
@@ -20,7 +21,6 @@ from memory_platform.rest.fields import (
     StrictTextField,
     text_error,
 )
-from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 

@@ -23,6 +23,7 @@ from context.assembly.serializers.shapes import (
 from context.receipts.results import LINKED_MEMORY, MEMORY, PARTITION_SUMMARY, TENANT_MEMO
 from memories.store.serializers.inputs import metadata_field
 from memories.tenancy.serializers.partitions import PartitionFilterInput, PartitionScopedInput, exact_field
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictChoiceField,
     StrictField,
@@ -30,7 +31,6 @@ from memory_platform.rest.fields import (
     StrictNumberField,
     StrictTextField,
 )
-from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 OPEN, CLOSED_SESSION_STATE, _ALL = _STATES = ("open", "closed", "all")

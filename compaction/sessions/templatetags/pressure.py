@@ -11,7 +11,8 @@ from django.utils.safestring import SafeString
 
 from compaction.models import Session
 from compaction.pipeline.session_rows import context_needs
-from compaction.sessions.charts import Piece, pressure_gauge
+from compaction.sessions.charts import pressure_gauge
+from compaction.sessions.minimap import Piece
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memory_platform.web.templatetags.figures import pluralized
 

@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from context.assembly.api.contexts import AssemblingEndpoint, RequestExample, build_context_request
-from context.assembly.difference import ContextDiffBaseline, diff_budget_profiles, diff_contexts
+from context.assembly.diff import ContextDiffBaseline, diff_budget_profiles, diff_contexts
 from context.assembly.replay import replay_context
 from context.assembly.serializers.receipts import ReceiptOutput
 from context.assembly.serializers.replay import DiffInput, DiffOutput, ReplayInput

@@ -10,8 +10,8 @@ from context.models import Receipt
 from memories.store.serializers.inputs import QUERY_CHARACTERS_MAX
 from memories.tenancy.serializers.keys import KEY_ID_CHARACTERS_MAX
 from memories.tenancy.serializers.partitions import exact_field, path_field
+from memory_platform.rest.cursor_pagination import PageInput, PageOutput
 from memory_platform.rest.fields import StrictBooleanField, StrictDateTimeField, StrictTextField
-from memory_platform.rest.pages import PageInput, PageOutput
 from memory_platform.rest.serializers import StrictSerializer
 
 

@@ -26,7 +26,7 @@ from memories.tenancy.exceptions import Conflict, InvalidInput
 _NAME_CHARACTERS_MAX = 100
 _SETTINGS = ("packer", "ordering", "budgets")
 #: A stable order needs an earlier context, which a question of a corpus does not have.
-ORDERINGS = tuple(value for value in BudgetProfile.Ordering.values if value != BudgetProfile.Ordering.STABLE)
+EVALUATION_ORDERINGS = tuple(value for value in BudgetProfile.Ordering.values if value != BudgetProfile.Ordering.STABLE)
 
 
 @transaction.atomic
@@ -58,7 +58,7 @@ def request_evaluation(
         profile_version=scoring.version,
         profile_numbers=scoring.to_numbers(),
         packer=_known("packer", packer or BudgetProfile.Packer.GREEDY, BudgetProfile.Packer.values),
-        ordering=_known("ordering", ordering or BudgetProfile.Ordering.TOP_DOWN, ORDERINGS),
+        ordering=_known("ordering", ordering or BudgetProfile.Ordering.TOP_DOWN, EVALUATION_ORDERINGS),
         budgets=_checked_budgets(budgets),
         created_by=by.label[:150],
         created_at=now,
@@ -158,7 +158,7 @@ def _checked_corpus(tenant_id: UUID, kind: str, name: str, text: str, now: datet
 
 def _known(field: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
-        raise InvalidInput("unknown_choice", f"Choose one of: {', '.join(known)}.", field)
+        raise InvalidInput("invalid_choice", f"Choose one of: {', '.join(known)}.", field)
     return value
 
 

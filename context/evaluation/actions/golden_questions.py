@@ -27,7 +27,7 @@ def collect_golden_question(
     text: str,
     partition: PartitionPath | None = None,
     memory_ids: Iterable[UUID],
-    asked_at: datetime | None = None,
+    as_of: datetime | None = None,
     answer: str = "",
     category: str = "",
     by: Actor,
@@ -38,11 +38,11 @@ def collect_golden_question(
     Raises `InvalidInput` by field, `Conflict` `busy`.
     """
     path = str(partition or "")
-    values = _checked(text, answer, category, asked_at, now)
+    values = _checked(text, answer, category, as_of, now)
     memories = _live(tenant_id, path, memory_ids, now)
     if not memories:
         raise InvalidInput("no_evidence", "A golden question needs at least one memory.", "memory_ids")
-    identity = {"tenant_id": tenant_id, "text": values["text"], "partition_path": path, "asked_at": asked_at}
+    identity = {"tenant_id": tenant_id, "text": values["text"], "partition_path": path, "as_of": as_of}
     rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed().locked()
     question: GoldenQuestion
     try:
@@ -65,13 +65,13 @@ def update_golden_question(
     text: str,
     answer: str,
     category: str,
-    asked_at: datetime | None,
+    as_of: datetime | None,
     by: Actor,
     now: datetime,
 ) -> GoldenQuestion:
     """Change text, answer, category or time. Raises `InvalidInput`, `Conflict` `duplicate` or `removed`."""
     current = _locked(question)
-    values = _checked(text, answer, category, asked_at, now)
+    values = _checked(text, answer, category, as_of, now)
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if changed:
         for name in changed:
@@ -141,7 +141,7 @@ def _locked(question: GoldenQuestion) -> GoldenQuestion:
     return row
 
 
-def _checked(text: str, answer: str, category: str, asked_at: datetime | None, now: datetime) -> dict[str, Any]:
+def _checked(text: str, answer: str, category: str, as_of: datetime | None, now: datetime) -> dict[str, Any]:
     values = {"text": text.strip(), "answer": answer.strip(), "category": category.strip()}
     limits = {"text": QUESTION_CHARACTERS_MAX, "answer": ANSWER_CHARACTERS_MAX, "category": CATEGORY_CHARACTERS_MAX}
     for name, value in values.items():
@@ -153,9 +153,9 @@ def _checked(text: str, answer: str, category: str, asked_at: datetime | None, n
         if len(value) > limits[name]:
             raise InvalidInput("too_long", f"At most {limits[name]:,} characters are allowed.", name)
     # No context can be read at a future time, so every evaluation would fail.
-    if asked_at is not None and asked_at > now:
-        raise InvalidInput("in_the_future", "The time of a question is not in the future.", "asked_at")
-    return {**values, "asked_at": asked_at}
+    if as_of is not None and as_of > now:
+        raise InvalidInput("in_the_future", "The time of a question is not in the future.", "as_of")
+    return {**values, "as_of": as_of}
 
 
 def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime) -> Collection[UUID]:

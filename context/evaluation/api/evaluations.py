@@ -23,7 +23,7 @@ from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import PageInput, page_of
+from memory_platform.rest.cursor_pagination import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _DRAFT = OpenApiExample(

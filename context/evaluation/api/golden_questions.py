@@ -24,7 +24,7 @@ from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition
-from memory_platform.rest.pages import page_of
+from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, bounded_errors, flat_errors
 
 _describe = partial(operation, tag="golden questions")
@@ -169,7 +169,7 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
         changes = self.body(schemas.GoldenQuestionChanges)
         with tenant_scope(self.tenant_id):
             question = self.question(question_id)
-            same = {name: getattr(question, name) for name in ("text", "answer", "category", "asked_at")}
+            same = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of")}
             actions.update_golden_question(question=question, **same | changes, by=self.actor, now=self.now)
             return self.answer(question_id)
 

@@ -6,12 +6,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from context.evaluation.actions.evaluations import ORDERINGS
+from context.evaluation.actions.evaluations import EVALUATION_ORDERINGS
 from context.evaluation.corpora import corpus_upload_text
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import BUDGETS_MAX, BudgetProfile, EvaluationAnswer, EvaluationRun
 from context.profiles.serializers.profiles import ComparedProfileVersionOutput, EstimateOutput
 from context.services.evaluation.evidence import MEASURES, QuestionMeasures
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictChoiceField,
@@ -20,7 +21,6 @@ from memory_platform.rest.fields import (
     StrictTextField,
     StrictUuidField,
 )
-from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 _NAME_CHARACTERS_MAX = 100
@@ -55,7 +55,9 @@ class EvaluationInput(StrictSerializer):
     packer = StrictChoiceField(
         choices=BudgetProfile.Packer.values, required=False, default=BudgetProfile.Packer.GREEDY.value
     )
-    ordering = StrictChoiceField(choices=ORDERINGS, required=False, default=BudgetProfile.Ordering.TOP_DOWN.value)
+    ordering = StrictChoiceField(
+        choices=EVALUATION_ORDERINGS, required=False, default=BudgetProfile.Ordering.TOP_DOWN.value
+    )
     budgets = StrictListField(
         child=StrictIntegerField(),
         min_length=1,

@@ -12,6 +12,7 @@ from context.evaluation.actions.golden_questions import (
 )
 from memories.store.serializers.answers import FieldErrorOutput
 from memories.tenancy.serializers.partitions import PartitionScopedInput
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictDateTimeField,
@@ -19,7 +20,6 @@ from memory_platform.rest.fields import (
     StrictTextField,
     StrictUuidField,
 )
-from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 GOLDEN_ROWS_MAX = 200
@@ -35,8 +35,12 @@ class GoldenQuestionFields(StrictSerializer):
     category = StrictTextField(
         max_length=CATEGORY_CHARACTERS_MAX, required=False, default="", help_text="Groups the results."
     )
-    asked_at = StrictDateTimeField(
-        is_over=True, required=False, allow_null=True, default=None, help_text="The time it is about; null: now."
+    as_of = StrictDateTimeField(
+        is_over=True,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The valid time that it is about; null: now.",
     )
 
 
@@ -84,7 +88,7 @@ class GoldenQuestionOutput(serializers.Serializer[Any]):
     answer = serializers.CharField(allow_blank=True)
     category = serializers.CharField(allow_blank=True)
     partition = serializers.CharField(source="partition_path", allow_blank=True)
-    asked_at = serializers.DateTimeField(allow_null=True)
+    as_of = serializers.DateTimeField(allow_null=True)
     memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Its evidence.")
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField(allow_blank=True)

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, flash_error
+from memory_platform.web.flash_messages import flash_error
+from memory_platform.web.htmx import HtmxRequest
 
 
 @contextmanager

@@ -25,7 +25,9 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, render_page, watch_job
+from memory_platform.web.flash_messages import add_flash, watch_job
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, read_table
 
 _COLUMNS = (SortColumn("asked", "created_at", datetime),)

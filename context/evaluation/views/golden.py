@@ -29,7 +29,9 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
+from memory_platform.web.flash_messages import add_flash, flash_error
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, read_table
 
 _COLUMNS = (SortColumn("collected", "created_at", datetime),)
@@ -61,7 +63,7 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
             text=fields["text"],
             partition=parse_partition(fields["partition"]),
             memory_ids=[fields["memory"]],
-            asked_at=fields["asked_at"],
+            as_of=fields["as_of"],
             by=operator_actor(request.operator),
             now=timezone.now(),
         )
@@ -78,7 +80,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
     with tenant_scope(request.tenant.id):
         question = _question(request, question_id)
         wanted = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
-    initial = {name: getattr(question, name) for name in ("text", "answer", "category", "asked_at")}
+    initial = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of")}
     form = GoldenQuestionForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
         try:

@@ -21,7 +21,9 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, render_page
+from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 
 #: Memories offered for selection, and the budget of the search that finds them.
 _OFFERED_MAX, OFFERED_TOKENS = 30, 4_000
@@ -39,11 +41,11 @@ def golden_new(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             add_error_to_form(form, error, {"memory_ids": "ids"})
     page: dict[str, Any] = {"section": "golden-questions", "form": form, "selected": set(form.selected())}
-    if form.is_bound and not {"text", "partition", "asked_at"} & form.errors.keys():
+    if form.is_bound and not {"text", "partition", "as_of"} & form.errors.keys():
         try:
             page["found"] = _found(request, form, page["selected"])
         except PlatformError as error:
-            add_error_to_form(form, error, {"as_of": "asked_at"})
+            add_error_to_form(form, error)
     with tenant_scope(request.tenant.id):
         page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
     return render_page(request, "context/evaluation/golden_new.html", page, form=form)
@@ -68,7 +70,7 @@ def _found(request: HtmxRequest, form: NewGoldenForm, selected: Collection[UUID]
     search = ContextRequest(
         query=form.cleaned_data["text"],
         partition=form.cleaned_data["partition"],
-        as_of=form.cleaned_data["asked_at"],
+        as_of=form.cleaned_data["as_of"],
         max_tokens=OFFERED_TOKENS,
         scoring=CONVERSATION_RECALL,
         preview=True,

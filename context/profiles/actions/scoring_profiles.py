@@ -45,7 +45,7 @@ def create_scoring_profile(
         else:
             base = scoring_profile_version(tenant_id, based_on, based_on_version)
     except (NotFound, InvalidInput) as error:
-        raise InvalidInput("unknown_choice", error.detail, "based_on") from error
+        raise InvalidInput("invalid_choice", error.detail, "based_on") from error
     draft = _draft(base, name, 1, changes, report)
     insert_version(draft, refusal=name_is_taken("scoring", name), by=by, now=now)
     _audit(draft, "create", draft.tuned_numbers, by, now)

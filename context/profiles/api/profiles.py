@@ -31,7 +31,7 @@ from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import PageInput, list_as_rows, page_of
+from memory_platform.rest.cursor_pagination import PageInput, list_as_rows, page_of
 from memory_platform.rest.serializers import EmptyInput, StrictSerializer
 
 Class = TypeVar("Class", bound=type)

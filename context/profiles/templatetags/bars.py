@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from context.profiles.bars import ScorePart, budget_parts, score_parts
 from context.profiles.scoring_fields import PART_WORDS
-from context.services.profiles import scoring_profiles
+from context.services.profiles.scoring_profiles import component_label
 from memory_platform.web.numerals import with_minus_sign
 from memory_platform.web.templatetags.figures import score as written_score
 
@@ -18,8 +18,8 @@ register = template.Library()
 
 
 @register.filter
-def component_label(name: str) -> str:
-    return scoring_profiles.component_label(name)
+def score_component_label(name: str) -> str:
+    return component_label(name)
 
 
 @register.filter

@@ -6,7 +6,7 @@ from typing import Any
 from django import template
 
 from context.profiles.policy_fields import policy_value_text
-from context.profiles.versions import PROFILE_FIELDS
+from context.profiles.versions import ALL_PROFILE_FIELDS
 from context.services.profiles.compaction_policy import POLICY_FIELDS
 from context.services.profiles.fields import ProfileField
 from memory_platform.web.numerals import with_minus_sign
@@ -24,7 +24,7 @@ def policy_choices(chosen: Mapping[str, Any]) -> list[str]:
 @register.filter
 def setting_text(value: Any, field: str) -> list[str]:
     """Return the lines that show the value of a profile's field: 90 of receipt_days -> 90 days."""
-    described = PROFILE_FIELDS.get(field.partition(".")[0], ProfileField(None))
+    described = ALL_PROFILE_FIELDS.get(field.partition(".")[0], ProfileField(None))
     unit = described.units
     match value:
         case None:

@@ -39,21 +39,17 @@ from context.profiles.views.operations import (
 )
 from context.receipts.results import ContextRequest
 from context.services.profiles.compaction_policy import POLICY_FIELDS
-from context.workbench.diff import PreviewDiff
 from context.workbench.forms import BudgetTrialForm
 from context.workbench.preview import Preview
+from context.workbench.preview_diff import PreviewDiff
 from context.workbench.saved_questions import SavedQuestion, saved_questions
 from context.workbench.views.preview import SLIDER, operator_preview_request
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    loads_result_later,
-    render_page,
-    wants_fragment,
-)
+from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import loads_result_later, render_page
 
 # Where the columns that are typed in another shape are drawn.
 _FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
@@ -112,7 +108,7 @@ def _saved(request: HtmxRequest, name: str, changes: Mapping[str, Any]) -> HttpR
 
 
 def _undo_url(request: HtmxRequest, saved: BudgetProfile, before: int) -> str:
-    return reverse("budget-roll-back", args=[request.tenant.id, saved.name, before]) if saved.version > before else ""
+    return reverse("budget-rollback", args=[request.tenant.id, saved.name, before]) if saved.version > before else ""
 
 
 def _to_profile(request: HtmxRequest, name: str) -> HttpResponseBase:

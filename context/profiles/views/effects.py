@@ -21,7 +21,8 @@ from context.workbench.saved_questions import saved_question_effects, saved_ques
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, render_page, wants_fragment
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import render_page
 
 
 @tenant_page("viewer")

@@ -16,7 +16,9 @@ from context.profiles.views.form_errors import add_error_to_form
 from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, flash_error, render_page
+from memory_platform.web.flash_messages import flash_error
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 
 Result = TypeVar("Result")
 

@@ -30,7 +30,9 @@ from context.profiles.views.operations import (
 from context.services.profiles.publishing import QUESTIONS_MIN
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, render_page
+from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 
 
 @tenant_page("admin", to_change="admin")
@@ -51,7 +53,7 @@ def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpRespon
 
 
 def _roll_back_url(request: HtmxRequest, name: str, version: int | None) -> str:
-    return reverse("scoring-roll-back", args=[request.tenant.id, name, version]) if version else ""
+    return reverse("scoring-rollback", args=[request.tenant.id, name, version]) if version else ""
 
 
 def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishForm | None) -> HttpResponse:

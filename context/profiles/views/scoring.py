@@ -37,7 +37,9 @@ from context.workbench.saved_questions import saved_questions
 from memories.models import AuditEntry
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, render_page, wants_fragment
+from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import render_page
 
 RUNS_SHOWN_MAX = 10
 CHANGES_SHOWN_MAX = 30

@@ -15,7 +15,9 @@ from context.profiles.views.operations import errors_as_flash, errors_on_form, p
 from memories.models import ApiKey, Partition
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, render_page
+from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 
 
 @tenant_page("viewer")

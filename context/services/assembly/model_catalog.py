@@ -81,7 +81,7 @@ def encoding_for(model: str | None) -> str:
     return family_of(model).encoding
 
 
-def stored_tokens(tokens: int, model: str | None) -> float:
+def to_stored_tokens(tokens: int, model: str | None) -> float:
     """Return how many tokens of the model's encoding, as stored, scale to `tokens` of the model."""
     return tokens / family_of(model).safety_factor
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from memories.services.hygiene.statements import Statement, are_equivalent, read_statement
+from memories.services.hygiene.statements import ParsedStatement, are_equivalent, read_statement
 
 #: Multiplications of one product. Below 2^18 the linear algebra library starts no threads, which on a busy machine
 #: take far longer to start than the work takes.
@@ -70,7 +70,7 @@ class NearDuplicates:
 
 def _keep_equivalent(is_near: SimilarityFlags, texts: Sequence[str]) -> None:
     """Clear the flags of pairs that do not state the same."""
-    statements = dict[int, Statement]()
+    statements = dict[int, ParsedStatement]()
     forms = defaultdict[Hashable, list[int]](list)
     characters = 0
     for place in np.flatnonzero(is_near.any(axis=1))[:TEXTS_READ_MAX].tolist():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from context.services.assembly.model_catalog import encoding_for, scaled_count, stored_tokens
+from context.services.assembly.model_catalog import encoding_for, scaled_count, to_stored_tokens
 from context.services.packer import TokenCounter
 
 
@@ -37,7 +37,7 @@ class SectionBudget:
     @property
     def gate_budget(self) -> float:
         """The budget in the unit of stored counts and markers, in which candidates are gated; never below 0."""
-        return stored_tokens(max(self.tokens, 0), self.model)
+        return to_stored_tokens(max(self.tokens, 0), self.model)
 
 
 class SectionAllocation:

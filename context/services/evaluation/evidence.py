@@ -17,7 +17,7 @@ from context.services.evaluation.answer_words import answer_word_share, signific
 CONFIDENCE_PERCENT = 95
 RESAMPLES = 2_000
 #: A matrix of so many rows and a column per question is in memory at once.
-RESAMPLES_AT_ONCE = 100
+RESAMPLES_BATCH = 100
 #: Fixed, so that one set of answers has one interval.
 SEED = 79
 
@@ -60,8 +60,8 @@ def _resampled_means(values: Values, known: Values) -> Values:
     questions = len(values)
     both = np.hstack([values, known])
     sums = [
-        _draw_counts(generator, min(RESAMPLES_AT_ONCE, RESAMPLES - done), questions) @ both
-        for done in range(0, RESAMPLES, RESAMPLES_AT_ONCE)
+        _draw_counts(generator, min(RESAMPLES_BATCH, RESAMPLES - done), questions) @ both
+        for done in range(0, RESAMPLES, RESAMPLES_BATCH)
     ]
     totals, counts = np.hsplit(np.vstack(sums), 2)
     with np.errstate(invalid="ignore"):

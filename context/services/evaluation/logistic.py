@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memories.services.store.content import CodedError
 
-Floats = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 #: Fewer would overfit: rows, rows of each outcome, and rows of the rarer outcome for each column (the usual ten events
 #: per variable).
@@ -45,7 +45,7 @@ class LogisticModel:
     coefficients: tuple[float, ...]
     intercept: float
 
-    def probabilities(self, features: Floats) -> Floats:
+    def probabilities(self, features: FloatArray) -> FloatArray:
         """Return the probability of each row."""
         return _sigmoid(features @ np.array(self.coefficients) + self.intercept)
 
@@ -78,7 +78,7 @@ class HeldOutReport:
     bins: tuple[CalibrationBin, ...]
 
 
-def fit_logistic(features: Floats, outcomes: Floats, names: Sequence[str]) -> LogisticModel:
+def fit_logistic(features: FloatArray, outcomes: FloatArray, names: Sequence[str]) -> LogisticModel:
     """Return the model that predicts `outcomes` (0 or 1, one a row) best from `features` (rows x columns, named).
 
     A column that never changes gets the coefficient 0. Raises `TooLittleDataError` below the limits of this module.
@@ -107,8 +107,8 @@ def _require_enough_rows(rows: int, positives: int, columns: int) -> None:
 
 
 def cross_validate(
-    features: Floats, outcomes: Floats, names: Sequence[str], groups: Sequence[Hashable]
-) -> tuple[HeldOutReport, Floats]:
+    features: FloatArray, outcomes: FloatArray, names: Sequence[str], groups: Sequence[Hashable]
+) -> tuple[HeldOutReport, FloatArray]:
     """Return the report on rows predicted by models fitted without their group, and these predictions in row order.
 
     Groups, such as questions, go to the folds in the order they appear. Raises `TooLittleDataError` for fewer groups
@@ -127,7 +127,7 @@ def cross_validate(
     return held_out_report(predicted, outcomes), predicted
 
 
-def held_out_report(predicted: Floats, outcomes: Floats) -> HeldOutReport:
+def held_out_report(predicted: FloatArray, outcomes: FloatArray) -> HeldOutReport:
     """Return the quality of probabilities for outcomes (at least one) they were not fitted to."""
     share = np.full(len(outcomes), outcomes.mean())
     return HeldOutReport(
@@ -142,11 +142,11 @@ def held_out_report(predicted: Floats, outcomes: Floats) -> HeldOutReport:
     )
 
 
-def _newton(design: Floats, labels: Floats) -> Floats:
+def _newton(design: FloatArray, labels: FloatArray) -> FloatArray:
     """Return the coefficients of least penalised log loss; the intercept, the first column, has no penalty."""
     penalty = np.array([0.0, *[RIDGE] * (design.shape[1] - 1)])
 
-    def loss(beta: Floats) -> float:
+    def loss(beta: FloatArray) -> float:
         log_odds = design @ beta
         return float(np.sum(np.logaddexp(0.0, log_odds) - labels * log_odds) + 0.5 * np.sum(penalty * beta**2))
 
@@ -163,16 +163,16 @@ def _newton(design: Floats, labels: Floats) -> Floats:
     return beta
 
 
-def _sigmoid(log_odds: Floats) -> Floats:
+def _sigmoid(log_odds: FloatArray) -> FloatArray:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0))), dtype=np.float64)
 
 
-def _log_loss(predicted: Floats, labels: Floats) -> float:
+def _log_loss(predicted: FloatArray, labels: FloatArray) -> float:
     safe = np.clip(predicted, PROBABILITY_MIN, 1.0 - PROBABILITY_MIN)
     return float(-np.mean(labels * np.log(safe) + (1.0 - labels) * np.log(1.0 - safe)))
 
 
-def _auc(predicted: Floats, labels: Floats) -> float | None:
+def _auc(predicted: FloatArray, labels: FloatArray) -> float | None:
     positives, negatives = predicted[labels == 1.0], np.sort(predicted[labels == 0.0])
     if not len(positives) or not len(negatives):
         return None
@@ -180,7 +180,7 @@ def _auc(predicted: Floats, labels: Floats) -> float | None:
     return float(np.mean(below + not_above) / (2 * len(negatives)))
 
 
-def _bins(predicted: Floats, labels: Floats) -> tuple[CalibrationBin, ...]:
+def _bins(predicted: FloatArray, labels: FloatArray) -> tuple[CalibrationBin, ...]:
     number = np.clip((predicted * CALIBRATION_BINS).astype(int), 0, CALIBRATION_BINS - 1)
     return tuple(
         CalibrationBin(

@@ -26,7 +26,7 @@ MAX_TRACE_BITS = 1 << 29
 MAX_STATES = 1 << 18
 #: Pairs of states after which to check whether the aim is met; the next check is at four times as many pairs or half as
 #: many flips more.
-FIRST_LOOK_PAIRS = 1_000
+FIRST_CHECK_PAIRS = 1_000
 PAIRS_GROWTH = 4
 FLIPS_GROWTH = 1.5
 
@@ -88,7 +88,7 @@ class CoreSearch:
             dear = [] if self._stops_early else [flip for flip in hand if 2 * flip.cost > self._gap]
             self._lists.append(SparseStates(self._gap, dear))
             self._meter.nodes += len(dear)
-        next_pairs, next_number = FIRST_LOOK_PAIRS, 0.0
+        next_pairs, next_number = FIRST_CHECK_PAIRS, 0.0
         for number, (side, flip) in enumerate(self._deal()):
             if self._meter.is_spent:
                 break
@@ -97,7 +97,7 @@ class CoreSearch:
                 states = self._lists[side] = self._tidied(states, side)
             self._meter.nodes += states.add(flip)
             pairs = len(self._lists[0]) * len(self._lists[1])
-            is_due = pairs >= next_pairs or (pairs >= FIRST_LOOK_PAIRS and number >= next_number)
+            is_due = pairs >= next_pairs or (pairs >= FIRST_CHECK_PAIRS and number >= next_number)
             if self._stops_early and is_due:
                 next_pairs, next_number = max(next_pairs, pairs * PAIRS_GROWTH), number * FLIPS_GROWTH
                 self._pair()

@@ -97,9 +97,9 @@ def _problems_of(name: object, value: Any) -> Iterator[FieldProblem]:
     if field.bounds:
         yield from _problems_of_number(name, value)
     elif isinstance(field.default, bool) and not isinstance(value, bool):
-        yield FieldProblem(name, "not_a_truth", "Must be true or false.")
+        yield FieldProblem(name, "not_a_boolean", "Must be true or false.")
     elif field.choices and value not in tuple(field.choices):
-        yield FieldProblem(name, "unknown_choice", f"Known are: {', '.join(field.choices)}.")
+        yield FieldProblem(name, "invalid_choice", f"Known are: {', '.join(field.choices)}.")
     elif isinstance(field.default, str) and not (
         isinstance(value, str) and len(value) <= MODEL_NAME_CHARACTERS_MAX and value.isprintable()
     ):

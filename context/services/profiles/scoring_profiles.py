@@ -212,7 +212,7 @@ def _problems_of_field(name: str, value: object) -> Iterator[FieldProblem]:
     field = SCORING_FIELDS[name]
     if field.choices:
         if value not in tuple(field.choices):
-            yield FieldProblem(name, "unknown_choice", f"One of {', '.join(field.choices)}.")
+            yield FieldProblem(name, "invalid_choice", f"One of {', '.join(field.choices)}.")
     elif not field.is_whole:
         if value is not None or field.default is not None:
             yield from _problems_of_number(name, value, field.least, field.most)

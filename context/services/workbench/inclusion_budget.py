@@ -22,14 +22,14 @@ def smallest_inclusion_budget(
     *,
     above: int,
     highest: int,
-    looked_at_max: int,
+    tested_max: int,
     is_over: Callable[[], bool] = lambda: False,
 ) -> InclusionPoint | None:
     """Return the smallest budget beyond `above`, at most `highest`, for which `includes` is true.
 
-    Doubling steps find one such budget. If at most `looked_at_max` budgets lie below it, each is tried from the
+    Doubling steps find one such budget. If at most `tested_max` budgets lie below it, each is tried from the
     smallest; otherwise bisection narrows it down, and a smaller one may exist. None if neither a step nor one of the
-    first `looked_at_max` budgets succeeds. `includes` is called once a budget, and not after the time `is_over`.
+    first `tested_max` budgets succeeds. `includes` is called once a budget, and not after the time `is_over`.
     """
     includes = cache(includes)
     success, failure = None, above
@@ -40,8 +40,8 @@ def smallest_inclusion_budget(
             success = budget
             break
         failure = budget
-    if success is None or success - above <= looked_at_max:
-        end = min(highest, above + looked_at_max) if success is None else success
+    if success is None or success - above <= tested_max:
+        end = min(highest, above + tested_max) if success is None else success
         for budget in range(above + 1, end + 1):
             if is_over():
                 break

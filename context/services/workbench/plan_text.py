@@ -23,7 +23,7 @@ _PARTS = {
     "vectors": ("Vectors read", "of {memories}"),
     "in_play_rows": ("Scored", "{memories}, the best by score"),
 }
-#: Why the query planner chose a search; reasons of `memories.services.search.plan`.
+#: Why the query planner chose a search; reasons of `memories.services.search.planner`.
 SEARCH_PLAN_REASONS = {
     "history": "past versions are not indexed",
     "no_index": "no index yet",

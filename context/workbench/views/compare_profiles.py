@@ -10,16 +10,17 @@ from django.http import HttpResponseBase
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
 from context.profiles.views.form_errors import add_error_to_form
-from context.workbench.diff import PreviewDiff, side_by_side
 from context.workbench.forms import SideBySideForm
 from context.workbench.preview import Preview
+from context.workbench.preview_diff import PreviewDiff, side_by_side
 from context.workbench.saved_questions import demo_questions, recent_questions
 from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
 from memories.models import Partition
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page, wants_fragment
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import loads_result_later, render_page
 
 #: Fields of the page's form; every other input of a run is passed on unchanged.
 TYPED = ("query", "partition", "max_tokens", "left", "right", "left_budget", "right_budget")

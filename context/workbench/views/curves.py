@@ -13,7 +13,8 @@ from context.workbench.views.preview import NOT_OF_A_RUN, allow_draft_profile, p
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import loads_result_later, render_page
 
 #: Parameters of a preview that the page's form shows itself, or that a curve does not use.
 NOT_PASSED_ON = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_htmx.http import push_url, replace_url
 
-from context.assembly.difference import snapshot_recorded_at
+from context.assembly.diff import snapshot_recorded_at
 from context.models import GoldenQuestion, Receipt
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profiles, resolve_scoring_profile
@@ -19,9 +19,9 @@ from context.receipts.request_body import curl_command, request_body
 from context.receipts.results import ContextRequest
 from context.receipts.storing import read_receipt
 from context.services.assembly.model_catalog import DEFAULT_MODEL, load_catalog
-from context.workbench.diff import PreviewDiff
 from context.workbench.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
 from context.workbench.preview import Preview, build_preview, preview_context
+from context.workbench.preview_diff import PreviewDiff
 from context.workbench.saved_questions import demo_questions, recent_questions
 from memories.models import Partition, Snapshot
 from memories.search.browsing import find_memories_by_id_or_text
@@ -29,14 +29,8 @@ from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import (
-    WHOLE_RESULT_PARAMETER,
-    HtmxRequest,
-    current_page_path,
-    loads_result_later,
-    render_page,
-    wants_fragment,
-)
+from memory_platform.web.htmx import HtmxRequest, current_page_path, wants_fragment
+from memory_platform.web.rendering import WHOLE_RESULT_PARAMETER, loads_result_later, render_page
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
 RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 20, 50, 8
@@ -173,7 +167,7 @@ def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any]
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_question(text, partition, as_of)
         known = rows.with_counts(timezone.now()).first()
         wanted = rows.evidence_ids() if known else {}
-    asked = {"text": text, "partition": partition, "asked_at": "" if as_of is None else as_of.isoformat(), "back": own}
+    asked = {"text": text, "partition": partition, "as_of": "" if as_of is None else as_of.isoformat(), "back": own}
     return asked | ({"id": known.pk, "count": known.memory_count, "wanted": wanted.get(known.pk, [])} if known else {})
 
 

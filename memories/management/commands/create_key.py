@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.services.partitions.paths import PartitionError, parse_partition
-from memories.tenancy.actions.tenants import MAX_KEY_NAME_CHARACTERS, create_api_key
+from memories.tenancy.actions.api_keys import MAX_KEY_NAME_CHARACTERS, create_api_key
 from memories.tenancy.scopes import tenant_scope
 
 

@@ -8,9 +8,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from memories.management.command import PlatformCommand, get_tenant_or_fail
-from memories.tenancy.actions.tenants import create_operator
+from memories.tenancy.actions.operators import create_operator
 from memories.tenancy.scopes import admin_write_scope
-from memory_platform.web.pages import Role
+from memory_platform.web.roles import Role
 
 GENERATED_PASSWORD_BYTES = 18
 

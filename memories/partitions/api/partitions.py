@@ -22,7 +22,7 @@ from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_reach, require_whole_tenant, writable_partition
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition
-from memory_platform.rest.pages import CursorPosition, page_of
+from memory_platform.rest.cursor_pagination import CursorPosition, page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _PARTITION = OpenApiExample("A topic of Alex", {"partition": "user=alex/topic=meetings"}, request_only=True)

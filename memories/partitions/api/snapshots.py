@@ -20,7 +20,7 @@ from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_whole_tenant
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import CursorError, CursorPosition, PageInput, page_of, page_url
+from memory_platform.rest.cursor_pagination import CursorError, CursorPosition, PageInput, page_of, page_url
 from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import EmptyInput
 

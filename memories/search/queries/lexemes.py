@@ -11,7 +11,7 @@ from django.db import connection, models
 from django.db.models import F, Func, Value
 
 from memories.services.search.lexemes import search_terms
-from memories.services.search.plan import significant_lexemes
+from memories.services.search.planner import significant_lexemes
 from memories.tenancy.queries.prepared import execute_prepared
 from memories.tenancy.queries.rows import TenantRows
 

@@ -13,7 +13,7 @@ from psycopg import sql
 from memories.search.queries.lexemes import any_lexeme
 from memories.search.queries.nearest import Vector, half_vector
 from memories.services.search.fusion import MAX_CANDIDATES
-from memories.services.search.plan import TextQuery
+from memories.services.search.planner import TextQuery
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.queries.prepared import execute_prepared
 

@@ -21,7 +21,7 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _DATE_NAMES = (*month_name[1:], *month_abbr[1:], *day_name, *day_abbr, "sept", "tues", "thur", "thurs")
 DATE_WORDS = frozenset(map(str.lower, _DATE_NAMES))
 #: Number words and their digits.
-NUMBER_WORDS = {
+_NUMBER_WORDS = {
     **{word: str(number) for number, word in enumerate(_UP_TO_NINETEEN.split())},
     **{word: str(number) for number, word in zip(range(20, 100, 10), _TENS.split(), strict=True)},
     "dozen": "12",
@@ -91,7 +91,7 @@ def _words(text: str) -> Iterator[_Word]:
         start, end = found.span()
         is_value = _is_value(word, folded, former)
         if is_value:
-            folded = NUMBER_WORDS.get(folded) or _ORDINAL.sub("", folded)
+            folded = _NUMBER_WORDS.get(folded) or _ORDINAL.sub("", folded)
         yield _Word(folded, is_value, start, end)
         former = word if text[end : end + 1] == " " else ""
 
@@ -99,7 +99,7 @@ def _words(text: str) -> Iterator[_Word]:
 def _is_value(word: str, folded: str, former: str) -> bool:
     if folded in DATE_WORDS:
         return word[:1].isupper()  # "may" is a verb more often than a month
-    if folded in NUMBER_WORDS:
+    if folded in _NUMBER_WORDS:
         return True
     if not folded[:1].isdecimal():
         return False

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 #: Memories of one bulk action.
-ACT_MEMORIES_MAX = 1_000
+BULK_MEMORIES_MAX = 1_000
 #: Memories of one merge; a person reads them all.
 MERGED_MIN, MERGED_MAX = 2, 20
 
@@ -23,9 +23,9 @@ class BulkAction:
     is_for_archived: bool = False
 
 
-ACTS: Mapping[str, BulkAction] = {
-    act.name: act
-    for act in (
+BULK_ACTIONS: Mapping[str, BulkAction] = {
+    action.name: action
+    for action in (
         BulkAction(BULK_ARCHIVE, "archived_at"),
         BulkAction(RESTORE, "archived_at", is_for_archived=True),
         BulkAction("pin", "pinned", True),
@@ -60,8 +60,8 @@ class BulkCandidate(Protocol):
     archived_at: datetime | None
 
 
-def skip_reason(act: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str = "") -> str:
-    """Return the reason for which `act` skips a memory that was seen in a version, "" for none.
+def skip_reason(action: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str = "") -> str:
+    """Return the reason for which `action` skips a memory that was seen in a version, "" for none.
 
     `kind` is the value that the caller gives, for a move the path.
     """
@@ -69,11 +69,11 @@ def skip_reason(act: BulkAction, memory: BulkCandidate | None, *, seen_version: 
         return "not_found"
     if memory.version != seen_version:
         return "changed"
-    if (memory.archived_at is not None) != act.is_for_archived:
-        return "live" if act.is_for_archived else "archived"
-    value = act.value if act.value is not None else kind
-    has_value = act is MOVE or value not in (None, "")
-    return "unchanged" if has_value and getattr(memory, act.field) == value else ""
+    if (memory.archived_at is not None) != action.is_for_archived:
+        return "live" if action.is_for_archived else "archived"
+    value = action.value if action.value is not None else kind
+    has_value = action is MOVE or value not in (None, "")
+    return "unchanged" if has_value and getattr(memory, action.field) == value else ""
 
 
 def describe_skipped(left: Mapping[str, int]) -> str:

@@ -118,7 +118,7 @@ def _is_double(number: int) -> bool:
 
 
 #: How long a rendered text counts as recalled (SPEC section 6).
-RECALLED_TEXT_KEPT = timedelta(days=30)
+RECALLED_TEXT_TTL = timedelta(days=30)
 
 
 def recalled_hash(text: str) -> str:

@@ -26,7 +26,7 @@ from memories.store.live_rows import ensure_partitions
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-_VERBS = {name: f"{name}_memories" for name in bulk.ACTS} | {bulk.BULK_CHANGE_KIND: "change_memories"}
+_VERBS = {name: f"{name}_memories" for name in bulk.BULK_ACTIONS} | {bulk.BULK_CHANGE_KIND: "change_memories"}
 
 
 @dataclass(frozen=True)
@@ -40,40 +40,42 @@ class BulkActionResult:
 
 @transaction.atomic
 def apply_bulk_action(
-    *, tenant_id: UUID, act: str, seen: Mapping[UUID, int], kind: str = "", by: Actor, now: datetime
+    *, tenant_id: UUID, action: str, seen: Mapping[UUID, int], kind: str = "", by: Actor, now: datetime
 ) -> BulkActionResult:
-    """Perform an action of `ACTS` on the memories in the version of `seen`, in a constant number of queries.
+    """Perform an action of `BULK_ACTIONS` on the memories in the version of `seen`, in a constant number of queries.
 
     Raises `InvalidInput`, or `Conflict` `nothing_left` if every memory is skipped.
     """
-    chosen = bulk.ACTS.get(act)
-    if chosen is None or act == bulk.BULK_MERGE:
-        raise InvalidInput("unknown_choice", "There is no such action.", "act")
-    if not 1 <= len(seen) <= bulk.ACT_MEMORIES_MAX:
-        raise InvalidInput("out_of_range", f"One act is about 1 to {bulk.ACT_MEMORIES_MAX:,} memories.", "id")
-    if act == bulk.BULK_CHANGE_KIND and not kind:
+    definition = bulk.BULK_ACTIONS.get(action)
+    if definition is None or action == bulk.BULK_MERGE:
+        raise InvalidInput("invalid_choice", "There is no such action.", "action")
+    if not 1 <= len(seen) <= bulk.BULK_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"An action applies to 1 to {bulk.BULK_MEMORIES_MAX:,} memories.", "id")
+    if action == bulk.BULK_CHANGE_KIND and not kind:
         raise InvalidInput("required", "Say which kind.", "kind")
-    if act == bulk.BULK_CHANGE_KIND and not is_kind_name(kind):
+    if action == bulk.BULK_CHANGE_KIND and not is_kind_name(kind):
         raise InvalidInput("bad_kind", "A kind is a lower-case word of at most 32 characters.", "kind")
-    rows, left = lock_seen_rows(tenant_id, chosen, seen, kind)
-    if act == bulk.RESTORE:
+    rows, left = lock_seen_rows(tenant_id, definition, seen, kind)
+    if action == bulk.RESTORE:
         twins = unrestorable_rows(rows, by=by, now=now)
         rows = [row for row in rows if row.pk not in twins]
         left += Counter(twins.values())
     if not rows:
         raise Conflict("nothing_left", f"Nothing was changed: {bulk.describe_skipped(left)}.")
-    is_archiving = act == bulk.BULK_ARCHIVE
-    value: Any = now if is_archiving else chosen.value
-    if act == bulk.BULK_CHANGE_KIND:
+    is_archiving = action == bulk.BULK_ARCHIVE
+    value: Any = now if is_archiving else definition.value
+    if action == bulk.BULK_CHANGE_KIND:
         value = kind
-    changed = undo_values(rows, chosen.field, after=value, versions=0 if is_archiving else 1)
+    changed = undo_values(rows, definition.field, after=value, versions=0 if is_archiving else 1)
     if is_archiving:
         archive_rows(rows, now)
     else:
-        open_next_versions(rows, now, {} if act == bulk.RESTORE else {chosen.field: value})
+        open_next_versions(rows, now, {} if action == bulk.RESTORE else {definition.field: value})
     archived_ids = [row.pk for row in rows] if is_archiving else []
-    done = HygieneAct.objects.create(tenant_id=tenant_id, act=act, at=now, archived_ids=archived_ids, changed=changed)
-    audit_rows(_VERBS[act], rows, fields=[chosen.field], by=by, now=now)
+    done = HygieneAct.objects.create(
+        tenant_id=tenant_id, act=action, at=now, archived_ids=archived_ids, changed=changed
+    )
+    audit_rows(_VERBS[action], rows, fields=[definition.field], by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
 
 
@@ -86,8 +88,8 @@ def move_memories(
     A memory whose text or `source_id` is there already is skipped. Raises `InvalidInput`, or `Conflict`
     `nothing_left` if every memory is skipped.
     """
-    if not 1 <= len(seen) <= bulk.ACT_MEMORIES_MAX:
-        raise InvalidInput("out_of_range", f"One act is about 1 to {bulk.ACT_MEMORIES_MAX:,} memories.", "ids")
+    if not 1 <= len(seen) <= bulk.BULK_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"An action applies to 1 to {bulk.BULK_MEMORIES_MAX:,} memories.", "ids")
     partition = ensure_partitions(tenant_id, [to])[to.path]
     Partition.objects.with_ids([partition.pk]).lock()  # before the rows, as writers of a source_id do
     rows, left = lock_seen_rows(tenant_id, bulk.MOVE, seen, to.path)

@@ -49,7 +49,7 @@ from memories.tenancy.api.permissions import WRITE, readable_partition, writable
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, invalid
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
-from memory_platform.rest.pages import CursorPosition, PageInput, page_of, position_to_row
+from memory_platform.rest.cursor_pagination import CursorPosition, PageInput, page_of, position_to_row
 from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, bounded_errors, flat_errors
 
 Rows = TypeVar("Rows", bound=MemoryTextQuerySet)

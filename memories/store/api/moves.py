@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from memories.models import Memory
 from memories.services.partitions.paths import PartitionPath
-from memories.services.store.bulk import ACT_MEMORIES_MAX
+from memories.services.store.bulk import BULK_MEMORIES_MAX
 from memories.store.actions.bulk import move_memories
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.store.serializers.moves import MemoryMoveInput, MemoryMoveOutput
@@ -43,23 +43,23 @@ class MemoryMoveEndpoint(Endpoint):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Move live memories, chosen by id or filter, into one partition, each as a new version.
+        """Move live memories, selected by id or filter, into one partition, each as a new version.
 
-        A memory whose text or `source_id` is there already is skipped. With more matches than one act takes, the newest
-        are moved; repeat until `has_more` is false. `POST acts/{act_id}/undo` undoes the act.
+        A memory whose text or `source_id` is there already is skipped. If more memories match than one action takes,
+        the newest are moved; repeat until `has_more` is false. `POST acts/{act_id}/undo` undoes the move.
         """
         values = self.body(MemoryMoveInput)
         to: PartitionPath = values["to"]
         require_reach(self.key, to.path, "to")
         with tenant_scope(self.tenant_id):
             seen = self._chosen(values, to)
-            has_more = len(seen) > ACT_MEMORIES_MAX
-            chosen = dict(list(seen.items())[:ACT_MEMORIES_MAX])
+            has_more = len(seen) > BULK_MEMORIES_MAX
+            selected = dict(list(seen.items())[:BULK_MEMORIES_MAX])
             absent = len(set(values["ids"])) - len(seen) if "ids" in values else 0
             if not seen:
                 raise Conflict("nothing_left", "Nothing was moved: no memory matches.")
             with transaction.atomic():
-                done = move_memories(tenant_id=self.tenant_id, seen=chosen, to=to, by=self.actor, now=self.now)
+                done = move_memories(tenant_id=self.tenant_id, seen=selected, to=to, by=self.actor, now=self.now)
                 transaction.set_rollback(values["dry_run"])  # a dry run counts by moving and taking it back
         skipped = {**done.left, **({"not_found": absent} if absent else {})}
         answer = {"to": to.path, "moved": done.count, "skipped": skipped, "has_more": has_more}
@@ -78,4 +78,4 @@ class MemoryMoveEndpoint(Endpoint):
         rows = rows.created_between(wanted.get("created_after"), wanted.get("created_before"))
         rows = rows.of_kind(wanted["kind"]) if "kind" in wanted else rows
         rows = rows.pinned(wanted["pinned"]) if "pinned" in wanted else rows
-        return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1).versions()
+        return rows.page("-created_at", count=BULK_MEMORIES_MAX + 1).versions()

@@ -19,7 +19,7 @@ from pgvector.django import CosineDistance
 from memories.search.queries.lexemes import AnyLexeme, MatchedLexemes, query_lexemes_in_scope
 from memories.search.queries.nearest import Vector, indexed_distance
 from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
-from memories.services.search.plan import TextQuery, match_all
+from memories.services.search.planner import TextQuery, match_all
 from memories.services.store.moments import PointInTime, TimeAxis
 from memories.services.tokens import ENCODINGS
 from memories.tenancy.queries.conditions import filter_condition, path_condition

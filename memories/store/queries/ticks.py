@@ -18,7 +18,7 @@ RECALL_PRECISION = timedelta(hours=1)
 #: How long folding waits for an edit of one of the memories; it is retried later.
 FOLD_LOCK_TIMEOUT = "1s"
 #: Limits the search through unfolded ticks.
-TICKS_LOOKED_THROUGH = 1_000
+TICKS_READ_MAX = 1_000
 
 _INSERT = (
     "INSERT INTO memories_retrievaltick (tenant_id, api_key_prefix, context_partition, memory_ids, recalled_hashes, at)"
@@ -103,7 +103,7 @@ class RetrievalTickQuerySet(TenantRows):
         self, tenant_id: UUID, hashes: Iterable[str], key_prefixes: Iterable[str], *, since: datetime
     ) -> list[RecalledRow]:
         """Return the memories of unfolded ticks of these keys whose text has one of the hashes, oldest first."""
-        values = [tenant_id, since, TICKS_LOOKED_THROUGH, list(key_prefixes), list(hashes)]
+        values = [tenant_id, since, TICKS_READ_MAX, list(key_prefixes), list(hashes)]
         return list(map(RecalledRow._make, execute(_RECALLED, values)))
 
 

@@ -18,6 +18,7 @@ from memories.services.store.drafts import (
     NewMemory,
 )
 from memories.tenancy.serializers.partitions import SHORTHAND, PartitionFilterInput, PartitionScopedInput, exact_field
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     RuleCheckedField,
     StrictBooleanField,
@@ -30,7 +31,6 @@ from memory_platform.rest.fields import (
     StrictTextField,
     StrictUuidField,
 )
-from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 AS_OF_HELP = "Return the versions that were valid at this time (inclusive). Must not be in the future."

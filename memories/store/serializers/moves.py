@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.services.store.bulk import ACT_MEMORIES_MAX, SKIP_REASONS
+from memories.services.store.bulk import BULK_MEMORIES_MAX, SKIP_REASONS
 from memories.store.serializers.inputs import kind_field
 from memories.tenancy.serializers.partitions import PATH_SHAPE, PartitionFilterInput, partition_path
 from memory_platform.rest.fields import (
@@ -29,7 +29,7 @@ class MovedMemoriesFilter(PartitionFilterInput):
 class MemoryMoveInput(StrictSerializer):
     """Memories by id or by filter, and the partition they go to."""
 
-    ids = StrictListField(child=StrictUuidField(), required=False, min_length=1, max_length=ACT_MEMORIES_MAX)
+    ids = StrictListField(child=StrictUuidField(), required=False, min_length=1, max_length=BULK_MEMORIES_MAX)
     filter = MovedMemoriesFilter(required=False)
     to = RuleCheckedField(rule=partition_path, shape=PATH_SHAPE, help_text='A path; "" is the root.')
     dry_run = StrictBooleanField(
@@ -53,5 +53,5 @@ class MemoryMoveOutput(serializers.Serializer[Any]):
         child=serializers.IntegerField(), help_text=f"How many, by reason: {', '.join(SKIP_REASONS)}."
     )
     has_more = serializers.BooleanField(
-        help_text=f"More memories match than one action can change ({ACT_MEMORIES_MAX:,})."
+        help_text=f"More memories match than one action can change ({BULK_MEMORIES_MAX:,})."
     )

@@ -13,7 +13,7 @@ from memories.embeddings.indexer import index_now
 from memories.hygiene.actions import merge_seen_memories, undo_hygiene
 from memories.models import Memory
 from memories.search.browsing import MemoryFilter, search_memory_list
-from memories.services.store.bulk import ACT_MEMORIES_MAX, ACTS, BULK_MERGE, BulkAction, describe_skipped
+from memories.services.store.bulk import BULK_ACTIONS, BULK_MEMORIES_MAX, BULK_MERGE, BulkAction, describe_skipped
 from memories.store.actions.bulk import BulkActionResult, apply_bulk_action
 from memories.store.bulk_preview import preview_bulk_action
 from memories.store.forms import (
@@ -29,7 +29,9 @@ from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
+from memory_platform.web.flash_messages import add_flash, flash_error
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 
 #: Memories offered for a merge without a search.
 _OFFERED_MAX = 12
@@ -48,7 +50,7 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
         return memory_list.list_again(request, request.GET.get("back", ""))
     fields = form.cleaned_data
     bulk_form = BulkActionForm(initial={"back": fields["back"]}, label_suffix="")
-    return _preview(request, ACTS[fields["act"]], _chosen(request, fields), bulk_form)
+    return _preview(request, BULK_ACTIONS[fields["action"]], _selected_ids(request, fields), bulk_form)
 
 
 @tenant_page(to_change="operator")
@@ -93,8 +95,8 @@ def undo_bulk_action(request: HtmxRequest, act_id: UUID) -> None:
         add_flash(request, str(undone))
 
 
-def _chosen(request: HtmxRequest, fields: dict[str, Any]) -> Iterable[UUID]:
-    """Return the ids of the selected memories: chosen ones, those of the page, or all that match."""
+def _selected_ids(request: HtmxRequest, fields: dict[str, Any]) -> Iterable[UUID]:
+    """Return the ids of the memories: the selected ones, those of the page, or all that match."""
     if fields["scope"] not in (BulkSelectionForm.PAGE, BulkSelectionForm.MATCHING):
         return list(fields["id"])
     listed = memory_list.list_request(request, fields["back"])
@@ -105,18 +107,25 @@ def _chosen(request: HtmxRequest, fields: dict[str, Any]) -> Iterable[UUID]:
         return memory_list.listed_memory_ids(memory_list.memory_list_contents(listed, form.cleaned_data))
     with tenant_scope(request.tenant.id):
         rows = memory_list.memory_filter(form.cleaned_data).rows(request.tenant.id, timezone.now())
-        return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1).ids()
+        return rows.page("-created_at", count=BULK_MEMORIES_MAX + 1).ids()
 
 
-def _preview(request: HtmxRequest, act: BulkAction, ids: Iterable[UUID], form: BulkActionForm) -> HttpResponseBase:
+def _preview(request: HtmxRequest, action: BulkAction, ids: Iterable[UUID], form: BulkActionForm) -> HttpResponseBase:
     back = memory_list.list_return_query(form["back"].value() or "")
     try:
         with tenant_scope(request.tenant.id):
-            effect = preview_bulk_action(request.tenant.id, act, ids, now=timezone.now())
+            effect = preview_bulk_action(request.tenant.id, action, ids, now=timezone.now())
     except PlatformError as error:
         flash_error(request, error.detail)
         return memory_list.list_again(request, back)
-    page = {"section": "memories", "act": act, "effect": effect, "form": form, "back": back, "kinds": COMMON_KINDS}
+    page = {
+        "section": "memories",
+        "action": action,
+        "effect": effect,
+        "form": form,
+        "back": back,
+        "kinds": COMMON_KINDS,
+    }
     return render_page(request, "memories/store/memories_bulk.html", page, form=form)
 
 
@@ -124,32 +133,32 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
     form = BulkActionForm(request.POST, label_suffix="")
     is_valid = form.is_valid()
     fields = form.cleaned_data
-    act, seen = ACTS.get(fields.get("act", "")), fields.get("chosen")
+    action, seen = BULK_ACTIONS.get(fields.get("action", "")), fields.get("selected")
     back = memory_list.list_return_query(request.POST.get("back", ""))
-    if act is None or not seen:
+    if action is None or not seen:
         flash_error(request, "Choose an action and select memories.")
         return memory_list.list_again(request, back)
     if not is_valid:
-        return _preview(request, act, seen, form)
+        return _preview(request, action, seen, form)
     by, now, tenant_id = operator_actor(request.operator), timezone.now(), request.tenant.id
     try:
         with tenant_scope(request.tenant.id):
-            if act.name == BULK_MERGE:
+            if action.name == BULK_MERGE:
                 done = merge_seen_memories(tenant_id=tenant_id, keep=fields["keep"], seen=seen, by=by, now=now)
             else:
                 kind = fields["to_kind"]
-                done = apply_bulk_action(tenant_id=tenant_id, act=act.name, seen=seen, kind=kind, by=by, now=now)
+                done = apply_bulk_action(tenant_id=tenant_id, action=action.name, seen=seen, kind=kind, by=by, now=now)
     except PlatformError as error:
         flash_error(request, error.detail)
         return memory_list.list_again(request, back)
     index_now(request.tenant.id, seen)
     undo = reverse("memories-bulk-undo", args=[request.tenant.id, done.act.pk])
-    add_flash(request, _said(act, done), undo_url=f"{undo}?{urlencode({'back': back})}" if back else undo)
+    add_flash(request, _said(action, done), undo_url=f"{undo}?{urlencode({'back': back})}" if back else undo)
     return memory_list.list_again(request, back)
 
 
-def _said(act: BulkAction, done: BulkActionResult) -> str:
-    if act.name == BULK_MERGE:
+def _said(action: BulkAction, done: BulkActionResult) -> str:
+    if action.name == BULK_MERGE:
         return f"Merged: {done.count - 1:,} archived, 1 kept."
-    said = f"{done.count:,} {'memory' if done.count == 1 else 'memories'} {_SAID[act.name]}."
+    said = f"{done.count:,} {'memory' if done.count == 1 else 'memories'} {_SAID[action.name]}."
     return f"{said} Skipped: {describe_skipped(done.left)}." if done.left else said

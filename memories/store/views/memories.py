@@ -20,8 +20,10 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memory_platform.web.flash_messages import add_flash, flash_error
+from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.link_graph import LinkedNeighbour, link_graph
-from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, render_page
+from memory_platform.web.rendering import render_page
 
 # The fields that undoing an edit restores.
 RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")

@@ -17,7 +17,8 @@ from memories.search.browsing import MemoryFilter, search_memory_list
 from memories.store.forms import MemoryFilterForm
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, loads_result_later, render_page, wants_fragment
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import loads_result_later, render_page
 from memory_platform.web.tables import SortColumn, read_table
 
 WAY_BACK_MAX_CHARACTERS = 4_000

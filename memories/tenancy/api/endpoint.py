@@ -24,7 +24,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import CursorPosition, build_page, position_to_row
+from memory_platform.rest.cursor_pagination import CursorPosition, build_page, position_to_row
 from memory_platform.rest.parsing import StrictJSONParser
 from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values
 

@@ -9,13 +9,13 @@ from rest_framework.response import Response
 
 from memories.models import ApiKey
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
-from memories.tenancy.actions.tenants import create_api_key, revoke_api_key
+from memories.tenancy.actions.api_keys import create_api_key, revoke_api_key
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.keys import ApiKeyInput, ApiKeyOutput, NewApiKeyOutput
-from memory_platform.rest.pages import PageInput, page_of
+from memory_platform.rest.cursor_pagination import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _KEY = OpenApiExample(

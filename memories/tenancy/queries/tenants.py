@@ -44,16 +44,16 @@ class AuditEntryQuerySet(TenantRows):
         return list(self.filter(actor_kind=actor_kind).order_by().values_list("actor_id", flat=True).distinct())
 
     def narrowed(self, wanted: Mapping[str, Any]) -> Self:
-        """Entries with these texts in actor label and verb, about this kind and id, within these times; "" for any."""
-        lookups = {"actor": "actor_label__icontains", "verb": "verb__contains", "target_kind": "target_kind"}
+        """Entries with these texts in actor and action, about this kind and id, within these times; "" for any."""
+        lookups = {"actor": "actor_label__icontains", "action": "verb__contains", "target_kind": "target_kind"}
         lookups |= {"target_id": "target_ids__contains", "after": "at__gte", "before": "at__lte"}
         values = {name: [value] if name == "target_id" else value for name, value in wanted.items() if value}
         return self.filter(**{lookups[name]: value for name, value in values.items()})
 
     def names_in_newest(self, count: int) -> dict[str, list[str]]:
-        """`actors`, `verbs` and `kinds` of the newest `count` entries in alphabetical order."""
+        """`actors`, `actions` and `kinds` of the newest `count` entries in alphabetical order."""
         found = list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
-        columns = zip(("actors", "verbs", "kinds"), zip(*found, strict=True) if found else [()] * 3, strict=True)
+        columns = zip(("actors", "actions", "kinds"), zip(*found, strict=True) if found else [()] * 3, strict=True)
         return {name: sorted({text for text in texts if text}) for name, texts in columns}
 
 

@@ -11,12 +11,14 @@ from django.utils import timezone
 
 from memories.models import ApiKey, AuditEntry, Partition
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.actions.tenants import create_api_key, revoke_api_key
+from memories.tenancy.actions.api_keys import create_api_key, revoke_api_key
 from memories.tenancy.forms import ApiKeyForm
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, submit, tenant_page
-from memory_platform.web.pages import HtmxRequest, add_flash, render_page
+from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, TablePage, requested_order
 
 KEYS_SHOWN_MAX = 500

@@ -17,7 +17,8 @@ from memories.tenancy.forms import AuditFilterForm
 from memories.tenancy.queries.tenants import usernames_by_id
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.pages import HtmxRequest, render_page, wants_fragment
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, read_table
 
 _AUDIT_COLUMNS = (SortColumn("when", "at", datetime),)

@@ -11,14 +11,17 @@ from memories.embeddings.embedders import active_model_name
 from memories.models import Membership
 from memories.search.actions import set_tenant_language
 from memories.search.forms import LanguageForm
-from memories.tenancy.actions.tenants import add_member, remove_member
+from memories.tenancy.actions.operators import add_member, remove_member
 from memories.tenancy.forms import MemberForm
 from memories.tenancy.members import operator_actor, tenant_members
 from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.queries.tenants import users_by_username
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, submit, tenant_of, tenant_page
-from memory_platform.web.pages import HtmxRequest, Role, add_flash, render_page, role_of
+from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
+from memory_platform.web.roles import Role, role_of
 
 _SETTINGS = "tenant-settings"
 

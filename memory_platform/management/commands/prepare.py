@@ -14,12 +14,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from memories.tenancy.actions.tenants import create_operator
+from memories.tenancy.actions.operators import create_operator
 from memories.tenancy.audit import Actor
 from memories.tenancy.members import has_operators, has_tenants
 from memories.tenancy.scopes import admin_write_scope
 from memory_platform.embedded.files import write_private
-from memory_platform.web.pages import Role
+from memory_platform.web.roles import Role
 
 FIRST_OPERATOR = "admin"
 FIRST_PASSWORD_BYTES = 12

@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
 from memory_platform import __version__
+from memory_platform.web.flash_messages import read_flash_link
 from memory_platform.web.numerals import counted, with_minus_sign
-from memory_platform.web.pages import read_flash_link
 from memory_platform.web.times import format_time
 
 register = template.Library()

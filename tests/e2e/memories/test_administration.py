@@ -48,6 +48,6 @@ def test_admin_makes_a_key_uses_its_curl_and_revokes_it(console: Page, acme: Ten
     expect(console.locator("#flash")).to_contain_text("revoked")
     assert console.request.post(address[1], headers=headers, data=body[1]).status == 401
     console.goto(page("audit-log", acme))
-    console.fill("#id_verb", "api key")
+    console.fill("#id_action", "api key")
     expect(console.locator("#rows tbody tr")).to_have_count(2)
     expect(console.locator("#rows")).to_contain_text("Revoke api key")

@@ -23,7 +23,7 @@ def test_several_are_archived_after_a_look_and_come_back(console: Page, acme: Te
     boxes.first.focus()
     console.keyboard.press("Space")
     boxes.nth(2).click(modifiers=["Shift"])
-    expect(console.locator("[data-bulk-count]")).to_have_text("3 ticked")
+    expect(console.locator("[data-bulk-count]")).to_have_text("3 selected")
     boxes.nth(2).uncheck()
     console.get_by_role("button", name="Archive …").click()
     expect(console.get_by_role("heading", level=1)).to_have_text("Archive 2 memories?")

@@ -115,7 +115,7 @@ def test_search_comes_back_as_it_was_left_though_its_result_comes_later(watched:
     watched.go_back()
     expect(name).to_have_text(text)
     expect(box).to_be_checked()
-    expect(watched.locator("[data-bulk-count]")).to_have_text("1 ticked")
+    expect(watched.locator("[data-bulk-count]")).to_have_text("1 selected")
     assert watched.evaluate("window.scrollY") == top
     signed_in = client_of(new_operator("otto", "operator", acme)).cookies["sessionid"].value
     watched.context.add_cookies([{"name": "sessionid", "value": signed_in, "url": watched.evaluate("location.origin")}])

@@ -8,7 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from memories.models import Tenant
-from memories.tenancy.actions.tenants import add_member
+from memories.tenancy.actions.operators import add_member
 from memories.tenancy.scopes import admin_write_scope
 from tests.integration.page_helpers import TESTER, WORKSHOP, make_bakery_memories, page
 from tests.users import PASSWORD, new_operator, new_shared_tenant

@@ -7,7 +7,7 @@ from compaction.services.pipeline.retention.matches import FactMatch
 
 CODE_CHARACTERS_MAX = 200
 #: What is longer is no name that anybody repeats.
-RUN_CHARACTERS_MAX = 400
+ADDRESS_CHARACTERS_MAX = 400
 _CODE = re.compile(rf"(?<!`)(`{{1,2}})(?!`)([^`\n]{{1,{CODE_CHARACTERS_MAX}}})\1(?!`)")
 _URL = re.compile(
     r"(?<![\w@.-])(?:(?:https?|ftp|wss?|postgres(?:ql)?|redis|s3)://[^\s<>\"'`|{}]++"
@@ -142,7 +142,7 @@ def unbroken_runs(text: str) -> Iterator[tuple[int, str]]:
     for match in _RUN.finditer(text):
         written = match[0].rstrip(".,:!?…*-–—&")
         bare = written.lstrip("*:!?–—&-")
-        if 0 < len(bare) <= RUN_CHARACTERS_MAX:
+        if 0 < len(bare) <= ADDRESS_CHARACTERS_MAX:
             yield match.start() + len(written) - len(bare), bare
 
 

@@ -10,7 +10,7 @@ from compaction.services.pipeline.retention.matches import normalised_words
 from compaction.services.pipeline.statements.languages import stop_words
 
 #: Words are compared by this many first letters, so that inflections count.
-STEM_CHARACTERS = 5
+CONSTRAINT_STEM_CHARACTERS = 5
 #: Other words state a constraint if so many of its content words, and all its figures and names, are in one sentence
 #: with the same polarity.
 SAME_WORDS_SHARE = 0.65
@@ -77,7 +77,7 @@ def content_stems(text: str) -> frozenset[str]:
     """Return the first letters of the content words, figures apart."""
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
     return frozenset(
-        word[:STEM_CHARACTERS]
+        word[:CONSTRAINT_STEM_CHARACTERS]
         for word in words
         if word not in stop_words() and word not in _SPEAKING and "'" not in word and not word[0].isdigit()
     )

@@ -7,7 +7,7 @@ from itertools import dropwhile
 from compaction.services.pipeline.retention.matches import POSSESSIVE, TAKEN, FactMatch, normalised_words
 
 QUOTED_CHARACTERS_MAX = 80
-QUOTED_WORDS_MAX = 8
+QUOTED_NAME_WORDS_MAX = 8
 
 _QUOTED = re.compile(
     rf"\"([^\"\n{TAKEN}]{{1,{QUOTED_CHARACTERS_MAX}}})\""
@@ -56,7 +56,7 @@ def find_quoted(text: str) -> Iterator[FactMatch]:
     for match in _QUOTED.finditer(text):
         inner = next(group for group in match.groups() if group is not None)
         normalised = normalised_words(inner).strip()
-        if normalised and normalised.count(" ") < QUOTED_WORDS_MAX and inner == inner.strip():
+        if normalised and normalised.count(" ") < QUOTED_NAME_WORDS_MAX and inner == inner.strip():
             yield FactMatch(match.start(), match[0], normalised)
 
 

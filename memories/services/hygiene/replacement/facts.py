@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from memories.services.hygiene.replacement.tokens import Token
 from memories.services.hygiene.replacement.vocabulary import AttributeWords
-from memories.services.hygiene.statements.vocabulary import Language
+from memories.services.hygiene.statements.vocabulary import LanguageVocabulary
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Fact:
     """A statement as tokens; places are indexes of them, -1 for none."""
 
     speaker: str
-    language: Language
+    language: LanguageVocabulary
     words: AttributeWords
     tokens: Sequence[Token]
     is_question: bool

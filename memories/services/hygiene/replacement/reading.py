@@ -8,7 +8,7 @@ from memories.services.hygiene.replacement.facts import Fact
 from memories.services.hygiene.replacement.tokens import read_tokens
 from memories.services.hygiene.replacement.vocabulary import ATTRIBUTE_WORDS
 from memories.services.hygiene.statements import read_words
-from memories.services.hygiene.statements.vocabulary import LANGUAGES, Language
+from memories.services.hygiene.statements.vocabulary import LANGUAGES, LanguageVocabulary
 from memories.services.hygiene.statements.words import Word
 
 #: Characters and words of a statement that is read; a longer one replaces nothing.
@@ -24,7 +24,7 @@ _QUOTE = re.compile(r"[\"“„«]\s*\S+(?:\s+\S+){2,}\s*[\"”“»]|(?:^|\s)['
 
 
 @lru_cache(FACTS_CACHED)
-def read_fact(text: str, language: Language | None = None) -> Fact | None:
+def read_fact(text: str, language: LanguageVocabulary | None = None) -> Fact | None:
     """Return the fact that a text states; None for a text that is too long or of an unknown language."""
     if len(text) > CHARACTERS_MAX:
         return None
@@ -42,7 +42,7 @@ def read_fact(text: str, language: Language | None = None) -> Fact | None:
     return Fact(speaker, language, vocabulary, tokens, is_question, is_quote=is_quote, is_unsure=is_unsure)
 
 
-def _likely_language(words: Sequence[Word]) -> Language:
+def _likely_language(words: Sequence[Word]) -> LanguageVocabulary:
     """Return the language of which the vocabulary has the most words, English for none."""
     texts = {word.text for word in words}
     counts = {name: len(texts & each.known_words) for name, each in ATTRIBUTE_WORDS.items()}

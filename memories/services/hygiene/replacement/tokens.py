@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from memories.services.hygiene.replacement.values import Value, read_value
 from memories.services.hygiene.replacement.vocabulary import AttributeWords
-from memories.services.hygiene.statements.vocabulary import GERMAN, Language
+from memories.services.hygiene.statements.vocabulary import GERMAN, LanguageVocabulary
 from memories.services.hygiene.statements.words import Word
 
 
@@ -36,7 +36,7 @@ class Token(NamedTuple):
         return self.is_name and not self.is_compound
 
 
-def read_tokens(words: Sequence[Word], language: Language, vocabulary: AttributeWords) -> list[Token]:
+def read_tokens(words: Sequence[Word], language: LanguageVocabulary, vocabulary: AttributeWords) -> list[Token]:
     found: list[Token] = []
     segment, place = 0, 0
     texts = [word.text for word in words]
@@ -84,7 +84,7 @@ def read_tokens(words: Sequence[Word], language: Language, vocabulary: Attribute
     return found
 
 
-def _is_noun(words: Sequence[Word], place: int, language: Language, vocabulary: AttributeWords) -> bool:
+def _is_noun(words: Sequence[Word], place: int, language: LanguageVocabulary, vocabulary: AttributeWords) -> bool:
     """Whether a word that may be a verb is a noun here: "the launch", "the bus stop"."""
     word, before = words[place], words[place - 1].text if place else ""
     if language is GERMAN:

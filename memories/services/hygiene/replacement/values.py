@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from memories.services.hygiene.replacement.vocabulary import AttributeWords
-from memories.services.hygiene.statements.vocabulary import Language
+from memories.services.hygiene.statements.vocabulary import LanguageVocabulary
 from memories.services.hygiene.statements.words import Word
 
 _DATE = re.compile(r"date_(\d{4})?-(\d{2})-(\d{2})")
@@ -72,7 +72,7 @@ def _times_differ(one: Value, other: Value) -> bool:
 
 
 def read_value(
-    words: Sequence[Word], place: int, language: Language, vocabulary: AttributeWords
+    words: Sequence[Word], place: int, language: LanguageVocabulary, vocabulary: AttributeWords
 ) -> tuple[Value, int] | None:
     """Return the value that begins at a place and the number of its words."""
     word = words[place]
@@ -123,7 +123,7 @@ def _shape(text: str) -> str:
 
 
 def _read_date(
-    words: Sequence[Word], place: int, language: Language, vocabulary: AttributeWords
+    words: Sequence[Word], place: int, language: LanguageVocabulary, vocabulary: AttributeWords
 ) -> tuple[Value, int] | None:
     parts: dict[str, int] = {}
     at = place
@@ -143,7 +143,7 @@ def _read_date(
     return Value("date", text, date=tuple(sorted(parts.items()))), at - place
 
 
-def _date_parts(word: Word, language: Language, *, is_day: bool) -> dict[str, int]:
+def _date_parts(word: Word, language: LanguageVocabulary, *, is_day: bool) -> dict[str, int]:
     if found := _DATE.fullmatch(word.text):
         year = {"year": int(found[1])} if found[1] else {}
         return {"month": int(found[2]), "day": int(found[3]), **year}

@@ -1,6 +1,6 @@
 """Whether two texts state the same."""
 
 from memories.services.hygiene.statements.comparison import are_equivalent, states_the_same
-from memories.services.hygiene.statements.reading import Statement, read_statement, read_words
+from memories.services.hygiene.statements.reading import ParsedStatement, read_statement, read_words
 
-__all__ = ["Statement", "are_equivalent", "read_statement", "read_words", "states_the_same"]
+__all__ = ["ParsedStatement", "are_equivalent", "read_statement", "read_words", "states_the_same"]

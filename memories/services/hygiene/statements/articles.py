@@ -4,7 +4,13 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from memories.services.hygiene.statements.vocabulary import FEMININES, GERMAN, SINGULAR_VERBS, SPANISH, Language
+from memories.services.hygiene.statements.vocabulary import (
+    FEMININES,
+    GERMAN,
+    SINGULAR_VERBS,
+    SPANISH,
+    LanguageVocabulary,
+)
 from memories.services.hygiene.statements.words import Word
 
 #: Endings of feminine nouns, which are no subject after "der": "Der Nachbarin hilft Ina."
@@ -12,7 +18,7 @@ _FEMININE = re.compile(r".*(?:[aei]|in|ung|heit|keit|schaft|ion|tät|frau|mutter
 _SINGULAR = re.compile(r"[^\W\d_]{2,}t")
 
 
-def lacks_article(shorter: Sequence[Word], longer: Sequence[Word], language: Language) -> bool:
+def lacks_article(shorter: Sequence[Word], longer: Sequence[Word], language: LanguageVocabulary) -> bool:
     """Whether `longer` is one word longer and begins with the article of its subject, which is clear without it."""
     if len(longer) != len(shorter) + 1 or len(longer) < 4:
         return False

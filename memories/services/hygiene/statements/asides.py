@@ -9,7 +9,7 @@ from memories.services.hygiene.statements.vocabulary import (
     ASIDE_WORDS,
     MARKED_ASIDES,
     UNMARKED_ASIDES,
-    Language,
+    LanguageVocabulary,
 )
 from memories.services.hygiene.statements.words import Word
 
@@ -23,7 +23,7 @@ _ASIDES = UNMARKED_ASIDES | MARKED_ASIDES
 _ANDS = frozenset(["and", "und", "y", "et"])
 
 
-def drop_asides(words: Sequence[Word], language: Language) -> tuple[list[Word], bool, bool]:
+def drop_asides(words: Sequence[Word], language: LanguageVocabulary) -> tuple[list[Word], bool, bool]:
     """Return the words without asides, whether one stood first, and whether the rest follows "that"."""
     kept, is_first_dropped = _without_segments(words, language)
     if not any(word.text != "?" for word in kept):
@@ -44,7 +44,7 @@ def drop_asides(words: Sequence[Word], language: Language) -> tuple[list[Word], 
     return [kept[0]._replace(break_before=0), *kept[1:]], is_first_dropped, is_after_that or end is not None
 
 
-def _without_segments(words: Sequence[Word], language: Language) -> tuple[list[Word], bool]:
+def _without_segments(words: Sequence[Word], language: LanguageVocabulary) -> tuple[list[Word], bool]:
     """Return the words without asides between commas or stops, and whether one stood first."""
     segments: list[list[Word]] = []
     for word in words:
@@ -64,7 +64,7 @@ def _without_segments(words: Sequence[Word], language: Language) -> tuple[list[W
     return kept, is_first_dropped
 
 
-def _is_aside(segment: Sequence[Word], language: Language, *, is_first: bool = False) -> bool:
+def _is_aside(segment: Sequence[Word], language: LanguageVocabulary, *, is_first: bool = False) -> bool:
     texts = [part for word in segment if word.text != "?" for part in (word.parts or (word.text,))]
     start = next((place for place, text in enumerate(texts) if text not in ASIDE_SOFTENERS), 0)
     if tuple(texts) in _ASIDES or tuple(texts[start:]) in _ASIDES:

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 from memories.services.hygiene.statements.articles import lacks_article
 from memories.services.hygiene.statements.lists import is_list_reordered
-from memories.services.hygiene.statements.reading import Statement, read_statement
+from memories.services.hygiene.statements.reading import ParsedStatement, read_statement
 from memories.services.hygiene.statements.vocabulary import (
     CONFUSABLE,
     ENGLISH,
     LIST_ANDS,
     NEUTRAL,
     SCOPE_WORDS,
-    Language,
+    LanguageVocabulary,
 )
 from memories.services.hygiene.statements.words import Word
 
@@ -35,7 +35,7 @@ def states_the_same(one: str, other: str) -> bool:
     return one == other or are_equivalent(read_statement(one), read_statement(other))
 
 
-def are_equivalent(one: Statement, other: Statement) -> bool:
+def are_equivalent(one: ParsedStatement, other: ParsedStatement) -> bool:
     """Whether two statements say the same; False where that is unsure."""
     if one.key != other.key or _has_case_clash(one, other):
         return False
@@ -50,12 +50,12 @@ def are_equivalent(one: Statement, other: Statement) -> bool:
     return _differ_in_typo(one, other) or _is_reordered(one, other) or _is_reordered(other, one)
 
 
-def _differ_in_article(shorter: Statement, longer: Statement) -> bool:
+def _differ_in_article(shorter: ParsedStatement, longer: ParsedStatement) -> bool:
     language, x, y = longer.language, shorter.words, longer.words
     return language is shorter.language and lacks_article(x, y, language) and _is_sequence_equal(x, y[1:], language)
 
 
-def _differ_in_typo(one: Statement, other: Statement) -> bool:
+def _differ_in_typo(one: ParsedStatement, other: ParsedStatement) -> bool:
     """Whether the texts are equal but for a slip in one word."""
     x, y = one.words, other.words
     if len(x) != len(y) or one.language is not other.language:
@@ -67,7 +67,7 @@ def _differ_in_typo(one: Statement, other: Statement) -> bool:
     return _is_sequence_equal(corrected, y, one.language)
 
 
-def _is_typo(one: Word, other: Word, language: Language) -> bool:
+def _is_typo(one: Word, other: Word, language: LanguageVocabulary) -> bool:
     """Whether ordinary long words differ in one doubled letter, or in English in two letters that changed places."""
     x, y = sorted((one.text, other.text), key=len)
     if (
@@ -88,13 +88,13 @@ def _is_typo(one: Word, other: Word, language: Language) -> bool:
     return is_doubled and not _SHORT_SYLLABLE.fullmatch(y)
 
 
-def _has_case_clash(one: Statement, other: Statement) -> bool:
+def _has_case_clash(one: ParsedStatement, other: ParsedStatement) -> bool:
     """Whether a word is a name in one of the statements and never in the other."""
     names, common = ([_of_case(each, cases) for each in (one, other)] for cases in ("CN", "l"))
     return bool(names[0] & common[1] - names[1] or names[1] & common[0] - names[0])
 
 
-def _of_case(statement: Statement, cases: str) -> set[str]:
+def _of_case(statement: ParsedStatement, cases: str) -> set[str]:
     return {word.text for word in statement.words if word.case and word.case in cases}
 
 
@@ -105,7 +105,7 @@ def _agree(one: Word, other: Word) -> bool:
     return one.stem == other.stem and not one.is_value and "C" not in cases and cases != {"S"}
 
 
-def _is_sequence_equal(left: Sequence[Word], right: Sequence[Word], language: Language) -> bool:
+def _is_sequence_equal(left: Sequence[Word], right: Sequence[Word], language: LanguageVocabulary) -> bool:
     i = j = 0
     while i < len(left) and j < len(right):
         count = _words_matched(left[i], right[j:])
@@ -128,7 +128,7 @@ def _words_matched(one: Word, others: Sequence[Word]) -> int:
     return int(parts[0] not in _SEPARATE_PREFIXES and is_joined)
 
 
-def _breaks_agree(left: Sequence[Word], i: int, right: Sequence[Word], j: int, language: Language) -> bool:
+def _breaks_agree(left: Sequence[Word], i: int, right: Sequence[Word], j: int, language: LanguageVocabulary) -> bool:
     one, other = left[i].break_before, right[j].break_before
     if i and j and (max(one, other) == 2) and not (one and other):
         return False
@@ -139,7 +139,7 @@ def _breaks_agree(left: Sequence[Word], i: int, right: Sequence[Word], j: int, l
     return not (is_strict and bool(one) != bool(other))
 
 
-def _is_reordered(fronted: Statement, other: Statement) -> bool:
+def _is_reordered(fronted: ParsedStatement, other: ParsedStatement) -> bool:
     """Whether the texts differ in the place of phrases that may stand first, in the middle or last."""
     x, y = fronted.words, other.words
     if len(x) != len(y) or not _have_equal_words(x, y) or fronted.language.reporting & {word.text for word in x}:
@@ -171,7 +171,9 @@ def _texts(words: Sequence[Word]) -> list[str]:
     return [word.stem for word in words]
 
 
-def _is_moved(one: Sequence[Word], two: Sequence[Word], language: Language, statement: Statement | None) -> bool:
+def _is_moved(
+    one: Sequence[Word], two: Sequence[Word], language: LanguageVocabulary, statement: ParsedStatement | None
+) -> bool:
     x, y = _texts(one), _texts(two)
     if statement is not None and statement.is_inverted and _may_be_verb(one[0], language) and _is_inversion(x, y):
         return True
@@ -182,7 +184,7 @@ def _is_moved(one: Sequence[Word], two: Sequence[Word], language: Language, stat
     )
 
 
-def _may_be_verb(word: Word, language: Language) -> bool:
+def _may_be_verb(word: Word, language: LanguageVocabulary) -> bool:
     """Whether the word may be a verb before its subject."""
     if language.auxiliaries is not None:
         return word.text in language.auxiliaries
@@ -197,7 +199,7 @@ def _is_inversion(x: Sequence[str], y: Sequence[str]) -> bool:
     )
 
 
-def _is_fronted(one: Sequence[Word], two: Sequence[Word], language: Language) -> bool:
+def _is_fronted(one: Sequence[Word], two: Sequence[Word], language: LanguageVocabulary) -> bool:
     """Whether a phrase at the beginning of `one` stands elsewhere in `two`."""
     x, y, first = _texts(one), _texts(two), one[0].text
     breaks = [place for place, word in enumerate(one) if place and word.break_before]
@@ -216,7 +218,7 @@ def _is_fronted(one: Sequence[Word], two: Sequence[Word], language: Language) ->
     return False
 
 
-def _is_adverb_moved(one: Sequence[Word], two: Sequence[Word], language: Language) -> bool:
+def _is_adverb_moved(one: Sequence[Word], two: Sequence[Word], language: LanguageVocabulary) -> bool:
     """Whether `two` has the adverb at the beginning of `one` elsewhere, in a sentence where its place says nothing."""
     x, y = _texts(one), _texts(two)
     texts = {word.text for word in one}
@@ -225,7 +227,7 @@ def _is_adverb_moved(one: Sequence[Word], two: Sequence[Word], language: Languag
     return not any(word.break_before for word in (*one[1:], *two[1:])) and [text for text in y if text != x[0]] == x[1:]
 
 
-def _is_verb_second(phrase: list[str], rest: list[str], y: list[str], language: Language) -> bool:
+def _is_verb_second(phrase: list[str], rest: list[str], y: list[str], language: LanguageVocabulary) -> bool:
     """Whether `y` has the verb, the first word of `rest`, after another phrase, and `phrase` next to it or last."""
     if rest[0] not in y[1:]:
         return False

@@ -16,7 +16,7 @@ from memories.services.hygiene.statements.vocabulary import (
     PLACES_WITHOUT_ARTICLE,
     SPANISH,
     SPANISH_MODALS,
-    Language,
+    LanguageVocabulary,
 )
 from memories.services.hygiene.statements.words import Word
 
@@ -36,7 +36,7 @@ _OBJECT_CLITICS = frozenset(["lo", "la", "los", "las"])
 _ENCLITIC = re.compile(r"([^\W\d_]{2,}[aei]r)(lo|la|los|las|les?|me|te|se|nos)")
 
 
-def in_one_construction(words: Sequence[Word], language: Language) -> list[Word]:
+def in_one_construction(words: Sequence[Word], language: LanguageVocabulary) -> list[Word]:
     """Return the words, with articles, in one of the forms that their language has for the same."""
     found = _with_approximations(words, language)
     if language in (ENGLISH, NEUTRAL):
@@ -46,7 +46,7 @@ def in_one_construction(words: Sequence[Word], language: Language) -> list[Word]
     return _with_joined_clitics(_without_places(_with_clitics(found))) if language is SPANISH else found
 
 
-def _with_approximations(words: Sequence[Word], language: Language) -> list[Word]:
+def _with_approximations(words: Sequence[Word], language: LanguageVocabulary) -> list[Word]:
     """Return "circa 20" for "about 20" and "roughly 20"."""
     found = list(words)
     for place, (word, after) in enumerate(pairwise(words)):

@@ -19,8 +19,8 @@ from memories.services.hygiene.statements.vocabulary import (
     SPANISH,
     UNITS,
     WEEKDAYS,
-    Language,
-    Phrase,
+    LanguageVocabulary,
+    WordSequence,
 )
 from memories.services.hygiene.statements.words import Word
 
@@ -50,7 +50,7 @@ _SILENT_E = re.compile(r"(?:[csvzug]|(?<![eo])at|[^aeioul]l|[^aeiou]ir|^[^aeiou]
 Slots = Mapping[str, Sequence[Word]]
 
 
-def in_one_frame(words: Sequence[Word], language: Language) -> list[Word]:
+def in_one_frame(words: Sequence[Word], language: LanguageVocabulary) -> list[Word]:
     """Return the words of a sentence as its frames rewrite them, one after the other."""
     found = list(words)
     if len(found) > SENTENCE_WORDS_MAX or any(word.break_before or word.text == "?" for word in found[1:]):
@@ -68,7 +68,7 @@ def in_one_frame(words: Sequence[Word], language: Language) -> list[Word]:
     return found
 
 
-def _is_ordered(pattern: Phrase, other: Phrase, slots: Slots) -> bool:
+def _is_ordered(pattern: WordSequence, other: WordSequence, slots: Slots) -> bool:
     """Whether a relation that holds both ways, such as "is married to", has its two sides in order."""
     if (
         "X" not in slots
@@ -79,7 +79,7 @@ def _is_ordered(pattern: Phrase, other: Phrase, slots: Slots) -> bool:
     return [word.text for word in slots["X"]] <= [word.text for word in slots["Y"]]
 
 
-def _matches(pattern: Phrase, words: Sequence[Word], language: Language) -> Iterator[Slots]:
+def _matches(pattern: WordSequence, words: Sequence[Word], language: LanguageVocabulary) -> Iterator[Slots]:
     """Yield the ways in which a pattern matches all the words."""
     if not pattern:
         if not words:
@@ -95,7 +95,7 @@ def _matches(pattern: Phrase, words: Sequence[Word], language: Language) -> Iter
             yield from ({token: words[:size], **slots} for slots in _matches(rest, words[size:], language))
 
 
-def _filled(pattern: Phrase, slots: Slots, language: Language) -> list[Word]:
+def _filled(pattern: WordSequence, slots: Slots, language: LanguageVocabulary) -> list[Word]:
     found: list[Word] = []
     for sign in pattern:
         if sign == "P":
@@ -109,67 +109,67 @@ def _filled(pattern: Phrase, slots: Slots, language: Language) -> list[Word]:
     return [word._replace(break_before=0) for word in found]
 
 
-def _is_phrase(words: Sequence[Word], language: Language) -> bool:
+def _is_phrase(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     stops = language.frame_stops | language.negations | language.conjunctions | LIST_ANDS
     stops |= language.adverbials - _ARTICLES | language.adverbs
     is_short = len(words) <= _PHRASE_WORDS_MAX and not words[0].is_value and words[-1].raw not in _ARTICLES | _LINKS
     return is_short and not any(word.text in stops for word in words)
 
 
-def _is_phrase_or_amount(words: Sequence[Word], language: Language) -> bool:
+def _is_phrase_or_amount(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     return _is_measure(words, language) or _is_phrase(words, language)
 
 
-def _is_name(words: Sequence[Word], language: Language) -> bool:
+def _is_name(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     first = words[0]
     is_capital = first.raw[:1].isupper() and first.text not in _ARTICLES and first.text not in language.months
     return len(words) <= _NAME_WORDS_MAX and is_capital and (first.is_value or _is_phrase(words, language))
 
 
-def _is_agent(words: Sequence[Word], language: Language) -> bool:
+def _is_agent(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     last = words[-1].text
     no_agents = language.no_agents | WEEKDAYS.keys() | set(WEEKDAYS.values()) | language.months.keys()
     return last not in no_agents and last not in UNITS and _is_phrase(words, language)
 
 
-def _is_attribute(words: Sequence[Word], language: Language) -> bool:
+def _is_attribute(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     is_short = len(words) <= _ATTRIBUTE_WORDS_MAX
     return is_short and words[-1].text in language.attributes and all(_is_plain(word, language) for word in words)
 
 
-def _is_plain(word: Word, language: Language) -> bool:
+def _is_plain(word: Word, language: LanguageVocabulary) -> bool:
     return not word.is_value and word.text not in language.frame_stops - {"of"} | language.negations
 
 
-def _is_measure(words: Sequence[Word], _language: Language) -> bool:
+def _is_measure(words: Sequence[Word], _language: LanguageVocabulary) -> bool:
     is_unit = len(words) == 1 or (len(words) == 2 and words[1].case != "C" and words[1].text.isalpha())
     return words[0].is_value and words[0].text != "?" and is_unit
 
 
-def _is_rest(words: Sequence[Word], language: Language) -> bool:
+def _is_rest(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     """Whether the words go on with a verb, and not with more of the phrase before them."""
     first = words[0].text
     return first not in LIST_ANDS | language.adverbials | language.relatives | _LINKS | {"'s", "von", "vom", "des"}
 
 
-def _is_any(_words: Sequence[Word], _language: Language) -> bool:
+def _is_any(_words: Sequence[Word], _language: LanguageVocabulary) -> bool:
     return True
 
 
-def _is_participle(words: Sequence[Word], language: Language) -> bool:
+def _is_participle(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     return len(words) == 1 and _past_of(words[0], language) is not words[0]
 
 
-def _is_verb(words: Sequence[Word], language: Language) -> bool:
+def _is_verb(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     return len(words) == 1 and words[0].case in ("l", "") and _is_phrase(words, language)
 
 
-def _is_german_participle(words: Sequence[Word], language: Language) -> bool:
+def _is_german_participle(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     text = words[0].text
     return len(words) == 1 and text not in language.no_agents and _GERMAN_PARTICIPLE.fullmatch(text) is not None
 
 
-def _past_of(word: Word, language: Language) -> Word:
+def _past_of(word: Word, language: LanguageVocabulary) -> Word:
     """Return the past form of a participle; the word itself if it is none."""
     text = word.text
     if language is SPANISH:
@@ -182,7 +182,7 @@ def _past_of(word: Word, language: Language) -> Word:
     return word._replace(raw=past, text=past, stem=past) if past else word
 
 
-def _present_of(word: Word, language: Language) -> Word:
+def _present_of(word: Word, language: LanguageVocabulary) -> Word:
     """Return the form with "he" of an English participle; the word itself if it is none."""
     root = word.text.removesuffix("ed")
     present = language.presents.get(word.text, "")
@@ -193,7 +193,7 @@ def _present_of(word: Word, language: Language) -> Word:
     return word._replace(raw=present, text=present, stem=present) if present else word
 
 
-def _is_participle_of_present(words: Sequence[Word], language: Language) -> bool:
+def _is_participle_of_present(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     return len(words) == 1 and _present_of(words[0], language) is not words[0]
 
 
@@ -214,7 +214,7 @@ def _without_genitive_name(words: list[Word]) -> list[Word]:
     return [second, Word("von", "von", "von", "l"), name, *words[2:]]
 
 
-_FITS: Mapping[str, Callable[[Sequence[Word], Language], bool]] = {
+_FITS: Mapping[str, Callable[[Sequence[Word], LanguageVocabulary], bool]] = {
     **dict.fromkeys("XYO", _is_phrase),
     "A": _is_agent,
     "N": _is_attribute,

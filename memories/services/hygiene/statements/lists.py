@@ -8,7 +8,7 @@ from memories.services.hygiene.statements.vocabulary import (
     LIST_PREPOSITIONS,
     LIST_VERBS,
     ORDER_WORDS,
-    Language,
+    LanguageVocabulary,
 )
 from memories.services.hygiene.statements.words import Word
 
@@ -18,7 +18,7 @@ _AUXILIARIES = frozenset(["has", "have", "hat", "haben"])
 _COPULAS = frozenset(["are", "son", "sind"])
 
 
-def is_list_reordered(one: Sequence[Word], two: Sequence[Word], language: Language) -> bool:
+def is_list_reordered(one: Sequence[Word], two: Sequence[Word], language: LanguageVocabulary) -> bool:
     """Whether the texts begin or end with the same items, joined by "and", in another order."""
     x, y = ([word.stem for word in words] for words in (one, two))
     if len(x) != len(y) or ORDER_WORDS & set(x) or sum(text in LIST_ANDS for text in x) != 1:
@@ -28,7 +28,7 @@ def is_list_reordered(one: Sequence[Word], two: Sequence[Word], language: Langua
     return _has_items(one, two, start, len(x), language) or _has_items(one, two, 0, len(x) - tail, language)
 
 
-def _has_items(one: Sequence[Word], two: Sequence[Word], start: int, end: int, language: Language) -> bool:
+def _has_items(one: Sequence[Word], two: Sequence[Word], start: int, end: int, language: LanguageVocabulary) -> bool:
     """Whether the words between two places are the same names, or items after a verb such as "include"."""
     left, right = _items(one[start:end]), _items(two[start:end])
     outside = [*one[1 : start + 1], *one[end:], *two[1 : start + 1], *two[end:]]
@@ -49,7 +49,7 @@ def _has_items(one: Sequence[Word], two: Sequence[Word], start: int, end: int, l
     return all(len(item) <= LIST_ITEM_WORDS_MAX for item in left)
 
 
-def _is_enumerated(before: Sequence[Word], language: Language) -> bool:
+def _is_enumerated(before: Sequence[Word], language: LanguageVocabulary) -> bool:
     """Whether a list follows a verb that only enumerates, with no word between that may belong to its first item."""
     last = before[-1]
     is_subject = language is GERMAN and last.raw[:1].isupper()

@@ -20,7 +20,7 @@ from memories.services.hygiene.statements.vocabulary import (
     NEUTRAL,
     SHARED_WORDS,
     TITLES,
-    Language,
+    LanguageVocabulary,
 )
 from memories.services.hygiene.statements.words import Word
 
@@ -45,11 +45,11 @@ _DETERMINERS = re.compile(
 
 
 @dataclass(frozen=True)
-class Statement:
+class ParsedStatement:
     """A text as its words; `is_inverted` where the verb may come first, `is_verb_last` after "dass"."""
 
     words: Sequence[Word]
-    language: Language
+    language: LanguageVocabulary
     is_inverted: bool = False
     is_verb_last: bool = False
     #: The text, where it is read as English without evidence.
@@ -70,12 +70,12 @@ class Statement:
 
 
 @lru_cache(STATEMENTS_CACHED)
-def read_statement(text: str, language: Language | None = None) -> Statement:
+def read_statement(text: str, language: LanguageVocabulary | None = None) -> ParsedStatement:
     """Return the statement of a text in a language, by default in that of its typical words."""
     words = _words_in(text)
     if not words:
         whole = " ".join(unicodedata.normalize("NFKC", text).split())
-        return Statement([Word(whole, whole, whole, is_value=True)], ENGLISH)
+        return ParsedStatement([Word(whole, whole, whole, is_value=True)], ENGLISH)
     is_unsure = language is None and _is_unsure(words)
     language = language or _language_of(words)
     words = _with_case(_replace_phrases(_expand(words, language), language), language)
@@ -85,10 +85,10 @@ def read_statement(text: str, language: Language | None = None) -> Statement:
     words = _drop(words, language.dropped_articles, language.predicate_verbs)
     words = in_one_frame(words, language)
     words = _with_stems(words, language)
-    return Statement(words, language, is_inverted, is_verb_last, text if is_unsure else "")
+    return ParsedStatement(words, language, is_inverted, is_verb_last, text if is_unsure else "")
 
 
-def read_words(text: str, language: Language | None = None) -> tuple[list[Word], Language, bool]:
+def read_words(text: str, language: LanguageVocabulary | None = None) -> tuple[list[Word], LanguageVocabulary, bool]:
     """Return all words of a text in canonical form, its language, by default that of its words, and if that is unsure.
 
     Unlike a statement, the words include asides and articles.
@@ -106,7 +106,7 @@ def _words_in(text: str) -> list[Word]:
 
 
 def _with_stems(
-    words: Sequence[Word], language: Language, literal_markers: Collection[str] = LITERAL_MARKERS
+    words: Sequence[Word], language: LanguageVocabulary, literal_markers: Collection[str] = LITERAL_MARKERS
 ) -> list[Word]:
     """Return the words in one spelling with their stems; those after a word such as "password" as they are."""
     found: list[Word] = []
@@ -120,7 +120,7 @@ def _with_stems(
     return found
 
 
-def _language_of(words: Sequence[Word]) -> Language:
+def _language_of(words: Sequence[Word]) -> LanguageVocabulary:
     texts = [word.text for word in words if not word.is_value]
     letters = set("".join(texts))
     counts = {
@@ -137,7 +137,7 @@ def _is_unsure(words: Sequence[Word]) -> bool:
     return _language_of(words) is ENGLISH and not texts & (ENGLISH.typical - SHARED_WORDS)
 
 
-def _expand(words: Sequence[Word], language: Language) -> list[Word]:
+def _expand(words: Sequence[Word], language: LanguageVocabulary) -> list[Word]:
     """Return the words with contractions expanded and figures in canonical form."""
     found: list[Word] = []
     is_literal = False
@@ -171,7 +171,7 @@ def _with_ordinals(words: Sequence[Word]) -> list[Word]:
     return found
 
 
-def _spelled_out(word: Word, language: Language) -> Word:
+def _spelled_out(word: Word, language: LanguageVocabulary) -> Word:
     """Return an abbreviation or a frequent mistake as the word that it stands for."""
     text = language.spellings.get(word.raw) or (None if word.raw.isupper() else language.spellings.get(word.text))
     if text is None:
@@ -179,7 +179,7 @@ def _spelled_out(word: Word, language: Language) -> Word:
     return word._replace(raw=text.capitalize() if word.raw[:1].isupper() else text, text=text, stem=text)
 
 
-def _contraction(word: Word, language: Language) -> list[str]:
+def _contraction(word: Word, language: LanguageVocabulary) -> list[str]:
     text = word.text
     if language in (ENGLISH, NEUTRAL):
         return _english_contraction(text)
@@ -199,7 +199,7 @@ def _english_contraction(text: str) -> list[str]:
     return [base, _CONTRACTED[rest]] if mark and rest in _CONTRACTED else [text]
 
 
-def _replace_phrases(words: list[Word], language: Language) -> list[Word]:
+def _replace_phrases(words: list[Word], language: LanguageVocabulary) -> list[Word]:
     found: list[Word] = []
     place = 0
     while place < len(words):
@@ -212,7 +212,7 @@ def _replace_phrases(words: list[Word], language: Language) -> list[Word]:
     return found
 
 
-def _phrase_at(words: Sequence[Word], place: int, language: Language) -> tuple[str, ...]:
+def _phrase_at(words: Sequence[Word], place: int, language: LanguageVocabulary) -> tuple[str, ...]:
     """Return the longest phrase that begins at a place; empty if none does."""
     for size in language.phrase_sizes.get(words[place].text, ()):
         texts = tuple(word.text for word in words[place : place + size])
@@ -229,7 +229,7 @@ def _replaced(start: Word, texts: Sequence[str]) -> list[Word]:
     return [first, *words[1:]]
 
 
-def _with_case(words: Sequence[Word], language: Language) -> list[Word]:
+def _with_case(words: Sequence[Word], language: LanguageVocabulary) -> list[Word]:
     """Return the words with their cases, unless the whole text is in small or in capital letters."""
     plain = [word.raw for word in words if not word.is_value and word.raw.isalpha()]
     if not any(raw[:1].isupper() for raw in plain) or all(raw.isupper() for raw in plain):
@@ -240,7 +240,7 @@ def _with_case(words: Sequence[Word], language: Language) -> list[Word]:
     ]
 
 
-def _case(words: Sequence[Word], place: int, language: Language) -> str:
+def _case(words: Sequence[Word], place: int, language: LanguageVocabulary) -> str:
     word = words[place]
     is_named = place + 1 < len(words) and words[place + 1].raw[:1].isupper() and not words[place + 1].break_before
     is_title = is_named and (word.text in TITLES or word.text in TITLES.values())

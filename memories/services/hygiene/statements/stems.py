@@ -14,7 +14,7 @@ from memories.services.hygiene.statements.vocabulary import (
     TITLES,
     VARIANTS,
     WEEKDAYS,
-    Language,
+    LanguageVocabulary,
 )
 from memories.services.hygiene.statements.words import Word
 
@@ -30,7 +30,7 @@ _GENITIVE_ES = re.compile(r"[^\W\d_]{2}[^\Waeiouäöü\d_]es$")
 _SPANISH_G = re.compile(r"g(?=[eiéí])")
 
 
-def spelled(word: Word, language: Language) -> Word:
+def spelled(word: Word, language: LanguageVocabulary) -> Word:
     """Return the word in one of its spellings; names stay as they are, except for those of days and for titles."""
     if word.is_value:
         return word
@@ -42,7 +42,7 @@ def spelled(word: Word, language: Language) -> Word:
     return word._replace(text=text)
 
 
-def stem_of(word: Word, before: str, language: Language) -> Word:
+def stem_of(word: Word, before: str, language: LanguageVocabulary) -> Word:
     """Return the word, which follows the word `before`, with its stem."""
     if word.is_value or (not word.text.isalpha() and not word.parts):
         return word._replace(stem=word.text)
@@ -61,7 +61,7 @@ def without_genitive(word: Word) -> Word:
 
 
 @lru_cache(WORDS_CACHED)
-def _stem(text: str, language: Language) -> str:
+def _stem(text: str, language: LanguageVocabulary) -> str:
     if text in DISTINCT_SPELLINGS:
         return text
     if language is ENGLISH:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from memories.services.hygiene.statements.vocabulary import UNIT_PAIRS, UNITS, Language
+from memories.services.hygiene.statements.vocabulary import UNIT_PAIRS, UNITS, LanguageVocabulary
 from memories.services.hygiene.statements.words import Word
 
 _ISO_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
@@ -55,7 +55,7 @@ _DAYS, _MONTHS, _HOURS, _NOON, _MINUTES = 31, 12, 24, 12, 60
 Reading = tuple[str, int] | None
 
 
-def read_figure(text: str, language: Language) -> str:
+def read_figure(text: str, language: LanguageVocabulary) -> str:
     """Return a number, date or time in digits in its canonical form; unclear ones unchanged."""
     if found := _ISO_DATE.fullmatch(text):
         return _date(int(found[3]), int(found[2]), found[1]) or text
@@ -72,7 +72,7 @@ def read_figure(text: str, language: Language) -> str:
     return text
 
 
-def join_values(words: Sequence[Word], language: Language) -> list[Word]:
+def join_values(words: Sequence[Word], language: LanguageVocabulary) -> list[Word]:
     """Return the words with number words, dates, times and amounts joined into one word each."""
     words = _without_year_links(words, language)
     for read in (_clock_phrase, _number, _hour, _calendar_day, _amount, _duration):
@@ -90,7 +90,7 @@ def join_values(words: Sequence[Word], language: Language) -> list[Word]:
     return list(words)
 
 
-def _without_year_links(words: Sequence[Word], language: Language) -> list[Word]:
+def _without_year_links(words: Sequence[Word], language: LanguageVocabulary) -> list[Word]:
     """Return the words without "of" between a month or a season and a year."""
     return [
         word
@@ -104,7 +104,7 @@ def _without_year_links(words: Sequence[Word], language: Language) -> list[Word]
     ]
 
 
-def _clock_phrase(words: Sequence[Word], before: str, language: Language) -> Reading:
+def _clock_phrase(words: Sequence[Word], before: str, language: LanguageVocabulary) -> Reading:
     """Read "half past seven", "halb acht" and "las siete y media"."""
     texts = [word.text for word in words]
     for phrase, minutes in language.clock_phrases.items():
@@ -118,7 +118,7 @@ def _clock_phrase(words: Sequence[Word], before: str, language: Language) -> Rea
     return None
 
 
-def _hour_named(word: Word, language: Language) -> int:
+def _hour_named(word: Word, language: LanguageVocabulary) -> int:
     """Return the hour from 1 to 12 that a word names; 0 if it names none."""
     hour = int(word.text) if word.text.isdecimal() and len(word.text) <= 2 else language.numbers.get(word.text, 0)
     return hour if hour <= _NOON and not word.break_before else 0
@@ -130,7 +130,7 @@ def _clock_before(hour: int, minutes: int) -> str:
     return _clock(past // _MINUTES or _NOON, past % _MINUTES)
 
 
-def _duration(words: Sequence[Word], _before: str, _language: Language) -> Reading:
+def _duration(words: Sequence[Word], _before: str, _language: LanguageVocabulary) -> Reading:
     """Read "3 hours and 42 minutes" as one amount."""
     place = 2 if len(words) > 2 and words[1].text in _DURATION_ANDS else 1
     if len(words) <= place or any(word.break_before for word in words[1 : place + 1]):
@@ -143,7 +143,7 @@ def _duration(words: Sequence[Word], _before: str, _language: Language) -> Readi
     return (f"{total + more}_ms", place + 1) if 0 < more < unit else None
 
 
-def _number(words: Sequence[Word], before: str, language: Language) -> Reading:
+def _number(words: Sequence[Word], before: str, language: LanguageVocabulary) -> Reading:
     first = words[0]
     if first.text in language.ordinals and not before[:1].isdigit():
         return f"{language.ordinals[first.text]}.", 1
@@ -158,7 +158,7 @@ def _number(words: Sequence[Word], before: str, language: Language) -> Reading:
     return f"{(Decimal(first.text) * scale).normalize():f}", 2
 
 
-def _number_run(words: Sequence[Word], language: Language) -> tuple[int, int]:
+def _number_run(words: Sequence[Word], language: LanguageVocabulary) -> tuple[int, int]:
     """Return the number that the first words name and how many these are; 0 words if they name none."""
     total = current = count = 0
     for place, word in enumerate(words):
@@ -193,14 +193,14 @@ def _joined(current: int, value: int, text: str) -> int | None:
     return current + value if not current or is_after_hundreds or is_after_tens else None
 
 
-def _number_word(word: Word, language: Language) -> int | None:
+def _number_word(word: Word, language: LanguageVocabulary) -> int | None:
     if len(word.parts) != 2:
         return language.numbers.get(word.text)
     tens, unit = (language.numbers.get(part, 0) for part in word.parts)
     return tens + unit if tens and tens % 10 == 0 and 0 < unit < 10 else None
 
 
-def _hour(words: Sequence[Word], before: str, _language: Language) -> Reading:
+def _hour(words: Sequence[Word], before: str, _language: LanguageVocabulary) -> Reading:
     texts = tuple(word.text for word in words)
     if not words[0].is_value:
         return None
@@ -231,7 +231,7 @@ def _clock(hour: int, minute: int) -> str:
     return f"{hour}:{minute:02}" if hour <= _HOURS and minute < _MINUTES else ""
 
 
-def _calendar_day(words: Sequence[Word], _before: str, language: Language) -> Reading:
+def _calendar_day(words: Sequence[Word], _before: str, language: LanguageVocabulary) -> Reading:
     texts = [word.text for word in words]
     months = language.months
     if words[0].is_value and texts[0].rstrip(".").isdigit():
@@ -264,7 +264,7 @@ def _date(day: int, month: int, year: str) -> str:
     return f"date_{year}-{month:02}-{day:02}" if 1 <= day <= _DAYS and 1 <= month <= _MONTHS else ""
 
 
-def _amount(words: Sequence[Word], before: str, language: Language) -> Reading:
+def _amount(words: Sequence[Word], before: str, language: LanguageVocabulary) -> Reading:
     if words[0].raw in _CURRENCIES and len(words) > 1 and words[1].is_value and _AMOUNT.fullmatch(words[1].text):
         return _amount([words[1], words[0].as_value(words[0].raw)], before, language)
     if not words[0].is_value or not _AMOUNT.fullmatch(words[0].text) or len(words) < 2 or words[1].break_before:

@@ -14,11 +14,11 @@ _VALUE_STARTS = ("€", "$", "£", "eur", "usd", "gbp", "chf")
 #: The number of fields of a language that are sets of words; they come first.
 _WORD_SETS = 18
 
-Phrase = tuple[str, ...]
+WordSequence = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Language:
+class LanguageVocabulary:
     """The closed classes of one language.
 
     `typical` words and `letters` recognise the language. `comments` are the words of asides such as "please note that",
@@ -59,11 +59,11 @@ class Language:
     numbers: Mapping[str, int]
     ordinals: Mapping[str, int]
     months: Mapping[str, int]
-    clock_phrases: Mapping[Phrase, int]
-    phrases: Mapping[Phrase, Phrase]
+    clock_phrases: Mapping[WordSequence, int]
+    phrases: Mapping[WordSequence, WordSequence]
     spellings: Mapping[str, str]
     abbreviations: Mapping[str, str]
-    frames: Sequence[tuple[Phrase, Phrase]]
+    frames: Sequence[tuple[WordSequence, WordSequence]]
     pasts: Mapping[str, str]
     presents: Mapping[str, str]
 
@@ -97,17 +97,17 @@ class Language:
         return self.adverbials | self.negations | self.leading_articles
 
 
-def words_of(text: str) -> frozenset[str]:
+def _words_of(text: str) -> frozenset[str]:
     """Return the words of a text between spaces."""
     return frozenset(text.split())
 
 
-def _language(name: str, given: Mapping[str, Any]) -> Language:
+def _language(name: str, given: Mapping[str, Any]) -> LanguageVocabulary:
     numbers = given["numbers"]
-    return Language(
-        **{field.name: words_of(given.get(field.name, "")) for field in fields(Language)[:_WORD_SETS]},
+    return LanguageVocabulary(
+        **{field.name: _words_of(given.get(field.name, "")) for field in fields(LanguageVocabulary)[:_WORD_SETS]},
         letters=frozenset(given.get("letters", "")),
-        auxiliaries=words_of(given["auxiliaries"]) if "auxiliaries" in given else None,
+        auxiliaries=_words_of(given["auxiliaries"]) if "auxiliaries" in given else None,
         that=given.get("that", ""),
         doubled=frozenset(given.get("doubled", "")),
         decimal_comma=given.get("decimal_comma", True),
@@ -136,19 +136,21 @@ def _german_numbers(simple: Mapping[str, int]) -> dict[str, int]:
     return {**small, **hundreds, **large, **thousands, **simple}
 
 
-LANGUAGES: Mapping[str, Language] = {name: _language(name, given) for name, given in _FILE["languages"].items()}
+LANGUAGES: Mapping[str, LanguageVocabulary] = {
+    name: _language(name, given) for name, given in _FILE["languages"].items()
+}
 ENGLISH, GERMAN, SPANISH = LANGUAGES["en"], LANGUAGES["de"], LANGUAGES["es"]
 #: English for a text that may be of another language: "a" and a final s may mean something there.
 NEUTRAL = replace(ENGLISH, dropped_articles=frozenset(["the"]))
 #: Typical words of English that are words of other languages too.
-SHARED_WORDS = words_of(_FILE["shared_words"])
+SHARED_WORDS = _words_of(_FILE["shared_words"])
 
 #: Canonical unit and factor of the words and symbols of units that follow a number; the case of symbols counts.
 UNITS: Mapping[str, tuple[str, int]] = {
     word: (unit, factor) for unit, factor, words in _FILE["units"] for word in words.split()
 }
 #: Units of two words.
-UNIT_PAIRS: Mapping[Phrase, str] = {tuple(pair.split()): unit for pair, unit in _FILE["unit_pairs"].items()}
+UNIT_PAIRS: Mapping[WordSequence, str] = {tuple(pair.split()): unit for pair, unit in _FILE["unit_pairs"].items()}
 #: Other spellings, short titles and names of days, with the spelling that stands for both.
 VARIANTS: Mapping[str, str] = _FILE["variants"]
 TITLES: Mapping[str, str] = _FILE["titles"]
@@ -156,44 +158,44 @@ WEEKDAYS: Mapping[str, str] = _FILE["weekdays"]
 #: Beginnings of words in -our that American English writes with -or.
 OUR_WORDS: Sequence[str] = _FILE["our_words"].split()
 #: Words in -s that are no plural, or whose plural means something else.
-NO_PLURALS = words_of(_FILE["no_plurals"])
+NO_PLURALS = _words_of(_FILE["no_plurals"])
 #: Words that another word differs from only in ß, ph or an accent.
-DISTINCT_SPELLINGS = words_of(_FILE["distinct_spellings"])
+DISTINCT_SPELLINGS = _words_of(_FILE["distinct_spellings"])
 #: Words after which a point does not end the sentence.
-ABBREVIATIONS = words_of(_FILE["abbreviations"]).union(
+ABBREVIATIONS = _words_of(_FILE["abbreviations"]).union(
     *(given.get("abbreviations", ()) for given in _FILE["languages"].values())
 )
 #: Every aside contains at least one of these words; those of `ASIDE_FIRST_WORDS` only at the beginning of a text.
-ASIDE_WORDS, ASIDE_FIRST_WORDS = words_of(_FILE["asides"]["words"]), words_of(_FILE["asides"]["first_words"])
+ASIDE_WORDS, ASIDE_FIRST_WORDS = _words_of(_FILE["asides"]["words"]), _words_of(_FILE["asides"]["first_words"])
 #: Words that may precede an aside.
-ASIDE_SOFTENERS = words_of(_FILE["asides"]["softeners"])
+ASIDE_SOFTENERS = _words_of(_FILE["asides"]["softeners"])
 #: Asides that need no punctuation after them, and those that do.
 UNMARKED_ASIDES, MARKED_ASIDES = (
     frozenset(tuple(text.split()) for text in _FILE["asides"][name]) for name in ("unmarked", "marked")
 )
 #: Verbs before a list whose order says nothing, the words between its last items, and words that give it an order.
 LIST_VERBS, LIST_ANDS, LIST_PREPOSITIONS, ORDER_WORDS = (
-    words_of(_FILE["lists"][name]) for name in ("verbs", "ands", "prepositions", "order_words")
+    _words_of(_FILE["lists"][name]) for name in ("verbs", "ands", "prepositions", "order_words")
 )
 #: Beginnings of English words that one letter distinguishes.
 CONFUSABLE = tuple(_FILE["confusable"].split())
 #: Words that mean something else where an adverb stands before or after them.
-SCOPE_WORDS = words_of(_FILE["scope_words"])
+SCOPE_WORDS = _words_of(_FILE["scope_words"])
 #: English verbs with the particles that may stand before or after their object.
 PARTICLE_VERBS: Mapping[str, frozenset[str]] = {
-    verb: words_of(particles) for verb, particles in _FILE["particle_verbs"].items()
+    verb: _words_of(particles) for verb, particles in _FILE["particle_verbs"].items()
 }
 #: English verbs after which an infinitive and a gerund mean the same.
-INFINITIVE_VERBS = words_of(_FILE["infinitive_verbs"])
+INFINITIVE_VERBS = _words_of(_FILE["infinitive_verbs"])
 #: German nouns after which "welche" may ask.
-INTERROGATIVE_NOUNS = words_of(_FILE["interrogative_nouns"])
+INTERROGATIVE_NOUNS = _words_of(_FILE["interrogative_nouns"])
 #: Names that mean another place without "la", and countries that mean the same without "el".
 PLACES_WITH_ARTICLE, PLACES_WITHOUT_ARTICLE = (
-    words_of(_FILE[name]) for name in ("places_with_article", "places_without_article")
+    _words_of(_FILE[name]) for name in ("places_with_article", "places_without_article")
 )
 #: Spanish verbs before or after whose infinitive a pronoun may stand.
-SPANISH_MODALS = words_of(_FILE["spanish_modals"])
+SPANISH_MODALS = _words_of(_FILE["spanish_modals"])
 #: German feminine nouns and names without a feminine ending, and verbs of one subject without -t.
-FEMININES, SINGULAR_VERBS = words_of(_FILE["feminines"]), words_of(_FILE["singular_verbs"])
+FEMININES, SINGULAR_VERBS = _words_of(_FILE["feminines"]), _words_of(_FILE["singular_verbs"])
 #: Words after which the letters of a word count, such as "password".
-LITERAL_MARKERS = words_of(_FILE["literal_markers"])
+LITERAL_MARKERS = _words_of(_FILE["literal_markers"])

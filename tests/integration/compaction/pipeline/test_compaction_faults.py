@@ -265,7 +265,7 @@ class Runtime:
 
     def stop_redis(self) -> None:
         assert self.redis is not None
-        stop_processes([self.redis], patience_seconds=5)
+        stop_processes([self.redis], timeout_seconds=5)
 
     def end(self) -> None:
         self.worker.kill()

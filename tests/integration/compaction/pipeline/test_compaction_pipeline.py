@@ -245,7 +245,7 @@ def test_review_takes_the_scope_admin_and_its_own_fields(api: APIClient, admin: 
     assert_problem(api.post(url, {"action": "rollback"}), 403, "scope_missing")
     for body, code, field in (
         ({}, "required", "action"),
-        ({"action": "burn"}, "not_a_choice", "action"),
+        ({"action": "burn"}, "invalid_choice", "action"),
         ({"action": "edit"}, "required", "text"),
         ({"action": "rollback", "text": "x"}, "unexpected", "text"),
         ({"action": "rollback", "why": "x"}, "unknown_field", "why"),
@@ -262,4 +262,4 @@ def test_lists_are_filtered_by_state(api: APIClient) -> None:
     for url in (COMPACTIONS, f"/api/v1/sessions/{session['id']}/compactions"):
         assert [row["id"] for row in api.get(url, {"state": "applied"}).json()["results"]] == [made["id"]]
         assert api.get(url, {"state": "proposed"}).json()["results"] == []
-        assert_problem(api.get(url, {"state": "burnt"}), 400, "not_a_choice", "state")
+        assert_problem(api.get(url, {"state": "burnt"}), 400, "invalid_choice", "state")

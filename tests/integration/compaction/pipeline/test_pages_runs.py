@@ -158,12 +158,12 @@ def test_prompt_is_read_saved_and_rolled_back(admin: Client, tenant: Tenant) -> 
     stale = admin.post(page("prompts", tenant), typed("Be long."))
     assert stale.status_code == 422
     assert "Someone else saved the prompt in the meantime" in text_of(stale)
-    back = admin.post(page("prompt-roll-back", tenant, 1), follow=True)
+    back = admin.post(page("prompt-rollback", tenant, 1), follow=True)
     assert "Rolled back to version 1, saved as version" in text_of(back)
     assert "rolled back to version 1 by" in text_of(back)
     with tenant_scope(tenant.pk):
         assert CompactionPrompt.objects.for_tenant(tenant.pk).current().get().text == PROMPT
-    assert admin.post(page("prompt-roll-back", tenant, 77)).status_code == 404
+    assert admin.post(page("prompt-rollback", tenant, 77)).status_code == 404
 
 
 @pytest.mark.parametrize("fields", [typed(""), typed("x" * 16_001), {"text": "x"}, typed("x", session="y")])
@@ -190,4 +190,4 @@ def test_prompt_is_tried_on_a_session_and_nothing_is_kept(admin: Client, tenant:
 def test_prompts_are_for_admins(client: Client, tenant: Tenant) -> None:
     assert client.get(page("prompts", tenant)).status_code == 403
     assert client.post(page("prompts", tenant), typed("x")).status_code == 403
-    assert client.post(page("prompt-roll-back", tenant, 1)).status_code == 403
+    assert client.post(page("prompt-rollback", tenant, 1)).status_code == 403

@@ -101,7 +101,7 @@ def test_query_count_of_a_review_does_not_grow(
 def test_originals_go_on_page_by_page(
     client: Client, tenant: Tenant, proposal: Compaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compaction.review.page.ORIGINALS_PAGE", 10)
+    monkeypatch.setattr("compaction.review.review_page.ORIGINALS_PAGE", 10)
     address = page("compaction", tenant, proposal.pk)
     first = client.get(address).context["review"]
     assert len(first.originals) == 10
@@ -162,7 +162,7 @@ def test_proposal_is_approved_once_and_rolled_back_exactly(
     assert again.status_code == 422
     assert "A compaction that is applied allows" in text_of(again)
     assert "You, in another window,</strong> approved it" in text_of(again)
-    address = page("compaction-roll-back", tenant, proposal.pk)
+    address = page("compaction-rollback", tenant, proposal.pk)
     assert "Roll back this compaction?" in text_of(client.get(address))
     assert as_decided(proposal).state == "applied"
     assert "Rolled back" in text_of(client.post(address, {"reason": "too short"}, follow=True))
@@ -230,7 +230,7 @@ def test_viewer_reads_a_review_and_decides_nothing(tenant: Tenant, proposal: Com
     for name in DECISIONS:
         assert viewer.post(page(name, tenant, proposal.pk)).status_code == 403
     assert viewer.post(page("compaction", tenant, proposal.pk), {"text": "x"}).status_code == 403
-    assert viewer.get(page("compaction-roll-back", tenant, proposal.pk)).status_code == 403
+    assert viewer.get(page("compaction-rollback", tenant, proposal.pk)).status_code == 403
     assert as_decided(proposal).state == "proposed"
 
 
@@ -238,7 +238,7 @@ def test_compaction_of_another_tenant_is_absent(client: Client, tenant: Tenant, 
     foreign = compacted(make_long_session(other_tenant))
     for key in (foreign.pk, uuid4()):
         assert client.get(page("compaction", tenant, key)).status_code == 404
-        assert client.get(page("compaction-roll-back", tenant, key)).status_code == 404
+        assert client.get(page("compaction-rollback", tenant, key)).status_code == 404
         for name in DECISIONS:
             assert client.post(page(name, tenant, key), {"reason": "x"}).status_code == 404
 
@@ -252,6 +252,6 @@ def test_reason_that_cannot_be_stored_is_refused_and_nothing_decided(
     assert as_decided(proposal).state == "proposed"
     client.post(page("compaction-approve", tenant, proposal.pk))
     assert as_decided(proposal).state == "applied"
-    address = page("compaction-roll-back", tenant, proposal.pk)
+    address = page("compaction-rollback", tenant, proposal.pk)
     assert client.post(address, {"reason": reason}).status_code == 422
     assert as_decided(proposal).state == "applied"

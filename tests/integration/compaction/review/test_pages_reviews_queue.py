@@ -102,7 +102,7 @@ def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
     assert f"Undo {'approval' if decided == 'applied' else 'rejection'}" in text_of(response)
     assert text_of(client.get(page("reviews", tenant), {"last": str(first.pk)})).count('data-key="u"') == 1
     if decided == "applied":
-        asked = client.get(page("compaction-roll-back", tenant, first.pk))
+        asked = client.get(page("compaction-rollback", tenant, first.pk))
         assert "stays on record as rolled back" in text_of(asked)
         assert f'data-key="u" aria-keyshortcuts="u" href="{asked.request["PATH_INFO"]}"' in text_of(response)
         told = client.post(asked.request["PATH_INFO"], follow=True)
@@ -120,7 +120,7 @@ def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
 def test_last_decision_leads_back_to_the_queue(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     response = client.post(page("compaction-approve", tenant, proposal.pk), follow=True)
     assert "No reviews waiting" in text_of(response)
-    asks = f'data-confirm href="{page("compaction-roll-back", tenant, proposal.pk)}"'
+    asks = f'data-confirm href="{page("compaction-rollback", tenant, proposal.pk)}"'
     assert asks in text_of(response).partition('id="flash"')[2], "the undo of an approval asks first"
 
 

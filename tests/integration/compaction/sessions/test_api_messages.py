@@ -75,7 +75,7 @@ def test_time_of_a_message_is_the_callers(api: APIClient, session: dict[str, Any
 @pytest.mark.parametrize(
     ("message", "code", "field"),
     [
-        ({"role": "robot", "content": "x"}, "not_a_choice", "role"),
+        ({"role": "robot", "content": "x"}, "invalid_choice", "role"),
         ({"content": "x"}, "required", "role"),
         (user(""), "blank", "content"),
         ({"role": "user"}, "blank", "content"),
@@ -107,7 +107,7 @@ def test_time_of_a_message_is_the_callers(api: APIClient, session: dict[str, Any
         ),
         (
             assistant("", tool_calls=[{"id": "c", "type": "magic", "function": {"name": "f", "arguments": ""}}]),
-            "not_a_choice",
+            "invalid_choice",
             "tool_calls.0.type",
         ),
         (calling("c", "c"), "call_id_taken", "tool_calls.1.id"),
@@ -221,7 +221,7 @@ def test_list_filters_and_searches(api: APIClient, session: dict[str, Any], tena
     assert found(role="assistant") == [1, 3]
     assert found(after="1") == [2, 3]
     assert found(after="1", role="tool", state="live") == []
-    assert_problem(api.get(f"{SESSIONS}/{session['id']}/messages", {"role": "robot"}), 400, "not_a_choice", "role")
+    assert_problem(api.get(f"{SESSIONS}/{session['id']}/messages", {"role": "robot"}), 400, "invalid_choice", "role")
     masked = listed(api, session, state="masked")[0]
     assert (masked["content"], masked["archived_at"] is not None) == ("rye flour", True)
 

@@ -124,7 +124,7 @@ def test_list_is_filtered_by_place_state_and_pressure(api: APIClient) -> None:
     assert ids(state="all") == ids()
     assert_problem(api.get(SESSIONS, {"min_pressure": "much"}), 400, "not_a_number", "min_pressure")
     assert_problem(api.get(SESSIONS, {"min_pressure": "nan"}), 400, "not_finite", "min_pressure")
-    assert_problem(api.get(SESSIONS, {"state": "asleep"}), 400, "not_a_choice", "state")
+    assert_problem(api.get(SESSIONS, {"state": "asleep"}), 400, "invalid_choice", "state")
 
 
 @pytest.mark.parametrize("ordering", ["-created_at", "created_at", "pressure", "-pressure"])

@@ -56,7 +56,7 @@ def test_sessions_are_filtered_and_sorted(client: Client, tenant: Tenant) -> Non
         close_session(session=make_long_session(tenant, turns=1), by=TESTER, now=timezone.now())
     assert listed(client, tenant) == [empty.pk, full.pk]
     assert listed(client, tenant, partition="user=ida") == [full.pk]
-    assert listed(client, tenant, least=50) == [full.pk]
+    assert listed(client, tenant, min_pressure=50) == [full.pk]
     assert listed(client, tenant, sort="-pressure") == [full.pk, empty.pk]
     assert listed(client, tenant, sort="pressure") == [empty.pk, full.pk]
     assert listed(client, tenant, sort="-messages") == [full.pk, empty.pk]
@@ -93,7 +93,7 @@ def test_strip_of_a_session_bands_each_generation(client: Client, tenant: Tenant
     assert strip.tokens == sum(row.tokens for row in messages_of(session))
 
 
-@pytest.mark.parametrize("query", ["partition=nonsense", "state=x", "least=-1"])
+@pytest.mark.parametrize("query", ["partition=nonsense", "state=x", "min_pressure=-1"])
 def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant: Tenant) -> None:
     assert client.get(f"{page('sessions', tenant)}?{query}").status_code == 422
 
@@ -176,7 +176,7 @@ def test_compacted_messages_are_folded_under_their_compaction(client: Client, te
     assert {stretch.compaction.pk for stretch in folded} == {compaction.pk}
     assert "[CONTEXT SUMMARY]" in text_of(response)
     assert page("compaction", tenant, compaction.pk) in text_of(response)
-    assert page("compaction-roll-back", tenant, compaction.pk) in text_of(response)
+    assert page("compaction-rollback", tenant, compaction.pk) in text_of(response)
 
 
 def test_message_is_pinned_and_let_go(client: Client, tenant: Tenant) -> None:

@@ -239,7 +239,7 @@ def test_directive_beyond_the_budget_is_refused(api: APIClient) -> None:
         ({"partition": "user=sam"}, "unknown_field", "partition"),
         ({"budget_profile": "nobody"}, "unknown_budget_profile", "budget_profile"),
         ({"query": 7}, "not_text", "query"),
-        ({"render": "html"}, "not_a_choice", "render"),
+        ({"render": "html"}, "invalid_choice", "render"),
     ],
 )
 def test_wish_that_cannot_be_granted_is_refused_by_field(

@@ -89,7 +89,7 @@ def test_replay_stores_and_counts_nothing_and_takes_the_scope_read(
     ("body", "code", "field"),
     [
         ({}, "required", "mode"),
-        ({"mode": "yesterday"}, "not_a_choice", "mode"),
+        ({"mode": "yesterday"}, "invalid_choice", "mode"),
         ({"mode": None}, "null", "mode"),
         ({"mode": "today", "query": "x"}, "unknown_field", "query"),
         ({"mode": "today", "explain": 1}, "not_a_boolean", "explain"),

@@ -108,7 +108,7 @@ def test_elastic_numbers_are_the_profiles(tenant: Tenant) -> None:
     context = assemble_test_context(tenant, "What does Alex like?", draft=draft, preview=True)
     assert len(memories(context)) == 3
     assert all(block.tokens <= 30 for block in context.blocks if block.kind == "memory")
-    [warning] = [notice for notice in context.warnings if notice.code == "elastic_room_unused"]
+    [warning] = [notice for notice in context.warnings if notice.code == "elastic_budget_unused"]
     omitted = len([row for row in context.omitted if row.reason == OVER_BUDGET])
     shortened = len([block for block in context.blocks if block.truncated])
     assert f"{omitted} memories are excluded and {shortened} shortened" in warning.detail
@@ -119,7 +119,7 @@ def test_elastic_budget_is_filled_with_all_that_fits_and_then_with_length(tenant
     for max_tokens in (400, 700, 1_000, 4_000):
         context = assemble_test_context(tenant, "What does Alex like?", packer="elastic", max_tokens=max_tokens)
         assert recounted(context) == context.budget.used <= max_tokens
-        assert "elastic_room_unused" not in warning_codes(context)
+        assert "elastic_budget_unused" not in warning_codes(context)
         if any(block.truncated for block in context.blocks) or any(
             row.reason == OVER_BUDGET for row in context.omitted
         ):

@@ -126,8 +126,8 @@ def test_calibrated_profile_may_be_packed_optimally_and_any_other_warns(tenant: 
 @pytest.mark.parametrize(
     ("wish", "code", "field"),
     [
-        ({"profile": "nobody"}, "unknown_choice", "profile"),
-        ({"profile": "adr-0040@1"}, "unknown_choice", "profile"),
+        ({"profile": "nobody"}, "invalid_choice", "profile"),
+        ({"profile": "adr-0040@1"}, "invalid_choice", "profile"),
         ({"scoring": CALIBRATED}, "draft_needs_preview", "preview"),
     ],
 )
@@ -159,7 +159,7 @@ def test_search_and_contexts_over_http_take_the_name_and_refuse_strange_ones(api
     for row in (search.json()["results"][0], context.json()["blocks"][0]):
         assert set(row["score_breakdown"]) == {*BASE, *weighty}
     for path in ("context", "memories/search"):
-        for profile, code in (("nobody", "unknown_choice"), (7, "not_text"), ("x" * 65, "too_long")):
+        for profile, code in (("nobody", "invalid_choice"), (7, "not_text"), ("x" * 65, "too_long")):
             refused = api.post(f"/api/v1/{path}", {**body, "profile": profile})
             assert refused.status_code == 400
             assert [(error["field"], error["code"]) for error in refused.json()["errors"]] == [("profile", code)]

@@ -18,7 +18,7 @@ from memories.partitions.actions import link_memories, save_summary, set_tenant_
 from memories.services.partitions.paths import parse_partition
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.recall import fold_tenant_retrievals
-from memories.tenancy.actions.tenants import create_api_key
+from memories.tenancy.actions.api_keys import create_api_key
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope

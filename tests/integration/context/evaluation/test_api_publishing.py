@@ -116,8 +116,8 @@ def test_golden_question_is_added_once_changed_removed_and_restored(
     assert (question["partition"], question["memory_ids"]) == ("agent=service", [memory["id"]])
     again = created(admin, GOLDEN, question_of(other, partition="agent=service"), 200)
     assert (again["id"], set(again["memory_ids"])) == (question["id"], {memory["id"], other["id"]})
-    changed = admin.patch(url, {"answer": "A wet plug.", "asked_at": "2026-01-02T03:04:05Z"}).json()
-    assert (changed["answer"], changed["asked_at"], changed["category"]) == (
+    changed = admin.patch(url, {"answer": "A wet plug.", "as_of": "2026-01-02T03:04:05Z"}).json()
+    assert (changed["answer"], changed["as_of"], changed["category"]) == (
         "A wet plug.", "2026-01-02T03:04:05Z", "errors"
     )  # fmt: skip
     assert admin.patch(url, {}).json() == changed == admin.get(url).json()
@@ -145,8 +145,8 @@ def test_golden_question_is_added_once_changed_removed_and_restored(
         ("text", "\x00", "null_character"),
         ("answer", "x" * 2001, "too_long"),
         ("category", "x" * 65, "too_long"),
-        ("asked_at", "2999-01-01T00:00:00Z", "in_the_future"),
-        ("asked_at", "yesterday", "not_a_time"),
+        ("as_of", "2999-01-01T00:00:00Z", "in_the_future"),
+        ("as_of", "yesterday", "not_a_time"),
         ("partition", "nonsense", "bad_segment"),
         ("partition", "agent=elsewhere", "unknown_memory"),
         ("memory_ids", [], "min_length"),
@@ -266,7 +266,7 @@ UPLOAD = {"corpus": "upload", "corpus_name": "bakery", "memories": memory_rows()
     ("body", "field", "code"),
     [
         ({"corpus": "golden"}, "corpus", "no_questions"),
-        ({"corpus": "file"}, "corpus", "not_a_choice"),
+        ({"corpus": "file"}, "corpus", "invalid_choice"),
         ({"corpus": "golden", "questions": []}, "questions", "not_uploaded"),
         ({"corpus": "upload", "corpus_name": "x"}, "memories", "required"),
         ({**UPLOAD, "corpus_name": ""}, "corpus_name", "bad_name"),
@@ -277,10 +277,10 @@ UPLOAD = {"corpus": "upload", "corpus_name": "bakery", "memories": memory_rows()
         ({**UPLOAD, "memories": "x"}, "memories", "not_a_list"),
         ({**UPLOAD, "memories": ["x"]}, "memories.0", "not_a_dict"),
         ({**UPLOAD, "memories": [{"id": "m", "content": "x" * (5 * 2**20)}]}, "corpus", "too_large"),
-        ({"corpus": "updated_facts", "profile": "nobody"}, "profile", "unknown_choice"),
-        ({"corpus": "updated_facts", "profile": "own@x"}, "profile", "unknown_choice"),
-        ({"corpus": "updated_facts", "packer": "magic"}, "packer", "not_a_choice"),
-        ({"corpus": "updated_facts", "ordering": "stable"}, "ordering", "not_a_choice"),
+        ({"corpus": "updated_facts", "profile": "nobody"}, "profile", "invalid_choice"),
+        ({"corpus": "updated_facts", "profile": "own@x"}, "profile", "invalid_choice"),
+        ({"corpus": "updated_facts", "packer": "magic"}, "packer", "invalid_choice"),
+        ({"corpus": "updated_facts", "ordering": "stable"}, "ordering", "invalid_choice"),
         ({"corpus": "updated_facts", "budgets": []}, "budgets", "min_length"),
         ({"corpus": "updated_facts", "budgets": [0]}, "budgets", "bad_budgets"),
         ({"corpus": "updated_facts", "budgets": ["250"]}, "budgets.0", "not_an_integer"),

@@ -54,7 +54,7 @@ def test_two_questions_that_become_the_same_at_once_are_one_and_a_refusal(tenant
     def change(question: GoldenQuestion, text: str) -> None:
         with tenant_scope(tenant.pk):
             update_golden_question(
-                question=question, text=text, answer="", category="", asked_at=None, by=TESTER, now=timezone.now()
+                question=question, text=text, answer="", category="", as_of=None, by=TESTER, now=timezone.now()
             )
 
     for number in range(ROUNDS):

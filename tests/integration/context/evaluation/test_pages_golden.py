@@ -96,7 +96,7 @@ def test_question_is_changed_and_its_memories_too(client: Client, tenant: Tenant
     question = golden(tenant, QUESTION, memories[1], memories[2])
     address = page("golden-question", tenant, question.pk)
     assert "ERR_4012 means" in text_of(client.get(address))
-    form = {"text": "What is ERR_4012?", "answer": "a wet plug", "category": "faults", "asked_at": ""}
+    form = {"text": "What is ERR_4012?", "answer": "a wet plug", "category": "faults", "as_of": ""}
     assert "Golden question saved" in text_of(client.post(address, form, follow=True))
     taken = client.post(page("golden-evidence-remove", tenant, question.pk, memories[2].pk), follow=True)
     assert wanted(tenant) == {"What is ERR_4012?": {memories[1].pk}}
@@ -218,12 +218,12 @@ def test_every_verb_leaves_an_audit_row_without_words(client: Client, tenant: Te
 
 def test_question_of_the_future_is_refused(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
     question = golden(tenant, QUESTION, memories[1])
-    response = client.post(page("golden-question", tenant, question.pk), {"text": QUESTION, "asked_at": "2999-01-01"})
+    response = client.post(page("golden-question", tenant, question.pk), {"text": QUESTION, "as_of": "2999-01-01"})
     assert response.status_code == 422
-    assert response.context["form"].errors["asked_at"] == ["The time of a question is not in the future."]
+    assert response.context["form"].errors["as_of"] == ["The time of a question is not in the future."]
     with tenant_scope(tenant.pk):
         question.refresh_from_db()
-    assert question.asked_at is None
+    assert question.as_of is None
 
 
 def test_curve_shows_what_each_budget_brings_and_counts_nothing(
@@ -284,7 +284,7 @@ def test_question_is_added_by_hand_from_what_was_found(client: Client, tenant: T
         ({"ids": str(uuid4())}, "does not exist"),
         ({"ids": ""}, "needs at least one memory"),
         ({"partition": "nonsense"}, "nonsense"),
-        ({"asked_at": "2999-01-01T00:00"}, "in the future"),
+        ({"as_of": "2999-01-01T00:00"}, "in the future"),
     ],
 )
 def test_refused_question_by_hand_is_told_at_its_field(

@@ -77,8 +77,8 @@ def test_vote_on_a_context_is_one_on_each_of_its_memories(api: APIClient, memory
     [
         ({}, "one_of", ""),
         ({"context_id": str(NOWHERE)}, "one_of", ""),
-        ({"feedback": "GREAT"}, "not_a_choice", "feedback"),
-        ({"feedback": "positive"}, "not_a_choice", "feedback"),
+        ({"feedback": "GREAT"}, "invalid_choice", "feedback"),
+        ({"feedback": "positive"}, "invalid_choice", "feedback"),
         ({"feedback": None}, "null", "feedback"),
         ({"reason": "x" * 501}, "too_long", "reason"),
         ({"reason": "a\x00"}, "null_character", "reason"),

@@ -96,8 +96,8 @@ def test_draft_takes_the_numbers_of_another_with_changes(admin: APIClient, own: 
 BAD_NUMBERS: list[tuple[str, Any, str]] = [
     ("name", "Own", "bad_name"),
     ("name", "assignments", "reserved_name"),
-    ("based_on", "nobody", "unknown_choice"),
-    ("based_on_version", 7, "unknown_choice"),
+    ("based_on", "nobody", "invalid_choice"),
+    ("based_on_version", 7, "invalid_choice"),
     ("weights", {"relevance": 0.5, "recency": 0.4}, "weights_do_not_sum_to_one"),
     ("weights", [], "not_an_object"),
     ("weights", None, "null"),
@@ -105,8 +105,8 @@ BAD_NUMBERS: list[tuple[str, Any, str]] = [
     ("weights.luck", {"relevance": 0.5, "luck": 0.5}, "unknown_part"),
     ("weights.relevance", {"relevance": 1.5}, "out_of_range"),
     ("weights.relevance", {"relevance": "1"}, "out_of_range"),
-    ("relevance", "magic", "unknown_choice"),
-    ("recency_mode", ["added"], "unknown_choice"),
+    ("relevance", "magic", "invalid_choice"),
+    ("recency_mode", ["added"], "invalid_choice"),
     ("half_life_days", 0, "out_of_range"),
     ("half_life_days_by_kind.fact", {"fact": -1}, "out_of_range"),
     ("half_life_days_by_kind.Two words", {"Two words": 3}, "bad_kind"),
@@ -368,7 +368,7 @@ def test_versions_are_compared_number_by_number(admin: APIClient, own: dict[str,
 
 def test_profile_is_assigned_and_ends(admin: APIClient, tenant: Tenant, own: dict[str, Any]) -> None:
     assert_problem(admin.put(ASSIGNMENTS, {"profile": "own", "partition": ""}), 400, "not_published", "profile")
-    assert_problem(admin.put(ASSIGNMENTS, {"profile": "nope", "partition": ""}), 400, "unknown_choice", "profile")
+    assert_problem(admin.put(ASSIGNMENTS, {"profile": "nope", "partition": ""}), 400, "invalid_choice", "profile")
     assert_problem(admin.put(ASSIGNMENTS, {"profile": "own"}), 400, "one_target", "key")
     publish(admin, tenant, own)
     row = admin.put(ASSIGNMENTS, {"profile": "own", "partition": "user=alex"}).json()
@@ -425,7 +425,7 @@ def test_another_tenant_sees_nothing_of_it(admin: APIClient, other_tenant: Tenan
     assert_problem(stranger.patch(OWN, {"pool_size": 50}), 404, "not_found")
     for verb, body in (("publish", {"version": 1, **PUBLISH}), ("rollback", {"version": 1})):
         assert_problem(stranger.post(f"{OWN}/{verb}", body), 404, "not_found")
-    assert_problem(stranger.post(PROFILES, {"name": "mine", "based_on": "own"}), 400, "unknown_choice", "based_on")
+    assert_problem(stranger.post(PROFILES, {"name": "mine", "based_on": "own"}), 400, "invalid_choice", "based_on")
     assert stranger.post(PROFILES, DRAFT).status_code == 201
 
 

@@ -188,7 +188,7 @@ def test_pages_of_a_profile_show_the_questions_without_asking_them(client: Clien
     for number in range(4):
         golden(tenant, f"Question {number}?", memory)
     assert count() == few
-    golden(tenant, QUESTION, memory, asked_at=datetime(2026, 1, 2, tzinfo=UTC))
+    golden(tenant, QUESTION, memory, as_of=datetime(2026, 1, 2, tzinfo=UTC))
     shown = text_of(client.get(page("scoring-profile", tenant, "own")))
     assert 'as of <time datetime="2026-01-02T00:00:00+00:00"' in shown, "what tells it from the other of these words"
 

@@ -292,13 +292,13 @@ def test_gate_shows_what_was_measured_beside_what_is_in_use(admin: Client, tenan
 def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -> None:
     published(tenant, "own")
     published(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50}, recorded_to=CONTEXT_NOW)
-    asked = text_of(admin.get(page("scoring-roll-back", tenant, "own", 2)))
+    asked = text_of(admin.get(page("scoring-rollback", tenant, "own", 2)))
     assert "Roll forward to version 2 of own?" in asked
     assert "50 candidates" in asked
     assert "data-confirm-form" in asked
     assert "Requests can no longer name the profile." in text_of(admin.get(page("scoring-retire", tenant, "own", 1)))
     assert in_force(tenant) == [1]
-    for verb in ("publish", "roll-back", "retire"):
+    for verb in ("publish", "rollback", "retire"):
         assert admin.get(page(f"scoring-{verb}", tenant, "own", 9)).status_code == 404
 
 
@@ -312,7 +312,7 @@ def test_publishing_has_an_undo_and_a_version_can_be_retired_and_brought_back(ad
     undone = admin.post(undo_of(published_again), follow=True)
     assert "Version 1 of own is active again" in text_of(undone)
     assert in_force(tenant) == [1]
-    forth = admin.post(page("scoring-roll-back", tenant, "own", 2), follow=True)
+    forth = admin.post(page("scoring-rollback", tenant, "own", 2), follow=True)
     assert in_force(tenant) == [2]
     admin.post(undo_of(forth), follow=True)
     retired = admin.post(page("scoring-retire", tenant, "own", 1), follow=True)
@@ -332,7 +332,7 @@ def test_page_that_was_overtaken_does_not_publish(admin: Client, tenant: Tenant)
 def test_refused_roll_back_and_retirement_say_why(admin: Client, client: Client, tenant: Tenant) -> None:
     published(tenant, "own")
     new_version(tenant, "own", 2)
-    assert "was never published" in text_of(admin.post(page("scoring-roll-back", tenant, "own", 2), follow=True))
+    assert "was never published" in text_of(admin.post(page("scoring-rollback", tenant, "own", 2), follow=True))
     client.post(page("scoring-assignments", tenant), {"profile_name": "own", "api_key": "", "partition": ""})
     assert "assigned to one target" in text_of(admin.post(page("scoring-retire", tenant, "own", 1), follow=True))
     assert in_force(tenant) == [1]
@@ -397,7 +397,7 @@ def test_viewer_sees_operator_drafts_admin_publishes(viewer: Client, client: Cli
         page("scoring-profile", tenant, "own"),
         page("scoring-assignments", tenant),
     ]
-    to_publish = [page(f"scoring-{verb}", tenant, "own", 1) for verb in ("publish", "roll-back", "retire")]
+    to_publish = [page(f"scoring-{verb}", tenant, "own", 1) for verb in ("publish", "rollback", "retire")]
     for url in (*to_draft, *to_publish):
         assert viewer.post(url, {}).status_code == 403, url
     for url in to_publish:

@@ -86,7 +86,7 @@ def test_agent_gets_the_version_in_force_and_never_a_draft() -> None:
     for name in ("idea", "own@3", "absent", "own@", "Own", "x" * 300):
         with pytest.raises(InvalidInput) as refused:
             resolved(tenant, name)
-        assert (refused.value.code, refused.value.field) == ("unknown_choice", "profile")
+        assert (refused.value.code, refused.value.field) == ("invalid_choice", "profile")
 
 
 def test_operator_previews_drafts_by_name_and_by_version() -> None:

@@ -14,7 +14,7 @@ from context.receipts.storing import StoredContext, read_receipt
 from memories.models import Memory, Tenant
 from memories.partitions.actions import set_tenant_memo
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.tenancy.actions.tenants import create_api_key
+from memories.tenancy.actions.api_keys import create_api_key
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope

@@ -239,9 +239,9 @@ def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Clie
     typed = NUMBERS | {"default_tokens": 60, "edited_from": 0}
     response = client.post(page("budgets", tenant), typed, follow=True)
     assert "Version 1 is active." in text_of(response)
-    assert page("budget-roll-back", tenant, "default", 0) in text_of(response)
+    assert page("budget-rollback", tenant, "default", 0) in text_of(response)
     assert api.post("/api/v1/context", {"query": QUESTION}, format="json").json()["budget"]["max_tokens"] == 60
-    client.post(page("budget-roll-back", tenant, "default", 0))
+    client.post(page("budget-rollback", tenant, "default", 0))
     current = in_force(tenant)
     assert (current.version, current.default_tokens, current.created_by) == (2, 4000, "olga")
     text = text_of(client.get(page("budgets", tenant)))
@@ -322,9 +322,9 @@ def test_draft_says_which_profile_serves_the_partition_it_does_not_reach(client:
 
 
 def test_roll_back_to_a_version_that_never_was_is_absent(client: Client, tenant: Tenant) -> None:
-    assert client.post(page("budget-roll-back", tenant, "default", 9)).status_code == 404
-    assert client.get(page("budget-roll-back", tenant, "default", 9)).status_code == 404
-    assert "Roll default back to the defaults?" in text_of(client.get(page("budget-roll-back", tenant, "default", 0)))
+    assert client.post(page("budget-rollback", tenant, "default", 9)).status_code == 404
+    assert client.get(page("budget-rollback", tenant, "default", 9)).status_code == 404
+    assert "Roll default back to the defaults?" in text_of(client.get(page("budget-rollback", tenant, "default", 0)))
 
 
 def test_form_offers_every_number_of_the_page(client: Client, tenant: Tenant) -> None:

@@ -63,23 +63,23 @@ def test_merge_keeps_one_and_is_undone(api: APIClient, tenant: Tenant) -> None:
     make_pairs(tenant, 1)
     (row,) = rows_of(api)
     keep, other = (memory["id"] for memory in row["memories"])
-    planned = act(api, act="merge", ids=[row["id"]], keep=keep, dry_run=True)
+    planned = act(api, action="merge", ids=[row["id"]], keep=keep, dry_run=True)
     assert (planned["act_id"], planned["archived"], planned["kept"]) == (None, [other], [keep])
     assert len(rows_of(api)) == 1
-    done = act(api, act="merge", ids=[row["id"]], keep=keep)
+    done = act(api, action="merge", ids=[row["id"]], keep=keep)
     assert {**done, "act_id": None} == planned
     assert_problem(api.get(f"{MEMORIES}/{other}"), 404, "archived")
     assert rows_of(api) == []
-    assert_problem(api.post(f"{HYGIENE}/near_duplicate", {"act": "merge", "ids": [row["id"]]}), 409, "gone")
+    assert_problem(api.post(f"{HYGIENE}/near_duplicate", {"action": "merge", "ids": [row["id"]]}), 409, "gone")
     undone = api.post(f"/api/v1/acts/{done['act_id']}/undo").json()
-    assert (undone["act"], undone["skipped"]) == ("merge", 0)
+    assert (undone["action"], undone["skipped"]) == ("merge", 0)
     assert len(rows_of(api)) == 1
 
 
 def test_dismissed_rows_leave_the_list_until_undone(api: APIClient, tenant: Tenant) -> None:
     make_pairs(tenant)
     ids = [row["id"] for row in rows_of(api)]
-    done = act(api, act="dismiss", ids=ids[:2])
+    done = act(api, action="dismiss", ids=ids[:2])
     assert [row["id"] for row in rows_of(api)] == ids[2:]
     assert all(row.archived_at is None for row in all_stored_memories(tenant))
     api.post(f"/api/v1/acts/{done['act_id']}/undo")
@@ -91,15 +91,17 @@ def test_old_memories_are_archived(api: APIClient, tenant: Tenant) -> None:
     find_unused_and_expiring_memories(now=timezone.now())
     (row,) = rows_of(api, "never_retrieved")
     assert ([memory["id"] for memory in row["memories"]], row["similarity"]) == ([str(old.pk)], None)
-    assert_problem(api.post(f"{HYGIENE}/never_retrieved", {"act": "merge", "ids": [row["id"]]}), 400, "unknown_choice")
-    assert act(api, "never_retrieved", act="archive", ids=[row["id"]])["archived"] == [str(old.pk)]
+    assert_problem(
+        api.post(f"{HYGIENE}/never_retrieved", {"action": "merge", "ids": [row["id"]]}), 400, "invalid_choice"
+    )
+    assert act(api, "never_retrieved", action="archive", ids=[row["id"]])["archived"] == [str(old.pk)]
     assert rows_of(api, "never_retrieved") == []
 
 
 def test_key_sees_and_changes_its_partition_alone(api: APIClient, tenant: Tenant, other_tenant: Tenant) -> None:
     make_pairs(tenant, 1, "user=sam")
     (row,) = rows_of(api)
-    body = {"act": "dismiss", "ids": [row["id"]]}
+    body = {"action": "dismiss", "ids": [row["id"]]}
     for stranger in (new_key(tenant, "write", partition="user=alex"), new_key(other_tenant, "write")):
         client = api_client(stranger)
         assert rows_of(client) == []
@@ -135,11 +137,11 @@ def test_key_with_a_partition_counts_its_rows_alone(api: APIClient, tenant: Tena
 @pytest.mark.parametrize(
     ("path", "body", "status", "code"),
     [
-        ("nothing", {"act": "dismiss", "ids": [1]}, 404, "not_found"),
-        ("near_duplicate", {"act": "burn", "ids": [1]}, 400, "invalid"),
-        ("near_duplicate", {"act": "dismiss", "ids": []}, 400, "invalid"),
-        ("near_duplicate", {"act": "dismiss", "ids": [2**70]}, 400, "invalid"),
-        ("near_duplicate", {"act": "archive", "ids": [1]}, 400, "unknown_choice"),
+        ("nothing", {"action": "dismiss", "ids": [1]}, 404, "not_found"),
+        ("near_duplicate", {"action": "burn", "ids": [1]}, 400, "invalid"),
+        ("near_duplicate", {"action": "dismiss", "ids": []}, 400, "invalid"),
+        ("near_duplicate", {"action": "dismiss", "ids": [2**70]}, 400, "invalid"),
+        ("near_duplicate", {"action": "archive", "ids": [1]}, 400, "invalid_choice"),
     ],
 )
 def test_bad_act_is_refused(api: APIClient, path: str, body: dict[str, Any], status: int, code: str) -> None:
@@ -147,4 +149,4 @@ def test_bad_act_is_refused(api: APIClient, path: str, body: dict[str, Any], sta
 
 
 def test_other_sort_of_a_list_is_refused(api: APIClient) -> None:
-    assert_problem(api.get(f"{HYGIENE}/unhelpful?sort=similarity"), 400, "not_a_choice", "sort")
+    assert_problem(api.get(f"{HYGIENE}/unhelpful?sort=similarity"), 400, "invalid_choice", "sort")

@@ -95,7 +95,7 @@ def test_progress_of_comparing_asks_again_until_all_are_compared(client: Client,
 
 def test_unknown_list_is_absent(client: Client, tenant: Tenant) -> None:
     assert client.get(page("hygiene-list", tenant, "everything")).status_code == 404
-    assert client.post(page("hygiene-bulk", tenant, "everything"), {"act": "merge", "id": "1"}).status_code == 404
+    assert client.post(page("hygiene-bulk", tenant, "everything"), {"action": "merge", "id": "1"}).status_code == 404
 
 
 def test_pair_shows_both_texts_with_the_differing_numbers_marked(client: Client, tenant: Tenant) -> None:
@@ -116,7 +116,7 @@ def test_text_of_a_memory_is_escaped_in_a_pair(client: Client, tenant: Tenant) -
 def test_merge_from_a_row_keeps_the_chosen_and_undo_brings_both_back(client: Client, tenant: Tenant) -> None:
     first, second = found(tenant, BREAD, BREAD_AGAIN)
     (pair,) = pair_ids(tenant, "near_duplicate")
-    done = act(client, tenant, "near_duplicate", act="merge", id=pair, keep=first.pk)
+    done = act(client, tenant, "near_duplicate", action="merge", id=pair, keep=first.pk)
     assert "Merged: 1 archived, 1 kept." in text_of(done)
     assert as_stored(first).archived_at is None
     assert as_stored(second).archived_at is not None
@@ -134,12 +134,12 @@ def test_bulk_shows_its_effect_before_and_changes_nothing_by_showing(client: Cli
     detect_pairs_in_batch(tenant.pk, now=timezone.now())
     ids = pair_ids(tenant, "near_duplicate")
     assert len(ids) == 2
-    query = urlencode([("act", "merge"), *(("id", number) for number in ids)])
+    query = urlencode([("action", "merge"), *(("id", number) for number in ids)])
     shown = client.get(f"{page('hygiene-bulk', tenant, 'near_duplicate')}?{query}")
     assert "Merge 2 pairs?" in text_of(shown)
     assert "2 memories are archived" in text_of(shown)
     assert all(as_stored(memory).archived_at is None for memory in memories)
-    done = act(client, tenant, "near_duplicate", act="merge", id=ids)
+    done = act(client, tenant, "near_duplicate", action="merge", id=ids)
     assert "Merged: 2 archived, 2 kept." in text_of(done)
 
 
@@ -147,7 +147,7 @@ def test_pairs_that_hang_together_are_merged_into_one(client: Client, tenant: Te
     memories = found(tenant, BREAD, BREAD_AGAIN, BREAD.replace(".", "!!"))
     ids = pair_ids(tenant, "near_duplicate")
     assert len(ids) == 3
-    done = act(client, tenant, "near_duplicate", act="merge", id=ids)
+    done = act(client, tenant, "near_duplicate", action="merge", id=ids)
     assert "Merged: 2 archived, 1 kept." in text_of(done)
     assert [as_stored(memory).archived_at is None for memory in memories].count(True) == 1
 
@@ -168,12 +168,12 @@ def test_merge_leaves_out_what_does_not_state_the_same_as_the_kept_one(client: C
             for older, newer in ((again, owed), (owed, owing))
         ]
         stale = [pair.pk for pair in MemoryPair.objects.bulk_create(pairs)]
-    done = act(client, tenant, "near_duplicate", act="merge", id=stale[1])
+    done = act(client, tenant, "near_duplicate", action="merge", id=stale[1])
     assert "These memories do not state the same. Nothing was merged." in text_of(done)
-    chosen = urlencode([("act", "merge"), ("keep", bread.pk), *(("id", number) for number in (*ids, stale[0]))])
+    chosen = urlencode([("action", "merge"), ("keep", bread.pk), *(("id", number) for number in (*ids, stale[0]))])
     shown = client.get(f"{page('hygiene-bulk', tenant, 'near_duplicate')}?{chosen}")
     assert "1 memory stays, because the text does not state the same as the kept one." in text_of(shown)
-    done = act(client, tenant, "near_duplicate", act="merge", id=[*ids, stale[0]], keep=bread.pk)
+    done = act(client, tenant, "near_duplicate", action="merge", id=[*ids, stale[0]], keep=bread.pk)
     assert "Merged: 1 archived, 1 kept." in text_of(done)
     assert as_stored(again).archived_at is not None
     assert as_stored(owed).archived_at is as_stored(owing).archived_at is None
@@ -181,7 +181,7 @@ def test_merge_leaves_out_what_does_not_state_the_same_as_the_kept_one(client: C
 
 def test_bulk_merge_shows_which_memory_states_something_else(client: Client, tenant: Tenant) -> None:
     memories = found(tenant, *OWES)
-    query = urlencode([("act", "merge"), *(("id", memory.pk) for memory in memories)])
+    query = urlencode([("action", "merge"), *(("id", memory.pk) for memory in memories)])
     shown = text_of(client.get(f"{page('memories-bulk', tenant)}?{query}"))
     assert "1 memory does not state the same as the suggested one." in shown
     assert shown.count("states something else") == 1
@@ -189,7 +189,7 @@ def test_bulk_merge_shows_which_memory_states_something_else(client: Client, ten
 
 def test_of_a_contradiction_the_newer_is_kept_where_nobody_chose(client: Client, tenant: Tenant) -> None:
     old, new = found(tenant, RENT, RENT_NOW)
-    act(client, tenant, "contradiction", act="merge", id=pair_ids(tenant, "contradiction"))
+    act(client, tenant, "contradiction", action="merge", id=pair_ids(tenant, "contradiction"))
     later = max(old, new, key=lambda memory: (memory.created_at, memory.pk))
     assert later == new
     assert as_stored(new).archived_at is None
@@ -199,11 +199,11 @@ def test_of_a_contradiction_the_newer_is_kept_where_nobody_chose(client: Client,
 def test_single_memories_are_archived_or_no_problem(client: Client, tenant: Tenant) -> None:
     first, _, third = found(tenant, "one thing", "the second", "number three")
     ids = finding_ids(tenant)
-    done = act(client, tenant, "never_retrieved", act="archive", id=ids[0], partition="user=alex")
+    done = act(client, tenant, "never_retrieved", action="archive", id=ids[0], partition="user=alex")
     assert "1 archived" in text_of(done)
     assert done.redirect_chain[-1][0].endswith("?partition=user%3Dalex")
     assert as_stored(first).archived_at is not None
-    act(client, tenant, "never_retrieved", act="dismiss", id=ids[1])
+    act(client, tenant, "never_retrieved", action="dismiss", id=ids[1])
     text = text_of(client.get(page("hygiene-list", tenant, "never_retrieved")))
     assert text.count("memory-link") == 1
     assert str(third.pk) in text
@@ -262,9 +262,9 @@ def test_viewer_sees_and_may_do_nothing(viewer: Client, tenant: Tenant) -> None:
     text = text_of(viewer.get(page("hygiene", tenant)))
     assert "finding-side" in text
     assert "Keep this" not in text
-    shown = viewer.get(page("hygiene-bulk", tenant, "near_duplicate") + f"?act=merge&id={pair}")
+    shown = viewer.get(page("hygiene-bulk", tenant, "near_duplicate") + f"?action=merge&id={pair}")
     assert "btn-danger" not in text_of(shown)
-    assert act(viewer, tenant, "near_duplicate", act="merge", id=pair).status_code == 403
+    assert act(viewer, tenant, "near_duplicate", action="merge", id=pair).status_code == 403
     assert as_stored(first).archived_at is as_stored(second).archived_at is None
 
 
@@ -274,7 +274,7 @@ def test_rows_of_another_tenant_are_neither_shown_nor_touched(
     memories = found(other_tenant, BREAD, BREAD_AGAIN)
     (foreign,) = pair_ids(other_tenant, "near_duplicate")
     assert "No findings" in text_of(client.get(page("hygiene", tenant)))
-    done = act(client, tenant, "near_duplicate", act="merge", id=foreign)
+    done = act(client, tenant, "near_duplicate", action="merge", id=foreign)
     assert "no longer in the list" in text_of(done)
     assert all(as_stored(memory).archived_at is None for memory in memories)
     assert client.get(page("hygiene", other_tenant)).status_code == 404
@@ -284,13 +284,13 @@ def test_rows_of_another_tenant_are_neither_shown_nor_touched(
     "fields",
     [
         {},
-        {"act": "merge"},
-        {"act": "explode", "id": "1"},
-        {"act": "merge", "id": "x"},
-        {"act": "merge", "id": "9" * 30},
-        {"act": "merge", "id": "1", "keep": "nobody"},
-        {"act": "archive", "id": "1"},
-        {"act": "dismiss", "id": [str(number) for number in range(1, 300)]},
+        {"action": "merge"},
+        {"action": "explode", "id": "1"},
+        {"action": "merge", "id": "x"},
+        {"action": "merge", "id": "9" * 30},
+        {"action": "merge", "id": "1", "keep": "nobody"},
+        {"action": "archive", "id": "1"},
+        {"action": "dismiss", "id": [str(number) for number in range(1, 300)]},
     ],
 )
 def test_nonsense_is_refused_in_words(fields: dict[str, Any], client: Client, tenant: Tenant) -> None:
@@ -307,7 +307,7 @@ def test_nonsense_is_refused_in_words(fields: dict[str, Any], client: Client, te
 def test_act_by_htmx_answers_with_the_board(client: Client, tenant: Tenant) -> None:
     found(tenant, BREAD, BREAD_AGAIN)
     (pair,) = pair_ids(tenant, "near_duplicate")
-    fields = {"act": "dismiss", "id": pair}
+    fields = {"action": "dismiss", "id": pair}
     answer = client.post(page("hygiene-bulk", tenant, "near_duplicate"), fields, headers=HTMX)
     assert answer.status_code == 200
     assert 'id="hygiene-list"' in text_of(answer)

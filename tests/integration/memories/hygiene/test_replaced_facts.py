@@ -59,27 +59,27 @@ def test_key_of_another_partition_sees_no_pair(pair: Any, tenant: Tenant) -> Non
 
 def test_replacement_is_undone_from_the_list(api: APIClient, pair: Any) -> None:
     (row,) = rows(api)
-    preview = api.post(REPLACED, {"act": "restore", "ids": [row["id"]], "dry_run": True}).json()
+    preview = api.post(REPLACED, {"action": "restore", "ids": [row["id"]], "dry_run": True}).json()
     assert preview["restored"] == [pair[0]["id"]]
     assert rows(api) == [row]
-    done = api.post(REPLACED, {"act": "restore", "ids": [row["id"]]}).json()
+    done = api.post(REPLACED, {"action": "restore", "ids": [row["id"]]}).json()
     assert (done["restored"], done["archived"], done["act_id"]) == ([pair[0]["id"]], [], None)
     assert rows(api) == []
     live = api.get(MEMORIES, {"ordering": "created_at"}).json()["results"]
     assert [memory["content"] for memory in live] == [OLD, NEW]
-    assert_problem(api.post(REPLACED, {"act": "restore", "ids": [row["id"]]}), 409, "gone")
+    assert_problem(api.post(REPLACED, {"action": "restore", "ids": [row["id"]]}), 409, "gone")
 
 
 def test_replacement_cannot_be_undone_while_the_text_is_stored_again(api: APIClient, pair: Any) -> None:
     post_memory(api, OLD, partition="project=search")
     (row,) = rows(api)
-    assert_problem(api.post(REPLACED, {"act": "restore", "ids": [row["id"]]}), 409, "duplicate", "content")
+    assert_problem(api.post(REPLACED, {"action": "restore", "ids": [row["id"]]}), 409, "duplicate", "content")
     assert rows(api) == [row]
 
 
 def test_dismissed_replacement_stays_in_force(api: APIClient, pair: Any) -> None:
     (row,) = rows(api)
-    act = api.post(REPLACED, {"act": "dismiss", "ids": [row["id"]]}).json()
+    act = api.post(REPLACED, {"action": "dismiss", "ids": [row["id"]]}).json()
     assert rows(api) == []
     assert len(api.get(MEMORIES).json()["results"]) == 1
     api.post(f"/api/v1/acts/{act['act_id']}/undo")
@@ -87,7 +87,7 @@ def test_dismissed_replacement_stays_in_force(api: APIClient, pair: Any) -> None
 
 
 def test_memories_replaced_again_after_an_undo_are_listed_again(api: APIClient, pair: Any) -> None:
-    api.post(REPLACED, {"act": "restore", "ids": [rows(api)[0]["id"]]})
+    api.post(REPLACED, {"action": "restore", "ids": [rows(api)[0]["id"]]})
     api.post(MEMORIES, {"content": NEW, "partition": "project=search", "supersedes": [pair[0]["id"]]})
     assert len(rows(api)) == 1
 
@@ -102,7 +102,7 @@ def test_pair_stays_when_texts_are_compared_and_lists_are_cleaned(api: APIClient
 def test_pairs_are_neither_merged_nor_archived(api: APIClient, pair: Any) -> None:
     (row,) = rows(api)
     for act in ("merge", "archive"):
-        assert_problem(api.post(REPLACED, {"act": act, "ids": [row["id"]]}), 400, "unknown_choice", "act")
+        assert_problem(api.post(REPLACED, {"action": act, "ids": [row["id"]]}), 400, "invalid_choice", "action")
 
 
 def test_page_shows_what_differs_and_undoes_the_replacement(client: Client, pair: Any, tenant: Tenant) -> None:
@@ -111,7 +111,7 @@ def test_page_shows_what_differs_and_undoes_the_replacement(client: Client, pair
     assert "true until" in shown
     assert "cosine" not in shown
     assert "Keep this one" not in shown
-    fields = {"act": "restore", "id": pair_id(tenant)}
+    fields = {"action": "restore", "id": pair_id(tenant)}
     preview = text_of(client.get(page("hygiene-bulk", tenant, "replaced"), fields))
     assert "Undo 1 replacement?" in preview
     done = client.post(page("hygiene-bulk", tenant, "replaced"), fields, follow=True)
@@ -122,7 +122,7 @@ def test_page_shows_what_differs_and_undoes_the_replacement(client: Client, pair
 def test_viewer_sees_the_list_and_undoes_nothing(pair: Any, tenant: Tenant) -> None:
     viewer = client_of(new_operator("vera", "viewer", tenant))
     assert "Undo replacement" not in text_of(viewer.get(page("hygiene-list", tenant, "replaced")))
-    fields = {"act": "restore", "id": pair_id(tenant)}
+    fields = {"action": "restore", "id": pair_id(tenant)}
     assert viewer.post(page("hygiene-bulk", tenant, "replaced"), fields).status_code == 403
 
 

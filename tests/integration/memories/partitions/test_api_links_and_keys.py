@@ -182,7 +182,7 @@ BAD_KEYS: list[tuple[dict[str, Any], str, str]] = [
     ({"name": "x" * 51, "scopes": ["read"]}, "too_long", "name"),
     ({"name": "a\x00", "scopes": ["read"]}, "null_character", "name"),
     ({"name": "x", "scopes": []}, "min_length", "scopes"),
-    ({"name": "x", "scopes": ["root"]}, "not_a_choice", "scopes.0"),
+    ({"name": "x", "scopes": ["root"]}, "invalid_choice", "scopes.0"),
     ({"name": "x", "scopes": "read"}, "not_a_list", "scopes"),
     ({"name": "x", "scopes": ["read"], "partition": "nonsense"}, "bad_segment", "partition"),
     ({"name": "x", "scopes": ["read"], "refuses_recalled_text": 1}, "not_a_boolean", "refuses_recalled_text"),

@@ -148,7 +148,7 @@ def test_if_match_keeps_two_summarisers_apart(api: APIClient) -> None:
         ({}, "required", "content"),
         ({"content": "x" * (32 * 1024 + 1)}, "too_long", "content"),
         ({"content": "a\x00"}, "null_character", "content"),
-        ({"content": "x", "style": "poetic"}, "not_a_choice", "style"),
+        ({"content": "x", "style": "poetic"}, "invalid_choice", "style"),
         ({"content": "x", "origin": "operator"}, "unknown_field", "origin"),
     ],
 )
@@ -165,8 +165,8 @@ def test_bad_or_absent_partition_in_an_address_is_refused(api: APIClient) -> Non
     assert_problem(api.get(summaries("user=alex")), 404, "not_found")
     assert_problem(api.delete(summaries("user=alex")), 404, "not_found")
     api.post(PARTITIONS, {"user_id": "alex"})
-    assert_problem(api.get(summaries("user=alex"), {"style": "poetic"}), 400, "not_a_choice", "style")
-    assert_problem(api.delete(f"{summaries('user=alex')}?style=poetic"), 400, "not_a_choice", "style")
+    assert_problem(api.get(summaries("user=alex"), {"style": "poetic"}), 400, "invalid_choice", "style")
+    assert_problem(api.delete(f"{summaries('user=alex')}?style=poetic"), 400, "invalid_choice", "style")
 
 
 def test_summaries_are_confined_too(api: APIClient, confined: APIClient, tenant: Tenant) -> None:

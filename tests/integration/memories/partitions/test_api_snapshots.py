@@ -158,10 +158,10 @@ def test_bad_name_is_told_without_a_pattern(admin: APIClient) -> None:
 
 def test_bad_comparison_is_refused_by_name(admin: APIClient) -> None:
     url = f"{SNAPSHOTS}/{snap(admin, 'before')['id']}/compare"
-    assert_problem(admin.get(url, {"with": "yesterday"}), 400, "not_a_choice", "with")
-    assert_problem(admin.get(url, {"with": "x" * 36}), 400, "not_a_choice", "with")
+    assert_problem(admin.get(url, {"with": "yesterday"}), 400, "invalid_choice", "with")
+    assert_problem(admin.get(url, {"with": "x" * 36}), 400, "invalid_choice", "with")
     assert_problem(admin.get(url, {"with": str(NOWHERE)}), 404, "not_found", "with")
-    assert_problem(admin.get(url, {"kind": "moved"}), 400, "not_a_choice", "kind")
+    assert_problem(admin.get(url, {"kind": "moved"}), 400, "invalid_choice", "kind")
     assert_problem(admin.get(url, {"page_size": "0"}), 400, "out_of_range", "page_size")
     assert_problem(admin.get(url, {"since": "now"}), 400, "unknown_field", "since")
     assert_problem(admin.get(f"{SNAPSHOTS}/{NOWHERE}/compare"), 404, "not_found")

@@ -107,8 +107,8 @@ def test_clock_that_is_behind_never_makes_an_interval_end_before_it_began(tenant
         ({"content": "a\x00"}, "content", "null_character"),
         ({"content": "\ud800"}, "content", "lone_surrogate"),
         ({"content": "é" * 16_385}, "content", "too_long"),
-        ({"style": "haiku"}, "style", "unknown_choice"),
-        ({"origin": "elsewhere"}, "origin", "unknown_choice"),
+        ({"style": "haiku"}, "style", "invalid_choice"),
+        ({"origin": "elsewhere"}, "origin", "invalid_choice"),
     ],
 )
 def test_summary_that_cannot_be_kept_is_refused(tenant: Tenant, options: dict[str, str], field: str, code: str) -> None:

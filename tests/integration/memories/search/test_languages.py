@@ -15,7 +15,7 @@ from memories.models import AuditEntry, CommonLexeme, Memory, MemoryVersion, Ten
 from memories.search import languages, retrievers
 from memories.search.actions import set_tenant_language
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes
-from memories.services.search import plan
+from memories.services.search import planner
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import update_memory
@@ -104,8 +104,13 @@ def test_former_languages_are_asked_in_until_no_writer_can_use_them(tenant: Tena
     change_language(tenant, "german", now)
     change_language(tenant, "german", now + timedelta(hours=5))
     assert reread(tenant).former_text_search_configs == ["english", "french"]
-    assert languages.drop_former_languages_of_tenants(now=now + languages.FORMER_ASKED_FOR) == 0
-    assert languages.drop_former_languages_of_tenants(now=now + languages.FORMER_ASKED_FOR + timedelta(seconds=1)) == 1
+    assert languages.drop_former_languages_of_tenants(now=now + languages.FORMER_LANGUAGE_QUERIED_FOR) == 0
+    assert (
+        languages.drop_former_languages_of_tenants(
+            now=now + languages.FORMER_LANGUAGE_QUERIED_FOR + timedelta(seconds=1)
+        )
+        == 1
+    )
     assert reread(tenant).former_text_search_configs == []
     assert languages.drop_former_languages_of_tenants(now=now + timedelta(days=1)) == 0
 
@@ -118,7 +123,7 @@ def test_sweep_derives_what_a_killed_worker_left(tenant: Tenant) -> None:
 
 
 def test_many_rows_are_derived_in_batches(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(languages, "DERIVED_AT_ONCE", 4)
+    monkeypatch.setattr(languages, "DERIVED_BATCH", 4)
     with tenant_scope(tenant.pk):
         rows = [NewMemory(f"Haus {number}") for number in range(10)]
         store_memories(tenant=tenant, rows=rows, by=TESTER, now=FACTORY_NOW)
@@ -132,7 +137,7 @@ def test_language_must_be_one_that_postgres_knows(tenant: Tenant) -> None:
     for language in ("klingon", "", "english'", "pg_catalog.english"):
         with pytest.raises(InvalidInput) as refusal:
             change_language(tenant, language)
-        assert (refusal.value.code, refusal.value.field) == ("unknown_choice", "language")
+        assert (refusal.value.code, refusal.value.field) == ("invalid_choice", "language")
     with pytest.raises(CommandError, match="The language is one of arabic"):
         call_command("create_tenant", "acme", language="klingon")
 
@@ -179,9 +184,9 @@ def test_admin_list_searches_tenants_in_their_own_languages(tenant: Tenant) -> N
 @pytest.fixture
 def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     """60 memories with the word `project`, 30 of these with `budget`, one with `zebra`; 10 rows are too many."""
-    monkeypatch.setattr(plan, "MATCHED_ROWS_MAX", 10)
+    monkeypatch.setattr(planner, "MATCHED_ROWS_MAX", 10)
     monkeypatch.setattr(retrievers, "ALL_WORDS_ROWS", 10)
-    monkeypatch.setattr(plan, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(planner, "NEWEST_ROWS", 5)
     monkeypatch.setattr("memories.search.queries.lexemes.COMMON_ROWS_MIN", 8)
     rows = [
         NewMemory(

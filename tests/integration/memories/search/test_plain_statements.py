@@ -13,7 +13,7 @@ from memories.embeddings.providers import get_embedder
 from memories.models import Tenant
 from memories.search.queries import ranking
 from memories.services.partitions.paths import parse_partition
-from memories.services.search.plan import match_all
+from memories.services.search.planner import match_all
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memories

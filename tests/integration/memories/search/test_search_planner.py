@@ -23,7 +23,7 @@ from memories.search.retrievers import NearestResult, execute_vector_plan, find_
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.filters import parse_filters
 from memories.services.search.lexemes import search_columns
-from memories.services.search.plan import SearchMethod, SearchPlanReason, VectorPlan
+from memories.services.search.planner import SearchMethod, SearchPlanReason, VectorPlan
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
@@ -289,10 +289,10 @@ def test_receipt_says_how_and_why(tenant: Tenant) -> None:
 
 def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tenant, clustered(500, 1), ["user=al", "user=bo"])
-    monkeypatch.setattr("memories.services.search.plan.ALWAYS_EXACT_ROWS", 100)
-    monkeypatch.setattr("memories.services.search.plan.VISIT_COST_ROWS", 0.001)
+    monkeypatch.setattr("memories.services.search.planner.ALWAYS_EXACT_ROWS", 100)
+    monkeypatch.setattr("memories.services.search.planner.VISIT_COST_ROWS", 0.001)
     # What other tests rolled back stands in the index until the next vacuum.
-    monkeypatch.setattr("memories.services.search.plan.PATIENCE", 1_000)
+    monkeypatch.setattr("memories.services.search.planner.SCAN_LIMIT_RATIO", 1_000)
     with tenant_scope(tenant.pk):
         found = find_nearest(scope_of(tenant), clustered(1, 4)[0], MODEL, "tokens_o200k_base", wanted=20)
     told = found.plan

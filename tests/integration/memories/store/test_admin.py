@@ -13,7 +13,7 @@ from rest_framework_api_key.models import APIKey
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.tenancy.actions.tenants import add_member
+from memories.tenancy.actions.operators import add_member
 from memories.tenancy.scopes import admin_write_scope, authentication_scope, tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_key, make_memory, reread_memory
 from tests.users import PASSWORD, new_operator, new_shared_tenant
@@ -264,8 +264,8 @@ def test_selected_memories_of_one_tenant_are_exported(
 
 def test_list_leads_to_the_import_of_own_tenants(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
     text = client.get(page("memory_changelist")).content.decode()
-    assert reverse("memory-transfer", args=[tenant.pk]) in text
-    assert reverse("memory-transfer", args=[other_tenant.pk]) not in text
+    assert reverse("memory-import-export", args=[tenant.pk]) in text
+    assert reverse("memory-import-export", args=[other_tenant.pk]) not in text
 
 
 def test_tenant_name_is_stored_by_the_rules_of_the_verb(superuser: Client) -> None:

@@ -69,7 +69,7 @@ def test_edited_message_of_a_source_updates_its_memory(api: APIClient) -> None:
         ({"messages": []}, "min_length", "messages"),
         ({"messages": "x"}, "not_a_list", "messages"),
         ({"messages": [{"role": "user", "content": "x"}] * 501}, "max_length", "messages"),
-        ({"messages": [{"role": "critic", "content": "x"}]}, "not_a_choice", "messages.0.role"),
+        ({"messages": [{"role": "critic", "content": "x"}]}, "invalid_choice", "messages.0.role"),
         ({"messages": [{"role": "user", "content": "x" * 40_000}]}, "too_long", "messages.0.content"),
         ({"messages": [{"role": "user", "content": "a\x00"}]}, "null_character", "messages.0.content"),
         ({"messages": [{"role": "user", "content": [{"type": "poem"}]}]}, "unknown_part", "messages.0.content"),

@@ -49,7 +49,7 @@ def test_filter_moves_a_subtree_and_undo_brings_it_back(api: APIClient, tenant: 
     with tenant_scope(tenant.pk):
         assert AuditEntry.objects.for_tenant(tenant.pk).filter(verb="move_memories").get().fields == ["partition"]
     undone = api.post(f"/api/v1/acts/{done['act_id']}/undo")
-    assert undone.json() == {"act_id": done["act_id"], "act": "move", "undone": 1, "skipped": 0}
+    assert undone.json() == {"act_id": done["act_id"], "action": "move", "undone": 1, "skipped": 0}
     assert places(tenant) == before
     assert_problem(api.post(f"/api/v1/acts/{done['act_id']}/undo"), 409, "already_undone")
 

@@ -89,7 +89,7 @@ def test_action_is_undone_once(api: APIClient, lisbon: dict[str, Any], tenant: T
     with tenant_scope(tenant.pk):
         act = HygieneAct.objects.for_tenant(tenant.pk).get()
     answer = api.post(f"/api/v1/acts/{act.pk}/undo").json()
-    assert (answer["act"], answer["undone"], answer["skipped"]) == ("replace", 1, 0)
+    assert (answer["action"], answer["undone"], answer["skipped"]) == ("replace", 1, 0)
     assert listed(api) == [LISBON, PORTO]
     assert_problem(api.post(f"/api/v1/acts/{act.pk}/undo"), 409, "already_undone")
 

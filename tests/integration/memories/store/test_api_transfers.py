@@ -125,7 +125,7 @@ def test_other_content_types_and_bodies_are_refused(admin: APIClient) -> None:
     problem = assert_problem(admin.post(IMPORT, {"content": "x"}), 415, "unsupported_media_type")
     assert problem["detail"] == "Send the body as application/x-ndjson or text/csv."
     assert_problem(imported(admin, "x" * (8 * 1024 * 1024 + 1)), 413, "too_large")
-    assert_problem(admin.get(EXPORT, {"type": "xml"}), 400, "not_a_choice", "type")
+    assert_problem(admin.get(EXPORT, {"type": "xml"}), 400, "invalid_choice", "type")
 
 
 def test_keys_export_and_import_within_their_reach(

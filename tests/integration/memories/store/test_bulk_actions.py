@@ -10,7 +10,7 @@ import pytest
 from memories.embeddings.indexer import index_memories
 from memories.hygiene.actions import HygieneUndoResult, merge_seen_memories, undo_hygiene
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryVersion, Tenant, UncomparedMemory
-from memories.services.store.bulk import ACT_MEMORIES_MAX, MERGED_MAX
+from memories.services.store.bulk import BULK_MEMORIES_MAX, MERGED_MAX
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.bulk import BulkActionResult, apply_bulk_action
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
@@ -53,7 +53,7 @@ def ready_for(act: str, rows: list[Memory]) -> dict[UUID, int]:
 
 def do(tenant: Tenant, act: str, seen: dict[UUID, int], kind: str = "") -> BulkActionResult:
     with tenant_scope(tenant.pk):
-        return apply_bulk_action(tenant_id=tenant.pk, act=act, seen=seen, kind=kind, by=TESTER, now=LATER)
+        return apply_bulk_action(tenant_id=tenant.pk, action=act, seen=seen, kind=kind, by=TESTER, now=LATER)
 
 
 def undo(tenant: Tenant, done: BulkActionResult) -> HygieneUndoResult:
@@ -105,7 +105,7 @@ def test_every_version_keeps_its_interval_and_the_new_one_its_vectors(act: str, 
 
 
 @pytest.mark.parametrize(
-    ("act", "count"), [("kind", ACT_MEMORIES_MAX), ("archive", 50), ("restore", 50), ("pin", 50), ("unpin", 50)]
+    ("act", "count"), [("kind", BULK_MEMORIES_MAX), ("archive", 50), ("restore", 50), ("pin", 50), ("unpin", 50)]
 )
 def test_as_many_queries_for_a_thousand_as_for_two(
     act: str, count: int, tenant: Tenant, other_tenant: Tenant, django_assert_max_num_queries: Any
@@ -262,7 +262,7 @@ def test_acts_that_cannot_be_asked_for_are_refused(tenant: Tenant, other_tenant:
         ("erase", {foreign.pk: 1}, ""),
         ("kind", {foreign.pk: 1}, ""),
         ("archive", {}, ""),
-        ("archive", {uuid4(): 1 for _ in range(ACT_MEMORIES_MAX + 1)}, ""),
+        ("archive", {uuid4(): 1 for _ in range(BULK_MEMORIES_MAX + 1)}, ""),
     ):
         with pytest.raises(InvalidInput):
             do(tenant, act, seen, kind)

@@ -14,7 +14,7 @@ from django.db import OperationalError, connection
 
 from memories.models import ApiKey, AuditEntry, Memory, Tenant
 from memories.tenancy.scopes import admin_write_scope, authentication_scope, tenant_scope
-from memory_platform.web.pages import Role, role_of
+from memory_platform.web.roles import Role, role_of
 from tests.factories import make_memory
 
 pytestmark = pytest.mark.django_db

@@ -34,7 +34,7 @@ def client(operator: User) -> Client:
 
 
 def preview(client: Client, tenant: Tenant, act: str, *rows: Memory, **fields: Any) -> Any:
-    query = {"act": act, "scope": "chosen", "id": [str(row.pk) for row in rows], **fields}
+    query = {"action": act, "scope": "selected", "id": [str(row.pk) for row in rows], **fields}
     return client.get(page("memories-bulk", tenant), query, follow=True)
 
 
@@ -43,7 +43,7 @@ def chosen(*rows: Memory) -> str:
 
 
 def perform(client: Client, tenant: Tenant, act: str, *rows: Memory, **fields: Any) -> Any:
-    sent = {"act": act, "chosen": chosen(*rows), "back": "kind=fact", **fields}
+    sent = {"action": act, "selected": chosen(*rows), "back": "kind=fact", **fields}
     return client.post(page("memories-bulk", tenant), sent, follow=True)
 
 
@@ -65,10 +65,10 @@ def test_preview_says_what_would_change_and_changes_nothing(client: Client, tena
     assert archived(tenant) == 1
 
 
-def test_archive_of_the_ticked_ones_and_undo_from_the_message(client: Client, tenant: Tenant) -> None:
+def test_archive_of_the_selected_ones_and_undo_from_the_message(client: Client, tenant: Tenant) -> None:
     rows = make_bakery_memories(tenant)[:2]
     effect = preview(client, tenant, "archive", *rows).context["effect"]
-    assert effect.chosen == chosen(*rows)
+    assert effect.selected == chosen(*rows)
     answer = perform(client, tenant, "archive", *rows)
     assert answer.redirect_chain[-1][0] == page("memories", tenant) + "?kind=fact"
     assert "2 memories archived." in text_of(answer)
@@ -84,7 +84,7 @@ def test_page_or_all_that_match_are_chosen_by_the_list_itself(
 ) -> None:
     make_bakery_memories(tenant)
     store_memories_for_pages(tenant, *[(f"Bike number {n} was sold.", "agent=shop", "episode") for n in range(57)])
-    query = {"act": "pin", "scope": scope, "back": "partition=agent%3Dshop&kind=episode"}
+    query = {"action": "pin", "scope": scope, "back": "partition=agent%3Dshop&kind=episode"}
     effect = client.get(page("memories-bulk", tenant), query).context["effect"]
     assert len(effect.rows) == count
     assert {row.kind for row in effect.rows} == {"episode"}
@@ -92,7 +92,7 @@ def test_page_or_all_that_match_are_chosen_by_the_list_itself(
 
 def test_of_a_search_the_finds_are_chosen(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    query = {"act": "pin", "scope": "matching", "back": "q=ERR_4012&partition=agent%3Dsupport"}
+    query = {"action": "pin", "scope": "matching", "back": "q=ERR_4012&partition=agent%3Dsupport"}
     effect = client.get(page("memories-bulk", tenant), query).context["effect"]
     assert {row.partition_path for row in effect.rows} <= {"agent=support", "agent=support/user=c-1"}
 
@@ -121,7 +121,7 @@ def test_verb_refuses_a_kind_that_is_no_word(tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[0]
     with tenant_scope(tenant.pk), pytest.raises(InvalidInput) as refusal:
         apply_bulk_action(
-            tenant_id=tenant.pk, act="kind", seen={memory.pk: 1}, kind="fact\n", by=TESTER, now=timezone.now()
+            tenant_id=tenant.pk, action="kind", seen={memory.pk: 1}, kind="fact\n", by=TESTER, now=timezone.now()
         )
     assert (refusal.value.code, refusal.value.field) == ("bad_kind", "kind")
 
@@ -141,7 +141,7 @@ def test_way_back_that_no_address_carries_leads_to_the_whole_list_with_undo(
 
 def test_list_that_cannot_be_read_is_not_chosen_from(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    query = {"act": "pin", "scope": "matching", "back": "&".join("a=1" for _ in range(1_100))}
+    query = {"action": "pin", "scope": "matching", "back": "&".join("a=1" for _ in range(1_100))}
     answer = client.get(page("memories-bulk", tenant), query, follow=True)
     assert answer.redirect_chain[-1][0] == page("memories", tenant)
     assert "Choose an act" in text_of(answer)
@@ -172,12 +172,12 @@ def test_other_memory_to_merge_with_is_picked_by_a_search(client: Client, tenant
     "sent",
     [
         {},
-        {"act": "erase", "chosen": f"{uuid4()}:1"},
-        {"act": "archive", "chosen": ""},
-        {"act": "archive", "chosen": "rubbish"},
-        {"act": "archive", "chosen": f"{uuid4()}:1"},
-        {"act": "archive", "chosen": " ".join(f"{uuid4()}:1" for _ in range(1_001))},
-        {"act": "merge", "chosen": f"{uuid4()}:1 {uuid4()}:1"},
+        {"action": "erase", "selected": f"{uuid4()}:1"},
+        {"action": "archive", "selected": ""},
+        {"action": "archive", "selected": "rubbish"},
+        {"action": "archive", "selected": f"{uuid4()}:1"},
+        {"action": "archive", "selected": " ".join(f"{uuid4()}:1" for _ in range(1_001))},
+        {"action": "merge", "selected": f"{uuid4()}:1 {uuid4()}:1"},
     ],
 )
 def test_act_that_cannot_be_done_says_so_and_changes_nothing(
@@ -188,7 +188,9 @@ def test_act_that_cannot_be_done_says_so_and_changes_nothing(
     assert archived(tenant) == 0
 
 
-@pytest.mark.parametrize("query", [{}, {"act": "erase"}, {"act": "archive"}, {"act": "archive", "id": "rubbish"}])
+@pytest.mark.parametrize(
+    "query", [{}, {"action": "erase"}, {"action": "archive"}, {"action": "archive", "id": "rubbish"}]
+)
 def test_preview_of_nothing_goes_back_to_the_list(query: dict[str, str], client: Client, tenant: Tenant) -> None:
     response = client.get(page("memories-bulk", tenant), query, follow=True)
     assert response.redirect_chain[-1][0].startswith(page("memories", tenant))
@@ -208,7 +210,9 @@ def test_viewer_is_offered_nothing_and_refused(tenant: Tenant) -> None:
     text = text_of(viewer.get(page("memories", tenant)))
     for offered in ('id="bulk"', 'name="id"', "row-acts"):
         assert offered not in text
-    assert viewer.post(page("memories-bulk", tenant), {"act": "archive", "chosen": chosen(first)}).status_code == 403
+    assert (
+        viewer.post(page("memories-bulk", tenant), {"action": "archive", "selected": chosen(first)}).status_code == 403
+    )
     assert viewer.post(page("memories-bulk-undo", tenant, uuid4())).status_code == 403
     assert viewer.get(page("memory-merge", tenant, first.pk)).status_code == 403
     assert archived(tenant) == 0

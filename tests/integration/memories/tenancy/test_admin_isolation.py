@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from memories.models import ApiKey, Membership, Memory, Tenant
 from memories.store.actions.edit import update_memory
-from memories.tenancy.actions.tenants import create_api_key
+from memories.tenancy.actions.api_keys import create_api_key
 from memories.tenancy.admin import OwnTenantsMixin, PlatformAdminSite, SuperuserModelAdmin, TenantModelAdmin
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.scopes import admin_write_scope, authentication_scope, tenant_scope

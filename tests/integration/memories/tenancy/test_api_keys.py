@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.models import ApiKey, Tenant
-from memories.tenancy.actions.tenants import revoke_api_key
+from memories.tenancy.actions.api_keys import revoke_api_key
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest_helpers import (
     CONTEXT,

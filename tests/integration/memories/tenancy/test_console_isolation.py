@@ -35,7 +35,6 @@ FIELDS = {
 }
 #: What forms need beside an id.
 FILLED = {
-    "act": "archive",
     "action": "archive",
     "text": "What is known?",
     "query": "What is known?",

@@ -49,7 +49,7 @@ def members_of(tenant: Tenant) -> list[str]:
 
 
 def create(admin: Client, tenant: Tenant, **fields: str) -> Any:
-    return admin.post(page("api-keys", tenant), {"name": "support bot", "level": "write", **fields})
+    return admin.post(page("api-keys", tenant), {"name": "support bot", "scope": "write", **fields})
 
 
 def plain_key_in(response: Any) -> str:
@@ -83,7 +83,7 @@ def test_key_is_shown_once_and_opens_the_api(admin: Client, tenant: Tenant) -> N
         ({"name": ""}, "This field is required."),
         ({"name": "x" * 51}, "At most 50 characters"),
         ({"name": "two\nlines"}, "on one line"),
-        ({"level": "everything"}, "Select a valid choice"),
+        ({"scope": "everything"}, "Select a valid choice"),
         ({"partition": "nonsense"}, 'id="partition-errors"><ul'),
     ],
 )
@@ -91,7 +91,7 @@ def test_key_is_shown_once_and_opens_the_api(admin: Client, tenant: Tenant) -> N
 def test_key_that_cannot_be_is_refused_beside_the_field(
     fields: dict[str, str], said: str, headers: dict[str, str], admin: Client, tenant: Tenant
 ) -> None:
-    sent = {"name": "bot", "level": "read", **fields}
+    sent = {"name": "bot", "scope": "read", **fields}
     response = admin.post(page("api-keys", tenant), sent, headers=headers)
     assert response.status_code == 422
     assert said in text_of(response)
@@ -169,11 +169,11 @@ def test_log_is_narrowed_by_who_what_which_and_when(viewer: Client, tenant: Tena
         return text_of(response).count("Archive memory")
 
     assert archived() == 2
-    assert archived(verb="archive memory", target_kind="memory") == 2
+    assert archived(action="archive memory", target_kind="memory") == 2
     assert archived(target_id=str(first.pk)) == 1
     assert archived(actor="TEST") == 2
     assert archived(actor="nobody") == 0
-    assert archived(verb="store") == 0
+    assert archived(action="store") == 0
     assert archived(target_kind="session") == 0
     assert archived(after=tomorrow) == 0
     assert archived(before=tomorrow) == 2

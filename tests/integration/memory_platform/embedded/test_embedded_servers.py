@@ -40,7 +40,7 @@ def used() -> Iterator[list[Path]]:
 def children(used) -> Iterator[list[ChildProcess]]:
     started: list[ChildProcess] = []
     yield started
-    stop_processes(started, patience_seconds=5)
+    stop_processes(started, timeout_seconds=5)
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def postgres_host(data_dir: Path) -> str:
 
 def test_a_pid_file_that_names_another_program_does_not_block_the_start(cluster, children, postgres):
     postgres(cluster)
-    stop_processes(children, patience_seconds=5)
+    stop_processes(children, timeout_seconds=5)
     (cluster / "postgres/postmaster.pid").write_text(f"{os.getpid()}\n/elsewhere\n")
     assert answer(postgres(cluster)) == 1
 
@@ -176,7 +176,7 @@ def test_redis_keeps_its_data_and_listens_on_its_socket_only(tmp_path, children,
     with client_library.Redis(unix_socket_path=socket) as client:
         client.set("kept", "yes")
         assert client.config_get("port")["port"] == "0"
-    stop_processes(children, patience_seconds=5)
+    stop_processes(children, timeout_seconds=5)
     redis(tmp_path)
     with client_library.Redis(unix_socket_path=socket) as client:
         assert client.get("kept") == b"yes"
@@ -226,7 +226,7 @@ def test_stopping_ends_what_ignores_the_request_with_its_children(tmp_path):
         pass
     group = [p for p in psutil.process_iter() if p.pid != child.process.pid and _group(p) == child.process.pid]
     assert group
-    stop_processes([child], patience_seconds=0.2)
+    stop_processes([child], timeout_seconds=0.2)
     psutil.wait_procs(group, timeout=30)
     assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in group)
 

@@ -105,7 +105,7 @@ class Start:
 
 
 def test_patience_with_the_parts_ends_all_of_it_within_five_seconds() -> None:
-    assert supervisor.APP_PATIENCE_SECONDS + supervisor.SERVER_PATIENCE_SECONDS < 5.0
+    assert supervisor.APP_TIMEOUT_SECONDS + supervisor.SERVER_TIMEOUT_SECONDS < 5.0
 
 
 def unused_port() -> int:

@@ -25,7 +25,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "memories": {"content": "x"},
     "memories/bulk": {"memories": [{"content": "x"}]},
     "memories/move": {"ids": ["{memory}"], "to": "user=sam"},
-    "hygiene/<name:name>": {"act": "dismiss", "ids": [1]},
+    "hygiene/<name:name>": {"action": "dismiss", "ids": [1]},
     "memories/search": {"query": "x"},
     "context": {"query": "x"},
     "links": {"source_id": "{memory}", "target_id": "{target}", "kind": "because"},

@@ -54,12 +54,12 @@ def head_of(text: str) -> tuple[str, str]:
 
 def test_head_of_a_column_turns_the_order_round_and_keeps_the_filters(client: Client, tenant: Tenant) -> None:
     noted(tenant, 3)
-    newest = client.get(page("audit-log", tenant) + "?verb=memo")
+    newest = client.get(page("audit-log", tenant) + "?action=memo")
     direction, address = head_of(text_of(newest))
-    assert (direction, address) == ("descending", page("audit-log", tenant) + "?verb=memo&sort=when")
+    assert (direction, address) == ("descending", page("audit-log", tenant) + "?action=memo&sort=when")
     oldest = client.get(address)
     assert shown(oldest) == shown(newest)[::-1] == ["n-0", "n-1", "n-2"]
-    assert head_of(text_of(oldest)) == ("ascending", page("audit-log", tenant) + "?verb=memo")
+    assert head_of(text_of(oldest)) == ("ascending", page("audit-log", tenant) + "?action=memo")
     assert '<input type="hidden" name="sort" value="when" form="filters">' in text_of(oldest)
     assert 'name="sort"' not in text_of(newest)
 
@@ -71,7 +71,7 @@ def test_pages_lead_there_and_back_in_either_order(
     noted(tenant, 5)
     for sort in ("", "when"):
         address = page("audit-log", tenant)
-        pages, query = [], f"verb=memo&sort={sort}"
+        pages, query = [], f"action=memo&sort={sort}"
         while query is not None:
             answer = client.get(f"{address}?{query}")
             pages.append(shown(answer))
@@ -91,7 +91,7 @@ def test_order_or_place_that_is_none_of_the_table_begins_at_the_start(
     query: str, client: Client, tenant: Tenant
 ) -> None:
     noted(tenant, 2)
-    answer = client.get(f"{page('audit-log', tenant)}?verb=memo&{query}")
+    answer = client.get(f"{page('audit-log', tenant)}?action=memo&{query}")
     assert answer.status_code == 200
     assert sorted(shown(answer)) == ["n-0", "n-1"]
 
@@ -101,5 +101,5 @@ def test_place_of_one_order_is_not_taken_for_one_of_another(
 ) -> None:
     monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 1)
     noted(tenant, 2)
-    following = client.get(page("audit-log", tenant) + "?verb=memo").context["table"].next_query
+    following = client.get(page("audit-log", tenant) + "?action=memo").context["table"].next_query
     assert shown(client.get(f"{page('audit-log', tenant)}?{following}&sort=when")) == ["n-0"]

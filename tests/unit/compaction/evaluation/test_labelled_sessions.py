@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from compaction.services.evaluation.labels import LabelledSession, LabelledSessionError, is_labelled_session, meets
-from compaction.services.evaluation.scores import MEASURES, CompactedSession, Share, score_session
+from compaction.services.evaluation.scores import COMPACTION_MEASURES, CompactedSession, Share, score_session
 from compaction.services.pipeline.stored_statements import CitedStatement
 
 NUMBERS = {f"id-{number}": number for number in range(5)}
@@ -63,7 +63,7 @@ def cited(text: str, number: int, kind: str = "fact") -> CitedStatement:
 def scores(*, summary: list[CitedStatement], facts: list[CitedStatement]) -> dict[str, tuple[int, int]]:
     extracted = [*summary, *facts]
     found = score_session(LabelledSession.of(session_data()), CompactedSession(summary, facts, extracted, NUMBERS))
-    assert list(found) == list(MEASURES)
+    assert list(found) == list(COMPACTION_MEASURES)
     return {name: (share.count, share.of) for name, share in found.items()}
 
 

@@ -27,7 +27,7 @@ from compaction.services.pipeline.statements.model import (
 )
 from compaction.services.pipeline.statements.sentences import split_sentences
 from compaction.services.pipeline.stored_statements import CitedStatement, is_supported
-from compaction.services.review.editing import parse_statements, split_appended_text
+from compaction.services.review.edited_statements import parse_statements, split_appended_text
 from compaction.services.sessions.turns import SessionTurn
 from context.services.rendering import COUNTERS_MAX, NOTE, fence_nonce, is_fence_nonce, render_context
 from memories.services.store.content import recalled_hash

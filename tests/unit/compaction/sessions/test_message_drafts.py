@@ -7,7 +7,7 @@ import pytest
 
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.sessions.drafts import NewMessage, new_message_problems, tool_call_problems
-from compaction.services.sessions.section_budgets import (
+from compaction.services.sessions.session_budget import (
     MARKER_TOKENS,
     default_budget,
     marker_tokens,
@@ -37,7 +37,7 @@ def test_plain_messages_have_no_faults() -> None:
 @pytest.mark.parametrize(
     ("row", "field", "code"),
     [
-        (NewMessage("robot", "x"), "role", "not_a_choice"),
+        (NewMessage("robot", "x"), "role", "invalid_choice"),
         (NewMessage("user"), "content", "blank"),
         (NewMessage("user", "a\ud800"), "content", "lone_surrogate"),
         (NewMessage("user", "a" * 262_145), "content", "too_long"),

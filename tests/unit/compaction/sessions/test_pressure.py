@@ -16,7 +16,7 @@ from compaction.services.sessions.pressure import (
     reserved_tokens,
     window_pressure,
 )
-from compaction.services.sessions.section_budgets import SessionAllocation, default_budget, marker_tokens
+from compaction.services.sessions.session_budget import SessionBudget, default_budget, marker_tokens
 from compaction.services.sessions.transcript import MARKER_TOKENS
 from compaction.services.sessions.trimming import TrimmedTurns, trim_to_newest_turns
 from compaction.services.sessions.turns import SessionTurn
@@ -85,17 +85,17 @@ def test_reply_and_memories_have_a_quarter_of_any_window(window: int, is_exact: 
 def test_small_budget_of_a_caller_is_divided_by_shares() -> None:
     turns = [plain(place, 100) for place in range(10)]
     shared = {"directive_cost": 0, "summary_cost": 0}
-    own = SessionAllocation(1_000, {}, turns, counted_for_memories=50, **shared)
+    own = SessionBudget(1_000, {}, turns, counted_for_memories=50, **shared)
     assert own.memory_tokens == 50, "all messages fit beside them"
-    roomy = SessionAllocation(1_100, {}, turns, counted_for_memories=50, **shared)
+    roomy = SessionBudget(1_100, {}, turns, counted_for_memories=50, **shared)
     assert roomy.memory_tokens == 100
-    assert SessionAllocation(1_000, {}, turns, counted_for_memories=None, **shared).memory_tokens == 250
+    assert SessionBudget(1_000, {}, turns, counted_for_memories=None, **shared).memory_tokens == 250
 
 
 def test_share_of_a_section_cuts_nothing_that_fits() -> None:
     narrow = {"session_summary": {"tokens": 10}, "recent_messages": {"share": 0.1}, "memories": {"share": 0.6}}
     turns = [plain(place, 50) for place in range(10)]
-    division = SessionAllocation(1_000, narrow, turns, directive_cost=20, summary_cost=100, counted_for_memories=100)
+    division = SessionBudget(1_000, narrow, turns, directive_cost=20, summary_cost=100, counted_for_memories=100)
     assert division.memory_tokens == 1_000 - 20 - 100 - 500
     division.take_memories(division.memory_tokens)
     assert division.take_summary()
@@ -154,7 +154,7 @@ class Played:
         costs = {part: tokens and tokens + MARKER_TOKENS for part, tokens in vars(self).items() if part in COSTS}
         counted = reserved_tokens(self.window) - (self.window - budget)
         marked = [replace(turn, tokens=turn.cost, placeholder_tokens=turn.cost, marker_tokens=0) for turn in self.turns]
-        division = SessionAllocation(
+        division = SessionBudget(
             budget,
             self.sections,
             marked,

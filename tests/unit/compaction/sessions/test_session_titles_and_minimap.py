@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.services.sessions.titles import SESSION_TITLE_CHARACTERS_MAX, session_title
-from compaction.sessions.charts import PIECES_MAX, Outline, Span, minimap
+from compaction.sessions.minimap import PIECES_MAX, Outline, Span, minimap
 
 ID = "fbb73cc6-ad1a-4690-b078-dcba0720cd11"
 

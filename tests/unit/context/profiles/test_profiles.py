@@ -1,4 +1,4 @@
-"""Rooms of sections, and which of several assignments counts."""
+"""Budgets of sections, and which of several assignments applies."""
 
 from typing import Any
 
@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.profiles.sections import (
-    SECTION_TOKENS_MAX,
-    SECTIONS,
-    AssignmentTarget,
-    assigned_profile,
-    problems_of_sections,
-)
+from context.services.profiles.assignments import AssignmentTarget, assigned_profile
+from context.services.profiles.sections import SECTION_TOKENS_MAX, SECTIONS, problems_of_sections
 
 PATHS = ["", "user=alex", "user=alex/topic=food", "user=al", "user=alexandra", "agent=x"]
 
@@ -29,7 +24,7 @@ PATHS = ["", "user=alex", "user=alex/topic=food", "user=al", "user=alexandra", "
         {"focus": {"share": 0.1}, "memories": {"share": 0.2}, "linked_memories": {"share": 0.7}},
     ],
 )
-def test_rooms_that_can_be_given(sections: object) -> None:
+def test_section_budgets_that_can_be_stored(sections: object) -> None:
     assert problems_of_sections(sections) == []
 
 
@@ -40,10 +35,10 @@ def test_rooms_that_can_be_given(sections: object) -> None:
         ([], "not_an_object"),
         ({"memory": {"tokens": 5}}, "unknown_section"),
         ({"": {"tokens": 5}}, "unknown_section"),
-        ({"memories": 5}, "bad_room"),
-        ({"memories": {}}, "bad_room"),
-        ({"memories": {"tokens": 5, "share": 0.1}}, "bad_room"),
-        ({"memories": {"percent": 5}}, "bad_room"),
+        ({"memories": 5}, "bad_section_budget"),
+        ({"memories": {}}, "bad_section_budget"),
+        ({"memories": {"tokens": 5, "share": 0.1}}, "bad_section_budget"),
+        ({"memories": {"percent": 5}}, "bad_section_budget"),
         ({"memories": {"tokens": -1}}, "tokens_out_of_range"),
         ({"memories": {"tokens": SECTION_TOKENS_MAX + 1}}, "tokens_out_of_range"),
         ({"memories": {"tokens": 5.0}}, "tokens_out_of_range"),

@@ -9,34 +9,34 @@ from context.services.workbench.inclusion_budget import InclusionPoint, smallest
 @given(st.integers(0, 500), st.integers(1, 900))
 def test_smallest_budget_is_found_where_more_never_hurts(above: int, gap: int) -> None:
     found = smallest_inclusion_budget(
-        lambda budget: budget >= above + gap, above=above, highest=above + 1000, looked_at_max=1000
+        lambda budget: budget >= above + gap, above=above, highest=above + 1000, tested_max=1000
     )
     assert found == InclusionPoint(above + gap, is_smallest=True)
 
 
 @given(st.sets(st.integers(101, 300), min_size=1))
 def test_every_budget_is_looked_at_where_there_are_few(standing: set[int]) -> None:
-    found = smallest_inclusion_budget(standing.__contains__, above=100, highest=300, looked_at_max=200)
+    found = smallest_inclusion_budget(standing.__contains__, above=100, highest=300, tested_max=200)
     assert found == InclusionPoint(min(standing), is_smallest=True)
 
 
 @given(st.sets(st.integers(101, 4000), min_size=1))
 def test_what_is_found_was_seen_to_stand_there(standing: set[int]) -> None:
-    found = smallest_inclusion_budget(standing.__contains__, above=100, highest=4000, looked_at_max=50)
+    found = smallest_inclusion_budget(standing.__contains__, above=100, highest=4000, tested_max=50)
     assert found is None or found.budget in standing
     if found and found.is_smallest:
         assert found.budget == min(standing)
 
 
 def test_far_one_is_narrowed_down_and_says_so() -> None:
-    found = smallest_inclusion_budget(lambda budget: budget >= 5_000, above=100, highest=32_000, looked_at_max=50)
+    found = smallest_inclusion_budget(lambda budget: budget >= 5_000, above=100, highest=32_000, tested_max=50)
     assert found == InclusionPoint(5_000, is_smallest=False)
 
 
 def test_what_never_enters_is_none() -> None:
     nowhere: set[int] = set()
-    assert smallest_inclusion_budget(nowhere.__contains__, above=10, highest=4_000, looked_at_max=100) is None
-    assert smallest_inclusion_budget({10, 11}.__contains__, above=10, highest=10, looked_at_max=100) is None
+    assert smallest_inclusion_budget(nowhere.__contains__, above=10, highest=4_000, tested_max=100) is None
+    assert smallest_inclusion_budget({10, 11}.__contains__, above=10, highest=10, tested_max=100) is None
 
 
 def test_no_budget_is_packed_twice() -> None:
@@ -46,7 +46,7 @@ def test_no_budget_is_packed_twice() -> None:
         asked.append(budget)
         return budget >= 700
 
-    smallest_inclusion_budget(enters, above=100, highest=2_000, looked_at_max=900)
+    smallest_inclusion_budget(enters, above=100, highest=2_000, tested_max=900)
     assert len(asked) == len(set(asked))
 
 
@@ -58,7 +58,7 @@ def test_search_ends_when_its_time_is_over() -> None:
         return False
 
     assert (
-        smallest_inclusion_budget(enters, above=0, highest=4_000, looked_at_max=600, is_over=lambda: len(asked) >= 20)
+        smallest_inclusion_budget(enters, above=0, highest=4_000, tested_max=600, is_over=lambda: len(asked) >= 20)
         is None
     )
     assert len(asked) == 20

@@ -3,7 +3,7 @@
 import pytest
 
 from context.services.workbench.plan_text import SEARCH_PLAN_REASONS, PlanLine, plan_lines, step_label
-from memories.services.search.plan import SearchPlanReason
+from memories.services.search.planner import SearchPlanReason
 
 HYBRID = {
     "mode": "hybrid",

@@ -1,6 +1,6 @@
 """Which words of a query a row must hold to be looked at."""
 
-from memories.services.search.plan import (
+from memories.services.search.planner import (
     MATCHED_ROWS_MAX,
     NEWEST_ROWS,
     TextQuery,

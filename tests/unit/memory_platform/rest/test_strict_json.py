@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_platform.rest.pages import CursorError, CursorPosition, read_cursor, write_cursor
+from memory_platform.rest.cursor_pagination import CursorError, CursorPosition, read_cursor, write_cursor
 from memory_platform.rest.parsing import NESTING_LEVELS_MAX, parse_strict_json
 from memory_platform.rest.request_errors import RestError, printable_field_name
 

@@ -34,7 +34,7 @@ def test_every_form_of_the_console_says_it_in_plain_words() -> None:
     [
         (PreviewForm, "max_tokens", "0", "A whole number from 1 to 2,000,000 tokens."),
         (PreviewForm, "max_tokens", "many", "A whole number from 1 to 2,000,000 tokens."),
-        (SessionFilterForm, "least", "1001", "A whole number from 0 to 1,000 %."),
+        (SessionFilterForm, "min_pressure", "1001", "A whole number from 0 to 1,000 %."),
         (SimulationForm, "target", "101", "A number from 5 to 95 % of the window."),
         (SimulationForm, "target", "nan", "A number from 5 to 95 % of the window."),
         (BudgetProfileForm, "overfetch_ratio", "99", "A number from 1 to 10 × budget."),

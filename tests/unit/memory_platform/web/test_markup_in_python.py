@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from compaction.sessions.charts import Piece
+from compaction.sessions.minimap import Piece
 from compaction.sessions.templatetags.pressure import draw_minimap
 from memory_platform.web.tables import target_links
 from memory_platform.web.templatetags.figures import datalist_options, local_time

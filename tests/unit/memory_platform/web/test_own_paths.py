@@ -6,7 +6,7 @@ import pytest
 from django.test import RequestFactory
 from django_htmx.middleware import HtmxDetails
 
-from memory_platform.web.pages import HtmxRequest, current_page_path, safe_local_path
+from memory_platform.web.htmx import HtmxRequest, current_page_path, safe_local_path
 
 
 @pytest.mark.parametrize(

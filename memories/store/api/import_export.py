@@ -12,9 +12,15 @@ from rest_framework.response import Response
 
 from memories.models import Memory
 from memories.services.partitions.paths import PartitionPath
-from memories.services.store.transfer_files import CSV, JSONL
+from memories.services.store.import_export_files import CSV, JSONL
 from memories.store.api.schema import IDEMPOTENCY_KEY, operation
-from memories.store.serializers.transfers import FILE_CONTENT_TYPES, ExportInput, ImportFile, ImportOutput, export_lines
+from memories.store.serializers.import_export import (
+    FILE_CONTENT_TYPES,
+    ExportInput,
+    ImportFile,
+    ImportOutput,
+    export_lines,
+)
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent

@@ -2,9 +2,9 @@
 
 import pytest
 
-from memories.services.search import plan as search_plan
+from memories.services.search import planner
 from memories.services.search.fusion import RECIPROCAL_RANK_K
-from memories.services.search.plan import (
+from memories.services.search.planner import (
     ScopeSize,
     SearchMethod,
     SearchPlanReason,
@@ -48,13 +48,13 @@ def test_fewer_rows_wanted_make_the_index_worth_while_sooner() -> None:
 
 
 def test_small_scopes_are_ranked_as_deep_as_ever() -> None:
-    assert planned(search_plan.ALWAYS_EXACT_ROWS, None, wanted=1).limit == 1_000
-    assert planned(search_plan.ALWAYS_EXACT_ROWS + 1, None, wanted=1).limit == 200
+    assert planned(planner.ALWAYS_EXACT_ROWS, None, wanted=1).limit == 1_000
+    assert planned(planner.ALWAYS_EXACT_ROWS + 1, None, wanted=1).limit == 200
 
 
 def test_tiny_and_filtered_scopes_read_memories_with_the_vectors() -> None:
-    assert planned(search_plan.BY_MEMORY_ROWS, None).reads_memories
-    assert not planned(search_plan.BY_MEMORY_ROWS + 1, None).reads_memories
+    assert planned(planner.BY_MEMORY_ROWS, None).reads_memories
+    assert not planned(planner.BY_MEMORY_ROWS + 1, None).reads_memories
     assert not planned(100_000, 100_000).reads_memories
     for rows, index_rows in ((3_000, None), (8_000, None), (8_000, 900_000), (100_000, 100_000)):
         assert planned(rows, index_rows, is_filtered=True).reads_memories
@@ -62,9 +62,9 @@ def test_tiny_and_filtered_scopes_read_memories_with_the_vectors() -> None:
 
 def test_scan_looks_wider_and_gives_up_later_where_the_index_is_shared() -> None:
     alone, shared = planned(100_000, 100_000), planned(100_000, 200_000)
-    assert (alone.ef_search, alone.max_scan_tuples) == (search_plan.MIN_EF_SEARCH, 520)
+    assert (alone.ef_search, alone.max_scan_tuples) == (planner.MIN_EF_SEARCH, 520)
     assert (shared.ef_search, shared.max_scan_tuples) == (650, 1_040)
-    assert planned(100_000, 100_000, wanted=1).ef_search == search_plan.MIN_EF_SEARCH
+    assert planned(100_000, 100_000, wanted=1).ef_search == planner.MIN_EF_SEARCH
     filtered = planned(100_000, 100_000, is_filtered=True)
     assert (filtered.ef_search, filtered.max_scan_tuples) == (520, 520)
 

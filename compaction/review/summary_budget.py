@@ -16,7 +16,7 @@ from compaction.services.review.swapping import StatementOrder, statements_to_le
 SWAPS_TRIED_MAX = 3
 
 
-class SummaryRoom:
+class SummaryBudget:
     """The statements of a compaction's summary and its candidates, with exact token counts. Called inside a scope."""
 
     def __init__(self, compaction: Compaction) -> None:

@@ -36,7 +36,7 @@ def test_short_memories_that_fit_are_all_included(short: APIClient) -> None:
     answer = ask(short, max_tokens=4_000)
     assert len(answer["blocks"]) == 15
     assert answer["omitted"] == []
-    assert "elastic_room_unused" not in codes(answer)
+    assert "elastic_budget_unused" not in codes(answer)
 
 
 def test_long_memories_use_the_whole_budget_and_are_shortened_only_while_they_compete(api: APIClient) -> None:
@@ -47,7 +47,7 @@ def test_long_memories_use_the_whole_budget_and_are_shortened_only_while_they_co
         answer = ask(api, max_tokens=max_tokens)
         assert 0.9 * max_tokens < answer["budget"]["used"] <= max_tokens
         assert any(block["truncated"] for block in answer["blocks"])
-        assert "elastic_room_unused" not in codes(answer)
+        assert "elastic_budget_unused" not in codes(answer)
     whole = ask(api, max_tokens=4_000)
     assert len(whole["blocks"]) == 12
     assert not any(block["truncated"] for block in whole["blocks"])
@@ -58,12 +58,12 @@ def test_profile_that_keeps_its_limits_says_what_they_leave_unused(short: APICli
     assert api_client(admin_key).post(PROFILES, body, format="json").status_code == 201
     answer = ask(short, budget_profile="few", packer=None, max_tokens=1_000)
     assert len(answer["blocks"]) == 2
-    [warning] = [warning for warning in answer["warnings"] if warning["code"] == "elastic_room_unused"]
+    [warning] = [warning for warning in answer["warnings"] if warning["code"] == "elastic_budget_unused"]
     assert "of 976 tokens for memories are unused, although" in warning["detail"]
     assert f"{len(answer['omitted'])} memories are excluded and 0 shortened" in warning["detail"]
     assert "2 memories of at most 90 tokens each" in warning["detail"]
     receipt = ask(short, budget_profile="few", packer=None, max_tokens=1_000, preview=False)
-    assert "elastic_room_unused" in codes(short.get(f"{CONTEXT}/{receipt['id']}").json())
+    assert "elastic_budget_unused" in codes(short.get(f"{CONTEXT}/{receipt['id']}").json())
 
 
 @pytest.mark.parametrize("field", ["elastic_fills_budget", "include_memory_days"])

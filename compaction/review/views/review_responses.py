@@ -15,14 +15,16 @@ from django.utils import timezone
 from compaction.models import Compaction, CompactionPrompt
 from compaction.pipeline.summarisers import has_model
 from compaction.review.forms import AppendFactsForm, ReasonForm, RegenerateForm, ReviewPlaceForm, SummaryTextForm
-from compaction.review.page import read_review
 from compaction.review.queries import ReviewChange, last_review_change, read_queue_place
+from compaction.review.review_page import read_review
 from compaction.services.pipeline.prompts import PROMPT_VERSION
 from memories.tenancy.exceptions import Conflict, NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.flash_messages import FlashLink, add_flash
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.numerals import counted
-from memory_platform.web.pages import FlashLink, HtmxRequest, add_flash, render_page, wants_fragment
+from memory_platform.web.rendering import render_page
 
 PROMPTS_OFFERED_MAX = 50
 

@@ -49,7 +49,7 @@ def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: i
     return settings | {name: sections[name] for name in (SESSION_SUMMARY_SECTION, _MESSAGES) if sections.get(name)}
 
 
-class SessionAllocation:
+class SessionBudget:
     """The tokens of a context that memories, summary and messages may use, in this order (ADR-0100).
 
     What fits whole is never cut to a share. Where not everything fits, memories keep the tokens that the pressure

@@ -13,7 +13,7 @@ from uuid import UUID
 from compaction.models import Compaction, CompactionMember, Message, Run
 from compaction.pipeline.applying import exclusive_memories
 from compaction.review.queries import allowed_review_actions
-from compaction.review.summary_room import SummaryRoom
+from compaction.review.summary_budget import SummaryBudget
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.retention.check import RetainedFact, fact_lookup, mark_facts
 from compaction.services.pipeline.retention.matches import BINDING_KINDS
@@ -57,7 +57,7 @@ class CitedText:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SummaryCandidate:
     """A statement that did not fit, by its number on the page.
 
     It has `tokens`, of which the budget lacks `lacking`; a swap for the statement with the number `swap_for` and the
@@ -102,7 +102,7 @@ class CompactionReview:
     next_offset: int | None
     previous_offset: int | None
     statements: Sequence[CitedText]
-    candidates: Sequence[Candidate]
+    candidates: Sequence[SummaryCandidate]
     kept: Sequence[CitedFact]
     missing: Sequence[CitedFact]
     journal: Sequence[CitedText]
@@ -116,12 +116,12 @@ class CompactionReview:
         return [*self.kept, *self.missing]
 
     @property
-    def first_candidates(self) -> Sequence[Candidate]:
+    def first_candidates(self) -> Sequence[SummaryCandidate]:
         """The best candidates."""
         return self.candidates[:CANDIDATES_SHOWN]
 
     @property
-    def more_candidates(self) -> Sequence[Candidate]:
+    def more_candidates(self) -> Sequence[SummaryCandidate]:
         """The candidates behind the first ones."""
         return self.candidates[CANDIDATES_SHOWN:]
 
@@ -188,14 +188,16 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
     )
 
 
-def _candidates(compaction: Compaction, cite: "_Citing") -> list[Candidate]:
-    room = SummaryRoom(compaction)
+def _candidates(compaction: Compaction, cite: "_Citing") -> list[SummaryCandidate]:
+    budget = SummaryBudget(compaction)
     candidates = []
-    for number, (record, one) in enumerate(zip(compaction.candidates, room.candidates, strict=True), start=1):
-        lacking = room.tokens_over_budget(room.swapped(added=one)[0])
-        index = room.place_to_swap(one, lacking) if lacking else None
-        swap_for, leaving = (None, "") if index is None else (index + 1, room.statements[index].text)
-        candidates.append(Candidate(number, cite.candidate(record), room.tokens_added(one), lacking, swap_for, leaving))
+    for number, (record, one) in enumerate(zip(compaction.candidates, budget.candidates, strict=True), start=1):
+        lacking = budget.tokens_over_budget(budget.swapped(added=one)[0])
+        index = budget.place_to_swap(one, lacking) if lacking else None
+        swap_for, leaving = (None, "") if index is None else (index + 1, budget.statements[index].text)
+        candidates.append(
+            SummaryCandidate(number, cite.candidate(record), budget.tokens_added(one), lacking, swap_for, leaving)
+        )
     return candidates
 
 

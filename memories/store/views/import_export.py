@@ -8,31 +8,33 @@ from django.utils import timezone
 
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import PartitionPath, parse_partition
-from memories.services.store.transfer_files import CSV, FILE_TYPES, IMPORT_LINES_MAX, JSONL, TRANSFER_FIELDS
+from memories.services.store.import_export_files import CSV, FILE_TYPES, IMPORT_EXPORT_FIELDS, IMPORT_LINES_MAX, JSONL
 from memories.store.forms import MemoryExportForm, MemoryImportForm
-from memories.store.serializers.transfers import FILE_CONTENT_TYPES, ImportFile, export_lines
+from memories.store.serializers.import_export import FILE_CONTENT_TYPES, ImportFile, export_lines
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
-from memory_platform.web.pages import HtmxRequest, flash_error, render_page
+from memory_platform.web.flash_messages import flash_error
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
 
 #: Invalid lines that the page names.
 FAULTS_SHOWN_MAX = 100
 
 
 @tenant_page("operator", to_change="operator")
-def memory_transfer(request: HtmxRequest) -> HttpResponseBase:
+def memory_import_export(request: HtmxRequest) -> HttpResponseBase:
     """Show the forms of export and import; import an uploaded file and report its lines."""
     is_post = request.method == "POST"
     form = MemoryImportForm(request.POST, request.FILES) if is_post else MemoryImportForm()
     page: dict[str, Any] = {"section": "memories", "form": form, "lines_max": IMPORT_LINES_MAX, "types": FILE_TYPES}
-    page["fields"] = [name for name in TRANSFER_FIELDS if name != "content"]
+    page["fields"] = [name for name in IMPORT_EXPORT_FIELDS if name != "content"]
     if is_post and form.is_valid():
         page |= _imported(request, form)
     with tenant_scope(request.tenant.id):
         page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
-    return render_page(request, "memories/store/memory_transfer.html", page, form=form if is_post else None)
+    return render_page(request, "memories/store/import_export.html", page, form=form if is_post else None)
 
 
 @tenant_page("admin")
@@ -41,7 +43,7 @@ def memory_export(request: HtmxRequest) -> HttpResponseBase:
     form = MemoryExportForm(request.GET)
     if not form.is_valid():
         flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
-        return redirect("memory-transfer", request.tenant.id)
+        return redirect("memory-import-export", request.tenant.id)
     fields = form.cleaned_data
     rows = Memory.objects.for_tenant(request.tenant.id).live(timezone.now()).within(fields["partition"])
     file_type = fields["type"] or JSONL

@@ -12,7 +12,7 @@ from memories.services.store.content import CodedError
 FILE_TYPES = JSONL, CSV = ("jsonl", "csv")
 IMPORT_LINES_MAX = 10_000
 #: The fields of a line, in the order of the columns.
-TRANSFER_FIELDS = (
+IMPORT_EXPORT_FIELDS = (
     *("content", "kind", "partition", "confidence", "pinned", "metadata", "created_at", "expires_at", "valid_from"),
     *("source_id", "session", "position"),
 )
@@ -25,43 +25,43 @@ CELL_CHARACTERS_MAX = 2**24
 csv.field_size_limit(CELL_CHARACTERS_MAX)
 
 
-class TransferFileError(CodedError):
+class ImportFileError(CodedError):
     """A file that cannot be read as a whole."""
 
 
 def csv_header() -> str:
     """Return the first line of a CSV file."""
-    return _csv_line(TRANSFER_FIELDS)
+    return _csv_line(IMPORT_EXPORT_FIELDS)
 
 
 def memory_line(values: Mapping[str, Any], file_type: str) -> str:
     """Return the line of a memory, with its line end."""
     if file_type == JSONL:
         return json.dumps(values, ensure_ascii=False) + "\n"
-    return _csv_line([_cell(name, values.get(name)) for name in TRANSFER_FIELDS])
+    return _csv_line([_cell(name, values.get(name)) for name in IMPORT_EXPORT_FIELDS])
 
 
 def csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number of the first line of each row, and its values; empty cells are absent.
 
-    Raises `TransferFileError`: `malformed_csv`, `unknown_field` or `required` for the header.
+    Raises `ImportFileError`: `malformed_csv`, `unknown_field` or `required` for the header.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = next(reader, [])
-        if unknown := [name for name in header if name not in TRANSFER_FIELDS]:
+        if unknown := [name for name in header if name not in IMPORT_EXPORT_FIELDS]:
             count = f"{len(unknown)} column{' is' if len(unknown) == 1 else 's are'} unknown"
-            detail = f"{count}; known: {', '.join(TRANSFER_FIELDS)}."
-            raise TransferFileError("unknown_field", detail)
+            detail = f"{count}; known: {', '.join(IMPORT_EXPORT_FIELDS)}."
+            raise ImportFileError("unknown_field", detail)
         if "content" not in header or len(set(header)) < len(header):
-            raise TransferFileError("required", "The first line names the columns, each once, content among them.")
+            raise ImportFileError("required", "The first line names the columns, each once, content among them.")
         line = reader.line_num + 1
         for row in reader:
             if row:
                 yield line, _csv_values(header, row)
             line = reader.line_num + 1
     except csv.Error as error:
-        raise TransferFileError("malformed_csv", f"Line {reader.line_num} is not CSV.") from error
+        raise ImportFileError("malformed_csv", f"Line {reader.line_num} is not CSV.") from error
 
 
 def _csv_line(cells: Sequence[str]) -> str:

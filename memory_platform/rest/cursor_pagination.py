@@ -21,8 +21,8 @@ PAGE_SIZE_MAX = 500
 _SIGNER = Signer(sep=".", salt="cursor")
 
 #: What a list is ordered by, and what breaks ties: an id, or a name where ids must not leave.
-Value = datetime | float | int | str
-Tie = UUID | int | str
+OrderedValue = datetime | float | int | str
+TieBreaker = UUID | int | str
 _READERS: dict[str, Any] = {"datetime": datetime.fromisoformat, "float": float, "int": int, "str": str, "UUID": UUID}
 
 
@@ -31,8 +31,8 @@ class CursorPosition:
     """A row's position in an ordering: the ordered value and the id that breaks ties."""
 
     ordering: str
-    value: Value
-    id: Tie
+    value: OrderedValue
+    id: TieBreaker
     is_backward: bool = False
 
     @property
@@ -125,7 +125,7 @@ def read_page(
     ordering: str,
     size: int,
     rows_from: Callable[[CursorPosition | None, int], Iterable[Any]],
-    place_of: Callable[[Any], tuple[Value, Tie]],
+    place_of: Callable[[Any], tuple[OrderedValue, TieBreaker]],
 ) -> CursorPage:
     """Read `size` rows from `position` on, None for the first page, by one call of `rows_from`: nearest rows first."""
     rows = list(rows_from(position, size + 1))
@@ -149,7 +149,7 @@ def build_page(
     ordering: str,
     kinds: tuple[type, type],
     rows_from: Callable[[CursorPosition | None, int], Iterable[Any]],
-    place_of: Callable[[Any], tuple[Value, Tie]],
+    place_of: Callable[[Any], tuple[OrderedValue, TieBreaker]],
     answer: Callable[[Any], Any],
 ) -> dict[str, Any]:
     """Return `{next, previous, results}` for the values of a `PageInput`. Raises `RestError` for another list's cursor.

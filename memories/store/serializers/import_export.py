@@ -11,13 +11,13 @@ from rest_framework.exceptions import ValidationError
 
 from memories.models import ApiKey, Memory, Tenant
 from memories.services.store.drafts import NewMemory
-from memories.services.store.transfer_files import (
+from memories.services.store.import_export_files import (
     CSV,
     FILE_TYPES,
+    IMPORT_EXPORT_FIELDS,
     IMPORT_LINES_MAX,
     JSONL,
-    TRANSFER_FIELDS,
-    TransferFileError,
+    ImportFileError,
     csv_header,
     csv_rows,
     memory_line,
@@ -47,13 +47,13 @@ class ExportInput(PartitionFilterInput):
     )
 
 
-class TransferredMemory(MemoryTextOutput):
+class ExportedMemory(MemoryTextOutput):
     """A memory as files contain it."""
 
     valid_from = serializers.DateTimeField()
 
 
-class TransferredInput(MemoryInput):
+class ImportedMemoryInput(MemoryInput):
     """A line of a file: a new memory, and since when it is true."""
 
     valid_from = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
@@ -61,10 +61,10 @@ class TransferredInput(MemoryInput):
 
 def memory_lines(rows: Iterable[Memory], file_type: str) -> Iterator[str]:
     """Yield the line of each memory, without a header."""
-    describe = TransferredMemory().to_representation
+    describe = ExportedMemory().to_representation
     for row in rows:
         values = describe(row)
-        yield memory_line({name: values[name] for name in TRANSFER_FIELDS}, file_type)
+        yield memory_line({name: values[name] for name in IMPORT_EXPORT_FIELDS}, file_type)
 
 
 def export_lines(tenant_id: UUID, rows: Any, file_type: str) -> Iterator[str]:
@@ -106,18 +106,18 @@ class ImportFile:
     def __init__(self, text: str, file_type: str, *, key: ApiKey | None, now: datetime, default_path: Any) -> None:
         self.rows: dict[int, NewMemory] = {}
         self.faults: dict[int, list[dict[str, str]]] = {}
-        checker = TransferredInput(context={"now": now, "key": key})
+        checker = ImportedMemoryInput(context={"now": now, "key": key})
         try:
             for count, (line, values) in enumerate(_lines(text, file_type)):
                 if count >= IMPORT_LINES_MAX:
-                    raise TransferFileError("too_many", f"A file has at most {IMPORT_LINES_MAX:,} memories.")
+                    raise ImportFileError("too_many", f"A file has at most {IMPORT_LINES_MAX:,} memories.")
                 self._check(checker, line, values, default_path)
-        except TransferFileError as error:
+        except ImportFileError as error:
             raise InvalidInput(error.code, error.detail, "file") from error
         if not self.rows and not self.faults:
             raise InvalidInput("blank", "The file contains no memories.", "file")
 
-    def _check(self, checker: TransferredInput, line: int, values: Any, default_path: Any) -> None:
+    def _check(self, checker: ImportedMemoryInput, line: int, values: Any, default_path: Any) -> None:
         if isinstance(values, RestError):
             self.faults[line] = [{"field": values.field, "code": values.code, "detail": str(values.detail)}]
             return

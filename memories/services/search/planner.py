@@ -19,16 +19,16 @@ VISIT_COST_ROWS = 30
 #: Cost of a row whose memory must be read to know whether it is in scope, in vectors read alone.
 FILTERED_ROW_COST = 3
 #: The scan ends after this many times the expected number of vectors.
-PATIENCE = 2
+SCAN_LIMIT_RATIO = 2
 #: Vectors read from the index at once: this many times the expected number, more for filters; within these bounds.
-LOOK_RATIO, FILTERED_LOOK_RATIO = 1.25, 2.0
+SCAN_RATIO, FILTERED_SCAN_RATIO = 1.25, 2.0
 MIN_EF_SEARCH, MAX_EF_SEARCH = 400, 1_000
 #: A scope with this share of the index's rows finds enough at once; a scan that could go on takes a fifth longer.
-ONE_LOOK_SHARE = 0.9
+SINGLE_SCAN_SHARE = 0.9
 #: Maximum of vectors that an index scan reads.
 MAX_SCAN_TUPLES = 100_000
 #: One vector more is read for each of so many, because memories may have expired.
-SPARE = 8
+ROWS_PER_SPARE_ROW = 8
 #: Minimum depth of a retriever in a large scope.
 MIN_DEPTH = 200
 #: Tokens of a memory and its marker, fewer than most have, to estimate the number of memories of a budget.
@@ -89,7 +89,7 @@ class VectorPlan:
     @property
     def limit_with_spare(self) -> int:
         """Vectors to read: some of the nearest may belong to expired memories."""
-        return self.limit + self.limit // SPARE
+        return self.limit + self.limit // ROWS_PER_SPARE_ROW
 
     @property
     def enough(self) -> int:
@@ -130,16 +130,16 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
         is_large_enough_alone = depth * VISIT_COST_ROWS < exact_cost
         reason = SearchPlanReason.SHARED_INDEX if is_large_enough_alone else SearchPlanReason.FEW_ROWS
         return VectorPlan(SearchMethod.EXACT, reason, depth, reads_memories=scope.is_filtered)
-    look = FILTERED_LOOK_RATIO if scope.is_filtered else LOOK_RATIO
+    look = FILTERED_SCAN_RATIO if scope.is_filtered else SCAN_RATIO
     plan = VectorPlan(
         SearchMethod.HNSW,
         SearchPlanReason.MANY_ROWS,
         depth,
         reads_memories=scope.is_filtered,
         ef_search=min(max(ceil(visits * look), MIN_EF_SEARCH), MAX_EF_SEARCH),
-        max_scan_tuples=min(ceil(visits * PATIENCE), MAX_SCAN_TUPLES),
+        max_scan_tuples=min(ceil(visits * SCAN_LIMIT_RATIO), MAX_SCAN_TUPLES),
     )
-    is_nearly_all = not scope.is_filtered and scope.rows >= ONE_LOOK_SHARE * scope.index_rows
+    is_nearly_all = not scope.is_filtered and scope.rows >= SINGLE_SCAN_SHARE * scope.index_rows
     return replace(plan, is_one_look=is_nearly_all and plan.ef_search >= plan.limit_with_spare)
 
 

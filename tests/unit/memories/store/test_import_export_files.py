@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.store.transfer_files import (
+from memories.services.store.import_export_files import (
     CSV,
-    TRANSFER_FIELDS,
-    TransferFileError,
+    IMPORT_EXPORT_FIELDS,
+    ImportFileError,
     csv_header,
     csv_rows,
     memory_line,
@@ -51,10 +51,10 @@ def test_other_apostrophes_stay(text: str) -> None:
     ],
 )
 def test_bad_file_is_refused(text: str, code: str) -> None:
-    with pytest.raises(TransferFileError) as caught:
+    with pytest.raises(ImportFileError) as caught:
         list(csv_rows(text))
     assert caught.value.code == code
 
 
 def test_header_names_every_field() -> None:
-    assert csv_header() == ",".join(TRANSFER_FIELDS) + "\r\n"
+    assert csv_header() == ",".join(IMPORT_EXPORT_FIELDS) + "\r\n"

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from context.receipts.results import Anchor
 from context.services.diff import RankChange, rank_changes, rank_overlap
-from context.workbench.diff import ROW_HEIGHT_PX, SLOPE_WIDTH_PX, STUB_PX, slope_line
+from context.workbench.preview_diff import ROW_HEIGHT_PX, SLOPE_WIDTH_PX, STUB_PX, slope_line
 
 ORDERS = st.lists(st.integers(0, 20), unique=True, max_size=15)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from context.assembly.difference import ContextDiff, ContextDiffBaseline, diff_budget_profiles, diff_contexts
+from context.assembly.diff import ContextDiff, ContextDiffBaseline, diff_budget_profiles, diff_contexts
 from context.models import Receipt
 from context.profiles.actions.budget_profiles import create_budget_profile
 from context.receipts.results import ContextRequest, Focus

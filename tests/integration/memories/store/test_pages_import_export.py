@@ -24,7 +24,7 @@ def client(tenant: Tenant) -> Client:
 def upload(client: Client, tenant: Tenant, name: str, content: str | bytes, **fields: Any) -> Any:
     body = content.encode() if isinstance(content, str) else content
     file = SimpleUploadedFile(name, body)
-    return client.post(reverse("memory-transfer", args=[tenant.pk]), {"file": file, **fields})
+    return client.post(reverse("memory-import-export", args=[tenant.pk]), {"file": file, **fields})
 
 
 def test_export_is_imported_by_another_tenant(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
@@ -68,7 +68,7 @@ def test_bad_file_is_an_error_beside_its_field(
 
 
 def test_operator_imports_and_viewer_sees_neither(tenant: Tenant) -> None:
-    url = reverse("memory-transfer", args=[tenant.pk])
+    url = reverse("memory-import-export", args=[tenant.pk])
     operator = client_of(new_operator("olga", "operator", tenant))
     assert "Admins can export" in text_of(operator.get(url))
     assert operator.get(reverse("memory-export", args=[tenant.pk])).status_code == 403

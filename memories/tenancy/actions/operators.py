@@ -1,0 +1,75 @@
+"""Create operators, and add them to tenants or remove them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from memories.models import Membership, Tenant
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput
+from memory_platform.web.roles import Role
+
+#: Models that the group `admin` may change in Django admin.
+ADMIN_MODELS = ("tenant", "membership", "apikey", "memory", "memoryversion", "memorylink", "tenantmemo", "auditentry")
+
+
+@transaction.atomic
+def create_operator(
+    *,
+    username: str,
+    password: str,
+    role: str,
+    tenants: Sequence[Tenant],
+    sees_every_tenant: bool = False,
+    by: Actor,
+    now: datetime,
+) -> User:
+    """Create a user who can sign in, with a role (viewer, operator, admin) and membership of the given tenants."""
+    user = User(username=username.strip(), is_staff=True, is_superuser=sees_every_tenant)
+    try:
+        wanted = Role(role)
+        User.username_validator(user.username)
+        validate_password(password, user)
+    except ValueError as error:
+        raise InvalidInput("bad_role", f"A role is one of {', '.join(Role)}.", "role") from error
+    except ValidationError as error:
+        raise InvalidInput("bad_login", " ".join(error.messages), "username") from error
+    user.set_password(password)
+    try:
+        with transaction.atomic():
+            user.save()
+    except IntegrityError as error:
+        raise Conflict("duplicate", f"An operator named {username!r} already exists.", "username") from error
+    user.groups.add(_groups()[wanted])
+    for tenant in tenants:
+        add_member(user=user, tenant=tenant, by=by, now=now)
+    return user
+
+
+@transaction.atomic
+def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membership:
+    """Make an operator a member of a tenant, if they are not."""
+    membership, is_new = Membership.objects.get_or_create(user=user, tenant=tenant)
+    if is_new:
+        record_audit("add_member", "user", [user.pk], tenant_id=tenant.pk, by=by, now=now)
+    return membership
+
+
+@transaction.atomic
+def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
+    """Remove an operator's access to a tenant."""
+    tenant, user_id = membership.tenant, membership.user_id
+    membership.delete()
+    record_audit("remove_member", "user", [user_id], tenant_id=tenant.pk, by=by, now=now)
+
+
+def _groups() -> dict[Role, Group]:
+    """Return the three groups, created if absent; only `admin` has permissions in Django admin."""
+    groups = {role: Group.objects.get_or_create(name=role.value)[0] for role in Role}
+    rights = Permission.objects.filter(content_type__app_label="memories", content_type__model__in=ADMIN_MODELS)
+    groups[Role.ADMIN].permissions.set(rights)
+    return groups

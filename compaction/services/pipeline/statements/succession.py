@@ -98,6 +98,7 @@ class _Conversation:
         counts = Counter(stem for read in self._reads for stem in read.stems)
         size = max(len(claims), SENTENCES_MIN) + 1
         self._rarity = {stem: math.log(size / count) for stem, count in counts.items()}
+        self._weights = [sum(self._rarity[stem] for stem in read.stems) for read in self._reads]
         self._by_stem: defaultdict[str, list[int]] = defaultdict(list)
 
     def add(self, number: int) -> None:
@@ -127,7 +128,7 @@ class _Conversation:
     def _features(self, older: int, newer: int, shared: float, rank: int) -> list[float]:
         old, new = self._claims[older], self._claims[newer]
         before, after = self._reads[older], self._reads[newer]
-        weights = [sum(self._rarity[stem] for stem in read.stems) for read in (before, after)]
+        weights = self._weights[older], self._weights[newer]
         alike = len(before.pairs & after.pairs) / (math.sqrt(len(before.pairs) * len(after.pairs)) or 1.0)
         return [
             shared,

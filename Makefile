@@ -1,6 +1,8 @@
 # The commands of this project. `make` alone lists them.
 PYTHON_BIN := .venv/bin
 TEST_WORKERS ?= 2
+# The slow tests often wait, for servers, browsers and the clock: one worker more than processors is busy meanwhile.
+SLOW_TEST_WORKERS ?= $(shell expr $(TEST_WORKERS) + 1)
 RUN_TESTS = $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
 FAST_TESTS := tests/unit tests/contracts
 MEASURE_COVERAGE := --cov --cov-report=
@@ -23,7 +25,7 @@ ifdef PYTEST
 else
 	$(RUN_TESTS) $(MEASURE_COVERAGE) $(FAST_TESTS)
 	@$(REPORT_COVERAGE)
-	$(RUN_TESTS) $(FAST_TESTS:%=--ignore=%)
+	$(RUN_TESTS) -n $(SLOW_TEST_WORKERS) $(FAST_TESTS:%=--ignore=%)
 endif
 
 coverage: .venv/dev.stamp browser ## all tests with branch coverage, at about half as much processor time again

@@ -29,6 +29,10 @@ def many(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     return acme
 
 
+#: What htmx has inserted and, for some milliseconds, does not listen to.
+UNBOUND = ".htmx-added, .htmx-settling"
+
+
 @at_both_widths
 def test_tree_opens_level_by_level_and_leads_to_a_partition(console: Page, many: Tenant, viewport: Any) -> None:
     console.goto(page("partitions", many))
@@ -36,11 +40,13 @@ def test_tree_opens_level_by_level_and_leads_to_a_partition(console: Page, many:
     expect(tree).not_to_contain_text("user=u1")
     tree.get_by_role("link", name="More after agent=support on").click()
     expect(tree).to_contain_text("user=u0")
+    expect(tree.locator(UNBOUND)).to_have_count(0)
     node = tree.locator("li.tree-node", has=console.get_by_role("link", name="user=u0")).first
     node.locator("summary").first.focus()
     console.keyboard.press("Enter")
     expect(node).to_contain_text("topic=t1")
     expect(node).not_to_contain_text("topic=t2")
+    expect(tree.locator(UNBOUND)).to_have_count(0)
     node.get_by_role("link", name="More after user=u0/topic=t1 on").click()
     expect(node).to_contain_text("topic=t2")
     assert console.evaluate("document.documentElement.scrollWidth") <= viewport["width"]

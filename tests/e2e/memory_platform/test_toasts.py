@@ -1,6 +1,8 @@
 """Toasts for background work in a real Chromium: across pages, tabs, an expired log-in and failing answers."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
 import pytest
@@ -18,6 +20,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 #: No page pauses longer than this between two looks at its work.
 PAUSE_MAX_MS = 15_000
 WATCHED = re.compile(r"/job-notifications\?")
+#: Stands in an answer that tells of an end.
+TOLD = "data-finished"
 
 
 @pytest.fixture
@@ -33,9 +37,16 @@ def pause_passes(tab: Page) -> None:
     tab.wait_for_timeout(400)
 
 
-def next_look(tab: Page) -> None:
-    """Let all tabs look again, and wait until this one has its answer."""
-    with tab.expect_response(WATCHED):
+@contextmanager
+def answered(tab: Page, part: str = "") -> Iterator[None]:
+    """Let all tabs look again after what is done meanwhile, and wait until one has an answer that contains the part.
+
+    Tabs look by themselves too, and no more once they were told of the end: so what ends the work stands within.
+    """
+    with tab.context.expect_event(
+        "response", lambda answer: bool(WATCHED.search(answer.url)) and (not part or part in answer.text())
+    ):
+        yield
         tab.context.clock.fast_forward(PAUSE_MAX_MS)
 
 
@@ -63,8 +74,8 @@ def test_end_of_work_is_told_on_whatever_page_one_is_and_in_one_tab(
     console.goto(page("snapshots", acme))
     other = console.context.new_page()
     other.goto(page("memories", acme))
-    end(acme, run_id)
     told = [tab.locator(".finished") for tab in (console, other)]
+    end(acme, run_id)
     for _ in range(30):  # either tab may show it, perhaps already with the answer to its first look
         pause_passes(console)
         if any(each.count() for each in told):
@@ -87,8 +98,8 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)
     console.goto(page("snapshots", acme))
-    end(acme, run_id, "failed")
-    next_look(console)
+    with answered(console, TOLD):
+        end(acme, run_id, "failed")
     toast = console.locator(".finished.flash-error")
     expect(toast).to_contain_text("failed. View reason")
     toast.get_by_role("button", name="Dismiss message").click()
@@ -104,11 +115,8 @@ def test_page_that_shows_the_end_by_itself_has_no_toast_of_it_nor_the_one_after(
     console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)
-    end(acme, run_id)
-    with console.expect_response(
-        lambda answer: "/job-notifications?" in answer.url and "data-finished" in answer.text()
-    ):
-        console.context.clock.fast_forward(PAUSE_MAX_MS)
+    with answered(console, TOLD):
+        end(acme, run_id)
     console.wait_for_timeout(400)
     assert console.locator(".finished").count() == 0
     console.goto(page("memo", acme))
@@ -132,9 +140,9 @@ def test_errors_are_silent_and_an_expired_log_in_loses_nothing(
     assert asked
     assert console.locator("#errors > *").count() == 0
     console.unroute("**/job-notifications?*")
-    end(acme, run_id)
-    console.context.clear_cookies(name="sessionid")
-    next_look(console)
+    with answered(console):
+        console.context.clear_cookies(name="sessionid")
+        end(acme, run_id)
     pause_passes(console)
     assert console.locator("#errors > *, .finished").count() == 0
     console.reload()

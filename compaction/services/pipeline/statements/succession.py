@@ -22,6 +22,8 @@ STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX, RECENT_MAX = 6, 8, 8
 SENTENCES_MIN = 40
 #: A sentence that is outdated more probably than this is no statement; a later one names it as replaced.
 OUTDATED_MIN = 0.6
+#: Pairs that are decided together: their nodes stay in the processor's cache.
+ROWS_AT_ONCE = 256
 FOREST_FILE = Path(__file__).with_name("succession.npz")
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -98,6 +100,7 @@ class _Conversation:
         counts = Counter(stem for read in self._reads for stem in read.stems)
         size = max(len(claims), SENTENCES_MIN) + 1
         self._rarity = {stem: math.log(size / count) for stem, count in counts.items()}
+        self._weights = [sum(self._rarity[stem] for stem in read.stems) for read in self._reads]
         self._by_stem: defaultdict[str, list[int]] = defaultdict(list)
 
     def add(self, number: int) -> None:
@@ -127,7 +130,7 @@ class _Conversation:
     def _features(self, older: int, newer: int, shared: float, rank: int) -> list[float]:
         old, new = self._claims[older], self._claims[newer]
         before, after = self._reads[older], self._reads[newer]
-        weights = [sum(self._rarity[stem] for stem in read.stems) for read in (before, after)]
+        weights = self._weights[older], self._weights[newer]
         alike = len(before.pairs & after.pairs) / (math.sqrt(len(before.pairs) * len(after.pairs)) or 1.0)
         return [
             shared,
@@ -212,6 +215,10 @@ class Forest:
 
     def decide(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the probability of each row of features."""
+        parts = [self._decide(rows[start : start + ROWS_AT_ONCE]) for start in range(0, len(rows), ROWS_AT_ONCE)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _decide(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         nodes = np.tile(self.roots, (len(rows), 1))
         numbers = np.arange(len(rows))[:, None]
         for _ in range(self.depth):

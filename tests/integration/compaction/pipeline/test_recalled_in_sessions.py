@@ -38,7 +38,7 @@ def compacted(client: Any, *messages: dict[str, Any], writer: Any = None, **plac
     """The compaction of a session that begins with these messages."""
     session = open_session(client, max_context_tokens=4_000, **place)
     append(writer or client, session, *messages)
-    append(client, session, *(message for number in range(40) for message in said_pair(number)))
+    append(client, session, *(message for number in range(15) for message in said_pair(number)))
     compaction: dict[str, Any] = compact(client, session)["compaction"]
     return compaction
 

@@ -36,6 +36,12 @@ def admin(admin_key: str) -> APIClient:
 
 @pytest.fixture
 def session(admin: APIClient) -> dict[str, Any]:
+    return full_session(admin, pairs=20, window=2_000, user_id="alex")
+
+
+@pytest.fixture
+def long_session(admin: APIClient) -> dict[str, Any]:
+    """A session with so many facts that summaries lose some."""
     return full_session(admin, user_id="alex")
 
 
@@ -45,8 +51,8 @@ def without_journal(tenant: Tenant) -> None:
     set_policy(tenant, has_journal=False, retention_floor=0.0)
 
 
-def compacted_again(client: Any, session: dict[str, Any], start: int) -> dict[str, Any]:
-    append(client, session, *conversation(30, start=start))
+def compacted_again(client: Any, session: dict[str, Any], start: int, pairs: int = 15) -> dict[str, Any]:
+    append(client, session, *conversation(pairs, start=start))
     made: dict[str, Any] = compact(client, session)["compaction"]
     assert made["state"] == "applied", made["retention"]
     return made
@@ -81,7 +87,7 @@ def test_roll_back_restores_exactly_the_summary_before(
 ) -> None:
     made, states = [], []
     for start in (0, 100, 200):
-        append(admin, session, *conversation(30, start=start))
+        append(admin, session, *conversation(15, start=start))
         states.append((set(shown(tenant, session["id"])[1:]), summaries(admin), len(live_memories(tenant))))
         made.append(compact(admin, session)["compaction"])
     for one, (before, live, count) in zip(reversed(made), reversed(states), strict=True):
@@ -164,10 +170,10 @@ def test_proposal_withdraws_nothing_before_it_is_approved(
 # --- Retention over all generations ----------------------------------------------------------------------------------
 
 
-def test_retention_counts_the_facts_of_all_generations(admin: APIClient, session: dict[str, Any]) -> None:
-    made = [compact(admin, session)["compaction"]]
+def test_retention_counts_the_facts_of_all_generations(admin: APIClient, long_session: dict[str, Any]) -> None:
+    made = [compact(admin, long_session)["compaction"]]
     for start in (100, 200):
-        made.append(compacted_again(admin, session, start))
+        made.append(compacted_again(admin, long_session, start, pairs=30))
         before, now = made[-2:]
         assert facts(before) < facts(now)
         assert now["retention"]["kept"] == len(now["kept"])
@@ -198,12 +204,12 @@ def test_fact_counts_as_kept_while_a_journal_memory_of_an_earlier_generation_liv
 
 
 def test_facts_lost_from_an_earlier_generation_can_be_appended(
-    admin: APIClient, tenant: Tenant, session: dict[str, Any]
+    admin: APIClient, tenant: Tenant, long_session: dict[str, Any]
 ) -> None:
     set_policy(tenant, has_journal=False, retention_floor=0.0)
-    first = compact(admin, session)["compaction"]
+    first = compact(admin, long_session)["compaction"]
     set_policy(tenant, has_journal=False, retention_floor=0.0, summary_share=0.02)
-    second = compacted_again(admin, session, 100)
+    second = compacted_again(admin, long_session, 100, pairs=30)
     lost = sorted(text for kind, text in facts(first, "kept") & facts(second, "missing") if kind == "identifier")
     assert lost
     edited = review(admin, second, "append_missing", facts=lost[:1])

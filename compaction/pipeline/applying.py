@@ -238,10 +238,10 @@ def _save_messages(members: Sequence[CompactionMember]) -> None:
 
 
 def _tool_names(session: Session, messages: Iterable[Message]) -> dict[str, str]:
-    wanted = {message.tool_call_id for message in messages if message.role == Message.Role.TOOL}
+    call_ids = {message.tool_call_id for message in messages if message.role == Message.Role.TOOL}
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).of_role(Message.Role.ASSISTANT)
-    calls = [call for listed in rows.all_calls() for call in listed] if wanted else []
-    return {call["id"]: call["function"]["name"][:128] for call in calls if call["id"] in wanted}
+    calls = [call for listed in rows.all_calls() for call in listed] if call_ids else []
+    return {call["id"]: call["function"]["name"][:128] for call in calls if call["id"] in call_ids}
 
 
 def _metadata(

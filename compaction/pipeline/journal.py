@@ -259,12 +259,12 @@ def _exact(
         recalled = _unarchived(session.tenant_id, _recalled(session, hashes.values(), api_key_ids, now))
         live = Memory.objects.for_tenant(session.tenant_id).live(now).within(session.partition_path)
         same = live.with_content_hashes(content_hash(text) for text in hashes)
-        held = {memory.content_hash: memory.pk for memory in same}
+        ids_by_hash = {memory.content_hash: memory.pk for memory in same}
 
     def entry(one: CitedStatement) -> JournalEntry:
         if hashes[one.text] in recalled:
             return JournalEntry(one, RECALLED, recalled[hashes[one.text]], one.text)
-        memory_id = held.get(content_hash(one.text))
+        memory_id = ids_by_hash.get(content_hash(one.text))
         return JournalEntry(one, _DUPLICATE if memory_id else _NEW, memory_id, one.text)
 
     return list(map(entry, statements))

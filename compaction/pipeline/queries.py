@@ -29,12 +29,10 @@ class CompactionQuerySet(SessionRows):
 
     def referenced_memories(self, memory_ids: Iterable[str], *, but: UUID) -> set[str]:
         """Ids among `memory_ids` that the journal of any applied compaction but one cites."""
-        wanted = set(memory_ids)
-        cites = reduce(or_, (Q(journal__contains=[{"memory_id": memory_id}]) for memory_id in sorted(wanted)), Q())
-        journals = (
-            self.exclude(pk=but).filter(cites, state="applied").values_list("journal", flat=True) if wanted else []
-        )
-        return {entry["memory_id"] for journal in journals for entry in journal} & wanted
+        ids = set(memory_ids)
+        cites = reduce(or_, (Q(journal__contains=[{"memory_id": memory_id}]) for memory_id in sorted(ids)), Q())
+        journals = self.exclude(pk=but).filter(cites, state="applied").values_list("journal", flat=True) if ids else []
+        return {entry["memory_id"] for journal in journals for entry in journal} & ids
 
     def journal_memory_ids(self, *, but: UUID | None = None) -> set[str]:
         """Ids that the journals of the applied ones reference, but not that of one."""

@@ -99,7 +99,7 @@ def _roll_up_tenant(tenant_id: UUID, now: datetime) -> int:
     new = 0
     for style in PartitionSummary.Style.values:
         with tenant_scope(tenant_id):
-            rows = Partition.objects.for_tenant(tenant_id).wanting_summary(style, now)
+            rows = Partition.objects.for_tenant(tenant_id).needing_summary(style, now)
             waiting = {row.path: row for row in rows[:PARTITIONS_MAX]}
         while waiting:
             deepest = max(waiting.values(), key=lambda row: (row.depth, row.path))

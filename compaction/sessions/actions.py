@@ -73,15 +73,15 @@ def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, n
     A window of None, or that was the former model's, becomes the model's. Raises `InvalidInput`, or `Conflict`.
     """
     current = session_rows.lock_session(session.pk)
-    wanted, window_of = {**changes}, budget_calculator().context_window
-    if "model" in wanted and current.max_context_tokens == window_of(current.model):
-        wanted.setdefault("max_context_tokens", None)
-    if wanted.get("max_context_tokens", 0) is None:
-        wanted["max_context_tokens"] = window_of(wanted.get("model", current.model))
-    _check(wanted)
-    fields = [name for name, value in wanted.items() if not is_same_json(getattr(current, name), value)]
+    values, window_of = {**changes}, budget_calculator().context_window
+    if "model" in values and current.max_context_tokens == window_of(current.model):
+        values.setdefault("max_context_tokens", None)
+    if values.get("max_context_tokens", 0) is None:
+        values["max_context_tokens"] = window_of(values.get("model", current.model))
+    _check(values)
+    fields = [name for name, value in values.items() if not is_same_json(getattr(current, name), value)]
     for name in fields:
-        setattr(current, name, wanted[name])
+        setattr(current, name, values[name])
     if {"model", "directive"} & set(fields):
         current.directive_tokens = session_rows.count_text_tokens(shown_text(current.directive), current.model)
     if "model" in fields:

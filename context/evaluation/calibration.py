@@ -43,8 +43,8 @@ def calibrate_profile(
         finally:
             if corpus.corpus is not None:
                 drop_staged_corpus(stage, stage=_STAGE)
-        wanted = {question.id: len(question.evidence) for question in questions}
-        return calibrate(observations, wanted, _BUDGETS)
+        evidence_counts = {question.id: len(question.evidence) for question in questions}
+        return calibrate(observations, evidence_counts, _BUDGETS)
     except TooLittleDataError as error:
         raise InvalidInput(error.code, error.detail, "corpus") from error
 

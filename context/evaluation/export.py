@@ -38,27 +38,27 @@ def export_golden(tenant_id: UUID, *, now: datetime) -> bytes:
 
 
 def _corpus(tenant_id: UUID, now: datetime) -> Corpus:
-    asked = evaluation_corpus_from_golden_questions(tenant_id, now=now).golden
-    live = Memory.objects.for_tenant(tenant_id).live(now).within_any({question.partition for question in asked})
+    golden = evaluation_corpus_from_golden_questions(tenant_id, now=now).golden
+    live = Memory.objects.for_tenant(tenant_id).live(now).within_any({question.partition for question in golden})
     rows = list(live.order_by("created_at", "id")[: MEMORIES_MAX + 1])
     if len(rows) > MEMORIES_MAX:
-        wanted = {memory_id for question in asked for memory_id in question.evidence}
-        rows = list(Memory.objects.for_tenant(tenant_id).with_ids(wanted))
+        evidence = {memory_id for question in golden for memory_id in question.evidence}
+        rows = list(Memory.objects.for_tenant(tenant_id).with_ids(evidence))
     newest = max((row.created_at for row in rows), default=now)
     memories = {str(row.pk): CorpusMemory.of(row, id=str(row.pk), partition=row.partition_path) for row in rows}
-    questions = [_question(question, memories, question.as_of or max(now, newest)) for question in asked]
+    questions = [_question(question, memories, question.as_of or max(now, newest)) for question in golden]
     answerable = [question for question in questions if question.evidence]
     if not answerable:
         raise InvalidInput("no_questions", "There is no golden question whose memories exist.")
     return Corpus(GOLDEN_NAME, list(memories.values()), answerable)
 
 
-def _question(asked: EvaluationQuestion, memories: Mapping[str, CorpusMemory], asked_at: datetime) -> CorpusQuestion:
+def _question(question: EvaluationQuestion, memories: Mapping[str, CorpusMemory], asked_at: datetime) -> CorpusQuestion:
     """Return the question with the evidence that it can find: memories may have moved since."""
     evidence = frozenset(
         memory_id
-        for memory_id in asked.evidence & memories.keys()
-        if not any(reference_problems(memories[memory_id], asked.partition, asked_at))
+        for memory_id in question.evidence & memories.keys()
+        if not any(reference_problems(memories[memory_id], question.partition, asked_at))
     )
-    same = {name: getattr(asked, name) for name in ("id", "text", "partition", "category", "answer")}
+    same = {name: getattr(question, name) for name in ("id", "text", "partition", "category", "answer")}
     return CorpusQuestion(**same, evidence=evidence, asked_at=asked_at)

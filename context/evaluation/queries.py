@@ -118,8 +118,8 @@ class GoldenQuestionQuerySet(TenantRows):
 
     def with_memory_ids(self, reach: str) -> Self:
         """Add the evidence within `reach` as `memory_ids`, archived memories included."""
-        is_within = path_condition("wanted__memory__partition_path", reach, exact=False) or None
-        evidence = ArrayAgg("wanted__memory_id", filter=is_within, default=Value([]), order_by="wanted__memory_id")
+        is_within = path_condition("evidence__memory__partition_path", reach, exact=False) or None
+        evidence = ArrayAgg("evidence__memory_id", filter=is_within, default=Value([]), order_by="evidence__memory_id")
         return self.annotate(memory_ids=evidence)
 
     def with_question(self, text: str, partition_path: str, as_of: datetime | None) -> Self:
@@ -138,22 +138,22 @@ class GoldenQuestionQuerySet(TenantRows):
 
     def with_counts(self, now: datetime) -> Self:
         """Add the size of the evidence: `memory_count`, `archived_count`, `expired_count` and `live_count`."""
-        is_archived = Q(wanted__memory__archived_at__isnull=False)
-        is_expired = Q(wanted__memory__archived_at__isnull=True, wanted__memory__expires_at__lte=now)
+        is_archived = Q(evidence__memory__archived_at__isnull=False)
+        is_expired = Q(evidence__memory__archived_at__isnull=True, evidence__memory__expires_at__lte=now)
         return self.annotate(
-            memory_count=Count("wanted"),
-            archived_count=Count("wanted", filter=is_archived),
-            expired_count=Count("wanted", filter=is_expired),
+            memory_count=Count("evidence"),
+            archived_count=Count("evidence", filter=is_archived),
+            expired_count=Count("evidence", filter=is_expired),
             live_count=F("memory_count") - F("archived_count") - F("expired_count"),
         )
 
     def evidence_ids(self) -> dict[UUID, list[UUID]]:
         """Return the evidence of each question, without archived memories."""
-        wanted: dict[UUID, list[UUID]] = {}
-        rows: Any = self.filter(wanted__memory__archived_at__isnull=True).order_by("wanted__memory_id")
-        for question_id, memory_id in rows.values_list("pk", "wanted__memory_id"):
-            wanted.setdefault(question_id, []).append(memory_id)
-        return wanted
+        evidence: dict[UUID, list[UUID]] = {}
+        rows: Any = self.filter(evidence__memory__archived_at__isnull=True).order_by("evidence__memory_id")
+        for question_id, memory_id in rows.values_list("pk", "evidence__memory_id"):
+            evidence.setdefault(question_id, []).append(memory_id)
+        return evidence
 
     def locked(self) -> Self:
         return self.select_for_update(no_key=True, of=("self",))

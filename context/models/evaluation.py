@@ -151,7 +151,7 @@ class GoldenMemory(models.Model):
     """A memory that the context of a golden question should include."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="wanted", db_index=False)
+    question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="evidence", db_index=False)
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
 
     objects = queries.GoldenMemoryQuerySet.as_manager()

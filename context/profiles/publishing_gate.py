@@ -69,8 +69,8 @@ def publishing_gate(
         argument=argument,
         reason=reason,
     )
-    wanted = row.numbers if run is None else base.numbers
-    unfinished = None if conditions[0].is_met else rows.open().of_numbers(wanted).first()
+    numbers = row.numbers if run is None else base.numbers
+    unfinished = None if conditions[0].is_met else rows.open().of_numbers(numbers).first()
     return PublishingGate(conditions, base, run, baseline, comparison, unfinished)
 
 

@@ -68,9 +68,9 @@ def _prune_batch(tenant_id: UUID, now: datetime) -> int:
     with tenant_scope(tenant_id):
         profile = budget_profile_for(tenant_id, api_key_id=None, partition_path="")
         receipts = Receipt.objects.for_tenant(tenant_id)
-        wanted = receipts.ids_before(now - timedelta(days=profile.receipt_days), PRUNE_BATCH)
-        wanted += receipts.ids_beyond(profile.receipt_count, PRUNE_BATCH - len(wanted))
-        gone = receipts.with_ids(wanted).discard() if wanted else 0
+        receipt_ids = receipts.ids_before(now - timedelta(days=profile.receipt_days), PRUNE_BATCH)
+        receipt_ids += receipts.ids_beyond(profile.receipt_count, PRUNE_BATCH - len(receipt_ids))
+        gone = receipts.with_ids(receipt_ids).discard() if receipt_ids else 0
         if gone:
             target_ids, verb = [counted(gone, "receipt", "receipts")], "prune_receipts"
             record_audit(verb, "receipt", target_ids, tenant_id=tenant_id, by=PRUNER, now=now)

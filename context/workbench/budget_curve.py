@@ -23,7 +23,8 @@ CURVE_BUDGETS = (125, 180, 250, 350, 500, 700, 1000, 1400, 2000, 2800, 4000, 560
 class CurvePoint(NamedTuple):
     """One budget: tokens used, of which memo and summaries take `leading`, included memories, and their total score.
 
-    `gain` is the score beyond the budget before; `wanted_share` is the evidence recall, None without a golden question.
+    `gain` is the score beyond the budget before; `evidence_share` is the evidence recall, None if there is no golden
+    question.
     """
 
     budget: int
@@ -32,7 +33,7 @@ class CurvePoint(NamedTuple):
     items: int
     score: float
     gain: float
-    wanted_share: float | None
+    evidence_share: float | None
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class BudgetCurve:
 
     points: Sequence[CurvePoint]
     knee: int | None
-    wanted: int
+    evidence: int
     warnings: Sequence[str]
 
     @property
@@ -52,10 +53,10 @@ class BudgetCurve:
     def chart(self) -> Chart:
         """Scores as a share of the highest, and the evidence recall; budgets to scale."""
         highest = max(point.score for point in self.points) or 1.0
-        series = ["score captured", "wanted memories"][: 2 if self.wanted else 1]
+        series = ["score captured", "evidence included"][: 2 if self.evidence else 1]
         rows = []
         for point in self.points:
-            shares = [100 * point.score / highest, 100 * (point.wanted_share or 0.0)][: len(series)]
+            shares = [100 * point.score / highest, 100 * (point.evidence_share or 0.0)][: len(series)]
             rows.append(ChartRow(point.budget, shares, mark="knee" if point == self.knee_point else ""))
         unit = "% of the highest sum of scores"
         return Chart("Score over budget", unit, series, rows, kind="number", x_name="Budget in tokens", height=240)
@@ -78,18 +79,18 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     with tenant_scope(tenant_id):
         golden = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
         evidence = golden.with_text(request.query.strip(), request.partition or "").evidence_ids()
-    wanted = {memory_id for ids in evidence.values() for memory_id in ids}
+    expected = {memory_id for ids in evidence.values() for memory_id in ids}
     points: list[CurvePoint] = []
     for budget in budgets:
-        points.append(_point(budget, retrieved.trimmed_at(budget), wanted, points[-1].score if points else 0.0))
+        points.append(_point(budget, retrieved.trimmed_at(budget), expected, points[-1].score if points else 0.0))
     notices = dict.fromkeys(notice.detail for notice in retrieved.candidates.notices)
-    return BudgetCurve(points, knee_index(budgets, [point.score for point in points]), len(wanted), list(notices))
+    return BudgetCurve(points, knee_index(budgets, [point.score for point in points]), len(expected), list(notices))
 
 
-def _point(budget: int, fitted: TrimmedContext, wanted: Set[UUID], before: float) -> CurvePoint:
+def _point(budget: int, fitted: TrimmedContext, expected: Set[UUID], before: float) -> CurvePoint:
     memories = [block for block in fitted.blocks if block.anchor.type == MEMORY]
     score = round(sum(block.score or 0.0 for block in memories), 6)
     included = {UUID(block.anchor.id) for block in memories}
-    share = len(included & wanted) / len(wanted) if wanted else None
+    share = len(included & expected) / len(expected) if expected else None
     leading = sum(block.tokens for block in fitted.blocks if block.anchor.type != MEMORY)
     return CurvePoint(budget, fitted.tokens, leading, len(memories), score, round(score - before, 6), share)

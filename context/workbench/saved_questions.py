@@ -31,15 +31,15 @@ class SavedQuestion:
 
     query: str
     partition: str
-    wanted: Collection[UUID] = ()
+    evidence: Collection[UUID] = ()
     as_of: datetime | None = None
     golden_id: UUID | None = None
 
     @property
     def query_string(self) -> str:
         """The query string of the pages that assemble it."""
-        asked = {"query": self.query, "partition": self.partition}
-        return urlencode(asked | ({"as_of": form_datetime(self.as_of)} if self.as_of else {}))
+        params = {"query": self.query, "partition": self.partition}
+        return urlencode(params | ({"as_of": form_datetime(self.as_of)} if self.as_of else {}))
 
 
 def form_datetime(at: datetime) -> str:
@@ -53,36 +53,38 @@ class SavedQuestionEffect(NamedTuple):
     question: SavedQuestion
     before: AssembledContext
     after: AssembledContext
-    held_before: int
-    held_after: int
+    included_before: int
+    included_after: int
     entering: Sequence[Block]
     leaving: Sequence[Block]
 
     @property
     def gain(self) -> int:
-        return self.held_after - self.held_before
+        return self.included_after - self.included_before
 
     @classmethod
     def between(cls, question: SavedQuestion, before: AssembledContext, after: AssembledContext) -> Self:
-        held = [{block.anchor.id for block in context.blocks} for context in (before, after)]
-        held_before, held_after = (sum(str(memory_id) in ids for memory_id in question.wanted) for ids in held)
+        block_ids = [{block.anchor.id for block in context.blocks} for context in (before, after)]
+        included_before, included_after = (
+            sum(str(memory_id) in ids for memory_id in question.evidence) for ids in block_ids
+        )
         entering = ContextDiff.between((block.anchor for block in before.blocks), after).added
         leaving = ContextDiff.between((block.anchor for block in after.blocks), before).added
-        return cls(question, before, after, held_before, held_after, entering, leaving)
+        return cls(question, before, after, included_before, included_after, entering, leaving)
 
 
 class SavedQuestionEffects(NamedTuple):
     """The effects on all questions: evidence, how many include more or less of it, and how many have other blocks.
 
-    `not_asked` questions were skipped for lack of time.
+    `not_assembled` questions were skipped for lack of time.
     """
 
     rows: Sequence[SavedQuestionEffect]
     milliseconds: float
-    not_asked: int
-    wanted: int
-    held_before: int
-    held_after: int
+    not_assembled: int
+    evidence: int
+    included_before: int
+    included_after: int
     better: int
     worse: int
     moved: int
@@ -100,14 +102,14 @@ def demo_questions(tenant_name: str) -> list[SavedQuestion]:
 
 def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuestion], int]:
     """Return at most `SAVED_QUESTIONS_MAX` questions, and the number of golden ones; inside a scope."""
-    standing = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
-    golden = list(standing.newest_first()[:SAVED_QUESTIONS_MAX])
-    wanted = standing.with_ids(row.pk for row in golden).evidence_ids()
-    found = [SavedQuestion(row.text, row.partition_path, wanted.get(row.pk, ()), row.as_of, row.pk) for row in golden]
+    questions = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
+    golden = list(questions.newest_first()[:SAVED_QUESTIONS_MAX])
+    evidence = questions.with_ids(row.pk for row in golden).evidence_ids()
+    found = [SavedQuestion(row.text, row.partition_path, evidence.get(row.pk, ()), row.as_of, row.pk) for row in golden]
     known = {(each.query, each.partition) for each in found}
     others = recent_questions(tenant_id) or demo_questions(tenant_name)
     found += [each for each in others if (each.query, each.partition) not in known]
-    return found[:SAVED_QUESTIONS_MAX], standing.count()
+    return found[:SAVED_QUESTIONS_MAX], questions.count()
 
 
 def saved_question_effects(
@@ -141,10 +143,10 @@ def saved_question_effects(
     return SavedQuestionEffects(
         rows,
         milliseconds=round((clock() - started) * 1000, 1),
-        not_asked=len(questions) - len(rows),
-        wanted=sum(len(row.question.wanted) for row in rows),
-        held_before=sum(row.held_before for row in rows),
-        held_after=sum(row.held_after for row in rows),
+        not_assembled=len(questions) - len(rows),
+        evidence=sum(len(row.question.evidence) for row in rows),
+        included_before=sum(row.included_before for row in rows),
+        included_after=sum(row.included_after for row in rows),
         better=sum(row.gain > 0 for row in rows),
         worse=sum(row.gain < 0 for row in rows),
         moved=sum(bool(row.entering or row.leaving) for row in rows),

@@ -119,8 +119,8 @@ def retry_embeddings(
 ) -> list[UUID]:
     """Make memories whose embedding failed (all, or those of `memory_ids`) pending again; return their ids."""
     failed = Memory.objects.for_tenant(tenant.pk).with_failed_embedding()
-    wanted = failed if memory_ids is None else failed.with_ids(memory_ids)
-    ids = list(wanted.locked().values_list("pk", flat=True))
+    rows = failed if memory_ids is None else failed.with_ids(memory_ids)
+    ids = list(rows.locked().values_list("pk", flat=True))
     if ids:
         Memory.objects.filter(pk__in=ids).update(embedding_state=Memory.EmbeddingState.PENDING, embedding_error="")
         fields = ["embedding_state"]

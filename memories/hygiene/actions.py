@@ -260,12 +260,12 @@ def _link(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> l
     """Create `merged_into` links and copy the merged memories' links to the kept one; return the ids."""
     edges = MemoryLink.objects.for_tenant(kept.tenant_id).current()
     own = {(link.source_id, link.target_id, link.kind) for link in edges.touching(kept.pk)}
-    wanted = [(row.pk, kept.pk, MERGED_INTO) for row in merged]
+    edges_of_kept = [(row.pk, kept.pk, MERGED_INTO) for row in merged]
     gone = {row.pk for row in merged}
     for link in edges.touching(*gone).order_by("pk"):
         source, target = (kept.pk if pk in gone else pk for pk in (link.source_id, link.target_id))
-        wanted += [(source, target, link.kind)] if source != target else []
-    new = [edge for edge in dict.fromkeys(wanted) if edge not in own]
+        edges_of_kept += [(source, target, link.kind)] if source != target else []
+    new = [edge for edge in dict.fromkeys(edges_of_kept) if edge not in own]
     ends = Memory.objects.for_tenant(kept.tenant_id).in_bulk([pk for edge in new for pk in edge[:2]])
     drawn = (link_memories(source=ends[one], target=ends[other], kind=kind, by=by, now=now) for one, other, kind in new)
     return [link.pk for link in drawn]

@@ -150,8 +150,8 @@ def _rows(request: HtmxRequest, each: HygieneList, fields: dict[str, Any], now: 
         ordering = each.sorts[fields["sort"]]
         value = getattr(found.last, ordering.removeprefix("-"))
         cursor = write_cursor(CursorPosition(f"{each.kind} {ordering}", value, found.last.pk))
-        wanted = {name: fields[name] for name in KEPT_IN_ADDRESS if fields[name]}
-        following = urlencode({**wanted, "cursor": cursor})
+        kept = {name: fields[name] for name in KEPT_IN_ADDRESS if fields[name]}
+        following = urlencode({**kept, "cursor": cursor})
     return {
         "page": found,
         "next_query": following,

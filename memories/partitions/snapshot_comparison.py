@@ -77,9 +77,9 @@ def diff_points_in_time(
     """
     former, latter = SearchScope(tenant_id, reach, before), SearchScope(tenant_id, reach, after)
     heads = Memory.objects.for_tenant(tenant_id).within(reach).held_at(was=before, still=after)
-    wanted = [name for name in CHANGE_KINDS if kind in (None, name)]
+    kinds = [name for name in CHANGE_KINDS if kind in (None, name)]
     tallies, listed = read_changes(
-        heads, former.superseded(), latter.superseded(), wanted, behind=behind, limit=limit + 1
+        heads, former.superseded(), latter.superseded(), kinds, behind=behind, limit=limit + 1
     )
     counts = {name: tallies[name].memories for name in CHANGE_KINDS}
     pages = {name: ids[:limit] for name, ids in listed.items()}

@@ -157,10 +157,10 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
     form = ComparisonForm(request.GET, label_suffix="")
     if not form.is_valid():
         raise Http404
-    wanted = form.cleaned_data
+    fields = form.cleaned_data
     with tenant_scope(request.tenant.id):
         rows = {str(row.pk): row for row in _snapshots_of(request)}
-        with_id = wanted["with"] or TODAY
+        with_id = fields["with"] or TODAY
         one, other = rows.get(str(snapshot_id)), rows.get(with_id)
         if one is None or (other is None and with_id != TODAY):
             raise Http404
@@ -172,7 +172,7 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
             "form": form,
             "partitions": Partition.objects.for_tenant(request.tenant.id).offered_paths(),
         }
-        page |= {"is_coming": True} if loads_result_later(request) else _compared(request, one, other, wanted, now)
+        page |= {"is_coming": True} if loads_result_later(request) else _compared(request, one, other, fields, now)
     return render_page(request, "memories/partitions/snapshot.html", page, fragment="result")
 
 
@@ -181,7 +181,7 @@ def _snapshots_of(request: HtmxRequest) -> list[Snapshot]:
 
 
 def _compared(
-    request: HtmxRequest, one: Snapshot, other: Snapshot | None, wanted: Mapping[str, Any], now: datetime
+    request: HtmxRequest, one: Snapshot, other: Snapshot | None, fields: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
     """Return the differences of the two, the earlier one first; inside a scope."""
     first, second = sorted((one.recorded_at, other.recorded_at if other else now))
@@ -189,9 +189,9 @@ def _compared(
         tenant_id=request.tenant.id,
         before=PointInTime.recorded(first),
         after=PointInTime.recorded(second),
-        reach=wanted["partition"],
-        kind=wanted["kind"] or None,
-        behind=wanted["behind"],
+        reach=fields["partition"],
+        kind=fields["kind"] or None,
+        behind=fields["behind"],
     )
     return {
         "first": first,

@@ -69,17 +69,17 @@ def preview_bulk_action(
     tenant_id: UUID, action: bulk.BulkAction, ids: Iterable[UUID], *, now: datetime
 ) -> BulkActionPreview:
     """Return the effect of `action` on these memories. Raises `Conflict` `nothing_left` or `InvalidInput`."""
-    wanted = list(dict.fromkeys(ids))
-    is_more, wanted = len(wanted) > bulk.BULK_MEMORIES_MAX, wanted[: bulk.BULK_MEMORIES_MAX]
-    if not wanted:
+    memory_ids = list(dict.fromkeys(ids))
+    is_more, memory_ids = len(memory_ids) > bulk.BULK_MEMORIES_MAX, memory_ids[: bulk.BULK_MEMORIES_MAX]
+    if not memory_ids:
         raise InvalidInput("required", "Choose at least one memory.", "id")
-    selected = Memory.objects.for_tenant(tenant_id).with_ids(wanted)
+    selected = Memory.objects.for_tenant(tenant_id).with_ids(memory_ids)
     found = {row.pk: row for row in selected.without_texts()}
     reasons = {
         pk: bulk.skip_reason(action, found.get(pk), seen_version=found[pk].version if pk in found else 0)
-        for pk in wanted
+        for pk in memory_ids
     }
-    rows = [found[pk] for pk in wanted if not reasons[pk]]
+    rows = [found[pk] for pk in memory_ids if not reasons[pk]]
     left = Counter(reason for reason in reasons.values() if reason)
     if not rows:
         raise Conflict("nothing_left", f"There is nothing to do: {bulk.describe_skipped(left)}.")

@@ -56,8 +56,8 @@ class ReplaceableMemories:
 
 def replaceable_memories(tenant_id: UUID, rows: Iterable[NewMemory], reach: str, now: datetime) -> ReplaceableMemories:
     """Return the memories within `reach` that the rows name. Two queries at most."""
-    wanted = {memory_id for row in rows for memory_id in row.supersedes[:MAX_SUPERSEDED]}
-    found = Memory.objects.for_tenant(tenant_id).within(reach).in_bulk(wanted) if wanted else {}
+    ids = {memory_id for row in rows for memory_id in row.supersedes[:MAX_SUPERSEDED]}
+    found = Memory.objects.for_tenant(tenant_id).within(reach).in_bulk(ids) if ids else {}
     successors = defaultdict[UUID, set[tuple[str, str, str]]](set)
     if archived := [pk for pk, memory in found.items() if memory.archived_at is not None]:
         links = MemoryLink.objects.for_tenant(tenant_id).current().of_kind(SUPERSEDES).filter(target_id__in=archived)

@@ -83,7 +83,7 @@ class OpenAIChatSummariser:
         (list_name,), started = schema["required"], time.monotonic()
         parts = self._parts(task)
         sizes = [sum(turn.tokens + 1 for turn in part) for part in parts]
-        told: list[CitedStatement] = []
+        statements: list[CitedStatement] = []
         dropped = 0
         for number, (part, budget) in enumerate(zip(parts, divide_budget(task.budget_tokens, sizes), strict=True)):
             earlier = task.earlier if number == 0 else ()
@@ -93,9 +93,9 @@ class OpenAIChatSummariser:
             ]
             json_schema = {"name": list_name, "schema": schema}
             answer = self._answer(task.model, messages, json_schema, self._time_left(task, started))
-            items, unusable = _told(answer, list_name, earlier, part)
-            told, dropped = told + items, dropped + unusable
-        return told, dropped
+            items, unusable = _read_statements(answer, list_name, earlier, part)
+            statements, dropped = statements + items, dropped + unusable
+        return statements, dropped
 
     def _parts(self, task: SummaryTask) -> list[list[SessionTurn]]:
         """The messages in parts that fit the model's window with prompt, earlier statements and answer."""
@@ -180,7 +180,7 @@ def _refused(error: openai.APIStatusError) -> SummariserError:
     return SummariserError("rate_limited" if status == 429 else "provider_error", detail, retry_after_seconds=wait)
 
 
-def _told(
+def _read_statements(
     answer: str, list_name: str, earlier: Sequence[CitedStatement], part: Sequence[SessionTurn]
 ) -> tuple[list[CitedStatement], int]:
     try:
@@ -188,9 +188,9 @@ def _told(
     except prompts.CitationError as error:
         raise SummariserError(error.code, error.detail) from error
     sources = [*(one.message_ids for one in earlier), *((str(turn.id),) for turn in part)]
-    told = []
+    statements = []
     for item in items:
         cited = dict.fromkeys(source for number in item.numbers for source in sources[number - 1])
         is_old = all(number <= len(earlier) for number in item.numbers)
-        told.append(CitedStatement(item.text, tuple(cited), item.kind, is_from_earlier=is_old))
-    return told, dropped
+        statements.append(CitedStatement(item.text, tuple(cited), item.kind, is_from_earlier=is_old))
+    return statements, dropped

@@ -58,14 +58,16 @@ class SupersededText:
     newer_text: str
     newer_message_ids: tuple[str, ...]
 
-    def is_told_by(self, statement: CitedStatement) -> bool:
+    def is_asserted_by(self, statement: CitedStatement) -> bool:
         """Return whether a statement asserts the replaced text without the later one."""
         cited = set(statement.message_ids)
         if not cited.intersection(self.message_ids) or cited.intersection(self.newer_message_ids):
             return False
         gone = _tokens(self.text) - _tokens(self.newer_text)
-        told = _tokens(statement.text)
-        return shared_word_share(statement.text, self.text) >= SUPPORTED_SHARE_MIN and (not gone or bool(gone & told))
+        statement_words = _tokens(statement.text)
+        return shared_word_share(statement.text, self.text) >= SUPPORTED_SHARE_MIN and (
+            not gone or bool(gone & statement_words)
+        )
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,8 @@ class CitedSources:
 
     def with_standing(self, *standings: Standing) -> str:
         """Return their sentences of these standings after the names of who speaks."""
-        told = [sentence.text for sentence in self.sentences if sentence.standing in standings]
-        return "\n".join([*(turn.name for turn in self.turns), *told])
+        sentences = [sentence.text for sentence in self.sentences if sentence.standing in standings]
+        return "\n".join([*(turn.name for turn in self.turns), *sentences])
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def check_statements(
     for statement in statements:
         cited = [turn for message_id in statement.message_ids for turn in by_id.get(message_id, ())]
         flaw = find_flaw(statement.text, CitedSources(cited, speakers))
-        if flaw is None and any(one.is_told_by(statement) for one in superseded):
+        if flaw is None and any(one.is_asserted_by(statement) for one in superseded):
             flaw = Flaw.SUPERSEDED
         if flaw is None:
             kept.append(statement)
@@ -161,16 +163,16 @@ def _standing_flaw(statement: str, sources: CitedSources) -> Flaw | None:
 
 
 def _is_said(statement: str, sources: CitedSources, standings: Sequence[Standing]) -> bool:
-    told = sources.with_standing(*standings)
-    return shared_word_share(statement, f"{told} {' '.join(sources.speakers)}") >= SUPPORTED_SHARE_MIN
+    source_text = sources.with_standing(*standings)
+    return shared_word_share(statement, f"{source_text} {' '.join(sources.speakers)}") >= SUPPORTED_SHARE_MIN
 
 
 def _has_its_figures(statement: str, sources: CitedSources) -> bool:
     text = f"{sources.text} {' '.join(sources.speakers)}"
     dates = list(find_dates(statement))
-    told = {normalised for found in find_dates(text) for normalised in found.told} if dates else set()
+    source_dates = {normalised for found in find_dates(text) for normalised in found.told} if dates else set()
     days = [turn.created_at.date() for turn in sources.turns if turn.created_at]
-    if not all(one.normalised in told or any(_is_near(one.normalised, day) for day in days) for one in dates):
+    if not all(one.normalised in source_dates or any(_is_near(one.normalised, day) for day in days) for one in dates):
         return False
     return _figures(blank_matches(statement, dates)) <= _figures(text)
 

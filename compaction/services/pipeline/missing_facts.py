@@ -43,18 +43,18 @@ def sentences_with_facts(missing: Iterable[RetainedFact], turns: Mapping[str, Se
 
     A fact that no whole sentence says, such as a line of a log, has none. Each message is read once.
     """
-    wanted = {fact.key: fact for fact in missing}
+    unstated = {fact.key: fact for fact in missing}
     keys_of: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
-    for fact in wanted.values():
+    for fact in unstated.values():
         for message_id in map(str, fact.message_ids):
             keys_of[message_id].add(fact.key)
     sentences = []
     for message_id, turn in turns.items():
-        keys = keys_of.get(message_id, set()) & wanted.keys()
+        keys = keys_of.get(message_id, set()) & unstated.keys()
         for sentence in said_sentences(turn) if keys else ():
-            told = [wanted.pop(key) for key in text_fact_keys(sentence) if key in keys and key in wanted]
-            if told:
+            stated = [unstated.pop(key) for key in text_fact_keys(sentence) if key in keys and key in unstated]
+            if stated:
                 day = turn.created_at.date() if turn.created_at else None
                 speaker = turn.name.strip() or turn.role.capitalize()
-                sentences.append(FactSentence(speaker, sentence, message_id, tuple(told), day))
+                sentences.append(FactSentence(speaker, sentence, message_id, tuple(stated), day))
     return sorted(sentences, key=lambda one: (not one.is_binding, -one.weight))

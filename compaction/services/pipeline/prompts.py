@@ -138,8 +138,8 @@ def complete_prompt(text: str) -> str:
 def number_prompt_lines(turns: Sequence[SessionTurn], earlier: Sequence[str] = ()) -> str:
     """Return earlier statements, then messages, as numbered JSON objects; no message can end its line."""
     lines = [{"earlier": True, "text": text} for text in earlier] + [_line(turn) for turn in turns]
-    told = (json.dumps({"n": number, **line}, ensure_ascii=False) for number, line in enumerate(lines, 1))
-    return "\n".join(line.translate(_LINE_ENDS) for line in told)
+    numbered = (json.dumps({"n": number, **line}, ensure_ascii=False) for number, line in enumerate(lines, 1))
+    return "\n".join(line.translate(_LINE_ENDS) for line in numbered)
 
 
 def _line(turn: SessionTurn) -> dict[str, Any]:

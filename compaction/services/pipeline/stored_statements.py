@@ -107,8 +107,8 @@ def is_supported(statement: str, cited: Sequence[str]) -> bool:
 
 def shared_word_share(statement: str, text: str) -> float:
     """Return the share of the statement's content words that occur in `text`."""
-    wanted = _stems(statement)
-    return len(wanted & _stems(text)) / len(wanted) if wanted else 0.0
+    stems = _stems(statement)
+    return len(stems & _stems(text)) / len(stems) if stems else 0.0
 
 
 def _stems(text: str) -> set[str]:

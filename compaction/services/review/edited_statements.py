@@ -31,16 +31,16 @@ def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapp
     others of the same opening. A person's sentence cites the messages (texts by id) that say most of it, or none.
     """
     rest = text
-    told: list[tuple[int, CitedStatement]] = []
+    placed: list[tuple[int, CitedStatement]] = []
     for statement in sorted(before, key=lambda statement: -len(statement.text)):
         if place := _place_of(statement, rest):
             start, end = place
-            told.append((start, statement))
+            placed.append((start, statement))
             rest = f"{rest[:start]}{chr(10) * (end - start)}{rest[end:]}"
     days = {f"{date_text(one.stated_on)}:": one.stated_on for one in before if one.stated_on}
     leads = {lead for one in before for lead in _leads(one)}
-    told += [(place, _edited(words, before, messages, day)) for place, words, day in _sentences(rest, days, leads)]
-    return [statement for _, statement in sorted(told, key=lambda pair: pair[0])]
+    placed += [(place, _edited(words, before, messages, day)) for place, words, day in _sentences(rest, days, leads)]
+    return [statement for _, statement in sorted(placed, key=lambda pair: pair[0])]
 
 
 def split_appended_text(text: str, before: Sequence[CitedStatement]) -> str:

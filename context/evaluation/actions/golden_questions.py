@@ -17,7 +17,7 @@ from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 QUESTION_CHARACTERS_MAX = 4_000
 ANSWER_CHARACTERS_MAX = 2_000
 CATEGORY_CHARACTERS_MAX = 64
-WANTED_MAX = 100
+EVIDENCE_MEMORIES_MAX = 100
 
 
 @transaction.atomic
@@ -94,10 +94,10 @@ def add_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, n
 def remove_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
     """Remove a memory from the evidence. Raises `Conflict` `last_memory` for the only one, or `removed`."""
     current = _locked(question)
-    wanted = current.wanted.all()
-    if wanted.count() <= 1:
+    evidence = current.evidence.all()
+    if evidence.count() <= 1:
         raise Conflict("last_memory", "A golden question needs at least one memory; remove the question instead.")
-    wanted.filter(memory_id=memory_id).delete()
+    evidence.filter(memory_id=memory_id).delete()
     audit_rows("change_golden_question", [current], fields=["memories"], by=by, now=now)
     return current
 
@@ -160,17 +160,17 @@ def _checked(text: str, answer: str, category: str, as_of: datetime | None, now:
 
 def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime) -> Collection[UUID]:
     """Return the ids, all of live memories in the partition. Raises `InvalidInput`."""
-    wanted = set(memory_ids)
-    rows = Memory.objects.for_tenant(tenant_id).live(now).within(path).with_ids(wanted)
+    ids = set(memory_ids)
+    rows = Memory.objects.for_tenant(tenant_id).live(now).within(path).with_ids(ids)
     found = set(rows.values_list("pk", flat=True))
-    if found != wanted:
+    if found != ids:
         detail = "A memory does not exist, is archived, or is outside of the question's partition."
         raise InvalidInput("unknown_memory", detail, "memory_ids")
     return found
 
 
 def _add_evidence(question: GoldenQuestion, memory_ids: Collection[UUID]) -> None:
-    if question.wanted.count() + len(memory_ids) > WANTED_MAX:
-        raise InvalidInput("too_many", f"A golden question has at most {WANTED_MAX} memories.", "memory_ids")
+    if question.evidence.count() + len(memory_ids) > EVIDENCE_MEMORIES_MAX:
+        raise InvalidInput("too_many", f"A golden question has at most {EVIDENCE_MEMORIES_MAX} memories.", "memory_ids")
     rows = [GoldenMemory(tenant_id=question.tenant_id, question=question, memory_id=pk) for pk in memory_ids]
     GoldenMemory.objects.bulk_create(rows, ignore_conflicts=True)

@@ -7,8 +7,8 @@ from rest_framework import serializers
 from context.evaluation.actions.golden_questions import (
     ANSWER_CHARACTERS_MAX,
     CATEGORY_CHARACTERS_MAX,
+    EVIDENCE_MEMORIES_MAX,
     QUESTION_CHARACTERS_MAX,
-    WANTED_MAX,
 )
 from memories.store.serializers.answers import FieldErrorOutput
 from memories.tenancy.serializers.partitions import PartitionScopedInput
@@ -50,7 +50,7 @@ class GoldenQuestionInput(GoldenQuestionFields, PartitionScopedInput):
     memory_ids = StrictListField(
         child=StrictUuidField(),
         min_length=1,
-        max_length=WANTED_MAX,
+        max_length=EVIDENCE_MEMORIES_MAX,
         help_text="The memories its context should include.",
     )
 

@@ -70,9 +70,9 @@ def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         run = _run(request, run_id)
         others = _comparable(request, run)
-        wanted = request.GET.get("with", "")
-        other = next((row for row in others if str(row.pk) == wanted), None)
-        if wanted and other is None:
+        other_id = request.GET.get("with", "")
+        other = next((row for row in others if str(row.pk) == other_id), None)
+        if other_id and other is None:
             raise Http404
         page: dict[str, Any] = {"section": "evaluations", "run": run, "others": others, "other": other}
         page["report"] = evaluation_report(run)

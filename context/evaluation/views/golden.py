@@ -67,7 +67,7 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
             by=operator_actor(request.operator),
             now=timezone.now(),
         )
-        is_only = question.wanted.count() == 1
+        is_only = question.evidence.count() == 1
         undo = ("golden-remove", []) if is_only else ("golden-evidence-remove", [fields["memory"]])
         address = reverse(undo[0], args=[request.tenant.id, question.pk, *undo[1]])
         add_flash(request, "Memory added to the golden question.", undo_url=address)
@@ -79,7 +79,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
     """One question with its evidence; a POST changes its text."""
     with tenant_scope(request.tenant.id):
         question = _question(request, question_id)
-        wanted = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
+        evidence = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
     initial = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of")}
     form = GoldenQuestionForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
@@ -95,7 +95,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
     page: dict[str, Any] = {
         "section": "golden-questions",
         "question": question,
-        "memories": [row.memory for row in wanted],
+        "memories": [row.memory for row in evidence],
         "now": timezone.now(),
         "form": form,
         "preview_query": urlencode({"query": question.text, "partition": question.partition_path}),

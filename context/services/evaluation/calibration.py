@@ -85,8 +85,10 @@ def require_enough_questions(questions: int, evidence: int) -> None:
         raise TooLittleDataError("too_few_outcomes", detail)
 
 
-def calibrate(observations: Sequence[Observation], wanted: Mapping[str, int], budgets: Sequence[int]) -> Calibration:
-    """Fit all observations, and report on held-out folds. `wanted` is the amount of evidence by question.
+def calibrate(
+    observations: Sequence[Observation], evidence_counts: Mapping[str, int], budgets: Sequence[int]
+) -> Calibration:
+    """Fit all observations, and report on held-out folds. `evidence_counts` is the amount of evidence by question.
 
     Raises `TooLittleDataError` below the limits of `context/services/evaluation/logistic.py`.
     """
@@ -95,11 +97,14 @@ def calibrate(observations: Sequence[Observation], wanted: Mapping[str, int], bu
     features = np.array([[row.parts.get(name, 0.0) for name in names] for row in observations], dtype=np.float64)
     model = fit_logistic(features, outcomes, names)
     report, held_out = cross_validate(features, outcomes, names, [row.group for row in observations])
-    return Calibration(model, report, _recalls(observations, held_out.tolist(), wanted, budgets))
+    return Calibration(model, report, _recalls(observations, held_out.tolist(), evidence_counts, budgets))
 
 
 def _recalls(
-    observations: Sequence[Observation], held_out: Sequence[float], wanted: Mapping[str, int], budgets: Sequence[int]
+    observations: Sequence[Observation],
+    held_out: Sequence[float],
+    evidence_counts: Mapping[str, int],
+    budgets: Sequence[int],
 ) -> list[RecallRow]:
     before = _by_question(observations, [row.score for row in observations])
     after = _by_question(observations, held_out)
@@ -107,7 +112,7 @@ def _recalls(
 
     def recall(candidates: Mapping[str, list[ScoredMemory]], packer: Any, budget: int) -> float:
         shares = []
-        for question, count in wanted.items():
+        for question, count in evidence_counts.items():
             packed = packer.pack(candidates.get(question, []), budget).memories
             shares.append(sum((question, each.memory["id"]) in evidence for each in packed) / count)
         return float(np.mean(shares))

@@ -132,8 +132,8 @@ def measure_retrieved_evidence(
     )
 
 
-def _first_rank(ranked: Sequence[Hashable], wanted: Collection[Hashable]) -> int | None:
-    return next((rank for rank, memory_id in enumerate(ranked, start=1) if memory_id in wanted), None)
+def _first_rank(ranked: Sequence[Hashable], relevant: Collection[Hashable]) -> int | None:
+    return next((rank for rank, memory_id in enumerate(ranked, start=1) if memory_id in relevant), None)
 
 
 #: The measures that have an interval, in the order in which people read them.

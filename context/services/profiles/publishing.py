@@ -114,8 +114,8 @@ class EvidenceComparison:
         row = self.decisive
         points, low, high = map(_points, (row.difference.value, row.difference.low, row.difference.high))
         points = f"+{points}" if row.difference.value > 0 else points
-        asked = _questions(self.questions)
-        text = f"evidence at {row.budget:,} tokens {points} points [{low}, {high}], {asked}"
+        questions = _questions(self.questions)
+        text = f"evidence at {row.budget:,} tokens {points} points [{low}, {high}], {questions}"
         return text if row.value or row.base_value else f"{text}, no evidence found by either"
 
     def to_dict(self) -> dict[str, Any]:

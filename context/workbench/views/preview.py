@@ -166,9 +166,11 @@ def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any]
     with tenant_scope(request.tenant.id):
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_question(text, partition, as_of)
         known = rows.with_counts(timezone.now()).first()
-        wanted = rows.evidence_ids() if known else {}
-    asked = {"text": text, "partition": partition, "as_of": "" if as_of is None else as_of.isoformat(), "back": own}
-    return asked | ({"id": known.pk, "count": known.memory_count, "wanted": wanted.get(known.pk, [])} if known else {})
+        evidence = rows.evidence_ids() if known else {}
+    values = {"text": text, "partition": partition, "as_of": "" if as_of is None else as_of.isoformat(), "back": own}
+    return values | (
+        {"id": known.pk, "count": known.memory_count, "evidence": evidence.get(known.pk, [])} if known else {}
+    )
 
 
 def preview_query_string(query: QueryDict) -> str:

@@ -55,14 +55,14 @@ class PartitionQuerySet(TenantRows):
             summary_styles=ArraySubquery(styles.values("style")),
         )
 
-    def wanting_summary(self, style: str, now: datetime) -> Self:
+    def needing_summary(self, style: str, now: datetime) -> Self:
         """Partitions that a roll-up would change, the deepest first, without the root.
 
         Without an active summary of `style`: those with a live memory that is no summary of a session. With one of a
         roll-up: those with a memory stored, changed or archived since. Summaries by people and agents stay.
         """
         own = self._related("memories")
-        told = own.filter(live_condition(now)).exclude(session_summary_condition())
+        sources = own.filter(live_condition(now)).exclude(session_summary_condition())
         since = OuterRef("summarised_at")
         current = self._related("summaries").filter(style=style, recorded_to__isnull=True)
         return (
@@ -72,7 +72,7 @@ class PartitionQuerySet(TenantRows):
                 summarised_by=Subquery(current.values("origin")[:1]),
             )
             .filter(
-                Q(summarised_at__isnull=True) & Exists(told)
+                Q(summarised_at__isnull=True) & Exists(sources)
                 | Q(summarised_by="rollup") & Exists(own.filter(Q(recorded_from__gt=since) | Q(archived_at__gt=since)))
             )
             .order_by("-depth", "path")

@@ -51,10 +51,10 @@ def parse_filters(filters: Mapping[str, Any]) -> list[FilterCondition]:
     """Return the conditions of `filters`, all of which a row must meet. Raises `FilterError`."""
     if not isinstance(filters, Mapping):
         raise FilterError("filters", "wrong_type", "Filters are an object of fields and values.")
-    return [condition for field, wanted in filters.items() for condition in _conditions(field, wanted)]
+    return [condition for field, operand in filters.items() for condition in _conditions(field, operand)]
 
 
-def _conditions(field: str, wanted: object) -> Iterator[FilterCondition]:
+def _conditions(field: str, operand: object) -> Iterator[FilterCondition]:
     key = field.removeprefix(METADATA_PREFIX) if field.startswith(METADATA_PREFIX) else None
     if key is None and field not in FILTER_FIELDS:
         known = ", ".join([*FILTER_FIELDS, "metadata.<key>"])
@@ -62,12 +62,12 @@ def _conditions(field: str, wanted: object) -> Iterator[FilterCondition]:
     if key is not None and not is_storable_text(key):
         raise FilterError("filters", "wrong_type", "The name of a metadata key contains unstorable characters.")
     kind = "scalar" if key is not None else FILTER_FIELDS[field]
-    if not isinstance(wanted, Mapping):
-        yield FilterCondition(field, "eq", _value(field, kind, wanted), key)
+    if not isinstance(operand, Mapping):
+        yield FilterCondition(field, "eq", _value(field, kind, operand), key)
         return
-    if not wanted:
+    if not operand:
         raise _unknown_operator(field, kind)
-    for name, value in wanted.items():
+    for name, value in operand.items():
         yield FilterCondition(field, name, _operand(field, kind, name, value), key)
 
 

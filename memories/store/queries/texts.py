@@ -105,10 +105,10 @@ class MemoryTextQuerySet(TenantRows):
         return list(self.order_by().values_list(self.identity, "content"))
 
     def within_any(self, paths: Iterable[str]) -> Self:
-        wanted = set(paths)
-        if "" in wanted:
+        distinct_paths = set(paths)
+        if "" in distinct_paths:
             return self  # an empty Q would vanish in the OR with the others
-        conditions = [path_condition("partition_path", path, exact=False) for path in wanted]
+        conditions = [path_condition("partition_path", path, exact=False) for path in distinct_paths]
         return self.filter(reduce(or_, conditions)) if conditions else self.none()
 
     def of_kind(self, *kinds: str) -> Self:

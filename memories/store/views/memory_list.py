@@ -42,11 +42,11 @@ def memory_filter(fields: Mapping[str, Any]) -> MemoryFilter:
 
 def memory_list_contents(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the list shows: `found` for a search, else a `table`. Call with no scope open."""
-    wanted, now, tenant_id = memory_filter(fields), timezone.now(), request.tenant.id
+    list_filter, now, tenant_id = memory_filter(fields), timezone.now(), request.tenant.id
     if fields["q"]:
-        return {"found": search_memory_list(tenant_id, fields["q"], wanted, now=now)}
+        return {"found": search_memory_list(tenant_id, fields["q"], list_filter, now=now)}
     with tenant_scope(tenant_id):
-        rows = wanted.rows(tenant_id, now)
+        rows = list_filter.rows(tenant_id, now)
         return {"table": read_table(request, _COLUMNS, lambda ordering, **place: rows.page(ordering, **place))}
 
 

@@ -26,9 +26,9 @@ def create_api_key(
     now: datetime,
 ) -> tuple[ApiKey, str]:
     """Create a key; return it and its plain text, which is not stored. Raises `InvalidInput`."""
-    wanted = list(dict.fromkeys(scopes))
-    unknown = [scope for scope in wanted if scope not in ApiKey.Scope.values]
-    if unknown or not wanted:
+    distinct_scopes = list(dict.fromkeys(scopes))
+    unknown = [scope for scope in distinct_scopes if scope not in ApiKey.Scope.values]
+    if unknown or not distinct_scopes:
         raise InvalidInput("bad_scope", f"Scopes are one or more of {', '.join(ApiKey.Scope.values)}.", "scopes")
     name = name.strip()
     if not name or len(name) > MAX_KEY_NAME_CHARACTERS or "\x00" in name:
@@ -36,7 +36,7 @@ def create_api_key(
     created, plain_key = ApiKey.objects.create_key(
         name=name,
         tenant=tenant,
-        scopes=wanted,
+        scopes=distinct_scopes,
         partition_prefix=partition.path if partition else "",
         refuses_recalled_text=refuses_recalled_text,
     )

@@ -31,7 +31,7 @@ def create_operator(
     """Create a user who can sign in, with a role (viewer, operator, admin) and membership of the given tenants."""
     user = User(username=username.strip(), is_staff=True, is_superuser=sees_every_tenant)
     try:
-        wanted = Role(role)
+        operator_role = Role(role)
         User.username_validator(user.username)
         validate_password(password, user)
     except ValueError as error:
@@ -44,7 +44,7 @@ def create_operator(
             user.save()
     except IntegrityError as error:
         raise Conflict("duplicate", f"An operator named {username!r} already exists.", "username") from error
-    user.groups.add(_groups()[wanted])
+    user.groups.add(_groups()[operator_role])
     for tenant in tenants:
         add_member(user=user, tenant=tenant, by=by, now=now)
     return user

@@ -43,11 +43,11 @@ class AuditEntryQuerySet(TenantRows):
         """The ids of the actors of this kind, each once."""
         return list(self.filter(actor_kind=actor_kind).order_by().values_list("actor_id", flat=True).distinct())
 
-    def narrowed(self, wanted: Mapping[str, Any]) -> Self:
+    def narrowed(self, filters: Mapping[str, Any]) -> Self:
         """Entries with these texts in actor and action, about this kind and id, within these times; "" for any."""
         lookups = {"actor": "actor_label__icontains", "action": "verb__contains", "target_kind": "target_kind"}
         lookups |= {"target_id": "target_ids__contains", "after": "at__gte", "before": "at__lte"}
-        values = {name: [value] if name == "target_id" else value for name, value in wanted.items() if value}
+        values = {name: [value] if name == "target_id" else value for name, value in filters.items() if value}
         return self.filter(**{lookups[name]: value for name, value in values.items()})
 
     def names_in_newest(self, count: int) -> dict[str, list[str]]:

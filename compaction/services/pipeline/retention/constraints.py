@@ -101,8 +101,8 @@ def constraint_lookup(texts: Sequence[str]) -> Callable[[str], bool]:
                 by_stem[stem].append(number)
 
     def is_stated(sentence: str) -> bool:
-        wanted = normalised_words(sentence)
-        if vocabulary.issuperset(wanted.split()) and wanted in words:
+        stated = normalised_words(sentence)
+        if vocabulary.issuperset(stated.split()) and stated in words:
             return True
         stems, numbers, is_negative = content_stems(sentence), figures(sentence), is_negated(sentence)
         has_nouns_as_names = language_name(sentence) == "de"

@@ -126,8 +126,8 @@ def _clock(match: re.Match[str]) -> FactMatch:
     unclear = f"{hour % 12 or 12}:{minute}?"
     if not half and 1 <= hour <= 12 and not match["h"].startswith("0"):
         return FactMatch(match.start(), match[0], unclear)
-    told = hour % 12 + 12 * (half == "p") if half and hour <= 12 else hour
-    return FactMatch(match.start(), match[0], f"{told:02}:{minute}", (unclear,))
+    hour_24 = hour % 12 + 12 * (half == "p") if half and hour <= 12 else hour
+    return FactMatch(match.start(), match[0], f"{hour_24:02}:{minute}", (unclear,))
 
 
 def _value(match: re.Match[str]) -> Decimal:

@@ -35,7 +35,7 @@ def standing(tenant: Tenant, text: str) -> list[int]:
     """How many memories each standing question of these words wants."""
     with tenant_scope(tenant.pk):
         rows = GoldenQuestion.objects.for_tenant(tenant.pk).not_removed().filter(text=text)
-        return [row.wanted.count() for row in rows]
+        return [row.evidence.count() for row in rows]
 
 
 def test_question_that_many_collect_at_once_is_one_and_wants_all_they_noted(tenant: Tenant) -> None:

@@ -40,7 +40,7 @@ def memories(tenant: Tenant) -> list[Memory]:
 def wanted(tenant: Tenant) -> dict[str, set[Any]]:
     with tenant_scope(tenant.pk):
         rows = GoldenQuestion.objects.for_tenant(tenant.pk).not_removed()
-        return {row.text: set(row.wanted.values_list("memory_id", flat=True)) for row in rows}
+        return {row.text: set(row.evidence.values_list("memory_id", flat=True)) for row in rows}
 
 
 def collect(client: Client, tenant: Tenant, memory: object, text: str = QUESTION, **more: str) -> Any:
@@ -237,7 +237,7 @@ def test_curve_shows_what_each_budget_brings_and_counts_nothing(
     response = client.get(page("budget-curve", tenant), {"query": QUESTION, "whole": 1})
     curve = response.context["curve"]
     assert [point.budget for point in curve.points] == sorted(point.budget for point in curve.points)
-    assert curve.points[-1].wanted_share == 1.0
+    assert curve.points[-1].evidence_share == 1.0
     assert curve.points[-1].items == len(memories)
     text = text_of(response)
     assert 'data-chart="number"' in text

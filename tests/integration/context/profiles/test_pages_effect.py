@@ -62,11 +62,11 @@ def test_smaller_budget_loses_evidence_and_says_so(client: Client, tenant: Tenan
     before = counted_rows()
     response = budget_effect(client, tenant, default_tokens=40, include_tenant_memo="on")
     effect = response.context["effect"]
-    assert (effect.wanted, effect.held_before, effect.worse) == (2, 2, 1)
-    assert effect.held_after < 2
+    assert (effect.evidence, effect.included_before, effect.worse) == (2, 2, 1)
+    assert effect.included_after < 2
     shown = " ".join(text_of(response).split())
     for words in (
-        f"2 → {effect.held_after} of 2",
+        f"2 → {effect.included_after} of 2",
         "worse",
         "removed</summary>",
         "duration",
@@ -129,7 +129,7 @@ def test_effect_comes_as_a_fragment_and_without_scripts_as_part_of_the_page(clie
         assert ScoringProfileVersion.objects.for_tenant(tenant.pk).count() == 1
 
 
-def test_refused_numbers_are_told_and_not_asked(client: Client, tenant: Tenant) -> None:
+def test_refused_numbers_are_told_and_not_assembled(client: Client, tenant: Tenant) -> None:
     golden(tenant, QUESTION, make_bakery_memories(tenant)[1])
     new_version(tenant, "own")
     for refused, words in (
@@ -149,7 +149,7 @@ def test_golden_questions_come_first_and_no_more_than_a_few(client: Client, tena
     with tenant_scope(tenant.pk):
         found, known = saved_questions(tenant.pk, tenant.name)
     assert (len(found), known) == (SAVED_QUESTIONS_MAX, SAVED_QUESTIONS_MAX + 3)
-    assert all(each.wanted == [memory.pk] for each in found)
+    assert all(each.evidence == [memory.pk] for each in found)
     shown = " ".join(text_of(client.get(page("budgets", tenant))).split())
     assert f"The newest {SAVED_QUESTIONS_MAX} of {SAVED_QUESTIONS_MAX + 3} golden questions" in shown
     assert "shown when a setting changes" in shown
@@ -164,7 +164,7 @@ def test_no_further_question_is_asked_when_the_time_is_over(
     monkeypatch.setattr("context.workbench.saved_questions.SECONDS_MAX", 0.0)
     shown = budget_effect(client, tenant, default_tokens=60)
     effect, asked = shown.context["effect"], len(shown.context["questions"])
-    assert (len(effect.rows), effect.not_asked) == (1, asked - 1)
+    assert (len(effect.rows), effect.not_assembled) == (1, asked - 1)
     assert f"1 of {asked} questions run before the time limit" in " ".join(text_of(shown).split())
 
 

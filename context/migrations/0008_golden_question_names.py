@@ -1,4 +1,4 @@
-"""Name the time that a golden question is about `as_of`, as contexts and receipts do."""
+"""Name the time and the memories of a golden question `as_of` and `evidence`."""
 
 import django.db.models.functions.text
 from django.db import migrations, models
@@ -27,6 +27,16 @@ class Migration(migrations.Migration):
                 condition=models.Q(("removed_at__isnull", True)),
                 name="golden_question_is_asked_once",
                 nulls_distinct=False,
+            ),
+        ),
+        migrations.AlterField(
+            "goldenmemory",
+            "question",
+            models.ForeignKey(
+                db_index=False,
+                on_delete=models.CASCADE,
+                related_name="evidence",
+                to="context.goldenquestion",
             ),
         ),
     ]

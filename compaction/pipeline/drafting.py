@@ -168,7 +168,7 @@ class _Drafting:
             messages=self._turns,
             earlier=self._supported_earlier(),
             budget_tokens=self._fitting.budget_tokens,
-            longest_tokens=self._fitting_into(task.plan.plan.summary_tokens_at_most).budget_tokens,
+            longest_tokens=self._longest_tokens(),
             count_tokens=self.count,
             prompt=task.prompt,
             model=task.model,
@@ -283,6 +283,12 @@ class _Drafting:
             return summary
         added = choose_statements(others, token_budget=room, count_tokens=self.count)
         return self._fitting.fit(summary, [*summary.statements, *(cited_statement(one, ()) for one in added)])
+
+    def _longest_tokens(self) -> int:
+        """Return what the plan allows for a first summary; the space of later ones is for what those before say."""
+        plan = self._task.plan.plan
+        tokens = plan.summary_budget_tokens if self._task.earlier else plan.summary_tokens_at_most
+        return self._fitting_into(tokens).budget_tokens
 
     def _fitting_into(self, summary_tokens: int) -> SummaryFitting:
         """Fit statements into a summary of this many tokens, less those of its heading."""

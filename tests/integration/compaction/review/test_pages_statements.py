@@ -29,7 +29,7 @@ def client(operator: User) -> Client:
 
 @pytest.fixture
 def proposal(tenant: Tenant) -> Compaction:
-    under_review(tenant, summary_share=0.1)
+    under_review(tenant, summary_share=0.05)
     compaction = compacted(make_long_session(tenant))
     assert compaction.candidates
     assert 0 < compaction.summary_token_count <= compaction.summary_budget_tokens

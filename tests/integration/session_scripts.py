@@ -27,6 +27,11 @@ _SUBJECTS = (
     "the visit to Kiel",
     "the battery pack B-77",
     "the brake test",
+    "the courier to Bremen",
+    "the lamp L-40",
+    "the paint for the trailer",
+    "the rental contract",
+    "the saddle bag",
 )
 
 

@@ -21,7 +21,7 @@ from memories.embeddings.embedders import active_model_name, embedder_of_model
 from memories.embeddings.providers import EmbeddingError
 from memories.search.retrieval import CandidateGate, Retrieval, RetrievalRequest, retrieve
 from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate_by_tokens, gate_cost
-from memories.store.readings import Candidate, SearchScope, read_linked_memories, read_vectors
+from memories.store.readings import Candidate, SearchScope, read_linked_memories, read_successors, read_vectors
 from memories.tenancy.scopes import tenant_scope
 
 SEARCH_FAILED = ContextWarning(
@@ -29,6 +29,9 @@ SEARCH_FAILED = ContextWarning(
 )
 PINNED_FAILED = ContextWarning("pinned_failed", "Pinned memories could not be read either.")
 LINKED_FAILED = ContextWarning("linked_failed", "Linked memories could not be read and are excluded.")
+SUCCESSORS_FAILED = ContextWarning(
+    "successors_failed", "Links between the candidates could not be read; only their texts say what is superseded."
+)
 DUPLICATES_FAILED = ContextWarning(
     "duplicates_failed", "Near duplicates could not be identified, so the context may include some."
 )
@@ -64,16 +67,17 @@ def gather_candidates(
         retrieval, notices = _find_candidates(request, tenant_id, budget)
     with step("linked"):
         linked, linked_notices = _find_linked_memories(request, tenant_id, retrieval)
+        successors, successor_notices = _find_successors(request, tenant_id, retrieval)
     with step("score"):
         question = ScoringQuestion(request.query or "", request.moment.at, retrieval.query.lexemes)
-        scorer = ProfiledScorer(request.scoring, question, retrieval.vectors)
+        scorer = ProfiledScorer(request.scoring, question, retrieval.vectors, successors)
         scored_linked = rank_candidates(linked, scorer)
         memories = rank_candidates(retrieval.candidates, scorer, top_k=request.top_k)
         memories = gate_scored_candidates(request, budget, memories) if is_gated else memories
     with step("likeness"):
         shown = (*scored_linked, *memories)
         duplicates, duplicate_notices = _find_near_duplicates(request, tenant_id, shown, retrieval)
-    notices = [*request.notices, *notices, *linked_notices, *duplicate_notices]
+    notices = [*request.notices, *notices, *linked_notices, *successor_notices, *duplicate_notices]
     return GatheredCandidates(retrieval, scored_linked, memories, duplicates, notices)
 
 
@@ -152,6 +156,21 @@ def _find_linked_memories(
     except DatabaseFailure as error:
         log_failure("linked memories", error)
         return [], [LINKED_FAILED]
+
+
+def _find_successors(
+    request: ResolvedContextRequest, tenant_id: UUID, retrieval: Retrieval
+) -> tuple[Mapping[UUID, Sequence[UUID]], list[ContextWarning]]:
+    """Return which candidates supersede others by a link, if the profile asks; none, with a warning, on failure."""
+    if not request.scoring.superseded_min or len(retrieval.candidates) < 2:
+        return {}, []
+    try:
+        with tenant_scope(tenant_id):
+            scope = SearchScope(tenant_id, request.partition.path, request.moment)
+            return read_successors(scope, [row.id for row in retrieval.candidates]), []
+    except DatabaseFailure as error:
+        log_failure("successors", error)
+        return {}, [SUCCESSORS_FAILED]
 
 
 def rank_candidates(

@@ -20,7 +20,14 @@ from memories.tenancy.exceptions import PlatformError
 
 _BY = Actor.system("evaluation")
 #: Warnings of contexts that are worse than usual.
-DEGRADED = ("embedder_unavailable", "no_embeddings", "search_failed", "pinned_failed", "duplicates_failed")
+DEGRADED = (
+    "embedder_unavailable",
+    "no_embeddings",
+    "search_failed",
+    "pinned_failed",
+    "successors_failed",
+    "duplicates_failed",
+)
 
 
 class DegradedSearchError(PlatformError):

@@ -19,7 +19,12 @@ from context.profiles.queries import (
 from context.services.profiles.compaction_policy import CompactionPolicy
 from context.services.profiles.fields import BUDGET_FIELDS, ELASTIC_ITEMS_MAX, ELASTIC_TOKENS_MAX, SUMMARY_LEVELS_MAX
 from context.services.profiles.publishing import EvidenceComparison
-from context.services.profiles.scoring_profiles import SHIPPED_DECISIONS, SHIPPED_PROFILES, ScoringProfile
+from context.services.profiles.scoring_profiles import (
+    RECOMMENDED_SCORING_PROFILE_NAME,
+    SHIPPED_DECISIONS,
+    SHIPPED_PROFILES,
+    ScoringProfile,
+)
 from memories.models import ApiKey, PartitionSummary, Tenant
 from memories.models.tenancy import check, one_of, unique
 
@@ -251,6 +256,11 @@ class ScoringProfileVersion(models.Model):
     def is_shipped(self) -> bool:
         """Whether it is built in and locked."""
         return self.name in SHIPPED_PROFILES
+
+    @property
+    def is_recommended(self) -> bool:
+        """Whether pages and documents offer it first."""
+        return self.name == RECOMMENDED_SCORING_PROFILE_NAME
 
     @property
     def adr_reference(self) -> str:

@@ -33,7 +33,7 @@ PART_WORDS = {
 SCORING_FORM_FIELDS = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
 #: Typed as text.
 BY_KIND = "half_life_days_by_kind"
-SCORING_NUMBERS = ("half_life_days", BY_KIND, "mmr_diversity", "pool_size", "adjacent_turn_reach")
+SCORING_NUMBERS = ("half_life_days", BY_KIND, "mmr_diversity", "superseded_min", "pool_size", "adjacent_turn_reach")
 TYPED_NUMBERS = ("relevance", "recency_mode", *SCORING_NUMBERS)
 
 
@@ -45,6 +45,7 @@ class WeightView:
     weight: float
     sentence: str
     coefficient: float | None
+    conversation_weight: float | None = None
 
     @property
     def width_percent(self) -> float:
@@ -54,6 +55,11 @@ class WeightView:
     @property
     def text(self) -> str:
         return f"{self.weight:.4g}"
+
+    @property
+    def conversation_text(self) -> str:
+        """The weight among messages of conversations."""
+        return f"{self.weight if self.conversation_weight is None else self.conversation_weight:.4g}"
 
 
 class ScoringProfileForm(PlatformForm):
@@ -150,7 +156,15 @@ def scoring_profile_form_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
 def weight_views(numbers: Mapping[str, Any]) -> list[WeightView]:
     """Return the components with a weight or a coefficient, in a fixed order."""
     weights, coefficients = numbers["weights"], numbers.get("coefficients") or {}
-    counting = [part for part in PART_NAMES if weights.get(part) or part in coefficients]
+    others = numbers.get("conversation_weights")
+    counting = [part for part in PART_NAMES if weights.get(part) or part in coefficients or (others or {}).get(part)]
     return [
-        WeightView(part, weights.get(part, 0.0), PART_WORDS.get(part, ""), coefficients.get(part)) for part in counting
+        WeightView(
+            part,
+            weights.get(part, 0.0),
+            PART_WORDS.get(part, ""),
+            coefficients.get(part),
+            None if others is None else others.get(part, 0.0),
+        )
+        for part in counting
     ]

@@ -86,6 +86,8 @@ def field_title(field: str) -> str:
     group, _, part = field.partition(".")
     if group == "weights":
         return f"weight of {component_label(part)}"
+    if group == "conversation_weights" and part:
+        return f"weight of {component_label(part)} in conversations"
     if group == "coefficients" and part:
         return f"coefficient of {component_label(part)}"
     if part:

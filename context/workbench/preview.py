@@ -24,6 +24,7 @@ from context.receipts.results import (
     Exclusion,
 )
 from context.services.assembly.optimality import Optimality
+from context.services.assembly.profiled_scorer import MESSAGE_SHARE
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from context.services.workbench.plan_text import PlanLine, plan_lines
@@ -104,8 +105,9 @@ class Preview:
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """The weights of the score components; of a calibrated profile its coefficients."""
-        return self.scoring.weights if self.scoring.coefficients is None else self.scoring.coefficients
+        """The weights of the score components for these candidates; of a calibrated profile its coefficients."""
+        scored = self.context.candidates[0].score_breakdown if self.context.candidates else {}
+        return self.scoring.numbers_for(scored.get(MESSAGE_SHARE, 0.0))
 
     @property
     def considered(self) -> int:

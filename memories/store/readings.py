@@ -15,6 +15,7 @@ from memories.models.memory import VERSION_COLUMNS
 from memories.services.partitions.paths import PartitionPath, is_within, parse_partition
 from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
 from memories.services.search.fusion import MAX_CANDIDATES
+from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
 from memories.store.queries.candidates import PLAIN_NAMES, plain_candidate_rows
@@ -269,6 +270,15 @@ def read_linked_memories(scope: SearchScope, memory_id: UUID, query: CandidateQu
     """Return the memories in scope that `memory_id` linked to: outgoing edges, one hop, in the order of creation."""
     edges = MemoryLink.objects.for_tenant(scope.tenant_id).at(scope.moment).from_memory(memory_id).in_order()
     return read_memories(scope, edges.targets(MAX_LINKS_FOLLOWED), query)
+
+
+def read_successors(scope: SearchScope, ids: Collection[UUID]) -> dict[UUID, list[UUID]]:
+    """Return which of the memories supersede another one of them by a link, by the id of the older one. One query."""
+    links = MemoryLink.objects.for_tenant(scope.tenant_id).at(scope.moment).of_kind(SUPERSEDES).among(ids)
+    successors: dict[UUID, list[UUID]] = defaultdict(list)
+    for newer, older in links.values_list("source_id", "target_id"):
+        successors[older].append(newer)
+    return successors
 
 
 def read_partition_summaries(

@@ -44,6 +44,7 @@ _GROUP_SHAPES = {
     "compaction": _object_of({name: {**each.shape, "default": each.default} for name, each in POLICY_FIELDS.items()}),
     "half_life_days_by_kind": {"type": "object", "additionalProperties": SCORING_FIELDS["half_life_days"].shape},
     "coefficients": _by_part(-COEFFICIENT_MAX, COEFFICIENT_MAX),
+    "conversation_weights": _by_part(0, 1),
 }
 
 
@@ -275,8 +276,8 @@ class ScoringProfileOutput(ComparedProfileVersionOutput):
     def get_fields(self) -> dict[str, Any]:
         """Return the declared fields, then one for every number."""
         numbers = {name: output_field(each, source=f"numbers.{name}") for name, each in SCORING_FIELDS.items()}
-        for name, is_nullable in (("weights", False), ("half_life_days_by_kind", False), ("coefficients", True)):
-            number = serializers.FloatField()
+        for name in ("weights", "half_life_days_by_kind", "coefficients", "conversation_weights"):
+            number, is_nullable = serializers.FloatField(), name in ("coefficients", "conversation_weights")
             numbers[name] = serializers.DictField(child=number, source=f"numbers.{name}", allow_null=is_nullable)
         return super().get_fields() | numbers
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from context.services.assembly.signals import SIGNALS
 from context.services.assembly.signals.columns import CandidatePool, ScoringQuestion
+from context.services.assembly.superseded import find_rivals, put_superseded_behind
 from context.services.profiles.scoring_profiles import BASE_PARTS, FUSED, MULTIPLIED, PART_NAMES, ScoringProfile
 from context.services.scorer import (
     MemoryScorer,
@@ -28,13 +29,20 @@ from context.services.scorer import (
 FUSED_BEST = 2 / 61
 #: The component that MMR subtracts: how much a memory repeats a better one.
 REPETITION = "repetition"
+#: The component that puts a memory behind another one: how probably that one replaced it.
+SUPERSEDED = "superseded"
+#: Reported with each candidate where the weights depend on it: the share of messages among the candidates.
+MESSAGE_SHARE = "message_share"
 #: The number of the best candidates that are compared with those above them.
 _COMPARED_MAX = 300
 
 
 @dataclass(frozen=True, init=False)
 class ProfiledMemory(ScoredMemory):
-    """A scored memory with the components that count in the profile, unweighted; last `repetition`, where it counts."""
+    """A scored memory with the components that count in the profile, unweighted.
+
+    Last come `repetition`, `superseded` and `message_share`, where they count.
+    """
 
     parts: Mapping[str, float]
 
@@ -51,16 +59,22 @@ class ProfiledMemory(ScoredMemory):
 
 def needs_vectors(profile: ScoringProfile) -> bool:
     """Whether the profile compares candidates with each other by their vectors."""
-    return profile.mmr_diversity > 0 or "supersession" in _used_parts(profile)
+    by_weight = any(profile.numbers_for(share).get("supersession") for share in (0.0, 1.0))
+    return profile.mmr_diversity > 0 or profile.superseded_min > 0 or by_weight
 
 
 @dataclass(frozen=True)
 class ProfiledScorer:
-    """Scores memories for a query by a profile; `vectors` are those of the memories, by id and of unit length."""
+    """Scores memories for a query by a profile.
+
+    `vectors` are those of the memories, by id and of unit length. `successors` name the memories that supersede another
+    one by a link, by the id of the older one.
+    """
 
     profile: ScoringProfile
     question: ScoringQuestion
     vectors: Mapping[UUID, npt.NDArray[np.float32]] = field(default_factory=dict)
+    successors: Mapping[UUID, Sequence[UUID]] = field(default_factory=dict)
 
     def score(self, memories: Sequence[Mapping[str, Any]]) -> Sequence[ScoredMemory]:
         """Return the memories with their scores, highest composite first; ties go to the newest, then the smaller id.
@@ -73,16 +87,25 @@ class ProfiledScorer:
             return MemoryScorer(clock=lambda: self.question.asked_at).score(memories)
         if not memories:
             return []
-        pool = CandidatePool(memories, self.question, self.vectors)
+        profile, pool = self.profile, CandidatePool(memories, self.question, self.vectors)
         parts = self._base_parts(pool)
-        names = _used_parts(self.profile)
+        message_share = float(pool.is_turn.mean()) if profile.conversation_weights is not None else 0.0
+        numbers = profile.numbers_for(message_share)
+        names = [name for name in PART_NAMES if numbers.get(name)]
         parts |= {name: signal(pool) for name, signal in SIGNALS.items() if name in names}
-        composite = self._composite({name: parts[name] for name in names})
-        share = self.profile.mmr_diversity
+        composite = self._composite({name: parts[name] for name in names}, numbers)
+        share = profile.mmr_diversity
         if share > 0:
             parts[REPETITION] = repetition(pool, composite, share)
             composite = composite - share * parts[REPETITION]
             names = [*names, REPETITION]
+        if profile.superseded_min > 0:
+            rivals = find_rivals(pool, self.successors)
+            composite, parts[SUPERSEDED] = put_superseded_behind(composite, rivals, profile.superseded_min)
+            names = [*names, SUPERSEDED]
+        if profile.conversation_weights is not None:
+            parts[MESSAGE_SHARE] = np.full(len(pool), message_share)
+            names = [*names, MESSAGE_SHARE]
         composite = round_scores(clamp_unit(composite))
         columns = {name: round_scores(column).tolist() for name, column in parts.items()}
         base = list(zip(*(columns[name] for name in BASE_PARTS), strict=True))
@@ -102,16 +125,14 @@ class ProfiledScorer:
             parts["relevance"] = clamp_unit(number_column(pool.rows, "fused_score", 0.0) / FUSED_BEST)
         return parts
 
-    def _composite(self, parts: Mapping[str, ScoreColumn]) -> ScoreColumn:
+    def _composite(self, parts: Mapping[str, ScoreColumn], numbers: Mapping[str, float]) -> ScoreColumn:
         """Return the sum of the weighted components, or the probability where the profile is calibrated."""
         profile = self.profile
+        weighted = {name: numbers[name] * column for name, column in parts.items()}
         if profile.coefficients is not None:
-            numbers = profile.coefficients
-            weighted = {name: numbers[name] * column for name, column in parts.items()}
             log_odds = sum(weighted.values(), np.asarray(profile.intercept))
             return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
-        weighted = {name: profile.weights[name] * column for name, column in parts.items()}
-        share = profile.weights.get("recency", 0.0)
+        share = numbers.get("recency", 0.0)
         if profile.recency_mode == MULTIPLIED and 0 < share < 1:
             others = sum((column for name, column in weighted.items() if name != "recency"), np.asarray(0.0))
             weighted["recency"] = others * share / (1.0 - share) * parts["recency"]
@@ -146,8 +167,3 @@ def repetition(pool: CandidatePool, scores: ScoreColumn, share: float) -> ScoreC
         repeated[places[chosen]] = nearest[chosen]
         nearest = np.maximum(nearest, np.clip(vectors @ vectors[chosen], 0.0, 1.0))
     return repeated
-
-
-def _used_parts(profile: ScoringProfile) -> list[str]:
-    numbers = profile.weights if profile.coefficients is None else profile.coefficients
-    return [name for name in PART_NAMES if numbers.get(name)]

@@ -54,10 +54,12 @@ class ScoringProfile:
 
     `weights` sum to 1 and are those of `PART_NAMES`; an absent one is 0. `relevance` is the cosine, or the rank over
     both retrievers (`fused`). Recency is added to the sum or multiplies the sum of the others. `mmr_diversity` (0..1)
-    is the penalty for a full repetition of a better candidate. The candidates are `pool_size` by fused rank (0: as many
-    as the candidate gate admits), with those up to `adjacent_turn_reach` messages beside the better half of them. With
-    `coefficients` and `intercept` the score is a probability: the logistic function of the intercept and the weighted
-    components; the weights then rank nothing.
+    is the penalty for a full repetition of a better candidate. With `superseded_min`, a memory follows what replaced it
+    with at least this probability. `conversation_weights` rank messages of conversations; if only some candidates are
+    messages, `numbers_for` is a mean of both. The candidates are `pool_size` by fused rank (0: as many as the candidate
+    gate admits), with those up to `adjacent_turn_reach` messages beside the better half of them. With `coefficients`
+    and `intercept` the score is a probability: the logistic function of the intercept and the weighted components; the
+    weights then rank nothing.
     """
 
     name: str
@@ -101,6 +103,20 @@ class ScoringProfile:
         hint="Messages read before and after the best candidates. 0 is off.",
         zero_text="off",
     )
+    superseded_min: float = tuned(
+        0.0,
+        (0, 1),
+        label="Superseded from",
+        step="0.01",
+        hint="0 to 1. From this probability on a memory follows what replaced it; 0 is off.",
+        zero_text="off",
+    )
+    conversation_weights: Mapping[str, float] | None = tuned(
+        None,
+        (0, 1),
+        title="weights in conversations",
+        input_help="Weights for candidates that are all messages of conversations; null: those of `weights`.",
+    )
     coefficients: Mapping[str, float] | None = tuned(
         None,
         (-COEFFICIENT_MAX, COEFFICIENT_MAX),
@@ -112,7 +128,7 @@ class ScoringProfile:
         """Raise `ScoringProfileError` for the first problem; keep immutable copies."""
         for problem in problems_of_numbers(self.to_numbers()):
             raise ScoringProfileError(problem)
-        for name in ("weights", "half_life_days_by_kind", "coefficients"):
+        for name in ("weights", "half_life_days_by_kind", "coefficients", "conversation_weights"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, MappingProxyType(dict(value)))
@@ -121,6 +137,23 @@ class ScoringProfile:
     def is_calibrated(self) -> bool:
         """Whether its scores are probabilities."""
         return self.coefficients is not None
+
+    def numbers_for(self, message_share: float) -> Mapping[str, float]:
+        """Return the coefficients, or the weights if this share (0..1) of the candidates are messages of conversations.
+
+        The weights for conversations count by the square of the share: a few messages among notes change little.
+        """
+        if self.coefficients is not None:
+            return self.coefficients
+        if self.conversation_weights is None:
+            return self.weights
+        share = message_share**2
+        both = (self.weights, self.conversation_weights)
+        return {
+            name: (1.0 - share) * both[0].get(name, 0.0) + share * both[1].get(name, 0.0)
+            for name in PART_NAMES
+            if any(name in weights for weights in both)
+        }
 
     @property
     def is_default(self) -> bool:
@@ -168,13 +201,18 @@ def _problems(numbers: Mapping[Any, Any]) -> Iterator[FieldProblem]:
         yield FieldProblem("intercept", "incomplete_calibration", detail)
 
 
-def _problems_of_weights(weights: object) -> Iterator[FieldProblem]:
-    wrong = list(_problems_of_parts("weights", weights, 0.0, 1.0))
+def _problems_of_weights(name: str, weights: object) -> Iterator[FieldProblem]:
+    wrong = list(_problems_of_parts(name, weights, 0.0, 1.0))
     yield from wrong
     if not wrong and isinstance(weights, Mapping):
         total = math.fsum(weights.values())
         if abs(total - 1.0) > scorer.WEIGHT_TOLERANCE:
-            yield FieldProblem("weights", "weights_do_not_sum_to_one", f"The weights sum to {total:.10g}, not to 1.")
+            yield FieldProblem(name, "weights_do_not_sum_to_one", f"The weights sum to {total:.10g}, not to 1.")
+
+
+def _problems_of_conversation_weights(weights: object) -> Iterator[FieldProblem]:
+    if weights is not None:
+        yield from _problems_of_weights("conversation_weights", weights)
 
 
 def _problems_of_coefficients(coefficients: object) -> Iterator[FieldProblem]:
@@ -228,10 +266,11 @@ def _problems_of_number(name: str, value: object, low: float, high: float) -> It
 
 
 _CHECKS: dict[str, Callable[[object], Iterator[FieldProblem]]] = {
-    "weights": _problems_of_weights,
+    "weights": partial(_problems_of_weights, "weights"),
     **{name: partial(_problems_of_field, name) for name in SCORING_FIELDS},
     "half_life_days_by_kind": _problems_of_half_lives,
     "coefficients": _problems_of_coefficients,
+    "conversation_weights": _problems_of_conversation_weights,
 }
 
 DEFAULT_SCORING_PROFILE_NAME = "adr-0040"
@@ -266,9 +305,39 @@ CONVERSATION_RECALL = ScoringProfile(
     adjacent_turn_reach=2,
 )
 
-#: The built-in profiles by name; they are locked and count as published.
+#: ADR-0119: fitted to notes of four kinds and to conversations; usefulness and confidence are set by judgement.
+RECALL = ScoringProfile(
+    name="recall",
+    version=1,
+    weights={
+        "relevance": 0.39,
+        "usefulness": 0.10,
+        "confidence": 0.05,
+        "lexical_overlap": 0.39,
+        "entity_match": 0.04,
+        "answer_type": 0.03,
+    },
+    conversation_weights={
+        "relevance": 0.10,
+        "usefulness": 0.10,
+        "confidence": 0.05,
+        "lexical_overlap": 0.22,
+        "adjacent_turns": 0.18,
+        "entity_match": 0.07,
+        "temporal_match": 0.14,
+        "answer_type": 0.11,
+        "informativeness": 0.03,
+    },
+    superseded_min=0.2,
+    pool_size=200,
+    adjacent_turn_reach=2,
+)
+#: The profile that pages and documents offer first.
+RECOMMENDED_SCORING_PROFILE_NAME = RECALL.name
+
+#: The built-in profiles by name, the recommended one first; they are locked and count as published.
 SHIPPED_PROFILES: Mapping[str, ScoringProfile] = MappingProxyType(
-    {profile.name: profile for profile in (ADR_0040, CONVERSATION_RECALL)}
+    {profile.name: profile for profile in (RECALL, ADR_0040, CONVERSATION_RECALL)}
 )
 #: The decisions that justify the built-in profiles.
-SHIPPED_DECISIONS = {"adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}
+SHIPPED_DECISIONS = {"recall": "ADR-0119", "adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}

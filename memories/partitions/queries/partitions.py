@@ -1,6 +1,6 @@
 """Partitions by path, page and state; their summaries, links, the tenant memo and snapshots."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -136,6 +136,10 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
 
     def of_kind(self, kind: str) -> Self:
         return self.filter(kind=kind)
+
+    def among(self, memory_ids: Collection[UUID]) -> Self:
+        """Links from one of these memories to another one of them."""
+        return self.filter(source_id__in=memory_ids, target_id__in=memory_ids)
 
     def within(self, path: str) -> Self:
         """Links with both ends in `path` or below it."""

@@ -85,10 +85,10 @@ def test_draft_takes_the_numbers_of_another_with_changes(admin: APIClient, own: 
     assert own["based_on"] == "adr-0040 1"
     copy = admin.post(PROFILES, {"name": "copy", "based_on": "own", "based_on_version": 1, "pool_size": 60}).json()
     assert numbers_of(copy) == {**numbers_of(own), "pool_size": 60}
-    recall = admin.post(PROFILES, {"name": "recall", "based_on": "conversation-recall"}).json()
+    recall = admin.post(PROFILES, {"name": "talk", "based_on": "conversation-recall"}).json()
     assert numbers_of(recall) == SHIPPED_PROFILES["conversation-recall"].to_numbers()
     assert [row["name"] for row in admin.get(PROFILES).json()["results"]] == sorted(
-        [*SHIPPED_PROFILES, "copy", "own", "recall"]
+        [*SHIPPED_PROFILES, "copy", "own", "talk"]
     )
     assert_problem(admin.post(PROFILES, DRAFT), 409, "duplicate", "name")
 

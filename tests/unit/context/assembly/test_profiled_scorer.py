@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from context.services.assembly.profiled_scorer import ProfiledScorer, needs_vectors
 from context.services.assembly.signals.columns import ScoringQuestion
-from context.services.profiles.scoring_profiles import ADR_0040, CONVERSATION_RECALL, ScoringProfile
+from context.services.profiles.scoring_profiles import ADR_0040, CONVERSATION_RECALL, RECALL, ScoringProfile
 from context.services.scorer import MemoryScorer
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -116,7 +116,29 @@ def test_nothing_in_nothing_out():
 def test_only_comparing_profiles_need_vectors():
     assert not needs_vectors(ADR_0040)
     assert needs_vectors(profile(mmr_diversity=0.1))
+    assert needs_vectors(profile(superseded_min=0.2))
+    assert needs_vectors(profile(conversation_weights={"relevance": 0.9, "supersession": 0.1}))
     assert needs_vectors(profile(weights={"relevance": 0.9, "supersession": 0.1}))
+
+
+def test_messages_are_weighed_as_conversations_and_say_their_share():
+    numbers = profile(conversation_weights={"confidence": 1.0})
+    place = {"session": "s", "partition_path": ""}
+    turns = [memory(similarity=0.5, confidence=0.9, position=number, **place) for number in range(2)]
+    assert {one.composite_score for one in score(turns, numbers)} == {0.9}
+    mixed = score([turns[0], memory(similarity=0.5, confidence=0.9)], numbers)
+    assert {one.composite_score for one in mixed} == {0.6}
+    assert mixed[0].parts == {"relevance": 0.5, "confidence": 0.9, "message_share": 0.5}
+
+
+def test_feedback_moves_a_memory_in_recall_but_only_so_far():
+    votes = {"none": None, "up": 2 / 3, "down": 1 / 3, "best": 1.0, "worst": 0.0}
+    rows = [memory(similarity=0.5, usefulness_score=value, content=name) for name, value in votes.items()]
+    scored = score(rows, RECALL)
+    assert [one.memory["content"] for one in scored] == ["best", "up", "none", "down", "worst"]
+    assert scored[0].composite_score - scored[-1].composite_score == pytest.approx(RECALL.weights["usefulness"])
+    relevant = memory(similarity=0.8, usefulness_score=0.0)
+    assert score([*rows, relevant], RECALL)[0].memory is relevant
 
 
 def test_repetition_of_something_better_is_taken_away():

@@ -12,6 +12,8 @@ from context.services.profiles.scoring_profiles import (
     CONVERSATION_RECALL,
     PART_NAMES,
     PROBLEMS_MAX,
+    RECALL,
+    RECOMMENDED_SCORING_PROFILE_NAME,
     SHIPPED_PROFILES,
     ScoringProfile,
     ScoringProfileError,
@@ -33,7 +35,18 @@ def test_the_default_profile_has_the_numbers_of_its_adr():
 
 
 def test_shipped_profiles_are_found_by_their_names():
-    assert SHIPPED_PROFILES == {"adr-0040": ADR_0040, "conversation-recall": CONVERSATION_RECALL}
+    assert SHIPPED_PROFILES == {"recall": RECALL, "adr-0040": ADR_0040, "conversation-recall": CONVERSATION_RECALL}
+    assert next(iter(SHIPPED_PROFILES)) == RECOMMENDED_SCORING_PROFILE_NAME
+
+
+def test_weights_for_conversations_count_by_the_share_of_messages():
+    assert RECALL.numbers_for(0.0)["relevance"] == RECALL.weights["relevance"]
+    assert RECALL.numbers_for(1.0)["adjacent_turns"] == RECALL.conversation_weights["adjacent_turns"]
+    assert RECALL.numbers_for(0.5)["adjacent_turns"] == pytest.approx(0.25 * 0.18)
+    assert math.fsum(RECALL.numbers_for(0.7).values()) == pytest.approx(1.0)
+    assert CONVERSATION_RECALL.numbers_for(0.5) == CONVERSATION_RECALL.weights
+    calibrated = ScoringProfile("mine", 1, {"relevance": 1.0}, coefficients={"recency": 2.0}, intercept=0.0)
+    assert calibrated.numbers_for(1.0) == {"recency": 2.0}
 
 
 @pytest.mark.parametrize("profile", SHIPPED_PROFILES.values(), ids=lambda profile: profile.name)
@@ -46,6 +59,8 @@ def test_numbers_survive_json(profile):
 def test_weights_sum_to_one_and_are_known(profile):
     assert math.isclose(math.fsum(profile.weights.values()), 1.0, abs_tol=1e-9)
     assert set(profile.weights) <= set(PART_NAMES)
+    if profile.conversation_weights is not None:
+        assert math.isclose(math.fsum(profile.conversation_weights.values()), 1.0, abs_tol=1e-9)
 
 
 def test_a_profile_cannot_be_changed():
@@ -74,6 +89,11 @@ def test_a_profile_keeps_its_own_copy_of_the_weights():
         ({"weights": {"relevance": True}}, "weights.relevance", "out_of_range"),
         ({"weights": {"relevance": math.nan}}, "weights.relevance", "out_of_range"),
         ({"weights": {"relevance": "1"}}, "weights.relevance", "out_of_range"),
+        ({"conversation_weights": {"relevance": 0.9}}, "conversation_weights", "weights_do_not_sum_to_one"),
+        ({"conversation_weights": {"charm": 1.0}}, "conversation_weights.charm", "unknown_part"),
+        ({"conversation_weights": 1}, "conversation_weights", "not_an_object"),
+        ({"superseded_min": 1.5}, "superseded_min", "out_of_range"),
+        ({"superseded_min": None}, "superseded_min", "out_of_range"),
         ({"relevance": "bm25"}, "relevance", "invalid_choice"),
         ({"relevance": ["cosine"]}, "relevance", "invalid_choice"),
         ({"recency_mode": "squared"}, "recency_mode", "invalid_choice"),

@@ -1,0 +1,188 @@
+"""Pairs of candidates that state the same attribute of the same thing with another value: a learned judgement.
+
+Each two of the most relevant candidates are compared by their words, values, vectors and times. A logistic function of
+these features gives the probability that they are rivals (`python -m benchmarks.learn_rivals` learns its weights).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+
+from context.services.assembly.signals.columns import CandidatePool, Places
+from context.services.assembly.superseded.queried_time import validity_order
+from context.services.assembly.superseded.statements import Statement, read_statement
+from context.services.scorer import SECONDS_PER_DAY
+
+Matrix = npt.NDArray[np.float64]
+
+#: ADR-0119. The number of the most relevant candidates that are compared with each other.
+COMPARED_MAX = 40
+#: ADR-0119. Two statements without a word in common are rivals only from this cosine on.
+COSINE_MIN = 0.3
+#: ADR-0119. A longer time between two statements says no more.
+DAYS_APART_MAX = 60.0
+#: ADR-0119. The log-odds that two statements are rivals: this, plus the weighted features of `pair_features`.
+INTERCEPT = -3.958
+FEATURE_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {
+        "cosine": 1.551,
+        "relevance_least": 5.838,
+        "relevance_newer": -2.705,
+        "shared_words_older": 4.395,
+        "same_number": 1.888,
+        "other_number": 0.896,
+        "other_identifier": -1.378,
+        "change_newer": 1.664,
+        "days_apart": 1.207,
+        "length_older": -1.276,
+        "nearness_rank": -0.773,
+        "words_rank": -0.657,
+        "message_older": -1.424,
+        "message_newer": -1.711,
+        "same_session": 4.835,
+    }
+)
+#: Never a division by zero.
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """The compared candidates by their `places`; `replaced[i, j]`: how probably j holds instead of i (0..1).
+
+    It is 0 where i holds at the queried time as well as j does. `validity` is larger for what rather holds then.
+    """
+
+    places: Places
+    replaced: Matrix
+    validity: npt.NDArray[np.float64]
+
+
+def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] = MappingProxyType({})) -> Rivals:
+    """Return the rivals among the most relevant candidates; `successors` name the memories that replace one for sure.
+
+    A candidate without a known time has no rivals.
+    """
+    places = compared_places(pool)
+    if successors:
+        linked = {*successors, *(newer for each in successors.values() for newer in each)}
+        more = [
+            place for place, row in enumerate(pool.rows) if row["id"] in linked and np.isfinite(pool.created[place])
+        ]
+        places = np.array(list(dict.fromkeys([*places.tolist(), *more])), dtype=np.intp)
+    validity = validity_order(pool)[places]
+    features = pair_features(pool, places)
+    log_odds = INTERCEPT + sum((FEATURE_WEIGHTS[name] * features[name] for name in FEATURE_WEIGHTS), np.array(0.0))
+    probability = 1.0 / (1.0 + np.exp(-np.broadcast_to(log_odds, (len(places), len(places)))))
+    has_common = (features["shared_words_older"] > 0.0) | (features["cosine"] >= COSINE_MIN)
+    statements = [read_statement(pool.bodies[place]) for place in places.tolist()]
+    can_replace = np.array([[newer.can_replace(older) for newer in statements] for older in statements], dtype=bool)
+    probability = np.where(has_common & can_replace.reshape(probability.shape), probability, 0.0)
+    created = pool.created[places]
+    # the features are those of (older, newer)
+    probability = np.where(created[:, None] < created[None, :], probability, probability.T)
+    known = _named_successors(pool, places, successors)
+    likelier, later = np.maximum(probability, np.maximum(known, known.T)), validity[None, :] - validity[:, None]
+    # of two memories of one time the link says which is newer
+    replaced = np.where(later > 0.0, likelier, np.where(later == 0.0, known, 0.0))
+    np.fill_diagonal(replaced, 0.0)
+    return Rivals(places, replaced, validity)
+
+
+def compared_places(pool: CandidatePool) -> Places:
+    """Return the places of the most relevant candidates with a known time, most relevant first."""
+    strength = np.where(np.isfinite(pool.created), pool.strength, 0.0)
+    places = np.argsort(-strength, kind="stable")[:COMPARED_MAX]
+    return places[strength[places] > 0.0]
+
+
+def pair_features(pool: CandidatePool, places: Places) -> dict[str, Matrix]:
+    """Return each feature as a matrix, (older, newer), of all pairs of these candidates."""
+    statements = [read_statement(pool.bodies[place]) for place in places.tolist()]
+    relevance = pool.strength[places] / (pool.strength.max(initial=0.0) + _TINY)
+    vectors = pool.vectors_of(places.tolist()).astype(np.float64)
+    cosine = np.clip(vectors @ vectors.T, 0.0, 1.0)
+    shared, own = _shared_words(statements)
+    likeness = shared / (own[:, None] + own[None, :] - shared + _TINY)
+    same_numbers, other_numbers = _values([one.numbers for one in statements])
+    _, other_identifiers = _values([one.identifiers for one in statements])
+    rows = [pool.rows[place] for place in places.tolist()]
+    days = pool.created[places] / SECONDS_PER_DAY
+    is_turn = pool.is_turn[places].astype(np.float64)
+    changes = np.array([one.has_change for one in statements], dtype=np.float64)
+    lengths = np.log1p(np.array([len(pool.bodies[place]) for place in places.tolist()], dtype=np.float64))
+    return {
+        "cosine": cosine,
+        "relevance_least": np.minimum(relevance[:, None], relevance[None, :]),
+        "relevance_newer": _of_newer(relevance),
+        "shared_words_older": shared / (own[:, None] + _TINY),
+        "same_number": same_numbers,
+        "other_number": other_numbers,
+        "other_identifier": other_identifiers,
+        "change_newer": _of_newer(changes),
+        "days_apart": np.log1p(np.minimum(np.abs(days[:, None] - days[None, :]), DAYS_APART_MAX)),
+        "length_older": _of_older(lengths),
+        "nearness_rank": np.log1p(_worse_rank(cosine + likeness)),
+        "words_rank": np.log1p(_worse_rank(likeness)),
+        "message_older": _of_older(is_turn),
+        "message_newer": _of_newer(is_turn),
+        "same_session": _same_session(rows),
+    }
+
+
+def _of_older(column: npt.NDArray[np.float64]) -> Matrix:
+    return np.repeat(column[:, None], len(column), axis=1)
+
+
+def _of_newer(column: npt.NDArray[np.float64]) -> Matrix:
+    return np.repeat(column[None, :], len(column), axis=0)
+
+
+def _worse_rank(alike: Matrix) -> Matrix:
+    """Return the rank of each two for each other by how alike they are, the worse of both; 0 is the best."""
+    others = alike.copy()
+    np.fill_diagonal(others, -1.0)
+    ranks = np.argsort(np.argsort(-others, axis=1, kind="stable"), axis=1).astype(np.float64)
+    return np.asarray(np.maximum(ranks, ranks.T))
+
+
+def _shared_words(statements: Sequence[Statement]) -> tuple[Matrix, npt.NDArray[np.float64]]:
+    """Return the weight of the words that each two have in common, and of the words of each; rare words weigh more."""
+    number_of = {stem: number for number, stem in enumerate(sorted({stem for one in statements for stem in one.stems}))}
+    holds = np.zeros((len(statements), len(number_of)))
+    for place, one in enumerate(statements):
+        holds[place, [number_of[stem] for stem in one.stems]] = 1.0
+    weighted = holds * np.log((len(statements) + 1.0) / (holds.sum(axis=0) + 0.5))
+    return weighted @ holds.T, weighted.sum(axis=1)
+
+
+def _values(sets: Sequence[frozenset[str]]) -> tuple[Matrix, Matrix]:
+    """Return 1 for two that have a value in common, and 1 for two that have values but none in common."""
+    common = [[not one.isdisjoint(other) for other in sets] for one in sets]
+    has_common = np.array(common, dtype=bool).reshape(len(sets), len(sets))
+    has_any = np.array([bool(one) for one in sets], dtype=bool)
+    are_other = has_any[:, None] & has_any[None, :] & ~has_common
+    return has_common.astype(np.float64), are_other.astype(np.float64)
+
+
+def _same_session(rows: Sequence[Mapping[str, Any]]) -> Matrix:
+    keys = [(row.get("partition_path"), row["session"]) if row.get("session") else None for row in rows]
+    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    numbers = np.array([number_of[key] if key else -1 - place for place, key in enumerate(keys)])
+    return np.asarray(numbers[:, None] == numbers[None, :], dtype=np.float64)
+
+
+def _named_successors(pool: CandidatePool, places: Places, successors: Mapping[UUID, Sequence[UUID]]) -> Matrix:
+    """Return 1 where the second memory is a named successor of the first."""
+    known = np.zeros((len(places), len(places)))
+    if successors:
+        number_of = {pool.rows[place]["id"]: number for number, place in enumerate(places.tolist())}
+        for older, newer in successors.items():
+            if older in number_of:
+                known[number_of[older], [number_of[one] for one in newer if one in number_of]] = 1.0
+    return known

@@ -1,0 +1,67 @@
+"""What a comparison of two statements reads in each: word beginnings, numbers, identifiers and signs of change."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+#: Texts that are remembered, and the length of a word's beginning, which stands for the word.
+TEXTS_CACHED, STEM_LETTERS = 8_192, 5
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
+_NAME = re.compile(r"(?<=[\w,;:)\"'] )[A-ZÀ-Þ][^\W\d_]+")
+_IDENTIFIER = re.compile(r"(?=[\w-]*[^\W\d_])(?=[\w-]*\d)\w+(?:-\w+)+|\b[^\W\d_]+\d+\b")
+#: Words that say nothing about what a statement is about, in English, German and Spanish.
+_STOP_WORD_TEXTS = (
+    "the an of in on at to for and or is are was were be been has have had do does did it its this that these those",
+    "with by from as we you he she they my our your his her their me us him them not no so if but will would can could",
+    "there here now than then all one also just about into over out up down off only very more most some any",
+    "each every who what which when where how why",
+    "der die das ein eine ist sind und oder im mit von zu den dem des auf für nicht wir ich sie er es",
+    "el la los las un una de en que con por para se su al del lo",
+)
+_STOP_WORDS = frozenset(word for text in _STOP_WORD_TEXTS for word in text.split())
+_CHANGES = (
+    "now|nowadays|from now on|no longer|any ?more|instead|in (?:his|her|its|their) place|moved?|moves|changed?|changes|"
+    r"switch(?:ed)?|swapped|replac\w+|new|since|as of|starting|back|again|takes? over|taken over|took over|"
+    "left|gone|raised?|rises?|lowered|cut|up to|down to|went|goes|becomes?|became|until|till|rather than|used to|"
+    "previously|updated?|postponed|brought forward|correction|actually|has to|gave up|stopped|quit|dropped|handed|"
+    "settled|renamed|bought|sold",
+    r"from (?:today|tomorrow|next|this|the|\d|(?:mon|tues|wednes|thurs|fri|satur|sun)day|"
+    "january|february|march|april|may|june|july|august|september|october|november|december)",
+    "jetzt|seit|statt|nicht mehr|künftig|neue[rnms]?|verschiebt|verschoben|umgezogen|bisher|wieder",
+    r"ab (?:sofort|heute|morgen|montag|\d|"
+    "januar|februar|m[aä]rz|april|mai|juni|juli|august|september|oktober|november|dezember)",
+    r"ahora|desde|ya no|en vez de|nuev[oa]s?|a partir de|pasa a|cambi\w+|prolongado",
+)
+_CHANGE = re.compile(rf"\b(?:{'|'.join(_CHANGES)})\b", re.IGNORECASE)
+
+
+class Statement(NamedTuple):
+    """What is compared of a text; `names` are capitalised words inside a sentence, in lower case."""
+
+    words: frozenset[str]
+    names: frozenset[str]
+    stems: frozenset[str]
+    numbers: frozenset[str]
+    identifiers: frozenset[str]
+    has_change: bool
+
+    def can_replace(self, older: "Statement") -> bool:
+        """Whether it states another value than an older one may: a number, a name or a change."""
+        return self.has_change or not self.numbers <= older.numbers or not self.names <= older.words
+
+
+@lru_cache(TEXTS_CACHED)
+def read_statement(text: str) -> Statement:
+    """Return what is compared of a text."""
+    lower = text.lower()
+    words = _WORD.findall(lower)
+    return Statement(
+        frozenset(words),
+        frozenset(name.lower() for name in _NAME.findall(text)),
+        frozenset(word[:STEM_LETTERS] for word in words if word not in _STOP_WORDS),
+        frozenset(_NUMBER.findall(text)),
+        frozenset(_IDENTIFIER.findall(lower)),
+        _CHANGE.search(text) is not None,
+    )

@@ -1,0 +1,214 @@
+"""Superseded memories: which of two statements of one fact holds, who is a rival, and what moves in the ranking."""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context.services.assembly.profiled_scorer import ProfiledScorer
+from context.services.assembly.signals.columns import CandidatePool, ScoringQuestion
+from context.services.assembly.superseded.queried_time import validity_order
+from context.services.assembly.superseded.ranking import BEHIND, put_superseded_behind
+from context.services.assembly.superseded.rivals import (
+    COMPARED_MAX,
+    FEATURE_WEIGHTS,
+    Rivals,
+    find_rivals,
+    pair_features,
+)
+from context.services.assembly.superseded.statements import read_statement
+from context.services.profiles.scoring_profiles import RECALL
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+OLDER, MIDDLE, NEWER = (
+    datetime(2026, 1, 10, tzinfo=UTC),
+    datetime(2026, 4, 10, tzinfo=UTC),
+    datetime(2026, 8, 1, tzinfo=UTC),
+)
+#: Three versions of a fact, oldest first.
+VERSIONS = (
+    "Guest wifi password: copper-heron-52.",
+    "New guest wifi password after the router swap: granite-otter-81.",
+    "Guests get a new wifi password from today: marble-finch-30.",
+)
+OTHERS = (
+    "The boiler in the cellar was serviced in spring.",
+    "Deliveries arrive at the back gate before nine.",
+    "Hilda is the big press by the east wall.",
+    "The cleaner has a key to the side door.",
+)
+LEXEMES = ("wifi", "password", "guest")
+
+
+def row(content, created_at, similarity=0.2, **fields):
+    low = content.lower()
+    return {
+        "id": uuid.uuid4(),
+        "content": content,
+        "created_at": created_at,
+        "similarity": similarity,
+        "holds": frozenset(lexeme for lexeme in LEXEMES if lexeme in low),
+        "kind": "fact",
+        **fields,
+    }
+
+
+def versions():
+    texts = zip(VERSIONS, (OLDER, MIDDLE, NEWER), (0.9, 0.8, 0.7), strict=True)
+    others = [row(text, OLDER + timedelta(days=place)) for place, text in enumerate(OTHERS)]
+    return [*(row(*each) for each in texts), *others]
+
+
+def vectors_of(rows):
+    """The versions of a fact are near each other, everything else is far."""
+    found = {}
+    for place, each in enumerate(rows):
+        vector = np.zeros(16, dtype=np.float32)
+        vector[0 if each["content"] in VERSIONS else place + 1] = 1.0
+        vector[15] = 0.2
+        found[each["id"]] = vector / np.linalg.norm(vector)
+    return found
+
+
+def ranked(rows, text="What is the guest wifi password?"):
+    scorer = ProfiledScorer(RECALL, ScoringQuestion(text, NOW, LEXEMES), vectors_of(rows))
+    return scorer.score(rows)
+
+
+def texts_of(scored):
+    return [one.memory["content"] for one in scored]
+
+
+def pool_of(text, *times):
+    rows = [row(f"Version {number}.", at) for number, at in enumerate(times)]
+    return CandidatePool(rows, ScoringQuestion(text, NOW), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("What is the wifi password?", NEWER),
+        ("Who signed for it?", NEWER),
+        ("What did they order?", NEWER),
+        ("What was the wifi password in May 2026?", MIDDLE),
+        ("What was the wifi password in May?", MIDDLE),
+        ("What was the wifi password before May 2026?", MIDDLE),
+        ("Wie lautete das Passwort im Mai 2026?", MIDDLE),
+        ("¿Cuál era la contraseña en mayo de 2026?", MIDDLE),
+        ("What was the wifi password in February 2026?", OLDER),
+        ("What was it originally?", OLDER),
+        ("What was the old password?", OLDER),
+        ("Where is the old press?", NEWER),
+        ("Was kostet ein Korb?", NEWER),
+        ("Wie war das Passwort früher?", OLDER),
+        ("Until what time are the doors open?", NEWER),
+        ("What race am I in for in June?", NEWER),
+    ],
+)
+def test_what_holds_depends_on_the_time_that_the_query_is_about(text, first):
+    pool = pool_of(text, OLDER, MIDDLE, NEWER)
+    assert pool.rows[int(np.argmax(validity_order(pool)))]["created_at"] == first
+
+
+def test_a_time_without_a_year_is_the_last_one_that_has_begun():
+    pool = pool_of("What was it in March?", datetime(2025, 3, 5, tzinfo=UTC), datetime(2026, 3, 5, tzinfo=UTC), NEWER)
+    assert int(np.argmax(validity_order(pool))) == 1
+
+
+def test_a_statement_is_read_as_words_values_and_signs_of_change():
+    read = read_statement("From Monday the order LM-2207 costs 14.95 instead.")
+    assert read.numbers >= {"14.95"}
+    assert read.identifiers == {"lm-2207"}
+    assert read.has_change
+    assert "order" in read.stems
+    assert not read_statement("The order costs 14.95.").has_change
+
+
+def test_the_current_version_precedes_the_others_and_the_rest_stays():
+    rows = versions()
+    scored = ranked(rows)
+    assert texts_of(scored)[0] == VERSIONS[2]
+    by_text = {one.memory["content"]: one for one in scored}
+    assert by_text[VERSIONS[2]].composite_score > max(by_text[text].composite_score for text in VERSIONS[:2])
+    assert all(by_text[text].parts["superseded"] >= RECALL.superseded_min for text in VERSIONS[:2])
+    assert by_text[VERSIONS[2]].parts["superseded"] == 0.0
+    alone = {text: one.composite_score for text, one in ((one.memory["content"], one) for one in ranked(rows[2:]))}
+    assert set(texts_of(scored)) == {*VERSIONS, *OTHERS}
+    assert all(by_text[text].parts["superseded"] == 0.0 for text in OTHERS)
+    assert set(alone) == {VERSIONS[2], *OTHERS}
+
+
+def test_an_earlier_time_turns_the_order_round():
+    assert texts_of(ranked(versions(), "What was the guest wifi password in February 2026?"))[0] == VERSIONS[0]
+    assert texts_of(ranked(versions(), "What was the guest wifi password in May 2026?"))[0] == VERSIONS[1]
+
+
+@given(st.integers(0, 3_000))
+def test_age_does_not_move_a_fact_without_a_rival(days):
+    rows = [row(VERSIONS[0], NOW - timedelta(days=days), 0.9), *(row(text, NOW) for text in OTHERS)]
+    (first, *_) = ranked(rows)
+    assert first.memory["content"] == VERSIONS[0]
+    assert first.parts["superseded"] == 0.0
+    assert first.composite_score == ranked([row(VERSIONS[0], NOW, 0.9), *rows[1:]])[0].composite_score
+
+
+def test_a_candidate_without_a_time_has_no_rival():
+    rows = [row(VERSIONS[0], None, 0.9), *versions()[1:]]
+    assert {one.memory["content"]: one.parts["superseded"] for one in ranked(rows)}[VERSIONS[0]] == 0.0
+
+
+def test_named_successors_are_sure_whatever_the_texts_say():
+    rows = [row("The cat sleeps.", OLDER, 0.5), row("Fees rise.", NEWER, 0.4), row("Gate code.", MIDDLE, 0.3)]
+    pool = CandidatePool(rows, ScoringQuestion("cat?", NOW), {})
+    rivals = find_rivals(pool, {rows[0]["id"]: [rows[1]["id"], uuid.uuid4()], uuid.uuid4(): [rows[0]["id"]]})
+    older, newer = (rivals.places.tolist().index(place) for place in (0, 1))
+    assert rivals.replaced[older, newer] == 1.0
+    assert rivals.replaced[newer, older] == 0.0
+
+
+def test_features_are_those_that_have_weights():
+    pool = CandidatePool(versions(), ScoringQuestion("wifi password", NOW, LEXEMES), {})
+    rivals = find_rivals(pool)
+    features = pair_features(pool, rivals.places)
+    assert list(features) == list(FEATURE_WEIGHTS)
+    assert all(feature.shape == (len(rivals.places),) * 2 for feature in features.values())
+    assert all(np.isfinite(feature).all() for feature in features.values())
+
+
+def test_only_the_most_relevant_are_compared():
+    rows = [row(f"Note {place}.", NOW - timedelta(days=place), 0.5) for place in range(COMPARED_MAX + 20)]
+    assert len(find_rivals(CandidatePool(rows, ScoringQuestion("note", NOW), {})).places) == COMPARED_MAX
+    nothing = find_rivals(CandidatePool([row("Note.", None)], ScoringQuestion("note", NOW), {}))
+    assert nothing.replaced.shape == (0, 0)
+    moved, superseded = put_superseded_behind(np.array([0.5]), nothing, 0.2)
+    assert (moved.tolist(), superseded.tolist()) == ([0.5], [0.0])
+
+
+@st.composite
+def ranked_rivals(draw):
+    count = draw(st.integers(1, 7))
+    scores = np.array(draw(st.lists(st.floats(0.1, 1.0), min_size=count, max_size=count)))
+    validity = np.array(draw(st.permutations(range(count))), dtype=np.float64)
+    cells = st.lists(st.floats(0.0, 1.0), min_size=count * count, max_size=count * count)
+    sure = np.array(draw(cells)).reshape(count, count)
+    replaced = np.where(validity[None, :] > validity[:, None], sure, 0.0)
+    return scores, Rivals(np.arange(count), replaced, validity)
+
+
+@given(ranked_rivals(), st.floats(0.05, 1.0))
+def test_what_is_superseded_follows_and_nothing_else_falls(given_rivals, minimum):
+    scores, rivals = given_rivals
+    moved, superseded = put_superseded_behind(scores, rivals, minimum)
+    is_replaced = rivals.replaced >= minimum
+    for older, newer in zip(*np.nonzero(is_replaced), strict=True):
+        assert moved[older] <= moved[newer] - BEHIND * minimum + 1e-12
+    for place in range(len(scores)):
+        if not is_replaced[place].any():
+            assert superseded[place] == 0.0
+            assert moved[place] >= scores[place]
+            if not is_replaced[:, place].any():
+                assert moved[place] == scores[place]
+    assert moved.max() <= scores.max() + 1e-12

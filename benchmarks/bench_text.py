@@ -80,7 +80,8 @@ def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, lis
     scope = benchmark_scope(tenant.pk)
     with tenant_scope(tenant.pk):
         start = perf_counter()
-        query = build_text_query(scope, text) if drops else match_all(list(tenant_query_lexemes(tenant.pk, text)))
+        rows_by_lexeme = tenant_query_lexemes(tenant.pk, text)
+        query = build_text_query(scope, rows_by_lexeme) if drops else match_all(list(rows_by_lexeme))
         found = list(rank_text_query(scope, query, "tokens_o200k_base"))
         return (perf_counter() - start) * 1000, found
 

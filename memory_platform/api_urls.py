@@ -24,8 +24,8 @@ class NotFoundEndpoint(APIView):
 # Page and script separately: no script is inline, as the Content-Security-Policy requires.
 _DOCS = SpectacularSwaggerSplitView.as_view(url_name="api-schema", template_name="memory_platform/rest/api_docs.html")
 urlpatterns = [
-    path("v1/", include("memories.api_urls")),
     path("v1/", include("context.api_urls")),
+    path("v1/", include("memories.api_urls")),
     path("v1/", include("compaction.api_urls")),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("docs/", _DOCS, name="api-docs"),

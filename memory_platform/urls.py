@@ -7,6 +7,8 @@ from django.urls import URLPattern, URLResolver, include, path
 from memory_platform.console import health, views
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    # First, because a request tries the addresses in their order and most are for the API.
+    path("api/", include("memory_platform.api_urls")),
     path("sign-in", views.SignIn.as_view(), name="sign-in"),
     path("sign-out", LogoutView.as_view(), name="sign-out"),
     path("", views.tenant_list_overview, name="overview"),
@@ -23,7 +25,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("context.urls")),
     path("", include("memories.urls")),
     path("", include("compaction.urls")),
-    path("api/", include("memory_platform.api_urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
 ]

@@ -304,7 +304,7 @@ def _choose_after(
     duplicates: NearDuplicates,
 ) -> PackingOutcome:
     unlike, repeats = _by_importance(ranked, ()), set[UUID]()
-    if first:
+    if first and duplicates.has_any:
         ids = [item.memory["id"] for item in ranked]
         repeats = {memory_id for memory_id in ids if duplicates.twin_of(memory_id, first) is not None}
         unlike = [item for item in unlike if item.memory["id"] not in repeats]
@@ -314,9 +314,16 @@ def _choose_after(
 
 
 def _by_importance(ranked: Sequence[ScoredMemory], first: Collection[UUID]) -> list[ScoredMemory]:
+    """Return the memories by score, after those pinned ones that are among `first`."""
     if not first:
         return sorted(ranked, key=lambda item: -item.composite_score)
-    return sorted(ranked, key=lambda item: (item.memory["id"] not in first, -item.composite_score))
+
+    def importance(item: ScoredMemory) -> tuple[bool, float]:
+        # asked first, because the hash of a UUID is computed in Python
+        is_first = item.memory["pinned"] and item.memory["id"] in first
+        return not is_first, -item.composite_score
+
+    return sorted(ranked, key=importance)
 
 
 def _choose_unlike(

@@ -101,8 +101,10 @@ def render_context(
     empty secret, or a text with lone surrogates.
     """
     _check(items, style, secret)
-    written = [write_block(item, style, has_days) for item in items]
-    texts = [f"{_day(item) if has_days else ''}{item.text}" for item in items]
+    write = _frame(style, "").write
+    days = [_day(item) if has_days else "" for item in items]
+    written = [write(item.kind, item.text, day) for item, day in zip(items, days, strict=True)]
+    texts = [day + item.text for item, day in zip(items, days, strict=True)]
     nonce, counter = _unused_nonce(texts, written, secret, tenant_id)
     frame = _frame(style, nonce)
     return RenderedContext(frame.head + frame.joint.join(written) + frame.tail if items else "", counter)

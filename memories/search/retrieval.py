@@ -144,16 +144,18 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
     if query.vector is None:
         detail = "The embedder is unavailable; only words were searched."
         warnings.append(RetrievalWarning("embedder_unavailable", detail))
-    with tenant_scope(scope.tenant_id):
+    with tenant_scope(scope.tenant_id, is_pipelined=True):
         by_vector: retrievers.Ranking = {}
         by_text: retrievers.Ranking = {}
         lexemes = query.lexemes
+        words = request.query if query.vector is None or mode is not RetrievalMode.VECTOR else None
+        sent = retrievers.SentLookups.send(scope, words, gate.column, with_pinned=request.with_pinned)
         if query.vector is not None and mode is not RetrievalMode.LEXICAL:
             by_vector = retrievers.rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
-        if query.vector is None or mode is not RetrievalMode.VECTOR:
-            by_text, lexemes = retrievers.rank_by_text(scope, request.query, gate.column, wanted, trace)
+        if sent.lexemes is not None:
+            by_text, lexemes = retrievers.rank_by_text(scope, sent.lexemes, gate.column, wanted, trace)
         fused = dict(reciprocal_rank_fusion(list(by_vector), list(by_text)))
-        pinned = retrievers.rank_pinned(scope, gate.column, trace) if request.with_pinned else {}
+        pinned = retrievers.rank_pinned(scope, sent.pinned, gate.column, trace) if request.with_pinned else {}
         ranks = CandidateRanks(retrievers.ranks_of(by_vector), retrievers.ranks_of(by_text), fused)
         tokens_by_id = pinned | by_vector | by_text
         in_pool = list(fused)[: min(gate.pool_size, MAX_CANDIDATES)]

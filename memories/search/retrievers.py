@@ -1,14 +1,14 @@
 """Retrievers: rank memories by vector, text, pin or age, with their tokens. Call them inside a scope."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from memories.embeddings.providers import EmbeddingVectors
 from memories.models import PartitionCount
 from memories.search.queries import ranking
-from memories.search.queries.lexemes import tenant_query_lexemes
+from memories.search.queries.lexemes import read_query_lexemes, send_query_lexemes
 from memories.search.queries.nearest import MAX_INDEX_DIMENSION, force_index_scan, index_name
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import (
@@ -25,6 +25,7 @@ from memories.services.search.planner import (
     retriever_depth,
 )
 from memories.store.readings import CandidateRows, SearchScope
+from memories.tenancy.queries.prepared import SentStatement
 
 #: Tokens by memory, best first. Keys are the integers of the UUIDs, because a UUID's hash is computed in Python.
 Ranking = dict[int, int]
@@ -51,12 +52,32 @@ def rank_by_vector(
     return found
 
 
+@dataclass(frozen=True)
+class SentLookups:
+    """What no other answer decides, sent before all else, so that one round trip brings all of it."""
+
+    lexemes: SentStatement | None
+    pinned: SentStatement | None
+
+    @classmethod
+    def send(cls, scope: SearchScope, query: str | None, tokens: str, *, with_pinned: bool) -> Self:
+        """Send the look-ups of a search; None for a query whose words are not searched.
+
+        Pinned memories of a scope that is not plain are read later.
+        """
+        plain = scope.plain() if with_pinned else None
+        return cls(
+            None if query is None else send_query_lexemes(scope.tenant_id, query),
+            None if plain is None else ranking.send_pinned_memories(plain, tokens),
+        )
+
+
 def rank_by_text(
-    scope: SearchScope, query: str, tokens: str, wanted: int, plan: RetrievalTrace
+    scope: SearchScope, lexemes: SentStatement, tokens: str, wanted: int, plan: RetrievalTrace
 ) -> tuple[Ranking, Sequence[str]]:
     """Return the memories that contain the query's words, enough for `wanted` in fused order, and their lexemes."""
     with plan.step("lexical") as entry:
-        text = build_text_query(scope, query)
+        text = build_text_query(scope, read_query_lexemes(lexemes))
         # in a scope so large that common words do not match, as deep as the vectors
         found = rank_text_query(scope, text, tokens, retriever_depth(wanted) if text.has_dropped else MAX_CANDIDATES)
         entry |= {"lexemes": len(text.lexemes), "matched": len(text.matched), "rows": len(found)}
@@ -72,9 +93,8 @@ def rank_text_query(scope: SearchScope, text: TextQuery, tokens: str, limit: int
     return _ranking([rows.matching_any(text) for rows in scope.sources()], tokens, "-text_rank")
 
 
-def build_text_query(scope: SearchScope, query: str) -> TextQuery:
+def build_text_query(scope: SearchScope, rows_by_lexeme: Mapping[str, int]) -> TextQuery:
     """Return the text query; if common words would match too many rows of a large scope, only rare words match."""
-    rows_by_lexeme = tenant_query_lexemes(scope.tenant_id, query)
     lexemes = list(rows_by_lexeme)
     rarest = match_rarest(lexemes, rows_by_lexeme)
     if not rarest.has_dropped:
@@ -84,12 +104,11 @@ def build_text_query(scope: SearchScope, query: str) -> TextQuery:
     return rarest if is_large else match_all(lexemes)
 
 
-def rank_pinned(scope: SearchScope, tokens: str, plan: RetrievalTrace) -> Ranking:
-    """Return the pinned memories, newest first."""
+def rank_pinned(scope: SearchScope, sent: SentStatement | None, tokens: str, plan: RetrievalTrace) -> Ranking:
+    """Return the pinned memories, newest first: those of `sent`, where the scope is plain."""
     with plan.step("pinned") as entry:
-        plain = scope.plain()
-        if plain is not None:
-            found = _by_key(ranking.pinned_memories(plain, tokens))
+        if sent is not None:
+            found = _by_key(sent.rows())
         else:
             found = _ranking([rows.pinned().pinned_then_newest() for rows in scope.sources()], tokens, "-pinned")
         entry["rows"] = len(found)

@@ -20,7 +20,7 @@ from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
 from memories.store.queries.candidates import PLAIN_NAMES, plain_candidate_rows
 from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
-from memories.store.queries.texts import PositionSpan
+from memories.store.queries.texts import TOKEN_COLUMNS, PositionSpan
 from memories.tenancy.queries.plain_scope import PlainScope
 
 #: Edges that are followed from one memory; an agent may draw any number of them.
@@ -31,6 +31,7 @@ CandidateRows = MemoryQuerySet | MemoryVersionQuerySet
 
 #: The times of a candidate that a context gives with its text.
 TIME_FIELDS = ("created_at", "valid_from", "valid_to")
+NO_LEXEMES: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -157,17 +158,17 @@ def read_candidates_with_vectors(
 ) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
     """Return the same and, with `with_vectors`, the vectors (as `read_vectors`) of those that have one."""
     keys = list(ids)
-    wanted = [UUID(int=key) for key in keys]
     vectors: dict[UUID, EmbeddingVectors] = {}
     if (plain := scope.plain()) is not None:
         rows = plain_candidate_rows(
-            plain, wanted, vector=query.vector, model=query.model, lexemes=query.lexemes, with_vectors=with_vectors
+            plain, keys, vector=query.vector, model=query.model, lexemes=query.lexemes, with_vectors=with_vectors
         )
         candidates = [_plain_candidate(row, query.lexemes, ranks) for row in rows]
         sent = [(row[0], row[-1]) for row in rows if row[-1] is not None]
         if sent:
             vectors = dict(zip([pk for pk, _ in sent], halves_of([each for _, each in sent]), strict=True))
     else:
+        wanted = [UUID(int=key) for key in keys]
         sources = (source.of_memories(wanted) for source in scope.sources())
         candidates = [candidate for source in sources for candidate in _candidates(source, query, ranks)]
         if with_vectors:
@@ -303,10 +304,10 @@ def read_summary(scope: SearchScope, summary_id: UUID) -> PartitionSummary | Non
 
 def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: CandidateRanks) -> Candidate:
     values = dict(zip(PLAIN_NAMES, row, strict=True))
-    key = values["id"].int
+    key, holds = values["id"].int, values["holds"]
     del values["vector"]
-    values["token_counts"] = {encoding: values.pop(f"tokens_{encoding}") for encoding in ENCODINGS}
-    values["holds"] = frozenset([lexemes[place - 1] for place in values["holds"] or ()])
+    values["token_counts"] = dict(zip(ENCODINGS, [values.pop(column) for column in TOKEN_COLUMNS], strict=True))
+    values["holds"] = frozenset([lexemes[place - 1] for place in holds]) if holds else NO_LEXEMES
     values["vector_rank"] = ranks.by_vector.get(key)
     values["text_rank"] = ranks.by_text.get(key)
     values["fused_score"] = ranks.fused.get(key)

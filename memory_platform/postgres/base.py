@@ -1,6 +1,7 @@
 """What Django loads as the database's `ENGINE`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
@@ -125,3 +126,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         wrapper: Any = self  # Django's stubs leave the next method out
         with self.wrap_database_errors:
             return wrapper._prepare_cursor(PreparedCursor(self.connection))
+
+    @contextmanager
+    def pipeline(self) -> Iterator[None]:
+        """Send statements without waiting for the answer to each; wait for all at the end."""
+        self.ensure_connection()
+        connection: Any = self.connection
+        with self.wrap_database_errors, connection.pipeline():
+            yield

@@ -32,9 +32,11 @@ class NearDuplicates:
         self, vectors: Mapping[Any, npt.NDArray[Any]], threshold: float, texts: Mapping[Any, str] | None = None
     ) -> None:
         """`vectors` by key, of unit length and one dimension; `texts` by key."""
-        self._places = {key: place for place, key in enumerate(vectors)}
+        self._places: dict[Any, int] = {}
         self._is_near = _pairs_above(np.asarray(list(vectors.values()), dtype=np.float32), threshold)
-        _keep_equivalent(self._is_near, [(texts or {})[key] for key in vectors])
+        if self._is_near.any():
+            _keep_equivalent(self._is_near, [(texts or {})[key] for key in vectors])
+            self._places = {key: place for place, key in enumerate(vectors)}
         self.has_any = bool(self._is_near.any())
 
     def twin_of(self, key: Hashable, others: Iterable[MemoryKey]) -> MemoryKey | None:

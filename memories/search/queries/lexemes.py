@@ -12,7 +12,7 @@ from django.db.models import F, Func, Value
 
 from memories.services.search.lexemes import search_terms
 from memories.services.search.planner import significant_lexemes
-from memories.tenancy.queries.prepared import execute_prepared
+from memories.tenancy.queries.prepared import SentStatement, send_prepared
 from memories.tenancy.queries.rows import TenantRows
 
 #: Rows that a tenant's word counts are taken from; ids are random, so the first are a fair sample.
@@ -98,10 +98,20 @@ def query_lexemes_in_scope(text: str) -> list[str]:
     return significant_lexemes(lexeme for (lexeme,) in _rows(f"{_LEXEMES} ORDER BY lexeme", _terms(text)))
 
 
-def tenant_query_lexemes(tenant_id: UUID, text: str) -> Mapping[str, int]:
-    """Return the same for one tenant, with about how many rows contain each; 0 if not common. One query."""
-    rows = dict(execute_prepared(_OF_TENANT, {**_terms(text), "tenant": tenant_id}))
+def send_query_lexemes(tenant_id: UUID, text: str) -> SentStatement:
+    """Send the query of `read_query_lexemes`."""
+    return send_prepared(_OF_TENANT, {**_terms(text), "tenant": tenant_id})
+
+
+def read_query_lexemes(sent: SentStatement) -> Mapping[str, int]:
+    """Return the same for one tenant, with about how many rows contain each; 0 if not common."""
+    rows = dict(sent.rows())
     return {lexeme: rows[lexeme] for lexeme in significant_lexemes(rows)}
+
+
+def tenant_query_lexemes(tenant_id: UUID, text: str) -> Mapping[str, int]:
+    """Return the same, in one query."""
+    return read_query_lexemes(send_query_lexemes(tenant_id, text))
 
 
 def word_lexemes(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:

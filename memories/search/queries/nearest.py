@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 from pgvector.django import CosineDistance, HalfVectorField
 
-from memories.tenancy.queries.prepared import execute_prepared
+from memories.tenancy.queries.prepared import send_prepared
 
 #: Unit length, from an embedder.
 Vector = Sequence[float] | NDArray[np.float32]
@@ -54,6 +54,6 @@ def half_vector(vector: Vector) -> HalfVector:
 def force_index_scan(*, ef_search: int, max_scan_tuples: int, is_one_look: bool = False) -> Iterator[None]:
     """Read rows ordered by the indexed distance only along the index. Call in a transaction."""
     values = {"ef_search": str(ef_search), "max_scan_tuples": str(max_scan_tuples)}
-    execute_prepared(_ALONG_THE_INDEX, {**values, "iterative": "off" if is_one_look else "relaxed_order"})
+    send_prepared(_ALONG_THE_INDEX, {**values, "iterative": "off" if is_one_look else "relaxed_order"})
     yield
-    execute_prepared(_ANY_WAY, {})
+    send_prepared(_ANY_WAY, {})

@@ -15,7 +15,7 @@ from memories.search.queries.nearest import Vector, half_vector
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import TextQuery
 from memories.tenancy.queries.plain_scope import PlainScope
-from memories.tenancy.queries.prepared import execute_prepared
+from memories.tenancy.queries.prepared import SentStatement, execute_prepared, send_prepared
 
 #: (id, tokens), best first.
 RankedRows = list[tuple[UUID, int]]
@@ -90,9 +90,9 @@ def matching_memories(scope: PlainScope, text: TextQuery, tokens: str, limit: in
     return _ranked(statement, {**scope.values, **values, "newest": text.newest, "limit": limit})
 
 
-def pinned_memories(scope: PlainScope, tokens: str) -> RankedRows:
-    """Return the pinned memories, newest first."""
-    return _ranked(_PINNED.format(live=scope.has_live("memory"), tokens=tokens), scope.values)
+def send_pinned_memories(scope: PlainScope, tokens: str) -> SentStatement:
+    """Send the query for the pinned memories, newest first, as `RankedRows`."""
+    return send_prepared(_PINNED.format(live=scope.has_live("memory"), tokens=tokens), scope.values)
 
 
 def _ranked(statement: str, values: dict[str, Any]) -> RankedRows:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from memories.search.queries.lexemes import any_lexeme
 from memories.search.queries.nearest import Vector, half_vector
 from memories.services.search.filters import COUNTER_FIELDS
 from memories.store.queries.texts import CANDIDATE_COLUMNS, TOKEN_COLUMNS
+from memories.tenancy.queries.insertions import array_text
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.queries.prepared import execute_prepared
 
@@ -17,7 +17,7 @@ _READ = f"""
 SELECT memory.id, memory.archived_at, memory.{", memory.".join((*CANDIDATE_COLUMNS, *COUNTER_FIELDS, *TOKEN_COLUMNS))},
     {{holds}}, {{compared}}
 FROM memories_memory AS memory {{vectors}}
-WHERE {{live}} AND memory.id = ANY(%(ids)s)
+WHERE {{live}} AND memory.id = ANY(%(ids)s::uuid[])
 """  # noqa: S608 - columns
 _VECTORS = (
     "LEFT JOIN memories_memoryembedding AS own ON own.memory_id = memory.id AND own.version = memory.version"
@@ -32,20 +32,21 @@ _HOLDS = (
 
 def plain_candidate_rows(
     scope: PlainScope,
-    ids: Sequence[UUID],
+    ids: Sequence[int],
     *,
     vector: Vector | None,
     model: str,
     lexemes: Sequence[str],
     with_vectors: bool,
 ) -> list[tuple[Any, ...]]:
-    """Return the values of each memory of `ids` in scope, in any order.
+    """Return the values of each memory of `ids` (the integers of UUIDs) in scope, in any order.
 
     `similarity` is None without a vector; `vector`, with `with_vectors`, the bytes that Postgres sends for a `halfvec`.
     """
     if not ids:
         return []
-    values: dict[str, Any] = {**scope.values, "ids": ids}
+    # as one text, because the client converts a list one by one
+    values: dict[str, Any] = {**scope.values, "ids": array_text([f"{key:032x}" for key in ids])}
     similarity = sent = "NULL"
     if vector is not None:
         values |= {"vector": half_vector(vector), "model": model}

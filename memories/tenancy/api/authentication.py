@@ -38,11 +38,10 @@ class KeyAuthentication(BaseAuthentication):
             return None
         if not plain.isascii() or not plain.isprintable() or len(plain) > KEY_CHARACTERS_MAX:
             raise AuthenticationFailed
-        with authentication_scope():
-            try:
-                key: ApiKey = ApiKey.objects.get_from_key(plain)
-            except ApiKey.DoesNotExist:
-                raise AuthenticationFailed from None
+        try:
+            key: ApiKey = ApiKey.objects.get_from_key(plain, authentication_scope(is_pipelined=True))
+        except ApiKey.DoesNotExist:
+            raise AuthenticationFailed from None
         if key.has_expired:
             raise AuthenticationFailed
         return None, key

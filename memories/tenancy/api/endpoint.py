@@ -26,7 +26,7 @@ from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import CursorPosition, build_page, position_to_row
 from memory_platform.rest.parsing import StrictJSONParser
-from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values
+from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values, validate_input
 
 logger = logging.getLogger(__name__)
 
@@ -130,6 +130,4 @@ class Endpoint(APIView):
 
     def checked(self, serializer: type[StrictSerializer], data: Any, context: dict[str, Any]) -> dict[str, Any]:
         """Return `data` as validated by `serializer`. Raises `ValidationError` with every fault."""
-        checked = serializer(data=data, context={"now": self.now, "key": self.key, **context})
-        checked.is_valid(raise_exception=True)
-        return dict(checked.validated_data)
+        return validate_input(serializer, data, {"now": self.now, "key": self.key, **context})

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from django.db import connection
 
-from memories.tenancy.queries.prepared import execute_prepared
+from memories.tenancy.queries.prepared import send_prepared
 
 
 def execute(statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
@@ -24,7 +24,7 @@ class Insertion:
     values: list[Any]
 
     def run(self) -> None:
-        execute_prepared(self.statement, self.values)
+        send_prepared(self.statement, self.values)
 
     def beside(self, other: Self | None) -> "Insertion":
         """Return the insertion of both rows by one statement."""

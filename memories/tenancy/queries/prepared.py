@@ -1,6 +1,7 @@
 """Statements that every request runs: prepared once per connection, with binary values and rows (ADR-0115)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from django.db import connection
@@ -8,12 +9,29 @@ from django.db import connection
 from memory_platform.postgres.base import DatabaseWrapper
 
 
-def execute_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Run a statement with values inside a scope; return its rows.
+@dataclass(frozen=True)
+class SentStatement:
+    """A statement that was sent; in a pipelined scope its rows may still be on their way."""
+
+    cursor: Any
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Wait for the rows. Each statement before this one has then been answered too."""
+        found: list[tuple[Any, ...]] = self.cursor.fetchall()
+        return found
+
+
+def send_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> SentStatement:
+    """Send a statement with values inside a scope; outside of a pipeline, wait for it.
 
     Values are typed by the statement: a text where Postgres cannot infer another type needs a cast. Statements that
     differ in their text are prepared separately, so what varies from request to request belongs into the values.
     """
-    with cast(DatabaseWrapper, connection).prepared_cursor() as cursor:
-        cursor.execute(statement, values)
-        return cursor.fetchall() if cursor.description else []
+    cursor = cast(DatabaseWrapper, connection).prepared_cursor()
+    cursor.execute(statement, values)
+    return SentStatement(cursor)
+
+
+def execute_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Run a statement that returns rows, as `send_prepared` does; return them."""
+    return send_prepared(statement, values).rows()

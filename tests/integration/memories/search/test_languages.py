@@ -243,7 +243,9 @@ def test_small_scope_is_matched_by_every_word(crowd: Tenant) -> None:
     assert len(found(crowd, "zebra project", partition="user=ann")) == 4
     with tenant_scope(crowd.pk):
         scope = SearchScope(crowd.pk, "user=ann", PointInTime.now(FACTORY_NOW))
-        assert not retrievers.build_text_query(scope, "zebra project").has_dropped
+        assert not retrievers.build_text_query(
+            scope, tenant_query_lexemes(scope.tenant_id, "zebra project")
+        ).has_dropped
 
 
 def test_counting_again_forgets_words_that_became_rare(crowd: Tenant) -> None:

@@ -1,0 +1,123 @@
+"""Pipelined scopes: the rows and errors of ordinary ones, in fewer round trips (ADR-0120)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from psycopg import Connection
+
+from memories.models import Memory
+from memories.tenancy.queries.prepared import execute_prepared, send_prepared
+from memories.tenancy.scopes import authentication_scope, tenant_scope
+from tests.factories import make_memory, make_tenant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TEXTS = "SELECT content FROM memories_memory ORDER BY content"
+ARCHIVE = "UPDATE memories_memory SET archived_at = created_at"
+FAILING = "SELECT 1 / (length(%s::text) - 1)"
+
+
+@contextmanager
+def counted_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Record each time that a result is waited for."""
+    waits: list[str] = []
+    fetch = Connection.wait
+
+    def wait(self: Connection[Any], generator: Any, **options: Any) -> Any:
+        name = getattr(generator, "__name__", "")
+        if name not in {"_enter_gen", "_execute_gen"}:  # these only send, in a pipeline
+            waits.append(name)
+        return fetch(self, generator, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "wait", wait)
+        yield waits
+
+
+def test_pipelined_scope_reads_the_rows_of_its_tenant_alone() -> None:
+    mine, other = make_tenant(), make_tenant()
+    make_memory(mine, "tea")
+    make_memory(other, "coffee")
+    for tenant, text in ((mine, "tea"), (other, "coffee")):
+        with tenant_scope(tenant.pk, is_pipelined=True):
+            assert execute_prepared(TEXTS, []) == [(text,)]
+    assert execute_prepared(TEXTS, []) == [], "the settings end with the scope"
+    with authentication_scope(is_pipelined=True):
+        assert execute_prepared(TEXTS, []) == []
+
+
+def test_rows_can_be_read_in_any_order_and_after_the_scope() -> None:
+    tenant = make_tenant()
+    make_memory(tenant, "tea")
+    with tenant_scope(tenant.pk, is_pipelined=True):
+        first, second = send_prepared("SELECT 1", []), send_prepared(TEXTS, [])
+        assert second.rows() == [("tea",)]
+    assert first.rows() == [(1,)]
+
+
+def test_scope_with_one_statement_waits_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tenant = make_tenant()
+    make_memory(tenant, "tea")
+    with counted_waits(monkeypatch) as waits:
+        with tenant_scope(tenant.pk, is_pipelined=True):
+            sent = send_prepared(TEXTS, [])
+        assert sent.rows() == [("tea",)]
+    assert waits == ["_exit_gen"]
+
+
+def test_what_a_pipelined_scope_writes_is_committed_at_its_end() -> None:
+    tenant = make_tenant()
+    memory = make_memory(tenant)
+    durability = "SELECT current_setting('synchronous_commit')"
+    before = execute_prepared(durability, [])
+    with tenant_scope(tenant.pk, is_pipelined=True, waits_for_disk=False):
+        send_prepared(ARCHIVE, [])
+    with tenant_scope(tenant.pk):
+        assert Memory.objects.get(pk=memory.pk).archived_at is not None
+    assert execute_prepared(durability, []) == before
+
+
+def test_failing_statement_rolls_back_all_of_the_scope_and_leaves_the_connection_usable() -> None:
+    tenant = make_tenant()
+    memory = make_memory(tenant, "tea")
+
+    def fail_after_a_change() -> None:
+        with tenant_scope(tenant.pk, is_pipelined=True):
+            send_prepared(ARCHIVE, [])
+            send_prepared(FAILING, ["x"])
+
+    with pytest.raises(DatabaseError, match="division by zero"):
+        fail_after_a_change()
+    with tenant_scope(tenant.pk):
+        assert Memory.objects.get(pk=memory.pk).archived_at is None
+    with tenant_scope(tenant.pk, is_pipelined=True):
+        assert execute_prepared(TEXTS, []) == [("tea",)]
+
+
+def test_error_of_an_earlier_statement_is_raised_where_rows_are_read() -> None:
+    tenant = make_tenant()
+
+    def read_after_a_failure() -> None:
+        with tenant_scope(tenant.pk, is_pipelined=True):
+            send_prepared(FAILING, ["x"])
+            execute_prepared(TEXTS, [])
+
+    with pytest.raises(DatabaseError, match="division by zero"):
+        read_after_a_failure()
+
+
+def test_inside_a_transaction_a_pipelined_scope_is_an_ordinary_one() -> None:
+    mine, other = make_tenant(), make_tenant()
+    make_memory(mine, "tea")
+    make_memory(other, "coffee")
+    with tenant_scope(mine.pk):
+        with tenant_scope(other.pk, is_pipelined=True):
+            assert execute_prepared(TEXTS, []) == [("coffee",)]
+        assert execute_prepared(TEXTS, []) == [("tea",)]
+    with transaction.atomic():
+        assert connection.in_atomic_block
+        with tenant_scope(mine.pk, is_pipelined=True):
+            assert execute_prepared(TEXTS, []) == [("tea",)]

@@ -59,5 +59,5 @@
     place = -1;
   });
 
-  document.addEventListener("DOMContentLoaded", told);
+  document.addEventListener("DOMContentLoaded", updateCount);
 })();

@@ -107,7 +107,7 @@ def test_a_statement_shows_no_row_of_a_tenant_whose_scope_is_not_open(bread: Ten
     model = get_embedder()
     vector, scope = model.embed([QUERY])[0], PlainScope(bread.pk, "", FACTORY_NOW)
     with tenant_scope(bread.pk):
-        ids = [pk for pk, _ in ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5)]
+        ids = [pk.int for pk, _ in ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5)]
     assert ids
     with tenant_scope(other_tenant.pk):
         assert ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5) == []

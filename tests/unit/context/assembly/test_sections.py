@@ -362,7 +362,7 @@ def test_no_room_keeps_nothing_and_names_every_candidate(tokens: int) -> None:
 def test_memory_is_one_object_from_retrieval_to_packing() -> None:
     candidates = [found_memory(f"m{n}", 5, n / 10) for n in range(3)]
     ranked = rank_candidates(candidates, SCORING)
-    assert {id(item.memory) for item in ranked} == {id(candidate) for candidate in candidates}
+    assert {id(item.memory) for item in ranked} == {id(vars(candidate)) for candidate in candidates}, "no copies"
     packed = PackingSettings().packer_for(room(100)).pack(ranked, 100, "gpt-4o")
     assert [id(item.memory) for item in packed.memories] == [id(item.memory) for item in ranked]
 

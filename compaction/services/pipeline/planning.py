@@ -17,7 +17,7 @@ MIN_SUMMARY_TOKENS = 64
 MIN_SPAN_TOKENS = 2 * MIN_SUMMARY_TOKENS
 MIN_SPAN_SHARE = 0.10
 #: How much longer than planned a summary may become, by more statements of certain worth (in twelve labelled sessions
-#: it holds 43 % of what people would keep without them, 56 % with them) and by those with facts that it would lose.
+#: it holds 41 % of what people would keep without them, 56 % with them) and by those with facts that it would lose.
 #: Yet it has at most this share of the span.
 LONGER_FOR_FACTS, LONGER_SPAN_SHARE = 2.0, 0.5
 

@@ -96,6 +96,19 @@ def as_owner(db: None) -> Iterator[None]:
         transaction.set_rollback(True, using="owner")
 
 
+def test_database_has_every_constraint_and_index_of_the_models() -> None:
+    """Altering a field can drop an index that another declaration needs, which no check for migrations notices."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT conname FROM pg_constraint UNION SELECT relname FROM pg_class WHERE relkind IN ('i', 'I')"
+        )
+        existing = {name for (name,) in cursor.fetchall()}
+    tables = [model._meta for model in apps.get_models() if model._meta.managed]
+    declared = {one.name for table in tables for one in (*table.constraints, *table.indexes)}
+    assert len(declared) > 100
+    assert declared - existing == set()
+
+
 def test_keys_of_tenant_tables_hold_the_tenant() -> None:
     assert breaches() == []
 

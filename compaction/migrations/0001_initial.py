@@ -25,7 +25,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="sessions", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sessions",
+                        to="memories.tenant",
                     ),
                 ),
                 (
@@ -64,6 +67,16 @@ class Migration(migrations.Migration):
                     models.PositiveIntegerField(default=0, help_text="Also the next message's sequence."),
                 ),
                 ("context_tokens", models.PositiveIntegerField(default=0)),
+                (
+                    "summary_tokens",
+                    models.PositiveIntegerField(default=0, help_text="Of them, those of the current summary."),
+                ),
+                (
+                    "marker_tokens",
+                    models.PositiveIntegerField(
+                        default=0, help_text="Tokens of the marker lines, not included in the message tokens."
+                    ),
+                ),
             ],
             options={
                 "indexes": [
@@ -96,7 +109,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 (
@@ -157,6 +173,10 @@ class Migration(migrations.Migration):
                 ),
                 ("summary_token_count", models.PositiveIntegerField(default=0)),
                 (
+                    "summary_budget_tokens",
+                    models.PositiveIntegerField(default=0, help_text="0: made before budgets were stored."),
+                ),
+                (
                     "compacted_count",
                     models.PositiveIntegerField(default=0, help_text="Messages that the summary replaces."),
                 ),
@@ -167,12 +187,27 @@ class Migration(migrations.Migration):
                     models.JSONField(blank=True, default=list, encoder=django.core.serializers.json.DjangoJSONEncoder),
                 ),
                 (
+                    "candidates",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        encoder=django.core.serializers.json.DjangoJSONEncoder,
+                        help_text="The next-best statements, best first.",
+                    ),
+                ),
+                (
                     "journal",
                     models.JSONField(blank=True, default=list, encoder=django.core.serializers.json.DjangoJSONEncoder),
                 ),
                 (
                     "retention",
                     models.JSONField(blank=True, default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder),
+                ),
+                (
+                    "has_lost_constraint",
+                    models.BooleanField(
+                        default=False, help_text="A constraint is missing that the previous summary did not lose."
+                    ),
                 ),
                 ("is_edited", models.BooleanField(default=False)),
                 (
@@ -232,6 +267,13 @@ class Migration(migrations.Migration):
                         name="compaction_last_settled",
                     ),
                     models.Index(fields=["tenant", "state"], name="compaction_by_state"),
+                    models.Index(
+                        condition=models.Q(
+                            ("decided_at__isnull", True), ("has_lost_constraint", True), ("state", "applied")
+                        ),
+                        fields=["tenant"],
+                        name="compaction_unreviewed_loss",
+                    ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
@@ -285,7 +327,10 @@ class Migration(migrations.Migration):
                 (
                     "session",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="messages", to="compaction.session"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="compaction.session",
                     ),
                 ),
                 (
@@ -306,7 +351,13 @@ class Migration(migrations.Migration):
                 (
                     "role",
                     models.CharField(
-                        choices=[("system", "System"), ("user", "User"), ("assistant", "Assistant"), ("tool", "Tool")],
+                        choices=[
+                            ("system", "System"),
+                            ("developer", "Developer"),
+                            ("user", "User"),
+                            ("assistant", "Assistant"),
+                            ("tool", "Tool"),
+                        ],
                         max_length=9,
                     ),
                 ),
@@ -377,7 +428,7 @@ class Migration(migrations.Migration):
                         name="message_is_original_or_summary",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("role__in", ["system", "user", "assistant", "tool"])),
+                        condition=models.Q(("role__in", ["system", "developer", "user", "assistant", "tool"])),
                         name="message_role_is_known",
                     ),
                     models.CheckConstraint(
@@ -429,7 +480,10 @@ class Migration(migrations.Migration):
                 (
                     "compaction",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="members", to="compaction.compaction"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="members",
+                        to="compaction.compaction",
                     ),
                 ),
                 (
@@ -461,7 +515,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 ("version", models.PositiveIntegerField()),
@@ -496,7 +553,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 (
@@ -620,7 +680,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 ("provider", models.CharField(max_length=64)),

@@ -10,7 +10,7 @@ from django.db import migrations, models
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import MD5, Cast
 
-import context.models
+import context.models.profiles
 
 
 class Migration(migrations.Migration):
@@ -28,7 +28,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="receipts", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="receipts",
+                        to="memories.tenant",
                     ),
                 ),
                 (
@@ -134,7 +137,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 (
@@ -147,6 +153,7 @@ class Migration(migrations.Migration):
                     "receipt",
                     models.ForeignKey(
                         blank=True,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="feedback",
@@ -162,7 +169,9 @@ class Migration(migrations.Migration):
                 ("at", models.DateTimeField()),
                 (
                     "on_day",
-                    models.DateField(help_text="The day (UTC) of `at`: an implicit vote counts once a memory and day."),
+                    models.DateField(
+                        help_text="The UTC day of `at`: at most one explicit vote per actor and one implicit vote."
+                    ),
                 ),
                 ("actor_kind", models.CharField(max_length=8)),
                 ("actor_id", models.CharField(blank=True, default="", max_length=150)),
@@ -198,6 +207,11 @@ class Migration(migrations.Migration):
                         fields=("memory", "on_day", "tenant"),
                         name="feedback_is_implied_once_a_day",
                     ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "explicit"), ("withdrawn_at__isnull", True)),
+                        fields=("tenant", "memory", "on_day", "actor_kind", "actor_id"),
+                        name="feedback_is_explicit_once_a_day",
+                    ),
                 ],
             },
         ),
@@ -208,6 +222,7 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="budget_profiles",
                         to="memories.tenant",
@@ -293,6 +308,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "include_memory_days",
+                    models.BooleanField(
+                        default=False, help_text="Whether the text gives the day (UTC) of each memory before it."
+                    ),
+                ),
+                (
                     "sections",
                     models.JSONField(
                         blank=True,
@@ -305,7 +326,7 @@ class Migration(migrations.Migration):
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.PositiveSmallIntegerField(),
                         blank=True,
-                        default=context.models.default_summary_levels,
+                        default=context.models.profiles.default_summary_levels,
                         size=None,
                     ),
                 ),
@@ -334,6 +355,13 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(200),
                         ],
+                    ),
+                ),
+                (
+                    "elastic_fills_budget",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Whether to exceed the target and the maximum length while budget remains.",
                     ),
                 ),
                 (
@@ -379,9 +407,7 @@ class Migration(migrations.Migration):
                 (
                     "compaction",
                     models.JSONField(
-                        blank=True,
-                        default=dict,
-                        help_text="Differences from the default compaction policy.",
+                        blank=True, default=dict, help_text="Differences from the default compaction policy."
                     ),
                 ),
                 ("recorded_from", models.DateTimeField()),
@@ -390,9 +416,7 @@ class Migration(migrations.Migration):
                 (
                     "rolled_back_to",
                     models.PositiveIntegerField(
-                        blank=True,
-                        help_text="The version whose settings it reactivated; 0: the defaults.",
-                        null=True,
+                        blank=True, help_text="The version whose settings it reactivated; 0: the defaults.", null=True
                     ),
                 ),
             ],
@@ -419,7 +443,7 @@ class Migration(migrations.Migration):
                         name="budget_profile_overfetch_is_bounded",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("minimum_score__gte", 0), ("minimum_score__lte", 1)),
+                        condition=models.Q(("minimum_score__gte", 0.0), ("minimum_score__lte", 1.0)),
                         name="budget_profile_score_is_a_share",
                     ),
                     models.CheckConstraint(
@@ -431,11 +455,13 @@ class Migration(migrations.Migration):
                         name="budget_profile_levels_are_bounded",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("near_duplicate_threshold__gte", 0), ("near_duplicate_threshold__lte", 1)),
+                        condition=models.Q(
+                            ("near_duplicate_threshold__gte", 0.0), ("near_duplicate_threshold__lte", 1.0)
+                        ),
                         name="budget_profile_threshold_is_a_share",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("pinned_share__gte", 0), ("pinned_share__lte", 1)),
+                        condition=models.Q(("pinned_share__gte", 0.0), ("pinned_share__lte", 1.0)),
                         name="budget_profile_pinned_share_is_a_share",
                     ),
                     models.CheckConstraint(
@@ -516,7 +542,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="evaluations", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="evaluations",
+                        to="memories.tenant",
                     ),
                 ),
                 (
@@ -536,10 +565,7 @@ class Migration(migrations.Migration):
                 ("corpus_text", models.TextField(blank=True, default="", help_text="The lines of an uploaded corpus.")),
                 ("profile_name", models.CharField(max_length=64)),
                 ("profile_version", models.PositiveIntegerField()),
-                (
-                    "profile_numbers",
-                    models.JSONField(help_text="All settings of the scoring profile used."),
-                ),
+                ("profile_numbers", models.JSONField(help_text="All settings of the scoring profile used.")),
                 (
                     "packer",
                     models.CharField(
@@ -645,16 +671,16 @@ class Migration(migrations.Migration):
                 (
                     "run",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="answers", to="context.evaluationrun"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="answers",
+                        to="context.evaluationrun",
                     ),
                 ),
                 ("position", models.PositiveIntegerField(help_text="Place of the question in its corpus, from 0.")),
                 ("question_id", models.CharField(max_length=255)),
                 ("category", models.CharField(blank=True, default="", max_length=64)),
-                (
-                    "measures",
-                    models.JSONField(help_text="By budget: evidence included, tokens and milliseconds."),
-                ),
+                ("measures", models.JSONField(help_text="By budget: evidence included, tokens and milliseconds.")),
             ],
             options={
                 "constraints": [
@@ -671,6 +697,7 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="golden_questions",
                         to="memories.tenant",
@@ -684,8 +711,10 @@ class Migration(migrations.Migration):
                 ("category", models.CharField(blank=True, default="", max_length=64)),
                 ("partition_path", models.TextField(blank=True, db_collation="C", default="")),
                 (
-                    "asked_at",
-                    models.DateTimeField(blank=True, help_text="When the question is asked; empty: now.", null=True),
+                    "as_of",
+                    models.DateTimeField(
+                        blank=True, help_text="The valid time that the question is about; empty: now.", null=True
+                    ),
                 ),
                 ("created_at", models.DateTimeField()),
                 ("created_by", models.CharField(blank=True, default="", max_length=150)),
@@ -705,7 +734,7 @@ class Migration(migrations.Migration):
                         models.F("tenant"),
                         MD5("text"),
                         MD5("partition_path"),
-                        models.F("asked_at"),
+                        models.F("as_of"),
                         condition=models.Q(("removed_at__isnull", True)),
                         name="golden_question_is_asked_once",
                         nulls_distinct=False,
@@ -729,7 +758,10 @@ class Migration(migrations.Migration):
                 (
                     "question",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="wanted", to="context.goldenquestion"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="evidence",
+                        to="context.goldenquestion",
                     ),
                 ),
                 (
@@ -747,13 +779,6 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.AddField(
-            model_name="goldenquestion",
-            name="memories",
-            field=models.ManyToManyField(
-                related_name="golden_questions", through="context.GoldenMemory", to="memories.memory"
-            ),
-        ),
         migrations.CreateModel(
             name="ScoringProfileVersion",
             fields=[
@@ -761,6 +786,7 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="scoring_profiles",
                         to="memories.tenant",
@@ -789,8 +815,20 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "adr_reference",
-                    models.CharField(blank=True, default="", help_text="The decision that argues it.", max_length=16),
+                    "argument",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="Why it was published: `context`, `decision`, `consequences`, `reason`.",
+                    ),
+                ),
+                (
+                    "comparison",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="What `EvidenceComparison.to_dict` wrote when it was published.",
+                    ),
                 ),
                 (
                     "evaluation_run",
@@ -799,6 +837,16 @@ class Migration(migrations.Migration):
                         null=True,
                         on_delete=django.db.models.deletion.RESTRICT,
                         related_name="proven_profiles",
+                        to="context.evaluationrun",
+                    ),
+                ),
+                (
+                    "baseline_run",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.RESTRICT,
+                        related_name="+",
                         to="context.evaluationrun",
                     ),
                 ),
@@ -838,7 +886,10 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("state", "published"), _negated=True),
-                            models.Q(("evaluation_run__isnull", False), models.Q(("adr_reference", ""), _negated=True)),
+                            models.Q(
+                                ("argument__has_keys", ["context", "decision", "consequences"]),
+                                ("evaluation_run__isnull", False),
+                            ),
                             _connector="OR",
                         ),
                         name="scoring_profile_is_published_with_proof",
@@ -902,5 +953,12 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
+        ),
+        migrations.AddField(
+            model_name="goldenquestion",
+            name="memories",
+            field=models.ManyToManyField(
+                related_name="golden_questions", through="context.GoldenMemory", to="memories.memory"
+            ),
         ),
     ]

@@ -10,6 +10,7 @@ import django.db.models.deletion
 import pgvector.django.halfvec
 from django.conf import settings
 from django.db import migrations, models
+from django.db.models.functions import Lower
 from django.db.models.lookups import Exact, LessThanOrEqual
 
 # Texts are searched with this function from a generated column, so it comes before the tables. The parser looks for an
@@ -64,13 +65,19 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("text_search_changed_at", models.DateTimeField(editable=False, null=True)),
+                ("settings_revision", models.BigIntegerField(db_default=0, default=0, editable=False)),
             ],
             options={
                 "ordering": ["name"],
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("name__regex", "^\\S(.*\\S)?$")), name="tenant_name_is_trimmed"
-                    )
+                    ),
+                    models.UniqueConstraint(
+                        Lower("name"),
+                        name="tenant_name_is_unique_in_any_case",
+                        violation_error_message="A tenant with this name already exists; case is ignored.",
+                    ),
                 ],
             },
         ),
@@ -81,6 +88,7 @@ class Migration(migrations.Migration):
                 (
                     "user",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="memberships",
                         to=settings.AUTH_USER_MODEL,
@@ -172,13 +180,24 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="SignInFailures",
+            fields=[
+                ("key", models.CharField(db_collation="C", max_length=64, primary_key=True, serialize=False)),
+                ("failures", models.PositiveIntegerField()),
+                ("last_at", models.DateTimeField(db_index=True)),
+            ],
+        ),
+        migrations.CreateModel(
             name="CommonLexeme",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 ("lexeme", models.TextField(db_collation="C")),
@@ -195,7 +214,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="partitions", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="partitions",
+                        to="memories.tenant",
                     ),
                 ),
                 ("path", models.TextField(blank=True, db_collation="C")),
@@ -256,7 +278,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="memories", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memories",
+                        to="memories.tenant",
                     ),
                 ),
                 (
@@ -269,6 +294,15 @@ class Migration(migrations.Migration):
                 ("retrieval_count", models.PositiveIntegerField(default=0)),
                 ("last_retrieved_at", models.DateTimeField(blank=True, null=True)),
                 ("archived_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "valid_to",
+                    models.DateTimeField(
+                        blank=True,
+                        editable=False,
+                        help_text="Set with `archived_at` if another memory replaced it: when it stopped being true.",
+                        null=True,
+                    ),
+                ),
                 (
                     "embedding_state",
                     models.CharField(
@@ -324,6 +358,11 @@ class Migration(migrations.Migration):
                         name="memory_surest",
                     ),
                     models.Index(fields=["tenant", "session", "position"], name="memory_in_session"),
+                    models.Index(
+                        condition=models.Q(("archived_at__isnull", True), models.Q(("source_id", ""), _negated=True)),
+                        fields=["tenant", "partition_path", "source_id"],
+                        name="memory_by_source",
+                    ),
                     models.Index(
                         condition=models.Q(("archived_at__isnull", True), ("pinned", True)),
                         fields=["tenant", "-created_at", "id"],
@@ -407,6 +446,14 @@ class Migration(migrations.Migration):
                         condition=models.Q(("version__gte", 1)), name="memory_version_starts_at_one"
                     ),
                     models.CheckConstraint(
+                        condition=models.Q(
+                            ("valid_to__isnull", True),
+                            models.Q(("archived_at__isnull", False), ("valid_to__gte", models.F("valid_from"))),
+                            _connector="OR",
+                        ),
+                        name="memory_valid_interval",
+                    ),
+                    models.CheckConstraint(
                         condition=Exact(
                             models.F("search_of"),
                             models.Func(
@@ -464,13 +511,19 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 (
                     "memory",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="versions", to="memories.memory"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="versions",
+                        to="memories.memory",
                     ),
                 ),
                 ("valid_to", models.DateTimeField()),
@@ -531,13 +584,19 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 (
                     "memory",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="embeddings", to="memories.memory"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="embeddings",
+                        to="memories.memory",
                     ),
                 ),
                 ("version", models.PositiveIntegerField()),
@@ -621,6 +680,7 @@ class Migration(migrations.Migration):
                     "tenant",
                     models.ForeignKey(
                         db_constraint=False,
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="memories.tenant",
@@ -642,6 +702,7 @@ class Migration(migrations.Migration):
                     "tenant",
                     models.ForeignKey(
                         db_constraint=False,
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="memories.tenant",
@@ -663,6 +724,7 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="embedding_models",
                         to="memories.tenant",
@@ -742,6 +804,7 @@ class Migration(migrations.Migration):
                 (
                     "model",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="missing",
                         to="memories.embeddingmodel",
@@ -780,13 +843,19 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 (
                     "memory",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.memory"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.memory",
                     ),
                 ),
                 ("version", models.PositiveIntegerField()),
@@ -815,6 +884,7 @@ class Migration(migrations.Migration):
                             ("near_duplicate", "Near Duplicate"),
                             ("contradiction", "Contradiction"),
                             ("recall_loop", "Recall Loop"),
+                            ("replaced", "Replaced"),
                         ],
                         max_length=16,
                     ),
@@ -822,7 +892,10 @@ class Migration(migrations.Migration):
                 (
                     "older",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.memory"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.memory",
                     ),
                 ),
                 (
@@ -831,7 +904,12 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.memory"
                     ),
                 ),
-                ("similarity", models.FloatField(help_text="Cosine of their vectors when they were compared, 0 to 1.")),
+                (
+                    "similarity",
+                    models.FloatField(
+                        blank=True, help_text="Cosine of their vectors when they were compared, 0 to 1.", null=True
+                    ),
+                ),
                 (
                     "texts_hash",
                     models.CharField(
@@ -861,7 +939,9 @@ class Migration(migrations.Migration):
                         name="memory_pair_joins_two_memories",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("kind__in", ["near_duplicate", "contradiction", "recall_loop"])),
+                        condition=models.Q(
+                            ("kind__in", ["near_duplicate", "contradiction", "recall_loop", "replaced"])
+                        ),
                         name="memory_pair_kind_is_known",
                     ),
                 ],
@@ -891,7 +971,10 @@ class Migration(migrations.Migration):
                 (
                     "memory",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.memory"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.memory",
                     ),
                 ),
                 (
@@ -933,7 +1016,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 (
@@ -947,6 +1033,8 @@ class Migration(migrations.Migration):
                             ("pin", "Pin"),
                             ("unpin", "Unpin"),
                             ("kind", "Kind"),
+                            ("move", "Move"),
+                            ("replace", "Replace"),
                         ],
                         max_length=8,
                     ),
@@ -1008,18 +1096,21 @@ class Migration(migrations.Migration):
             name="TenantMemo",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "tenant",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="memos", to="memories.tenant"
-                    ),
-                ),
                 ("version", models.PositiveIntegerField()),
-                ("content", models.TextField(blank=True)),
                 ("tokens_o200k_base", models.PositiveIntegerField()),
                 ("tokens_cl100k_base", models.PositiveIntegerField()),
                 ("recorded_from", models.DateTimeField()),
                 ("recorded_to", models.DateTimeField(blank=True, null=True)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memos",
+                        to="memories.tenant",
+                    ),
+                ),
+                ("content", models.TextField(blank=True)),
             ],
             options={
                 "ordering": ["-version"],
@@ -1037,16 +1128,27 @@ class Migration(migrations.Migration):
             name="PartitionSummary",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("version", models.PositiveIntegerField()),
+                ("tokens_o200k_base", models.PositiveIntegerField()),
+                ("tokens_cl100k_base", models.PositiveIntegerField()),
+                ("recorded_from", models.DateTimeField()),
+                ("recorded_to", models.DateTimeField(blank=True, null=True)),
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 (
                     "partition",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="summaries", to="memories.partition"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="summaries",
+                        to="memories.partition",
                     ),
                 ),
                 ("summary_id", models.UUIDField(default=uuid.uuid4, editable=False)),
@@ -1056,18 +1158,26 @@ class Migration(migrations.Migration):
                         choices=[("compact", "Compact"), ("detailed", "Detailed")], default="compact", max_length=8
                     ),
                 ),
-                ("version", models.PositiveIntegerField()),
                 ("content", models.TextField()),
-                ("tokens_o200k_base", models.PositiveIntegerField()),
-                ("tokens_cl100k_base", models.PositiveIntegerField()),
                 (
                     "origin",
                     models.CharField(
                         choices=[("operator", "Operator"), ("agent", "Agent"), ("rollup", "Roll Up")], max_length=8
                     ),
                 ),
-                ("recorded_from", models.DateTimeField()),
-                ("recorded_to", models.DateTimeField(blank=True, null=True)),
+                (
+                    "summariser",
+                    models.CharField(
+                        blank=True,
+                        default="",
+                        help_text="What wrote a roll-up; blank for people and agents.",
+                        max_length=32,
+                    ),
+                ),
+                (
+                    "is_fallback",
+                    models.BooleanField(default=False, help_text="The model failed, so rules wrote the roll-up."),
+                ),
             ],
             options={
                 "ordering": ["partition", "style", "-version"],
@@ -1120,7 +1230,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="snapshots", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="snapshots",
+                        to="memories.tenant",
                     ),
                 ),
                 ("name", models.CharField(max_length=100)),
@@ -1148,7 +1261,20 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
+                    ),
+                ),
+                ("api_key_prefix", models.CharField(blank=True, default="", max_length=8)),
+                (
+                    "context_partition",
+                    models.TextField(
+                        blank=True,
+                        db_collation="C",
+                        default="",
+                        help_text="And, after //, the segments that the context required.",
                     ),
                 ),
                 ("memory_ids", django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), size=None)),
@@ -1177,16 +1303,37 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 (
                     "memory",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.memory"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.memory",
                     ),
                 ),
                 ("recalled_hash", models.CharField(max_length=64)),
+                (
+                    "api_key_prefix",
+                    models.CharField(
+                        blank=True, default="", help_text="Of the receiver; empty for none.", max_length=8
+                    ),
+                ),
+                (
+                    "context_partition",
+                    models.TextField(
+                        blank=True,
+                        db_collation="C",
+                        default="",
+                        help_text="And, after //, the segments that the context required.",
+                    ),
+                ),
                 (
                     "first_recalled_at",
                     models.DateTimeField(blank=True, help_text="Empty if it was not recorded.", null=True),
@@ -1200,7 +1347,8 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("memory", "recalled_hash", "tenant"), name="recalled_text_is_unique"
+                        fields=("memory", "recalled_hash", "api_key_prefix", "context_partition", "tenant"),
+                        name="recalled_text_is_unique",
                     )
                 ],
             },
@@ -1218,7 +1366,10 @@ class Migration(migrations.Migration):
                 (
                     "api_key",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.apikey"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.apikey",
                     ),
                 ),
                 ("idempotency_key", models.CharField(max_length=255)),
@@ -1243,7 +1394,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="memories.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="memories.tenant",
                     ),
                 ),
                 ("at", models.DateTimeField()),
@@ -1267,6 +1421,12 @@ class Migration(migrations.Migration):
                     "fields",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.CharField(max_length=64), blank=True, default=list, size=None
+                    ),
+                ),
+                (
+                    "reason",
+                    models.TextField(
+                        blank=True, default="", help_text="The reason that the actor gave, where one is required."
                     ),
                 ),
             ],

@@ -158,7 +158,7 @@ def _role() -> str:
 def _migrations() -> str:
     executor = MigrationExecutor(connection)
     if lost_migrations(executor.loader):
-        raise ComponentNotReady("the database comes from a pre-release schema")
+        raise ComponentNotReady("an earlier development version made the database")
     if missing := executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise ComponentNotReady(f"{counted(len(missing), 'migration is', 'migrations are')} not applied")
     return "all applied"

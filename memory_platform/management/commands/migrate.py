@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
@@ -20,8 +21,9 @@ class Command(migrate.Command):
         alias = owner_alias(options["database"])
         if lost := lost_migrations(MigrationLoader(connections[alias])):
             raise CommandError(
-                f"The database comes from a pre-release schema (its migration {lost[0]} no longer exists): export what"
-                " you need with the version that made it, then delete the database or set DATA_DIR to a new folder."
+                f"An earlier development version made this database (its migration {lost[0]} no longer exists), and it"
+                " cannot be upgraded. To keep its memories, export them with that version first. Then start with an"
+                f" empty database: delete {settings.DATA_DIR}, set DATA_DIR to a new folder, or change DATABASE_URL."
             )
         super().handle(*args, **{**options, "database": alias})
         if not any(options.get(name) for name in PARTIAL):

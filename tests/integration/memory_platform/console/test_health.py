@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
@@ -77,14 +78,15 @@ def test_database_of_an_earlier_checkout_is_refused_in_one_sentence() -> None:
     recorder = MigrationRecorder(connection)
     recorder.record_applied("memories", "0002_pinned_index")
     try:
-        with pytest.raises(health.ComponentNotReady, match="pre-release schema"):
+        with pytest.raises(health.ComponentNotReady, match="an earlier development version"):
             health.CHECKS["migrations"]()
         with pytest.raises(CommandError) as refusal:
             call_command("migrate", verbosity=0, interactive=False)
         assert str(refusal.value) == (
-            "The database comes from a pre-release schema (its migration memories.0002_pinned_index no longer exists):"
-            " export what you need with the version that made it, then delete the database or set DATA_DIR to a new"
-            " folder."
+            "An earlier development version made this database (its migration memories.0002_pinned_index no longer"
+            " exists), and it cannot be upgraded. To keep its memories, export them with that version first. Then"
+            f" start with an empty database: delete {settings.DATA_DIR}, set DATA_DIR to a new folder, or change"
+            " DATABASE_URL."
         )
     finally:
         recorder.record_unapplied("memories", "0002_pinned_index")

@@ -1,14 +1,18 @@
-"""Row-level security of every table, and the bounds of a budget profile's compaction policy."""
+"""Row-level security, triggers, and the bounds of a budget profile's compaction policy."""
 
 from django.db import migrations
 
 from memories.tenancy.row_security import enable_row_security
+from memories.tenancy.settings_revision import count_settings_changes
 
 TABLES = (
     *("receipt", "feedback", "budgetprofile", "budgetprofileassignment"),
     *("evaluationrun", "evaluationanswer", "goldenquestion", "goldenmemory"),
     *("scoringprofileversion", "scoringprofileassignment"),
 )
+
+# Whose changes are changes of the settings of every context (ADR-0116).
+SETTINGS = ("budgetprofile", "budgetprofileassignment", "scoringprofileversion", "scoringprofileassignment")
 
 #: As they were when this was written; a later change is a later migration.
 BOUNDS = {
@@ -33,7 +37,7 @@ CONSTRAINT = "budget_profile_policy_is_bounded"
 
 
 class Migration(migrations.Migration):
-    dependencies = [("context", "0001_initial")]
+    dependencies = [("context", "0001_initial"), ("memories", "0002_row_security_and_triggers")]
 
     operations = [
         *[enable_row_security(f"context_{table}") for table in TABLES],
@@ -43,4 +47,5 @@ class Migration(migrations.Migration):
             " AND (compaction->>'decision' IS NULL OR compaction->>'decision' IN ('apply', 'review')))",
             f"ALTER TABLE context_budgetprofile DROP CONSTRAINT {CONSTRAINT}",
         ),
+        *[count_settings_changes(f"context_{table}") for table in SETTINGS],
     ]

@@ -3,6 +3,7 @@
 from django.db import migrations
 
 from memories.tenancy.row_security import enable_row_security
+from memories.tenancy.settings_revision import COUNT_CHANGES, DROP_COUNTING, count_settings_changes
 
 READ_TO_AUTHENTICATE = ("membership", "apikey")
 OTHERS = (
@@ -11,6 +12,8 @@ OTHERS = (
     *("uncomparedmemory", "memorypair", "memoryfinding", "hygieneact"),
     *("snapshot", "retrievaltick", "recalledtext", "idempotencyrecord", "auditentry"),
 )
+# Whose changes are changes of the settings of every context (ADR-0116).
+SETTINGS = ("embeddingmodel", "tenantmemo", "partitionsummary")
 
 # A row is in the language of its tenant, whoever inserts it.
 LANGUAGE = """
@@ -117,4 +120,6 @@ class Migration(migrations.Migration):
         migrations.RunSQL(EMBEDDING_PLACE, DROP_EMBEDDING_PLACE),
         migrations.RunSQL(COUNTS, DROP_COUNTS),
         migrations.RunSQL(TICK_STORAGE.format(storage="EXTERNAL"), TICK_STORAGE.format(storage="EXTENDED")),
+        migrations.RunSQL(COUNT_CHANGES, DROP_COUNTING),
+        *[count_settings_changes(f"memories_{table}") for table in SETTINGS],
     ]

@@ -25,5 +25,7 @@ BEAT_SCHEDULE = {
     "Compact idle sessions": _every(60.0, "compaction.tasks.sweep_sessions"),
     "Resume abandoned compactions": _every(30.0, "compaction.tasks.sweep_runs"),
     "Resume abandoned evaluations": _every(30.0, "context.tasks.sweep_evaluations"),
+    "Resume abandoned erasures": _every(30.0, "compaction.tasks.sweep_erasures"),
+    "Erase what is past its retention": _every(3600.0, "compaction.tasks.erase_past_retention_task", expires=False),
     "Roll up changed partitions": _every(3600.0, "compaction.tasks.roll_up_changed_task", expires=False),
 }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from compaction.models import CompactionMember, CompactionPrompt, ProviderBreaker, Run
+from compaction.models import CompactionMember, CompactionPrompt, Erasure, ProviderBreaker, RetentionPolicy, Run
 from context.models import (
     BudgetProfile,
     BudgetProfileAssignment,
@@ -138,6 +138,8 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
         tenant=tenant, kind="never_retrieved", memory=memory, weight=1, at=FACTORY_NOW, found_at=FACTORY_NOW
     )
     HygieneAct.objects.create(tenant=tenant, act="archive", at=FACTORY_NOW)
+    Erasure.objects.create(tenant=tenant, scope="tenant", created_at=FACTORY_NOW)
+    RetentionPolicy.objects.create(tenant=tenant, days=1, age_from="created", created_at=FACTORY_NOW)
     CommonLexeme.objects.create(tenant=tenant, lexeme="project", rows=1000)
     Snapshot.objects.create(tenant=tenant, name="before", recorded_at=FACTORY_NOW, created_at=FACTORY_NOW)
     RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=[""], at=FACTORY_NOW)

@@ -1,1 +1,0 @@
-"""Backups of a whole deployment, and files with all rows of one tenant (ADR-0133)."""

@@ -109,9 +109,10 @@ def store_memories(
     if created:
         audit_rows("store_memories" if len(rows) > 1 else "store_memory", created, by=by, now=now)
         ready = [memory for memory in created if memory.embedding_state == Memory.EmbeddingState.READY]
+        pending = [memory.pk for memory in created if memory.embedding_state == Memory.EmbeddingState.PENDING]
         if ahead is not None and ready:
             store_first_vectors(tenant.pk, ready, ahead)
-        tasks.enqueue_embedding(tenant.pk, [memory.pk for memory in created if memory not in ready])
+        tasks.enqueue_embedding(tenant.pk, pending)
     return in_order
 
 

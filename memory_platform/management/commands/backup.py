@@ -1,0 +1,49 @@
+"""`manage.py backup`: everything of a deployment in one file."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from memory_platform import __version__
+from memory_platform.backup.database import dumped
+from memory_platform.backup.files import BackupError, new_private_file, write_backup
+from memory_platform.backup.servers import database_server, settings_of_deployment
+from memory_platform.management.commands._backup import add_backup_arguments, read_passphrase
+from memory_platform.web.numerals import counted
+
+
+class Command(BaseCommand):
+    help = (
+        "Write the database, the secret key and the settings to one file, while the platform runs or not.\n"
+        "The file contains every memory and secret: encrypt it with a passphrase, or keep it as safe as the server.\n\n"
+        "Example: manage.py backup monday.backup --passphrase-file ~/.backup-passphrase"
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_backup_arguments(parser, "the file to write; it must not exist")
+
+    def handle(self, **options: Any) -> None:
+        path: Path = options["file"]
+        try:
+            passphrase = read_passphrase(options["passphrase_file"])
+            with (
+                new_private_file(path) as file,
+                database_server(options["superuser_url"]) as server,
+                dumped(server.superuser_url, server.database) as (database, dump),
+            ):
+                manifest = {
+                    "version": __version__,
+                    "written_at": timezone.now().isoformat(),
+                    "roles": [server.owner.role, server.app.role],
+                    "settings": settings_of_deployment(),
+                    "database": database,
+                }
+                write_backup(file, manifest, dump, passphrase=passphrase)
+        except BackupError as error:
+            raise CommandError(str(error)) from error
+        rows = counted(sum(database["counts"].values()), "row", "rows")
+        secrecy = "encrypted" if passphrase else "not encrypted"
+        self.stdout.write(f"{path}: {rows}, {path.stat().st_size:,} bytes, {secrecy}.")

@@ -1,0 +1,78 @@
+"""`manage.py restore`: a deployment as it was when `manage.py backup` ran."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from memory_platform.backup.database import has_data, restore
+from memory_platform.backup.files import BackupError, read_backup
+from memory_platform.backup.servers import Server, database_server
+from memory_platform.embedded.files import write_private
+from memory_platform.management.commands._backup import add_backup_arguments, read_passphrase
+from memory_platform.web.numerals import counted
+
+
+class Command(BaseCommand):
+    help = (
+        "Restore a file of `manage.py backup` while web, worker and beat are stopped.\n"
+        "The rows, constraints, indexes, policies and roles are compared with the backup before the restored database\n"
+        "takes the place of the present one; if anything differs, the present one stays.\n\n"
+        "Example: manage.py restore monday.backup --passphrase-file ~/.backup-passphrase"
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_backup_arguments(parser, "a file that `manage.py backup` wrote")
+        parser.add_argument("--overwrite", action="store_true", help="replace a database that has tenants or operators")
+
+    def handle(self, **options: Any) -> None:
+        try:
+            with (
+                database_server(options["superuser_url"], is_exclusive=True) as server,
+                _open(options["file"]) as file,
+            ):
+                manifest, dump = read_backup(file, passphrase=lambda: read_passphrase(options["passphrase_file"]))
+                _check(server, manifest, may_overwrite=options["overwrite"])
+                roles = [server.owner, server.app]
+                restore(server.superuser_url, server.database, dump, manifest["database"], roles=roles)
+                _store_settings(manifest["settings"], is_embedded=server.is_embedded)
+        except BackupError as error:
+            raise CommandError(str(error)) from error
+        except psycopg.Error as error:
+            raise CommandError(f"The database server refused: {str(error).strip().splitlines()[0]}") from error
+        rows = counted(sum(manifest["database"]["counts"].values()), "row", "rows")
+        self.stdout.write(f"Restored and verified {rows} of {manifest['written_at']}.")
+        self.stdout.write(f"The settings of the backup are in {_settings_file()}.")
+
+
+def _open(path: Path) -> Any:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise BackupError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _check(server: Server, manifest: dict[str, Any], *, may_overwrite: bool) -> None:
+    roles = [server.owner.role, server.app.role]
+    if manifest["roles"] != roles:
+        owner, app = manifest["roles"]
+        raise BackupError(
+            f"The backup's roles are {owner} (owner) and {app} (app), here they are {' and '.join(roles)}."
+        )
+    if has_data(server.superuser_url, server.database) and not may_overwrite:
+        raise BackupError(f"The database {server.database} has data: --overwrite replaces it.")
+
+
+def _settings_file() -> Path:
+    return Path(settings.DATA_DIR) / "secrets" / "restored.env"
+
+
+def _store_settings(values: dict[str, str], *, is_embedded: bool) -> None:
+    """Write them for the operator to compare; the embedded deployment takes over the secret key."""
+    write_private(_settings_file(), "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items()))
+    if is_embedded:
+        write_private(Path(settings.DATA_DIR) / "secrets" / "secret_key", values["SECRET_KEY"] + "\n")

@@ -1,0 +1,140 @@
+"""A tenant's file: every table, everything or nothing, and the same rows afterwards."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from memories.models import ApiKey, Membership, Tenant
+from memories.tenancy.scopes import admin_write_scope, authentication_scope, tenant_scope
+from memory_platform.backup import tenant_files
+from memory_platform.backup.tenant_files import _digests
+from tests.factories import make_key, make_memory
+from tests.integration.memories.tenancy.test_row_level_security import full_tenant, tenant_tables
+from tests.users import User, api_client, new_key, new_shared_tenant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+_ = full_tenant  # the fixture: a tenant with a row in every table
+
+
+def exported(tenant: Tenant, folder: Path) -> Path:
+    path = folder / f"{tenant.pk}.jsonl"
+    call_command("export_tenant", tenant.name, str(path), verbosity=0)
+    return path
+
+
+def digests(tenant_id: Any) -> dict[str, list[Any]]:
+    with tenant_scope(tenant_id):
+        return _digests(tenant_id)
+
+
+def delete(tenant: Tenant) -> None:
+    with admin_write_scope(), connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+        for table in reversed(tenant_files.tenant_tables()):
+            cursor.execute(f"DELETE FROM {table.name} WHERE {table.tenant_column} = %s", [tenant.pk])
+
+
+def changed_file(path: Path, number: int, change: Any) -> Path:
+    lines = path.read_text().splitlines()
+    number %= len(lines)
+    lines[number : number + 1] = change(lines[number])
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_every_table_of_tenants_is_covered_and_has_rows(full_tenant: Tenant, tmp_path: Path) -> None:
+    lines = exported(full_tenant, tmp_path).read_text().splitlines()
+    tables = {json.loads(line)["table"] for line in lines[1:-1]}
+    assert tables == tenant_tables().keys()
+
+
+def test_tenant_comes_back_with_equal_rows_and_its_keys(full_tenant: Tenant, tmp_path: Path) -> None:
+    key = new_key(full_tenant, "read", "write")
+    before, path = digests(full_tenant.pk), exported(full_tenant, tmp_path)
+    delete(full_tenant)
+    call_command("import_tenant", str(path), verbosity=0)
+    assert digests(full_tenant.pk) == before
+    assert api_client(key).get("/api/v1/memories").status_code == 200
+    # Numbers of new rows come after those of the file.
+    make_memory(full_tenant, "Another one.")
+
+
+def test_copy_under_another_id_has_equal_rows_and_revoked_keys(full_tenant: Tenant, tmp_path: Path) -> None:
+    before, path = digests(full_tenant.pk), exported(full_tenant, tmp_path)
+    call_command("import_tenant", str(path), "--new-id", "--name", "The copy", verbosity=0)
+    with admin_write_scope():
+        copy = Tenant.objects.get(name="The copy")
+        assert {key.revoked for key in ApiKey.objects.filter(tenant=copy)} == {True}
+    after, keys = digests(copy.pk), ApiKey._meta.db_table
+    assert after.pop(keys)[0] == before.pop(keys)[0]
+    assert after == before
+    assert digests(full_tenant.pk) | {keys: 0} == before | {keys: 0}
+
+
+def test_membership_without_its_user_is_left_out_and_said(
+    full_tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = exported(full_tenant, tmp_path)
+    delete(full_tenant)
+    User.objects.all().delete()
+    call_command("import_tenant", str(path))
+    assert "1 membership is left out" in capsys.readouterr().out
+    with authentication_scope():
+        assert not Membership.objects.exists()
+
+
+def test_tenant_that_exists_is_not_overwritten(full_tenant: Tenant, tmp_path: Path) -> None:
+    before, path = digests(full_tenant.pk), exported(full_tenant, tmp_path)
+    with pytest.raises(CommandError, match="exists: --new-id"):
+        call_command("import_tenant", str(path))
+    with pytest.raises(CommandError, match="refused a row"):  # its name is taken
+        call_command("import_tenant", str(path), "--new-id")
+    assert digests(full_tenant.pk) == before
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "sentence"),
+    [
+        (0, lambda _: ["{}"], "not a tenant's file of this version"),
+        (-1, lambda _: [], "its last line is missing|not a JSON object"),
+        (5, lambda _: [], "differ from the file: .*Nothing was stored"),
+        (5, lambda line: [line, line], "refused a row"),
+        (5, lambda _: ["not json"], "not a JSON object"),
+        (5, lambda line: [re.sub('"table": "[a-z_]+"', '"table": "auth_user"', line)], "does not have"),
+    ],
+)
+def test_damaged_file_stores_nothing(tenant: Tenant, tmp_path: Path, number: int, change: Any, sentence: str) -> None:
+    for place in range(5):
+        make_memory(tenant, f"Note {place} is here.")
+    path = changed_file(exported(tenant, tmp_path), number, change)
+    delete(tenant)
+    with pytest.raises(CommandError, match=sentence):
+        call_command("import_tenant", str(path))
+    with admin_write_scope():
+        assert not Tenant.objects.exists()
+
+
+def test_file_has_rows_of_its_tenant_alone(full_tenant: Tenant, tmp_path: Path) -> None:
+    other = new_shared_tenant("Globex")
+    make_memory(other, "The secret of the others.")
+    make_key(other)
+    text = exported(full_tenant, tmp_path).read_text()
+    assert str(other.pk) not in text
+    assert "secret of the others" not in text
+
+
+def test_rows_are_read_and_written_in_small_batches(
+    tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tenant_files, "ROWS_PER_INSERT", 2)
+    for place in range(5):
+        make_memory(tenant, f"Note {place} is here.", is_embedded=True)
+    before, path = digests(tenant.pk), exported(tenant, tmp_path)
+    delete(tenant)
+    call_command("import_tenant", str(path), verbosity=0)
+    assert digests(tenant.pk) == before

@@ -277,7 +277,6 @@ REST_FRAMEWORK: dict[str, Any] = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Memory platform",
-    "DESCRIPTION": "Store memories, search them, and get the best text for a query within a token budget.",
     "VERSION": __version__,
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
@@ -302,10 +301,37 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "memory_platform.rest.docs.add_operation_summaries",
+        "memory_platform.rest.docs.add_examples",
+        "memory_platform.rest.docs.order_operations",
+    ],
+    # What an agent needs first comes first.
+    "TAGS": [
+        {"name": "context", "description": "The best text for a query within a token budget, and its receipts."},
+        {"name": "memories", "description": "Store, read, change, search, import and export memories."},
+        {"name": "sessions", "description": "Conversations: their messages and their context."},
+        {"name": "compaction", "description": "Summaries of older messages: run, review, roll back."},
+        {"name": "feedback", "description": "Votes and outcomes, from which usefulness is computed."},
+        {"name": "links", "description": "Links between memories."},
+        {"name": "partitions", "description": "Users, agents and topics as paths, and their summaries."},
+        {"name": "memo", "description": "Text that precedes every context of the tenant."},
+        {"name": "snapshots", "description": "Named times to compare with."},
+        {"name": "hygiene", "description": "Near-duplicates, contradictions and other issues; undo of bulk actions."},
+        {"name": "golden questions", "description": "Questions with the memories that their contexts should include."},
+        {"name": "evaluations", "description": "Measured recall of a profile on a corpus."},
+        {"name": "budget profiles", "description": "Token budgets and their sections, with versions."},
+        {"name": "scoring profiles", "description": "Weights that rank memories, with versions."},
+        {"name": "keys", "description": "API keys."},
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False, "validatorUrl": None},
+    "SWAGGER_UI_SETTINGS": {
+        "deepLinking": True,
+        "persistAuthorization": False,
+        "validatorUrl": None,
+        "filter": True,
+        "defaultModelsExpandDepth": 0,
+        "displayRequestDuration": True,
+    },
 }
 
 #: Every variable that these settings read, for backups.

@@ -57,7 +57,7 @@ def activity_curves(tenant_id: UUID, span: ActivityRange, *, now: datetime) -> l
         _bars("Contexts served", "contexts", {start: figures.contexts for start, figures in bins}),
         Chart("Latency", "ms", ["p50", "p95"], latency, digits=1, height=CHART_HEIGHT),
         Chart("Budget used", "%", ["Used"], used, caption="% of tokens allowed", digits=1, height=CHART_HEIGHT),
-        _bars("Tokens given", "tokens", {start: figures.tokens_used for start, figures in bins}),
+        _bars("Tokens served", "tokens", {start: figures.tokens_used for start, figures in bins}),
         _bars("Memories stored", "memories", {start: stored.get(start, 0) for start in starts}),
         _bars("Saved by compaction", "tokens", {start: saved.get(start, 0) for start in starts}),
     ]

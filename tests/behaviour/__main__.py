@@ -1,4 +1,4 @@
-"""`python -m tests.behaviour record OUT.json.gz` and `python -m tests.behaviour compare BEFORE AFTER`."""
+"""`python -m tests.behaviour record OUT.json.gz`, `compare BEFORE AFTER`, and `examples` for the API documentation."""
 
 import argparse
 import signal
@@ -7,23 +7,31 @@ from pathlib import Path
 from types import FrameType
 
 from tests.behaviour.compare import PARTS, compare
+from tests.behaviour.examples import record_examples, write_examples
 from tests.behaviour.names import read_names
 from tests.behaviour.recording import read_recording, record, write_recording
 from tests.behaviour.server import running_server
 
 PROJECT = Path(__file__).resolve().parents[2]
+EXAMPLES = PROJECT / "memory_platform" / "rest" / "api_examples.json"
 
 
 def main() -> int:
     """Run the command line; 1 when two recordings differ."""
     wanted = _parser().parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # so that the server is ended too
+        signal.signal(number, _stop)
+    if wanted.command == "examples":
+        with running_server(PROJECT) as server:
+            examples, missing = record_examples(server)
+        write_examples(EXAMPLES, examples)
+        print(f"{len(examples)} operations; without a successful answer: {', '.join(missing) or 'none'}")
+        return 0
     names = read_names(wanted.names)
     if wanted.command == "compare":
         parts = wanted.only.split(",") if wanted.only else list(PARTS)
         before, after = read_recording(wanted.before), read_recording(wanted.after)
         return int(compare(before, after, names, parts, is_silent=wanted.counts))
-    for number in (signal.SIGINT, signal.SIGTERM):  # so that the server is ended too
-        signal.signal(number, _stop)
     with running_server(wanted.checkout) as server:
         write_recording(wanted.out, record(server, names))
     return 0
@@ -41,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     recording.add_argument(
         "--checkout", type=Path, default=PROJECT, help="a checkout with its .venv; default: this one"
     )
+    commands.add_parser("examples", help="record the examples of the API's documentation from this checkout")
     comparing = commands.add_parser("compare", help="list what differs; exit 1 when anything does")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)

@@ -26,6 +26,8 @@ class Endpoints:
         self.recorded: dict[str, Any] = {}
         self._refused: set[str] = set()
         self._succeeded: set[tuple[str, str]] = set()
+        #: The first answer of each status, as it came, by the schema's name of the operation.
+        self.examples: dict[str, dict[str, Any]] = {}
         answer = client.call("GET", "/api/schema/", query={"format": "json"}, key=keys["admin"])
         self._schema = answer.json()
 
@@ -48,6 +50,7 @@ class Endpoints:
         key: str = "admin",
         query: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
+        raw: bytes | None = None,
         refusals: bool = True,
     ) -> Any:
         """The answer's body, recorded; `label` names the id in it. The first of each shape is refused before."""
@@ -56,7 +59,7 @@ class Endpoints:
         if refusals and key and shape not in self._refused:
             self._refused.add(shape)
             self._refuse(method, path, body, query)
-        answer = self._ask(method, path, body, note, key=key, query=query, headers=headers)
+        answer = self._ask(method, path, body, note, key=key, query=query, headers=headers, raw=raw)
         if answer.status < 300:
             self._succeeded.add((method, self._template(self.client.names.path(path))))
         content = answer.json()
@@ -176,6 +179,9 @@ class Endpoints:
     ) -> Answer:
         sent = self.keys.get(key, key)
         answer = self.client.call(method, path, body, key=sent, query=query, headers=headers, raw=raw)
+        operation = self._schema["paths"].get(self._template(path), {}).get(method.lower(), {})
+        if answer.content and "operationId" in operation:
+            self.examples.setdefault(operation["operationId"], {}).setdefault(str(answer.status), _as_shown(answer))
         self._keep(answer, method, path, note, query)
         return answer
 
@@ -190,6 +196,10 @@ class Endpoints:
             f"{number:04} {method} {self.client.names.path(path)}{asked}" + (f" ({note})" if note else "")
         )
         self.recorded[name] = entry(answer, self.labels)
+
+
+def _as_shown(answer: Answer) -> Any:
+    return answer.json() if "json" in str(answer.headers["Content-Type"]).split("ndjson")[0] else answer.text
 
 
 Step = Callable[[Endpoints], None]

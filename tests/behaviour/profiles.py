@@ -36,6 +36,7 @@ def write_budget_profiles(api: Endpoints) -> None:
     api.send("GET", f"{path}/compare", query={"a": 1, "b": 3})
     api.send("GET", f"{path}/compare", query={"a": 1, "b": 1, "other": "wide"})
     api.send("GET", f"{path}/compare", query={"a": 1, "b": 99})
+    api.send("GET", f"{path}/diff", query={"a": 1, "b": 3})
     api.send("POST", f"{path}/rollback", {"version": 1})
     api.send("POST", f"{path}/rollback", {"version": 77}, "absent")
     api.send("PUT", "budget-profiles/assignments", {"partition": "user=fatima", "budget_profile": "tight"})

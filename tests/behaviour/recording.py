@@ -36,11 +36,7 @@ def record(server: Server, names: Names) -> dict[str, Any]:
     server.pause_schedule()
     _refuse_midnight()
     progress = _Progress()
-    keys = _set_up(server)
-    anchor = (datetime.now(UTC) + ANCHOR_AFTER).replace(microsecond=0)
-    labels = Labels(anchor, server.url)
-    _label_credentials(labels, keys)
-    client = Client(server.url, names)
+    keys, labels, client = set_up(server, names)
     setup = Setup(client, labels, keys["admin"])
     material = setup.run()
     setup.count_retrievals(server, material)
@@ -102,7 +98,15 @@ class _Progress:
         print(f"{time.monotonic() - self._start:6.1f} s  {what}", file=sys.stderr, flush=True)
 
 
-def _set_up(server: Server) -> dict[str, str]:
+def set_up(server: Server, names: Names) -> tuple[dict[str, str], Labels, Client]:
+    """Return the credentials of a new tenant by name, the labels of what will be recorded, and a client."""
+    keys = _create_credentials(server)
+    labels = Labels((datetime.now(UTC) + ANCHOR_AFTER).replace(microsecond=0), server.url)
+    _label_credentials(labels, keys)
+    return keys, labels, Client(server.url, names)
+
+
+def _create_credentials(server: Server) -> dict[str, str]:
     keys: dict[str, str] = {}
     for name in TENANTS:
         keys[f"tenant-{name}"] = "".join(UUID.findall(server.manage("create_tenant", name)))

@@ -61,6 +61,9 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def unarchived(self) -> Self:
         return self.filter(archived_at__isnull=True)
 
+    def with_confidence(self, at_least: float, below: float) -> Self:
+        return self.filter(confidence__gte=at_least, confidence__lt=below)
+
     def archived(self) -> Self:
         return self.filter(archived_at__isnull=False)
 

@@ -10,7 +10,8 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework_api_key.models import APIKey
 
-from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
+from memories.hygiene.actions import undo_hygiene
+from memories.models import ApiKey, AuditEntry, HygieneAct, Membership, Memory, MemoryVersion, Tenant
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.actions.operators import add_member
@@ -178,7 +179,6 @@ def test_list_searches_and_filters_within_the_tenants_of_a_person(
     found = superuser.get(page("memory_changelist"), {"q": "teas", "kind__exact": "fact"}).content.decode()
     assert "Alex prefers tea." in found
     assert "Sam prefers coffee." not in found
-    assert client.get(page("memory_history", make_memory(tenant).pk)).status_code == 200
 
 
 def test_nothing_can_be_added_or_deleted_raw(client: Client, tenant: Tenant) -> None:
@@ -300,3 +300,41 @@ def test_pages_hold_under_the_content_security_policy(client: Client, tenant: Te
         assert not re.search(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)[^>]*>", html), url
         assert not re.search(r"<[^>]+\s(?:style|on\w+)=", html), url
         assert "<style" not in html, url
+
+
+@pytest.mark.parametrize(
+    ("action", "field", "value"),
+    [
+        ("pin_selected", "pinned", True),
+        ("unpin_selected", "pinned", False),
+        ("change_kind_of_selected", "kind", "goal"),
+    ],
+)
+def test_actions_change_the_selected_memories_and_can_be_undone(
+    client: Client, tenant: Tenant, action: str, field: str, value: object
+) -> None:
+    memory = make_memory(tenant, "Alex works at Acme.", pinned=action == "unpin_selected")
+    sent = {"action": action, "_selected_action": [str(memory.pk)], "kind": "goal"}
+    assert client.post(page("memory_changelist"), sent).status_code == 302
+    current = reread_memory(memory)
+    assert (getattr(current, field), current.version) == (value, 2)
+    with tenant_scope(tenant.pk):
+        act = HygieneAct.objects.for_tenant(tenant.pk).get()
+        undo_hygiene(tenant_id=tenant.pk, act_id=act.pk, by=TESTER, now=FACTORY_NOW)
+    assert getattr(reread_memory(memory), field) == getattr(memory, field)
+
+
+def test_filters_narrow_the_list_by_partition_and_confidence(client: Client, tenant: Tenant) -> None:
+    make_memory(tenant, "In the team.", partition="team=core/user=ada", confidence=0.9)
+    make_memory(tenant, "Of a person.", partition="user=bo", confidence=0.3)
+    for query in ("partition=team%3Dcore", "confidence_band=high"):
+        shown = client.get(f"{page('memory_changelist')}?{query}").content.decode()
+        assert "In the team." in shown
+        assert "Of a person." not in shown
+
+
+def test_history_and_console_link_lead_to_the_page_of_the_memory(client: Client, tenant: Tenant) -> None:
+    memory = make_memory(tenant, "Alex works at Acme.")
+    console_page = reverse("memory", args=(tenant.pk, memory.pk))
+    assert client.get(page("memory_history", memory.pk))["Location"] == console_page
+    assert f'href="{console_page}"' in client.get(page("memory_change", memory.pk)).content.decode()

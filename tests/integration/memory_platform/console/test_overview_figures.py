@@ -74,7 +74,7 @@ def test_curves_bin_contexts_by_day_with_percentiles_and_the_share_of_the_budget
     assert values_of(charts, "Latency")[yesterday] == (20.0, 29.0)
     assert values_of(charts, "Latency")[yesterday - timedelta(days=1)] == (None, None)
     assert values_of(charts, "Budget used")[yesterday] == (25.0,)
-    assert values_of(charts, "Tokens given")[today] == (300,)
+    assert values_of(charts, "Tokens served")[today] == (300,)
     assert sum(values[0] or 0 for values in values_of(charts, "Contexts served").values()) == 4
 
 

@@ -1,0 +1,258 @@
+"""Memories in Django admin. It calls the same actions as API and console and writes no row itself."""
+
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ActionForm
+from django.db import models, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.embeddings.actions import retry_embeddings
+from memories.embeddings.indexer import index_now
+from memories.models import Memory, MemoryVersion, Partition
+from memories.services.store.bulk import BULK_CHANGE_KIND
+from memories.services.store.drafts import CHANGEABLE_MEMORY_FIELDS, memory_change_problems
+from memories.services.store.import_export_files import CSV, JSONL, csv_header
+from memories.store.actions.bulk import apply_bulk_action
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.forms import MetadataField
+from memories.store.queries.memories import MemoryQuerySet
+from memories.store.serializers.import_export import FILE_CONTENT_TYPES, memory_lines
+from memories.tenancy.admin import TenantInline, TenantModelAdmin, by_now, tenant_ids_of
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.numerals import counted
+
+if TYPE_CHECKING:
+    ModelForm = forms.ModelForm[Any]
+else:
+    ModelForm = forms.ModelForm
+
+SHORT_CONTENT_CHARACTERS = 80
+
+
+class MemoryAdminForm(ModelForm):
+    """An edit, refused if the memory has changed since."""
+
+    expected_version = forms.IntegerField(widget=forms.HiddenInput)
+
+    class Meta:
+        model = Memory
+        fields = tuple(name for name in CHANGEABLE_MEMORY_FIELDS if name != "partition")
+        field_classes = {"metadata": MetadataField}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "expected_version" in self.fields:
+            self.fields["expected_version"].initial = self.instance.version
+
+    def clean(self) -> dict[str, Any]:
+        """Show the problems that the action would raise at their fields."""
+        before = {name: self.initial[name] for name in ("created_at", "expires_at")}
+        for problem in memory_change_problems(self.changes, **before, now=timezone.now()):
+            self.add_error(problem.field, problem.detail)
+        return self.cleaned_data
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        own = set(self.changed_data) & set(self.cleaned_data) - {"expected_version"}
+        return {name: self.cleaned_data[name] for name in own}
+
+
+class MemoryActionForm(ActionForm):
+    """The selected action, and the kind that "Change kind" sets."""
+
+    kind = forms.CharField(required=False, max_length=32, label="Kind")
+
+
+class PartitionFilter(admin.SimpleListFilter):
+    """The top-level partitions of the person's tenants; the memories in one and below."""
+
+    title = "partition"
+    parameter_name = "partition"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
+        roots = Partition.objects.of_tenants(tenant_ids_of(request)).children_of("", 0)
+        return [(path, path) for path in dict.fromkeys(roots.paths(PARTITIONS_OFFERED))]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:  # noqa: ARG002
+        return queryset.within(self.value()) if self.value() in dict(self.lookup_choices) else queryset
+
+
+class ConfidenceFilter(admin.SimpleListFilter):
+    """Bands of confidence."""
+
+    title = "confidence"
+    parameter_name = "confidence_band"
+    BANDS = {"low": ("below 0.5", 0.0, 0.5), "medium": ("0.5 to 0.8", 0.5, 0.8), "high": ("0.8 and above", 0.8, 1.01)}
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
+        return [(name, label) for name, (label, _, _) in self.BANDS.items()]
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:  # noqa: ARG002
+        if self.value() not in self.BANDS:
+            return queryset
+        _, low, high = self.BANDS[str(self.value())]
+        return queryset.with_confidence(low, high)
+
+
+class VersionInline(TenantInline):
+    """The superseded versions."""
+
+    model = MemoryVersion
+    verbose_name_plural = "earlier versions"
+    fields = readonly_fields = ("version", "content", "kind", "confidence", "pinned", "valid_from", "valid_to")
+    ordering = ("-version",)
+
+
+#: Tenants whose import pages the list of memories links to.
+IMPORT_TENANTS_MAX = 20
+#: Partitions that the filter of the list offers.
+PARTITIONS_OFFERED = 50
+#: Fields of a memory that the platform maintains.
+_MAINTAINED = (
+    *("id", "version", "valid_from", "valid_to", "archived_at", "tokens_o200k_base", "tokens_cl100k_base"),
+    *("usefulness_score", "retrieval_count", "last_retrieved_at", "embedding_state", "embedding_error"),
+)
+
+
+@admin.register(Memory)
+class MemoryAdmin(TenantModelAdmin):
+    """An edit adds a version, deleting archives, and a new text is counted and embedded again."""
+
+    form = MemoryAdminForm
+    allows = ("change", "delete")
+    inlines = (VersionInline,)
+    list_display = (
+        *("short_content", "tenant", "partition_path", "kind", "pinned", "version", "created_at", "archived_at"),
+    )
+    list_filter = (
+        *("tenant", PartitionFilter, "kind", ConfidenceFilter, "pinned", "created_at", "expires_at", "embedding_state"),
+        ("archived_at", admin.EmptyFieldListFilter),
+    )
+    search_fields = ("content",)
+    search_help_text = "Words of the text"
+    show_full_result_count = False
+    ordering = ("-created_at",)
+    action_form = MemoryActionForm
+    actions = (
+        *("pin_selected", "unpin_selected", "change_kind_of_selected", "restore_selected", "embed_selected"),
+        *("export_json_lines", "export_csv"),
+    )
+    readonly_fields = ("tenant", "partition_path", *_MAINTAINED)
+    fieldsets = (
+        (None, {"fields": ("content", "kind", "confidence", "pinned", "metadata", "created_at", "expires_at")}),
+        ("Source", {"fields": ("tenant", "partition_path", "source_id", "session", "position")}),
+        ("Maintained by the platform", {"fields": (*_MAINTAINED, "expected_version")}),
+    )
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """List memories, with links to the import page of the first tenants."""
+        tenants = cast(HtmxRequest, request).tenants[:IMPORT_TENANTS_MAX]
+        return super().changelist_view(request, {**(extra_context or {}), "import_tenants": tenants})
+
+    @admin.display(description="text")
+    def short_content(self, memory: Memory) -> str:
+        return memory.content[:SHORT_CONTENT_CHARACTERS]
+
+    def get_queryset(self, request: HttpRequest) -> MemoryQuerySet:
+        rows: MemoryQuerySet = super().get_queryset(request).without_search_columns()
+        return rows
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002
+        """Full-text search, as agents search."""
+        return (queryset.matching(search_term) if search_term else queryset), False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        """An archived memory is restored before it is changed."""
+        is_archived = isinstance(obj, Memory) and obj.archived_at is not None
+        return super().has_change_permission(request, obj) and not is_archived
+
+    def save_model(self, request: HttpRequest, obj: Memory, form: Any, change: bool) -> None:  # noqa: ARG002
+        """Save the edit; embed a new text after commit."""
+        seen = form.cleaned_data["expected_version"]
+        with tenant_scope(obj.tenant_id):
+            update_memory(memory=obj, changes=form.changes, if_version=seen, **by_now(request))
+        transaction.on_commit(partial(index_now, obj.tenant_id, [obj.pk]))
+
+    def delete_model(self, request: HttpRequest, obj: Memory) -> None:
+        with tenant_scope(obj.tenant_id):
+            archive_memory(memory=obj, **by_now(request))
+
+    def view_on_site(self, memory: Memory) -> str:
+        """Return the memory's page in the console, which also shows its history."""
+        return reverse("memory", args=(memory.tenant_id, memory.pk))
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:  # noqa: ARG002
+        """Redirect to the console: its history names every change, whichever way it was made."""
+        memory = self.get_object(request, object_id)
+        if memory is None:
+            raise Http404
+        return HttpResponseRedirect(self.view_on_site(memory))
+
+    @admin.action(description="Pin selected memories", permissions=["change"])
+    def pin_selected(self, request: HttpRequest, queryset: Any) -> None:
+        self._apply("pin", request, queryset)
+
+    @admin.action(description="Unpin selected memories", permissions=["change"])
+    def unpin_selected(self, request: HttpRequest, queryset: Any) -> None:
+        self._apply("unpin", request, queryset)
+
+    @admin.action(description="Change kind of selected memories", permissions=["change"])
+    def change_kind_of_selected(self, request: HttpRequest, queryset: Any) -> None:
+        self._apply(BULK_CHANGE_KIND, request, queryset, kind=request.POST.get("kind", "").strip())
+
+    def _apply(self, action: str, request: HttpRequest, queryset: Any, kind: str = "") -> None:
+        """Perform a bulk action in each tenant; the console can undo it."""
+        changed = 0
+        for tenant_id, rows in groupby(sorted(queryset, key=attrgetter("tenant_id")), attrgetter("tenant_id")):
+            seen = {row.pk: row.version for row in rows}
+            with tenant_scope(tenant_id):
+                done = apply_bulk_action(tenant_id=tenant_id, action=action, seen=seen, kind=kind, **by_now(request))
+            changed += done.count
+        messages.success(request, f"{counted(changed, 'memory was', 'memories were')} changed.")
+
+    @admin.action(description="Restore selected memories", permissions=["change"])
+    def restore_selected(self, request: HttpRequest, queryset: Any) -> None:
+        """Restore all or none: a live duplicate refuses the whole selection."""
+        rows = list(queryset)
+        for row in rows:
+            with tenant_scope(row.tenant_id):
+                restore_memory(memory=row, **by_now(request))
+            transaction.on_commit(partial(index_now, row.tenant_id, [row.pk]))
+        messages.success(request, f"{counted(len(rows), 'memory is', 'memories are')} live.")
+
+    @admin.action(description="Embed selected memories again where that failed", permissions=["change"])
+    def embed_selected(self, request: HttpRequest, queryset: Any) -> None:
+        chosen = sorted(queryset, key=lambda memory: str(memory.tenant_id))
+        for tenant, rows in groupby(chosen, key=lambda memory: memory.tenant):
+            with tenant_scope(tenant.pk):
+                retried = retry_embeddings(tenant=tenant, memory_ids=[row.pk for row in rows], **by_now(request))
+            transaction.on_commit(partial(index_now, tenant.pk, retried))
+        messages.success(request, "Memories that had failed are embedded again.")
+
+    @admin.action(description="Export selected live memories as JSON lines", permissions=["view"])
+    def export_json_lines(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        return _file_of(request, queryset, JSONL)
+
+    @admin.action(description="Export selected live memories as CSV", permissions=["view"])
+    def export_csv(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        return _file_of(request, queryset, CSV)
+
+
+def _file_of(request: HttpRequest, selected: Any, file_type: str) -> HttpResponse | None:
+    """Return a file that the console and REST import; None with a message for memories of several tenants."""
+    rows = list(selected.live_oldest_first(timezone.now()))
+    if len({row.tenant_id for row in rows}) != 1:
+        messages.error(request, "Select live memories of one tenant.")
+        return None
+    lines = [csv_header() if file_type == CSV else "", *memory_lines(rows, file_type)]
+    response = HttpResponse("".join(lines), content_type=f"{FILE_CONTENT_TYPES[file_type]}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="memories.{file_type}"'
+    return response

@@ -3,10 +3,13 @@
 import os
 
 from celery import Celery
-from celery.signals import beat_init, celeryd_init, worker_ready
+from celery.signals import beat_init, celeryd_init, worker_init, worker_process_init, worker_ready
 from django.conf import settings
+from prometheus_client import start_http_server
 
 from memory_platform.console import heartbeats
+from memory_platform.observability import tracing
+from memory_platform.observability.requests import connect_task_signals
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
 
@@ -14,6 +17,7 @@ app = Celery("memory_platform")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 heartbeats.connect_heartbeat_signals()
+connect_task_signals()
 
 
 @celeryd_init.connect
@@ -29,3 +33,16 @@ def check_models(**_: object) -> None:
     from memories.embeddings.checks import log_model_problems
 
     log_model_problems()
+
+
+@worker_ready.connect
+def serve_metrics(**_: object) -> None:
+    """Serve the worker's own metrics where it shares no folder with the web processes."""
+    if settings.METRICS_PORT:
+        start_http_server(settings.METRICS_PORT)
+
+
+@worker_init.connect
+@worker_process_init.connect
+def trace_tasks(**_: object) -> None:
+    tracing.configure("worker")

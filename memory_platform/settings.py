@@ -159,6 +159,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "memory_platform.observability.requests.RequestMiddleware",
     "memories.tenancy.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "memory_platform.web.middleware.PermissionsPolicyMiddleware",
@@ -253,7 +254,7 @@ CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None
 SECURE_SSL_REDIRECT = HTTPS_ONLY
 # Probes come from inside, without TLS.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS_ONLY else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
 # Preloading is for the domain's owner to decide.
@@ -320,6 +321,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "evaluations", "description": "Measured recall of a profile on a corpus."},
         {"name": "budget profiles", "description": "Token budgets and their sections, with versions."},
         {"name": "scoring profiles", "description": "Weights that rank memories, with versions."},
+        {"name": "erasures", "description": "Erase a memory, a partition or the tenant, now or by age."},
         {"name": "keys", "description": "API keys."},
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -334,18 +336,39 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+# --- Metrics and traces --------------------------------------------------------------------------------------------
+
+# Who may read /metrics; without it only this machine may, and only without a proxy.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+# Where a worker that runs alone serves its own metrics.
+METRICS_PORT = env.int("METRICS_PORT", default=0)
+# A folder in which processes of one machine add up their metrics; empty at their start.
+PROMETHEUS_MULTIPROC_DIR = env.str("PROMETHEUS_MULTIPROC_DIR", default="")
+# Traces go there if the extra `tracing` is installed.
+OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
+
 #: Every variable that these settings read, for backups.
 ENVIRONMENT_NAMES = frozenset(env.names)
 
 # --- Logging: one line an event; memory text never appears in one --------------------------------------------------
 
+LOG_FORMAT = env.str("LOG_FORMAT", default="line")
+if LOG_FORMAT not in {"line", "json"}:
+    raise ImproperlyConfigured("LOG_FORMAT must be line or json")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {"()": "memory_platform.observability.logs.JsonFormatter"},
+    },
     "filters": {"route": {"()": "memory_platform.web.request_logs.RouteFilter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["route"]}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["route"]}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     # Their messages carry the prompt or the request path with its query.
-    "loggers": {"openai": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}, "httpcore2": {"level": "WARNING"}},
+    "loggers": {
+        **{name: {"level": "WARNING"} for name in ("openai", "httpx2", "httpcore2")},
+        # A line for each request and task, where a program reads the log.
+        "memory_platform.requests": {"level": LOG_LEVEL if LOG_FORMAT == "json" else "WARNING"},
+    },
 }

@@ -5,6 +5,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
 from memory_platform.console import health, views
+from memory_platform.console.metrics import metrics
 
 urlpatterns: list[URLPattern | URLResolver] = [
     # First, because a request tries the addresses in their order and most are for the API.
@@ -26,5 +27,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("memories.urls")),
     path("", include("compaction.urls")),
     path("healthz", health.healthz, name="healthz"),
+    path("metrics", metrics, name="metrics"),
     path("readyz", health.readyz, name="readyz"),
 ]

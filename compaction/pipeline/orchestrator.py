@@ -28,6 +28,7 @@ from memories.embeddings.indexer import index_now
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.observability.metrics import COMPACTIONS, counts_outcome
 
 logger = logging.getLogger(__name__)
 
@@ -102,6 +103,7 @@ def note_step(step: str) -> None:
     logger.debug("compaction: %s", step)
 
 
+@counts_outcome(COMPACTIONS)
 def run_compaction(
     tenant_id: UUID,
     run_id: UUID,

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -98,6 +99,7 @@ class Supervisor:
                     f"Running as root: PostgreSQL runs as the OS user {OS_USER}, created where it is missing, and the"
                     f" folders above {self._data_dir / 'postgres'} and {PROGRAMS} are opened for passing through.\n"
                 )
+            shutil.rmtree(self._data_dir / "run" / "metrics", ignore_errors=True)  # counts begin again
             endpoints = self._start_servers()
             write_endpoints(self._data_dir, endpoints)
             self._start_apps(self._environment(endpoints))
@@ -137,6 +139,7 @@ class Supervisor:
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
             "PYTHONUNBUFFERED": "1",
+            "PROMETHEUS_MULTIPROC_DIR": str(self._data_dir / "run" / "metrics"),
             "DATA_DIR": str(self._data_dir),
             "PORT": str(self._config.port),
             "SECRET_KEY": own_key or read_or_create_secret(self._data_dir, "secret_key", SECRET_KEY_BYTES),

@@ -22,7 +22,7 @@ class RoleRule:
 TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, None): {
         *("overview", "health", "health-summary", "design", "job-notifications", "search", "tenant-overview", "jobs"),
-        *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log"),
+        *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log", "activity"),
         *("context-preview", "context-compare", "inclusion-budget", "context-suggest", "budget-curve"),
         *("context-log", "receipt", "budget-compare", "budget-effect", "evaluation"),
         *("golden-questions", "golden-export", "scoring-profiles", "scoring-compare", "scoring-effect"),
@@ -38,7 +38,14 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (ADMIN, None): {"memory-export"},
     (_OPERATOR, _OPERATOR): {
         "memory-import-export",
-        *("snapshot-delete", "budget-rollback", "evaluation-delete", "golden-new", "compaction-rollback"),
+        *(
+            "snapshot-delete",
+            "budget-rollback",
+            "budget-rename",
+            "evaluation-delete",
+            "golden-new",
+            "compaction-rollback",
+        ),
     },
     (ADMIN, ADMIN): {
         *("api-keys", "api-key-revoke", "member-remove", "embedding-switch", "embedding-retire", "prompts"),
@@ -49,6 +56,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (None, _OPERATOR): {
         *("memory-archive", "memory-restore", "memory-pin", "memory-unpin", "memory-version-restore"),
         *("memories-bulk-undo", "hygiene-bulk-undo", "text-tokens", "summary-withdraw", "summary-restore"),
+        *("budget-retire", "budget-restore"),
         *("vote-restore", "vote-withdraw", "budget-create", "budget-assignment-end", "budget-assignment-undo"),
         *("evaluation-cancel", "evaluation-retry", "golden-collect", "golden-remove", "golden-restore"),
         *(
@@ -60,6 +68,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         ),
         *("message-pin", "message-unpin", "message-expand", "run-retry"),
         *("compaction-trial", "compaction-append", "compaction-withdraw", "compaction-approve", "compaction-swap"),
+        *("compaction-strike", "compaction-undo-approval", "activity-undo"),
         *("compaction-reject", "compaction-reopen", "compaction-regenerate", "compaction-mark-reviewed"),
     },
     (None, ADMIN): {"member-add", "embedding-retry", "prompt-rollback"},

@@ -91,6 +91,7 @@ def console_page_ids(tenant: Tenant, username: str) -> dict[str, Any]:
             "name": "near_duplicate",
             "budget.name": "workshop",
             "budget-rollback.name": "workshop",
+            "budget-rename.name": "workshop",
             "scoring-profile.name": "conversation-recall",
             **{f"scoring-{act}.name": "support-recall" for act in ("publish", "rollback", "retire")},
             "version": 1,

@@ -25,7 +25,7 @@ from compaction.services.pipeline.states import FAIL, next_state
 from context.receipts.results import ContextWarning
 from context.services.profiles.compaction_policy import REVIEW, CompactionPolicy
 from memories.embeddings.indexer import index_now
-from memories.tenancy.audit import Actor
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.observability.metrics import COMPACTIONS, counts_outcome
@@ -245,6 +245,7 @@ def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: d
             applying.propose_compaction(compaction)
         else:
             memory_ids = applying.apply_compaction(compaction, session, by=_BY, now=now, is_decided=False)
+            audit_rows("apply_compaction", [compaction], by=_BY, now=now)
         note_step("applying")
     is_lost = compaction.has_lost_constraint
     return CompactionRunResult(compaction.state, memory_ids=tuple(memory_ids), has_lost_constraint=is_lost)

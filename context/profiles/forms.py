@@ -41,6 +41,17 @@ class NewProfileForm(PlatformForm):
     based_on = forms.CharField(required=False, max_length=PROFILE_MAX_CHARACTERS)
 
 
+class RenameProfileForm(PlatformForm):
+    """Another name of a budget profile."""
+
+    name = forms.RegexField(
+        r"^[a-z][a-z0-9_-]*\Z",
+        label="New name",
+        max_length=64,
+        error_messages={"invalid": "Use lower-case letters, digits, _ and -, such as support-short."},
+    )
+
+
 class PublishForm(PlatformForm):
     """The argument for a published version, a reason, and the active version that was seen (0: none)."""
 
@@ -76,6 +87,8 @@ class AssignmentForm(PlatformForm):
     profile_name = forms.CharField(label="Profile", max_length=64)
     api_key = forms.CharField(label="Key", required=False, max_length=150)
     partition = PartitionField()
+    #: The partition without memories that the operator assigns nevertheless.
+    confirmed = PartitionField()
 
 
 class VersionComparisonForm(PlatformForm):

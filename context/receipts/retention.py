@@ -15,8 +15,6 @@ from memory_platform.web.numerals import counted
 PRUNE_BATCH = 1_000
 #: Batches of one tenant in one run; the next run continues.
 PRUNE_BATCHES_MAX = 100
-#: A tenant without a vote in this time gives no feedback.
-FEEDBACK_LOOKED_BACK = timedelta(days=90)
 #: Memories whose votes are summed at once.
 VOTES_BATCH = 1_000
 PRUNER = Actor.system("retention of receipts")
@@ -39,7 +37,7 @@ def prune_receipts_of_tenants(*, now: datetime) -> int:
 
 
 def find_unhelpful_memories(*, now: datetime) -> None:
-    """Find memories that are retrieved often and have no positive votes, tenant by tenant."""
+    """Find memories that are retrieved often and judged not useful, tenant by tenant."""
     for tenant_id in _tenant_ids():
         with tenant_scope(tenant_id):
             MemoryFinding.objects.find(tenant_id, UNHELPFUL, now=now, ids=_unhelpful_of(tenant_id, now))
@@ -52,7 +50,6 @@ def _tenant_ids() -> list[UUID]:
 
 def _unhelpful_of(tenant_id: UUID, now: datetime) -> list[UUID]:
     votes = Feedback.objects.for_tenant(tenant_id)
-    has_feedback = votes.standing().given_since(now - FEEDBACK_LOOKED_BACK)
     shown = Memory.objects.for_tenant(tenant_id).live(now).retrieved_at_least(UNHELPFUL_RETRIEVALS_MIN)
     ids = list(shown)
     unhelpful: list[UUID] = []
@@ -60,7 +57,7 @@ def _unhelpful_of(tenant_id: UUID, now: datetime) -> list[UUID]:
         batch = ids[start : start + VOTES_BATCH]
         sums = votes.on_memories(batch).sums_by_memory()
         counts = ((pk, *sums.get(pk, (0.0, 0.0))) for pk in batch)
-        unhelpful += [pk for pk, up, down in counts if is_unhelpful(shown[pk], up, down, has_feedback=has_feedback)]
+        unhelpful += [pk for pk, up, down in counts if is_unhelpful(shown[pk], up, down)]
     return unhelpful
 
 

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memories", "0002_row_security_and_triggers"),
+        ("memories", "0003_vector_tail"),
     ]
 
     operations = [

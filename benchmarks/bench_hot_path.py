@@ -155,7 +155,7 @@ def web_server(folder: Path, more: Mapping[str, str] | None = None) -> Iterator[
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
         env = {**os.environ, "CACHE_URL": store.cache_url, "CELERY_BROKER_URL": store.broker_url}
-        command = [sys.executable, *web_command("127.0.0.1", port, processes=2)]
+        command = [sys.executable, *web_command(f"127.0.0.1:{port}", processes=2)]
         web = spawn_process("web", command, log=folder / "logs" / "web.log", env=env)
         children.append(web)
 

@@ -60,6 +60,8 @@ NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
 
 # Off behind a pooler that gives each transaction another connection and does not keep prepared statements.
 DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
+# Longer than a restart of the embedded server takes: a request then waits instead of failing.
+DATABASE_POOL_WAIT_SECONDS = 5
 
 
 def _database(url: str, pool_size: int) -> dict[str, Any]:
@@ -68,7 +70,7 @@ def _database(url: str, pool_size: int) -> dict[str, Any]:
     # The statements of `execute_prepared` are prepared at their first use; Django's own are never prepared.
     config.setdefault("OPTIONS", {})["prepare_threshold"] = 0 if DATABASE_PREPARED_STATEMENTS else None
     if pool_size:
-        config["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 10}
+        config["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": DATABASE_POOL_WAIT_SECONDS}
     return config
 
 

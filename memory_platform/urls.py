@@ -7,6 +7,8 @@ from django.urls import URLPattern, URLResolver, include, path
 from memory_platform.console import health, views
 from memory_platform.console.metrics import metrics
 
+#: What Django calls for an exception that no view handled.
+handler500 = "memory_platform.web.unavailable.error_page"
 urlpatterns: list[URLPattern | URLResolver] = [
     # First, because a request tries the addresses in their order and most are for the API.
     path("api/", include("memory_platform.api_urls")),

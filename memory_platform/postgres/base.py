@@ -1,5 +1,6 @@
 """What Django loads as the database's `ENGINE`."""
 
+import select
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,9 +15,9 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field, ForeignKey, Model
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from psycopg import Cursor, adapters
+from psycopg import Cursor, OperationalError, adapters
 from psycopg.adapt import Dumper
-from psycopg.pq import Format
+from psycopg.pq import ConnStatus, Format
 
 TENANT_COLUMN = "tenant_id"
 APPS = frozenset({"memories", "context", "compaction"})
@@ -152,10 +153,33 @@ class DatabaseOperations(operations.DatabaseOperations):
         return super().last_executed_query(cursor, sql, params)
 
 
+def _is_closed_by_server(connection: Any) -> bool:
+    """Look without asking the server: an idle connection is readable only after its end or a notice of it."""
+    poller = select.poll()
+    poller.register(connection.fileno(), select.POLLIN)
+    if not poller.poll(0):
+        return False
+    try:
+        connection.pgconn.consume_input()
+    except OperationalError:
+        return True
+    return bool(connection.pgconn.status != ConnStatus.OK)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     features_class = DatabaseFeatures
     ops_class = DatabaseOperations
     SchemaEditorClass = DatabaseSchemaEditor
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Return a connection that the server has not closed, such as by a restart, while it was in the pool."""
+        connection: Any = super().get_new_connection(conn_params)
+        pool: Any = getattr(self, "pool", None)
+        while pool and _is_closed_by_server(connection):
+            connection.close()
+            pool.putconn(connection)
+            connection = super().get_new_connection(conn_params)
+        return connection
 
     def prepared_cursor(self) -> Any:
         """Return a cursor for hand-written statements that run on every request."""

@@ -15,6 +15,7 @@ from compaction.erasure import orchestrator as erasing
 from compaction.erasure import retention
 from compaction.models import Erasure, Run
 from compaction.pipeline import orchestrator, scheduling
+from compaction.pipeline.claims import next_waiting_run
 from compaction.rollups import rollups
 
 logger = logging.getLogger(__name__)
@@ -31,14 +32,20 @@ _RETRY: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff":
 
 @shared_task(**_RETRY, max_retries=3, time_limit=ROLL_UP_TIME_LIMIT_SECONDS)
 def roll_up_task(tenant_id: str, run_id: str) -> None:
-    """Regenerate one partition's summary; a run that another worker has is skipped."""
-    rollups.run_roll_up(UUID(tenant_id), UUID(run_id), now=timezone.now())
+    """Regenerate one partition's summary; a run that another worker has, or that has to wait, is skipped."""
+    if rollups.run_roll_up(UUID(tenant_id), UUID(run_id), now=timezone.now()) is not None:
+        _enqueue_next(UUID(tenant_id))
 
 
 @shared_task(bind=True, **_RETRY, max_retries=6, time_limit=COMPACTION_TIME_LIMIT_SECONDS)
 def run_compaction_task(self: "Task[[str, str], None]", tenant_id: str, run_id: str) -> None:
-    """Run one compaction; one that another worker has is skipped. Retries later if the model is unavailable."""
-    outcome = orchestrator.run_compaction(UUID(tenant_id), UUID(run_id), now=timezone.now())
+    """Run one compaction; one that another worker has, or that has to wait, is skipped.
+
+    Retries later if the model is unavailable.
+    """
+    outcome = orchestrator.run_compaction(UUID(tenant_id), UUID(run_id), now=timezone.now(), is_in_turn=True)
+    if outcome.state:
+        _enqueue_next(UUID(tenant_id))
     if outcome.wait is not None:
         raise self.retry(countdown=outcome.wait.total_seconds())
 
@@ -98,6 +105,10 @@ def erase_past_retention_task() -> int:
 def enqueue_erasure(tenant_id: UUID, erasure_id: UUID) -> None:
     """Enqueue an erasure as `enqueue_run` does."""
     transaction.on_commit(partial(_send, partial(run_erasure_task.delay, str(tenant_id), str(erasure_id))))
+def _enqueue_next(tenant_id: UUID) -> None:
+    """Enqueue the run that waited because its tenant had as many running as it may."""
+    if run := next_waiting_run(tenant_id, now=timezone.now()):
+        enqueue_run(run)
 
 
 def enqueue_run(run: Run) -> None:

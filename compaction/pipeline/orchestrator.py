@@ -17,6 +17,7 @@ from django.db import OperationalError
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline import applying, plans
 from compaction.pipeline.breakers import COOLDOWN, FAILURES_TO_OPEN
+from compaction.pipeline.claims import claim_in_turn
 from compaction.pipeline.drafting import CompactionDraft, draft_summary
 from compaction.pipeline.drafting_input import DraftingClock, DraftingError, DraftingInput, read_drafting_input
 from compaction.pipeline.fallback import ProviderUnavailableError
@@ -111,14 +112,23 @@ def run_compaction(
     now: datetime,
     time_limit: timedelta = RUN_TIME_LIMIT,
     can_wait: bool = True,
+    is_in_turn: bool = False,
     enqueue: EnqueueRun | None = None,
 ) -> CompactionRunResult:
-    """Run a queued or abandoned compaction. One over `time_limit` is enqueued for a worker unless it `can_wait`."""
+    """Run a queued or abandoned compaction. One over `time_limit` is enqueued for a worker unless it `can_wait`.
+
+    Workers claim it `is_in_turn`; a request that waits for the result does not wait for its tenant's other runs.
+    """
     clock = clock_from(now)
     until = now + COMPACTION_LEASE
     with tenant_scope(tenant_id):
         rows = Run.objects.for_tenant(tenant_id).of_kind(Run.Kind.COMPACTION)
-        if not rows.claim(run_id, now=now, until=until):
+        claimed = (
+            claim_in_turn(tenant_id, run_id, now=now, until=until)
+            if is_in_turn
+            else rows.claim(run_id, now=now, until=until)
+        )
+        if not claimed:
             return CompactionRunResult()
         claim = _Claim(rows.get(pk=run_id), until, now + time_limit, can_wait, enqueue)
     note_step("claimed")

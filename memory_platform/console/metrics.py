@@ -44,7 +44,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return HttpResponse("Send METRICS_TOKEN as a bearer token.\n", status=403, content_type="text/plain")
     present = CollectorRegistry()
     present.register(_Present(timezone.now()))
-    return HttpResponse(_counted() + generate_latest(present), content_type=CONTENT_TYPE_LATEST)
+    return HttpResponse(generate_latest(counted()) + generate_latest(present), content_type=CONTENT_TYPE_LATEST)
 
 
 def _may_read(request: HttpRequest) -> bool:
@@ -57,12 +57,13 @@ def _may_read(request: HttpRequest) -> bool:
     return is_direct and request.META.get("REMOTE_ADDR", "") in _LOOPBACK
 
 
-def _counted() -> bytes:
+def counted() -> CollectorRegistry:
+    """Return what this process counted, or all processes that share its folder."""
     if not settings.PROMETHEUS_MULTIPROC_DIR:
-        return generate_latest(REGISTRY)
+        return REGISTRY
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=settings.PROMETHEUS_MULTIPROC_DIR)  # type: ignore[no-untyped-call]
-    return generate_latest(registry)
+    return registry
 
 
 class _Present:

@@ -56,7 +56,7 @@ SUPERVISOR_POLL_SECONDS = 0.1
 SECRET_KEY_BYTES = 48
 WEB_THREADS = 8
 WEB_WORKER = "memory_platform.http_worker.HeadBufferingWorker"
-WORKER_THREADS = 4
+WORKER_PROCESSES = 4
 LOG_MAX_BYTES = 10_000_000
 # The most that gunicorn accepts; its default refuses the address of a long partition, percent-encoded.
 REQUEST_LINE_MAX_BYTES = 8190
@@ -193,7 +193,7 @@ class Supervisor:
         config = self._config
         listener = self._listener = listen(config.host, config.port)
         web = web_command(f"fd://{listener.fileno()}", processes=config.web_processes)
-        worker = f"-m celery -A memory_platform worker --pool threads --concurrency {WORKER_THREADS} --loglevel INFO"
+        worker = f"-m celery -A memory_platform worker --concurrency {WORKER_PROCESSES} --loglevel INFO"
         worker += " --without-gossip --without-mingle"
         beat = ["-m", "celery", "-A", "memory_platform", "beat", "--pidfile=", "--loglevel", "WARNING", "--schedule"]
         beat.append(str(self._data_dir / "run" / "celerybeat-schedule"))

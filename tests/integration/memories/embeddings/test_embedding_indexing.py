@@ -286,7 +286,10 @@ def test_one_sweep_runs_at_a_time(tenant: Tenant) -> None:
     assert tasks.sweep_pending_embeddings.apply(throw=True).get() == 1
 
 
-def test_old_records_are_forgotten_in_every_tenant(tenant: Tenant, other_tenant: Tenant) -> None:
+def test_old_records_are_forgotten_in_every_tenant(
+    tenant: Tenant, other_tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.store.recall.FORGET_BATCH", 2)  # three of a kind are more than a batch
     ages = [timedelta(hours=23), timedelta(hours=25), timedelta(days=29), timedelta(days=31)]
     for owner in (tenant, other_tenant):
         memory, (key, _) = make_memory(owner), make_key(owner)

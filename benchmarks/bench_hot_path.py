@@ -177,6 +177,8 @@ class BareQuery:
     """The nearest rows of a tenant, on a psycopg connection with its defaults."""
 
     def __init__(self, tenant_id: UUID, model: str, dimension: int) -> None:
+        from memories.tenancy.row_scope_tokens import row_scope_token
+
         self._connection = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
         from memories.search.vector_index import vector_index
 
@@ -184,8 +186,8 @@ class BareQuery:
         part = index.contains("") if index else "TRUE"
         self._statement = _BARE.format(dimension=dimension, model=model, wanted=WANTED_ROWS, part=part)
         self._tenant_id = tenant_id
-        scope = "SELECT set_config('app.scope', 'tenant', false), set_config('app.tenant_id', %s, false)"
-        self._connection.execute(scope, [str(tenant_id)])
+        token = row_scope_token("tenant", str(tenant_id), self._connection.info.backend_pid)
+        self._connection.execute("SELECT set_config('app.scope', %s, false)", [token])
         self._connection.execute(f"SET hnsw.ef_search = {WANTED_ROWS}")
 
     def run(self, vector: str) -> list[Any]:

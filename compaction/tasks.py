@@ -105,6 +105,8 @@ def erase_past_retention_task() -> int:
 def enqueue_erasure(tenant_id: UUID, erasure_id: UUID) -> None:
     """Enqueue an erasure as `enqueue_run` does."""
     transaction.on_commit(partial(_send, partial(run_erasure_task.delay, str(tenant_id), str(erasure_id))))
+
+
 def _enqueue_next(tenant_id: UUID) -> None:
     """Enqueue the run that waited because its tenant had as many running as it may."""
     if run := next_waiting_run(tenant_id, now=timezone.now()):

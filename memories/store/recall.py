@@ -132,10 +132,10 @@ def delete_expired_records(*, now: datetime) -> int:
 
 def _delete_in_batches(tenant_id: UUID, rows: "QuerySet[Any]") -> int:
     """Delete all rows of a query, each batch in a transaction of its own, so that none is long; return how many."""
-    deleted = 0
+    deleted: int = 0
     while True:
         with tenant_scope(tenant_id):
             ids = list(rows.values_list("pk", flat=True)[:FORGET_BATCH])
-            deleted += rows.model.objects.filter(pk__in=ids).delete()[0]
+            deleted += int(rows.model.objects.filter(pk__in=ids).delete()[0])
         if len(ids) < FORGET_BATCH:
             return deleted

@@ -161,6 +161,9 @@ def _migrations() -> str:
         raise ComponentNotReady("an earlier development version made the database")
     if missing := executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise ComponentNotReady(f"{counted(len(missing), 'migration is', 'migrations are')} not applied")
+    with authentication_scope():
+        if not _row("SELECT row_scope('authentication') IS NOT NULL")[0]:
+            raise ComponentNotReady("the database has the key of another SECRET_KEY: run manage.py migrate")
     return "all applied"
 
 

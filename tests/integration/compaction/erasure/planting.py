@@ -34,7 +34,7 @@ from memories.services.partitions.paths import parse_partition
 from memories.store.actions.edit import update_memory
 from memories.store.live_rows import ensure_partitions
 from memories.tenancy.audit import record_audit
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import TESTER, make_key, make_memory, reread_memory
 from tests.sessions import new_compaction, new_message
 
@@ -159,11 +159,9 @@ def places_with(text: str) -> set[str]:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         tables = [name for (name,) in cursor.fetchall()]
     found = set()
-    with connections["default"].cursor() as cursor:
-        cursor.execute("SELECT set_config('app.scope', 'admin_write', true)")
+    with admin_write_scope(), connections["default"].cursor() as cursor:
         for table in tables:
             cursor.execute(f"SELECT EXISTS (SELECT FROM {table} AS each WHERE each::text ILIKE %s)", [f"%{text}%"])
             if cursor.fetchone() == (True,):
                 found.add(table)
-        cursor.execute("SELECT set_config('app.scope', '', true)")
     return found

@@ -346,7 +346,7 @@ def test_scope_ends_with_its_block_and_nests(full_tenant: Tenant) -> None:
             raise ZeroDivisionError
         assert Memory.objects.count() == 3
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('app.tenant_id', true)")
+        cursor.execute("SELECT current_setting('app.scope', true)")
         assert cursor.fetchone()[0] in ("", None)
 
 

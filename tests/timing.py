@@ -1,5 +1,6 @@
 """How the time of a piece of work grows with its input, and how long it may take."""
 
+import gc
 import sys
 import time
 from collections.abc import Callable
@@ -20,8 +21,12 @@ def doubling_factor(work: Callable[[int], object], size: int, *, runs: int = 5) 
 
 def _fastest(work: Callable[[int], object], size: int, runs: int) -> float:
     times = []
-    for _ in range(runs):
-        started = time.process_time()
-        work(size)
-        times.append(time.process_time() - started)
+    gc.disable()  # how often it runs depends on everything else in this process
+    try:
+        for _ in range(runs):
+            started = time.process_time()
+            work(size)
+            times.append(time.process_time() - started)
+    finally:
+        gc.enable()
     return min(times)

@@ -47,13 +47,16 @@ PAGES: dict[str, tuple[str, ...]] = {
     "tenant-overview": ("",),
     "context-compare": ("", f"left=adr-0040&right=conversation-recall&{_ASKED}"),
     "context-preview": ("", f"{_ASKED}&max_tokens=600", "query=x&max_tokens=0"),
+    "context-explain": ("", f"{_ASKED}&max_tokens=300&memory={{memory_id}}", "memory={memory_id}"),
     "budget-curve": ("", _ASKED),
-    "context-log": ("",),
+    "agents": ("", "by=partition&range=30d&agent=agent%3Dsupport"),
+    "context-log": ("", "range=7d&state=full", "range=x"),
     "receipt": ("", "with=today"),
     "memory-votes": ("",),
     "budgets": ("", f"default_tokens=700&minimum_score=0.4&{_ASKED}"),
     "budget": ("",),
     "budget-rename": ("",),
+    "budget-keep": ("", f"{_ASKED}&max_tokens=669"),
     "budget-rollback": ("",),
     "budget-compare": ("left=workshop+1&right=workshop+2",),
     "budget-assignments": ("",),
@@ -85,7 +88,15 @@ PAGES: dict[str, tuple[str, ...]] = {
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
 NO_PAGES = {
     *("budget-effect", "inclusion-budget", "context-suggest", "hygiene-progress", "scoring-effect"),
-    *("golden-export", "memory-export", "memories-bulk", "health-summary", "partition-children", "roll-ups"),
+    *(
+        "context-export",
+        "golden-export",
+        "memory-export",
+        "memories-bulk",
+        "health-summary",
+        "partition-children",
+        "roll-ups",
+    ),
     *("summaries", "text-tokens", "job-notifications"),
 }
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}

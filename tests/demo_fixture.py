@@ -15,6 +15,7 @@ from context.evaluation.actions.evaluations import request_evaluation
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.runs import run_evaluation
 from context.models import EvaluationRun, GoldenQuestion, Receipt, ScoringProfileVersion
+from context.workbench.actions import store_long_query
 from memories.embeddings import reembedding
 from memories.embeddings.actions import start_reembedding
 from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
@@ -44,6 +45,7 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
             by=BY,
             now=now,
         )
+        store_long_query(tenant_id=tenant.pk, text="What does ERR_4012 mean? " * 200, by=BY, now=now)
         create_api_key(tenant=tenant, name="the shop", scopes=("read",), partition=None, by=BY, now=now)
         save_prompt(tenant_id=tenant.pk, text=PROMPT + "\nKeep it short.", by=BY, now=now)
         model = start_reembedding(tenant=tenant, model=SECOND_MODEL, switches_when_filled=False, by=BY, now=now)

@@ -21,6 +21,7 @@ from context.models import (
     Feedback,
     GoldenMemory,
     GoldenQuestion,
+    LongQuery,
     Receipt,
     ScoringProfileAssignment,
     ScoringProfileVersion,
@@ -136,6 +137,7 @@ def _records(selection: Selection, finder: _Finder) -> list[Part]:
         finder.mentions(receipts, "memory_ids", "query", "request"),
         Part(golden.filter(pk__in=evidence.values("question"))),
         finder.quoting(golden, "text", "answer", is_deleted=True),
+        finder.quoting(LongQuery.objects.for_tenant(tenant_id), "text", is_deleted=True),
         finder.mentions(HygieneAct.objects.for_tenant(tenant_id), "archived_ids", "kept", "changed"),
         finder.mentions(RetrievalTick.objects.for_tenant(tenant_id), "memory_ids"),
     ]

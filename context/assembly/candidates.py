@@ -182,6 +182,21 @@ def rank_candidates(
     return sorted(scorer.score(rows), key=lambda item: not item.memory["pinned"])[:top_k]
 
 
+def score_among_candidates(
+    request: ResolvedContextRequest, tenant_id: UUID, retrieval: Retrieval, more: Candidate
+) -> ScoredMemory:
+    """Return `more` as it would be scored among the candidates of a search. Call with no scope open."""
+    together = replace(retrieval, candidates=[*retrieval.candidates, more])
+    successors, _ = _find_successors(request, tenant_id, together)
+    vectors = dict(retrieval.vectors)
+    if retrieval.query.model and needs_vectors(request.scoring):
+        with tenant_scope(tenant_id):
+            vectors |= read_vectors(tenant_id, {more.id: more.version}, retrieval.query.model)
+    question = ScoringQuestion(request.query or "", request.moment.at, retrieval.query.lexemes)
+    scored = rank_candidates(together.candidates, ProfiledScorer(request.scoring, question, vectors, successors))
+    return next(item for item in scored if item.memory["id"] == more.id)
+
+
 def gate_scored_candidates(
     request: ResolvedContextRequest, budget: SectionBudget, ranked: list[ScoredMemory]
 ) -> list[ScoredMemory]:

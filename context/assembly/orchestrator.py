@@ -108,6 +108,8 @@ def assemble_context(
         )
     context = _assemble(resolved, tenant_id, calculator, timer, now)
     if not request.preview:
+        if api_key_id is None:
+            context = replace(context, request={**context.request, "actor": {"kind": actor.kind, "label": actor.label}})
         with timer.step("receipt"):
             context = _record(context, resolved, tenant_id, api_key_id, now)
         context = replace(context, timings=timer.timings())

@@ -49,7 +49,8 @@ class ContextRequest:
     assigned to the key or the partition. `as_of` is a valid time to read, `moment` a valid or recorded one.
     `stable_with` is the receipt whose order is kept. `draft` is an unsaved budget profile and `scoring` a scoring
     profile in any state, both for previews only. `shares_of` are the tokens of a larger context that this is a part of:
-    the profile's shares are of those, and `already_shown` are memories whose text is elsewhere in it.
+    the profile's shares are of those, and `already_shown` are memories whose text is elsewhere in it. `session_id` is
+    the session whose context it is a part of.
     """
 
     query: str = ""
@@ -79,6 +80,7 @@ class ContextRequest:
     scoring: ScoringProfile | None = None
     shares_of: int | None = None
     already_shown: Sequence[UUID] = ()
+    session_id: UUID | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from context.models import Feedback, Receipt
+from context.models import Feedback, LongQuery, Receipt
 from context.profiles.budget_profiles import budget_profile_for
 from memories.models import Memory, MemoryFinding, Tenant
 from memories.services.hygiene.rules import UNHELPFUL, UNHELPFUL_RETRIEVALS_MIN, is_unhelpful
@@ -24,6 +24,7 @@ def prune_receipts_of_tenants(*, now: datetime) -> int:
     """Delete the receipts that tenants no longer keep, and return how many. Call with no scope open.
 
     The budget profile of the whole tenant, not those of keys and partitions, sets `receipt_days` and `receipt_count`.
+    Long queries are kept for as many days.
     Votes on a receipt stay.
     """
     gone = 0
@@ -65,7 +66,9 @@ def _prune_batch(tenant_id: UUID, now: datetime) -> int:
     with tenant_scope(tenant_id):
         profile = budget_profile_for(tenant_id, api_key_id=None, partition_path="")
         receipts = Receipt.objects.for_tenant(tenant_id)
-        receipt_ids = receipts.ids_before(now - timedelta(days=profile.receipt_days), PRUNE_BATCH)
+        oldest = now - timedelta(days=profile.receipt_days)
+        LongQuery.objects.for_tenant(tenant_id).discard_before(oldest)
+        receipt_ids = receipts.ids_before(oldest, PRUNE_BATCH)
         receipt_ids += receipts.ids_beyond(profile.receipt_count, PRUNE_BATCH - len(receipt_ids))
         gone = receipts.with_ids(receipt_ids).discard() if receipt_ids else 0
         if gone:

@@ -178,6 +178,14 @@ def read_candidates_with_vectors(
     return [found[key] for key in keys if key in found], vectors
 
 
+def read_candidate_of_any_state(
+    scope: SearchScope, memory_id: UUID, query: CandidateQuery, ranks: CandidateRanks
+) -> Candidate:
+    """Return the current version of a memory as a candidate, also an archived or expired one, or one out of scope."""
+    rows = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory_id]).with_end(scope.moment)
+    return next(_candidates(rows, query, ranks))
+
+
 def read_neighbours(
     scope: SearchScope, around: Iterable[Candidate], reach: int, query: CandidateQuery, ranks: CandidateRanks
 ) -> list[Candidate]:

@@ -34,7 +34,7 @@ from memories.tenancy.scopes import operator_read_scope, tenant_scope
 from memories.tenancy.sign_in import count_sign_in_attempt, forget_sign_in_failures
 from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
-from memory_platform.console.activity import DEFAULT_SPAN, SPANS, activity_curves
+from memory_platform.console.activity import activity_curves
 from memory_platform.console.acts import UNDONE_BY_ADMINS, read_acts, verbs_of
 from memory_platform.console.design_samples import component_samples
 from memory_platform.console.forms import ActFilterForm, JobFilterForm, RangeForm, SearchForm
@@ -49,6 +49,7 @@ from memory_platform.web.htmx import HtmxRequest, safe_local_path, wants_fragmen
 from memory_platform.web.permissions import operator_required
 from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, TablePage, read_table, requested_order
+from memory_platform.web.time_ranges import DEFAULT_SPAN, SPANS
 from memory_platform.web.times import format_wait
 
 _JOB_COLUMNS = (SortColumn("asked", "created_at", datetime),)

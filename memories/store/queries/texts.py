@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchRank
 from django.db import models
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, F, Q, Subquery, Value, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThan
@@ -171,6 +171,23 @@ class MemoryTextQuerySet(TenantRows):
         distance = CosineDistance(f"{self.head}embeddings__vector", vector)
         rows = self.filter(**own).annotate(distance=distance, similarity=Value(1.0) - F("distance"))
         return rows.order_by("distance", "-created_at", self.identity)
+
+    def how_many_nearer(self, vector: Vector, model: str, own: "MemoryTextQuerySet", memory: Any) -> int:
+        """Return how many rows `nearest_to` puts before `memory`, the current row of which is `own`."""
+        distance = Subquery(own.nearest_to(vector, model).values("distance")[:1])
+        return self.nearest_to(vector, model).order_by().filter(self._ahead("distance__lt", distance, memory)).count()
+
+    def how_many_match_better(self, text: TextQuery, own: "MemoryTextQuerySet", memory: Any) -> int:
+        """Return how many rows `matching_any` puts before `memory`, the current row of which is `own`."""
+        strength = Subquery(own.matching_any(replace(text, newest=None)).values("text_rank")[:1])
+        return self.matching_any(text).order_by().filter(self._ahead("text_rank__gt", strength, memory)).count()
+
+    def _ahead(self, condition: str, value: Subquery, memory: Any) -> Q:
+        """Return the condition of the rows before one with this value; ties are broken by age, then by id."""
+        is_equal = Q(**{condition.partition("__")[0]: value})
+        is_newer = Q(created_at__gt=memory.created_at)
+        is_first = Q(**{"created_at": memory.created_at, f"{self.identity}__lt": memory.pk})
+        return Q(**{condition: value}) | is_equal & (is_newer | is_first)
 
     def nearest_by_index(
         self, vector: Vector, model: str, tokens: str, limit: int, *, index: VectorIndex

@@ -13,6 +13,7 @@ from context.models import (
     Feedback,
     GoldenMemory,
     GoldenQuestion,
+    LongQuery,
     Receipt,
     ScoringProfileVersion,
 )
@@ -90,6 +91,7 @@ def _plant_records(tenant: Tenant, memory: Memory) -> None:
     question = GoldenQuestion.objects.create(tenant=tenant, text=f"Who is the {CANARY}?", created_at=now)
     GoldenMemory.objects.create(tenant=tenant, question=question, memory=memory)
     GoldenQuestion.objects.create(tenant=tenant, text="Who sings?", answer=FACT, created_at=now)
+    LongQuery.objects.create(id=uuid4(), tenant=tenant, text=QUOTING, created_at=now)
     GoldenQuestion.objects.create(tenant=tenant, text="When?", partition_path=PERSON, created_at=now)
     key, _ = make_key(tenant)
     IdempotencyRecord.objects.create(

@@ -17,6 +17,7 @@ from context.models import (
     Feedback,
     GoldenMemory,
     GoldenQuestion,
+    LongQuery,
     Receipt,
     ScoringProfileAssignment,
     ScoringProfileVersion,
@@ -152,6 +153,7 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
         blocks=[],
         omitted=[], candidates=[], plan={}, text_sha256="0" * 64,
     )  # fmt: skip
+    LongQuery.objects.create(id=uuid.uuid4(), tenant=tenant, text="What happened?", created_at=FACTORY_NOW)
     Feedback.objects.create(
         tenant=tenant,
         memory=memory,

@@ -30,6 +30,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "context": {"query": "x"},
     "links": {"source_id": "{memory}", "target_id": "{target}", "kind": "because"},
     "context/diff": {"query": "Porto", "since": {"as_of": "2026-01-01T00:00:00Z"}},
+    "context/explain": {"query": "Porto", "memory_id": "{memory}"},
     "context/<uuid:receipt_id>/replay": {"mode": "recorded"},
     "feedback": {"memory_id": "{memory}", "feedback": "POSITIVE"},
     "context/<uuid:receipt_id>/outcome": {"answer": "Sam lives in Porto."},

@@ -288,9 +288,11 @@ def main() -> None:
                 target = Target(port, new_key(tenant.pk))
                 seconds = load(target, tenant.pk, options) if options.memories else 0.0
                 copies = Copies(tenant.pk, default_model().dimension)
+                before = Usage()
                 copied = copies.fill()
                 if seconds:
                     print(f"COPY + CREATE INDEX {copied:.1f} s; / load {copied / seconds:.2f}")
+                    print(f"processor ms of a row: {Usage().since(before, options.memories)}")
                 single_writes(target, copies, options.rounds)
                 sessions(target, options.rounds)
 

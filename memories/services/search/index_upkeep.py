@@ -11,7 +11,7 @@ GROWING_REBUILD_SHARE = 1.0
 #: A tail that grows is left alone up to this size, which a search reads in some 9 ms.
 GROWING_TAIL_MAX = 20_000
 #: More new vectors than this between two looks mean that a load is going on.
-GROWTH_ROWS = 1_000
+GROWTH_ROWS = 500
 
 
 class TailStep(StrEnum):

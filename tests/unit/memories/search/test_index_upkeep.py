@@ -15,7 +15,8 @@ from memories.services.search.index_upkeep import TailStep, next_tail_step
         (24_999, 24_999, 100_000, TailStep.INSERT),
         (25_000, 24_999, 100_000, TailStep.REBUILD),
         # a load is going on
-        (1_001, 0, 100_000, TailStep.WAIT),
+        (500, 0, 100_000, TailStep.INSERT),
+        (501, 0, 100_000, TailStep.WAIT),
         (20_000, 10_000, 100_000, TailStep.WAIT),
         (30_000, 10_000, 100_000, TailStep.INSERT),
         (100_000, 80_000, 100_000, TailStep.REBUILD),

@@ -7,6 +7,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from context.models import BudgetProfile
+from context.services.fast_frozen import FastFrozen
 from context.services.profiles.scoring_profiles import ScoringProfile
 from memories.services.store.moments import PointInTime
 from memory_platform.rest.fields import format_utc
@@ -25,17 +26,6 @@ EXCLUDED_NEAR_DUPLICATE = "near_duplicate"
 ALREADY_INCLUDED = "already_included"
 #: The outcome of a candidate that the context includes.
 KEPT = "kept"
-
-
-class FastFrozen:
-    """A frozen dataclass of which a context makes hundreds."""
-
-    @classmethod
-    def of(cls, **values: Any) -> Self:
-        """Return an object with values of all fields, in one update instead of a guarded assignment for each."""
-        made = cls.__new__(cls)
-        made.__dict__.update(values)
-        return made
 
 
 @dataclass(frozen=True)

@@ -372,20 +372,9 @@ def _block(
     if snippet is not None:
         # a snippet is the beginning of the text and one character, the ellipsis
         text, tokens, cut = snippet, budget.counter.count_tokens(snippet, budget.model), len(snippet) - 1
-    created_at, valid_from, valid_to = (memory.get(name) for name in TIME_FIELDS)
-    return Block.of(
-        kind=kind,
-        anchor=one.anchor,
-        text=text,
-        tokens=tokens,
-        position=0,
-        score=one.score,
-        score_breakdown=one.score_breakdown,
-        cut=cut,
-        created_at=created_at,
-        valid_from=valid_from,
-        valid_to=valid_to,
-    )
+    times = {name: memory.get(name) for name in TIME_FIELDS}
+    scores = {"score": one.score, "score_breakdown": one.score_breakdown}
+    return Block.of(kind=kind, anchor=one.anchor, text=text, tokens=tokens, position=0, cut=cut, **scores, **times)
 
 
 def _anchor(item: ScoredMemory) -> Anchor:

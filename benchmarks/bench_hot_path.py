@@ -177,11 +177,10 @@ class BareQuery:
     """The nearest rows of a tenant, on a psycopg connection with its defaults."""
 
     def __init__(self, tenant_id: UUID, model: str, dimension: int) -> None:
+        from memories.search.vector_index import vector_index
         from memories.tenancy.row_scope_tokens import row_scope_token
 
         self._connection = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
-        from memories.search.vector_index import vector_index
-
         index = vector_index(model)
         part = index.contains("") if index else "TRUE"
         self._statement = _BARE.format(dimension=dimension, model=model, wanted=WANTED_ROWS, part=part)

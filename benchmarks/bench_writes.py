@@ -190,10 +190,12 @@ class Copies:
     """Plain tables with the finished rows, on a connection of the tables' owner."""
 
     def __init__(self, tenant_id: UUID, dimension: int) -> None:
+        from memories.tenancy.row_scope_tokens import row_scope_token
+
         self._owner = psycopg.connect(os.environ["DATABASE_OWNER_URL"], autocommit=True)
         self._dimension = dimension
-        scope = "SELECT set_config('app.scope', 'tenant', false), set_config('app.tenant_id', %s, false)"
-        self._owner.execute(scope, [str(tenant_id)])
+        token = row_scope_token("tenant", str(tenant_id), self._owner.info.backend_pid)
+        self._owner.execute("SELECT set_config('app.scope', %s, false)", [token])
 
     def fill(self) -> float:
         """Copy the rows and create the indexes; return the seconds."""

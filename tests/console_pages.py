@@ -84,6 +84,9 @@ PAGES: dict[str, tuple[str, ...]] = {
     "compaction-compare": ("",),
     "compaction-rollback": ("",),
     "prompts": ("",),
+    "erasures": ("",),
+    "erase": ("", "partition=agent%3Dsupport", "memory={memory_id}"),
+    "erasure": ("",),
 }
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
 NO_PAGES = {

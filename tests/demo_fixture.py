@@ -6,7 +6,9 @@ from typing import Any
 from django.core.management import call_command
 from django.utils import timezone
 
-from compaction.models import Compaction, Session
+from compaction.erasure.actions import request_erasure, set_retention_policy
+from compaction.erasure.orchestrator import run_erasure
+from compaction.models import Compaction, Erasure, Session
 from compaction.pipeline.actions import save_prompt
 from compaction.pipeline.orchestrator import run_compaction
 from compaction.review.actions import regenerate_compaction
@@ -57,9 +59,14 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
         ]
         draft = ScoringProfileVersion.objects.for_tenant(tenant.pk).named("support-recall").numbered(2).get()
         proposed = Compaction.objects.for_tenant(tenant.pk).filter(state=Compaction.State.PROPOSED).latest("created_at")
+        set_retention_policy(tenant=tenant, partition="agent=shop", days=365, age_from="archived", by=BY, now=now)
+        counted = request_erasure(
+            tenant=tenant, partition="agent=support", is_dry_run=True, is_enqueued=False, by=BY, now=now
+        )
         anew = regenerate_compaction(compaction=proposed, is_enqueued=False, by=BY, now=now)
     prove(tenant, draft.numbers, at=now)
     run_compaction(tenant.pk, anew.pk, now=now)
+    run_erasure(tenant.pk, counted.pk, now=now)
     run_evaluation(tenant.pk, runs[0].pk, now=now)
     reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
     while detect_pairs_in_batch(tenant.pk, now=now):
@@ -85,6 +92,7 @@ def console_page_ids(tenant: Tenant, username: str) -> dict[str, Any]:
             "run_id": EvaluationRun.objects.for_tenant(tenant.pk).earliest("created_at").pk,
             "session_id": Session.objects.for_tenant(tenant.pk).latest("message_count").pk,
             "compaction_id": proposed.pk,
+            "erasure_id": Erasure.objects.for_tenant(tenant.pk).latest("created_at").pk,
             "compaction-rollback.compaction_id": compactions.filter(state=Compaction.State.APPLIED)
             .latest("created_at")
             .pk,

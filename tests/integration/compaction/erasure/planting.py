@@ -156,7 +156,7 @@ def _plant_session(tenant: Tenant, path: str, number: int) -> Session:
 
 
 def places_with(text: str) -> set[str]:
-    """Return the tables with a row that contains the text in any column, as the superuser sees them."""
+    """Return the tables with a row that contains the text in any column, as an admin sees them."""
     with connections["owner"].cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         tables = [name for (name,) in cursor.fetchall()]

@@ -27,8 +27,11 @@ from memories.tenancy.queries.conditions import (
     session_summary_condition,
     version_condition,
 )
+from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.prepared import execute_prepared
 
+#: So many rows are worth planning again how to check them.
+REPLANNED_ROWS = 100
 # Rows as JSON: compiling an INSERT of so many values takes several times as long.
 _INSERT_ABSENT = """
 INSERT INTO memories_memory ({columns}) SELECT {columns} FROM json_populate_recordset(NULL::memories_memory, %(rows)s)
@@ -81,6 +84,9 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def insert_absent(self, rows: Sequence[Any]) -> set[UUID]:
         """Insert new memories in one statement, in order; return the ids of those that no live memory excludes."""
+        if len(rows) >= REPLANNED_ROWS:
+            # plans of foreign keys that were made for small tables read them whole for each row
+            execute("DISCARD PLANS")
         columns = [field for field in self.model._meta.local_concrete_fields if not field.generated]
         records = [{field.column: _json_value(getattr(row, field.attname)) for field in columns} for row in rows]
         names = ", ".join(field.column for field in columns)

@@ -32,7 +32,7 @@ def test_no_request_is_cut_when_the_web_process_ends(tmp_path: Path) -> None:
     folder.mkdir()
     (tmp_path / "slow_application.py").write_text(APPLICATION.format(folder=str(folder)))
     port = free_port()
-    command = web_command("127.0.0.1", port, processes=1)
+    command = web_command(f"127.0.0.1:{port}", processes=1)
     command = [each.replace("memory_platform.wsgi", "slow_application") for each in command]
     command[command.index("--graceful-timeout") + 1] = "60"  # make run has less patience
     path = os.pathsep.join([str(tmp_path), str(PROJECT)])

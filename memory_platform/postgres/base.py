@@ -15,9 +15,9 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field, ForeignKey, Model
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from psycopg import Cursor, OperationalError, adapters
+from psycopg import Cursor, adapters
 from psycopg.adapt import Dumper
-from psycopg.pq import ConnStatus, Format
+from psycopg.pq import Format
 
 TENANT_COLUMN = "tenant_id"
 APPS = frozenset({"memories", "context", "compaction"})
@@ -154,16 +154,10 @@ class DatabaseOperations(operations.DatabaseOperations):
 
 
 def _is_closed_by_server(connection: Any) -> bool:
-    """Look without asking the server: an idle connection is readable only after its end or a notice of it."""
+    """Look without asking the server: an idle connection is readable only after its end, or a notice of it."""
     poller = select.poll()
     poller.register(connection.fileno(), select.POLLIN)
-    if not poller.poll(0):
-        return False
-    try:
-        connection.pgconn.consume_input()
-    except OperationalError:
-        return True
-    return bool(connection.pgconn.status != ConnStatus.OK)
+    return bool(poller.poll(0))
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

@@ -3,7 +3,6 @@
 Imports no model, so that `benchmarks/` may import it before Django is set up.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls.converters import IntConverter
 
 _QUESTION = quote("A customer sees ERR_4012 on the display. What do we tell them?")
 _ASKED = f"query={_QUESTION}&partition=agent%3Dsupport"
@@ -136,9 +136,10 @@ def operator_patterns() -> list[URLPattern]:
 
 def address_of(pattern: URLPattern, ids: Mapping[str, Any]) -> str:
     """Its address for the rows that `ids` names: "budget.name" counts there alone, "memory_id" everywhere."""
-    known = defaultdict(uuid4, ids)
-    words = pattern.pattern.converters
-    wanted = {word: ids.get(f"{pattern.name}.{word}") or known[word] for word in words}
+    wanted = {
+        word: ids.get(f"{pattern.name}.{word}") or ids.get(word) or (1 if isinstance(each, IntConverter) else uuid4())
+        for word, each in pattern.pattern.converters.items()
+    }
     return reverse(pattern.name, kwargs=wanted)
 
 

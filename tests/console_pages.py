@@ -103,7 +103,7 @@ NO_PAGES = {
     *("summaries", "text-tokens", "job-notifications"),
 }
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
-PROBES = {"healthz", "readyz"}
+PROBES = {"healthz", "readyz", "metrics"}
 #: What other addresses begin with.
 ELSEWHERE = {"admin/", "api/"}
 

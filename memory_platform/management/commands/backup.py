@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from memories.management.command import PlatformCommand
 from memory_platform import __version__
 from memory_platform.backup.database import dumped
 from memory_platform.backup.files import BackupError, new_private_file, write_backup
@@ -14,7 +15,7 @@ from memory_platform.management.commands._backup import add_backup_arguments, re
 from memory_platform.web.numerals import counted
 
 
-class Command(BaseCommand):
+class Command(PlatformCommand):
     help = (
         "Write the database, the secret key and the settings to one file, while the platform runs or not.\n"
         "The file contains every memory and secret: encrypt it with a passphrase, or keep it as safe as the server.\n\n"

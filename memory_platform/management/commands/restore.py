@@ -6,8 +6,9 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from memories.management.command import PlatformCommand
 from memory_platform.backup.database import has_data, restore
 from memory_platform.backup.files import BackupError, read_backup
 from memory_platform.backup.servers import Server, database_server
@@ -16,7 +17,7 @@ from memory_platform.management.commands._backup import add_backup_arguments, re
 from memory_platform.web.numerals import counted
 
 
-class Command(BaseCommand):
+class Command(PlatformCommand):
     help = (
         "Restore a file of `manage.py backup` while web, worker and beat are stopped.\n"
         "The rows, constraints, indexes, policies and roles are compared with the backup before the restored database\n"

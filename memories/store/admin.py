@@ -26,6 +26,7 @@ from memories.store.queries.memories import MemoryQuerySet
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, memory_lines
 from memories.tenancy.admin import TenantInline, TenantModelAdmin, by_now, tenant_ids_of
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.forms import PlatformForm
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.numerals import counted
 
@@ -65,7 +66,7 @@ class MemoryAdminForm(ModelForm):
         return {name: self.cleaned_data[name] for name in own}
 
 
-class MemoryActionForm(ActionForm):
+class MemoryActionForm(PlatformForm, ActionForm):
     """The selected action, and the kind that "Change kind" sets."""
 
     kind = forms.CharField(required=False, max_length=32, label="Kind")

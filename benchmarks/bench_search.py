@@ -63,7 +63,7 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
     """Return times of the three methods, the share of the nearest that was found, and the plan of the search."""
     from django.db import connection
 
-    from memories.search.retrievers import execute_vector_plan, find_nearest
+    from memories.search.retrievers import execute_vector_plan, find_nearest, send_scope_size
     from memories.services.search.planner import SearchMethod, SearchPlanReason, VectorPlan
     from memories.tenancy.scopes import tenant_scope
 
@@ -74,7 +74,8 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
             cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
         watch = Stopwatch(is_wall=is_wall)
         for vector in vectors.values():
-            taken, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
+            size = send_scope_size(scope, model)
+            taken, planned = watch.measure(partial(find_nearest, scope, size, vector, model, TOKENS, wanted=WANTED))
             limit, reads_memories = planned.plan["limit"], bool(scope.conditions)
             whole = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, limit, reads_memories=reads_memories)
             times["planned"].append(taken)

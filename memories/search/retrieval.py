@@ -149,9 +149,11 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         by_text: retrievers.Ranking = {}
         lexemes = query.lexemes
         words = request.query if query.vector is None or mode is not RetrievalMode.VECTOR else None
-        sent = retrievers.SentLookups.send(scope, words, gate.column, with_pinned=request.with_pinned)
-        if query.vector is not None and mode is not RetrievalMode.LEXICAL:
-            by_vector = retrievers.rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
+        nearest_to = None if mode is RetrievalMode.LEXICAL else query.vector
+        model = None if nearest_to is None else query.model
+        sent = retrievers.SentLookups.send(scope, words, model, gate.column, with_pinned=request.with_pinned)
+        if nearest_to is not None:
+            by_vector = retrievers.rank_by_vector(scope, sent.size, nearest_to, query.model, gate.column, wanted, trace)
         if sent.lexemes is not None:
             by_text, lexemes = retrievers.rank_by_text(scope, sent.lexemes, gate.column, wanted, trace)
         fused = dict(reciprocal_rank_fusion(list(by_vector), list(by_text)))

@@ -37,15 +37,24 @@ def ranks_of(ranking: Ranking) -> dict[int, int]:
 
 
 def rank_by_vector(
-    scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, wanted: int, plan: RetrievalTrace
+    scope: SearchScope,
+    size: SentStatement | None,
+    vector: EmbeddingVectors,
+    model: str,
+    tokens: str,
+    wanted: int,
+    plan: RetrievalTrace,
 ) -> Ranking:
-    """Return the nearest memories, enough for `wanted` in fused order; `tokens` names the column of counts."""
+    """Return the nearest memories, enough for `wanted` in fused order; `tokens` names the column of counts.
+
+    `size` is None for a past time.
+    """
     with plan.step("vector") as entry:
-        if scope.moment.reads_history:
+        if size is None:
             entry |= {"search": SearchMethod.EXACT, "reason": SearchPlanReason.HISTORY}
             found = _ranking([rows.nearest_to(vector, model) for rows in scope.sources()], tokens, "distance")
         else:
-            nearest = find_nearest(scope, vector, model, tokens, wanted=wanted)
+            nearest = find_nearest(scope, size, vector, model, tokens, wanted=wanted)
             entry |= nearest.plan
             found = _by_key(nearest.rows)
         entry["rows"] = len(found)
@@ -58,17 +67,19 @@ class SentLookups:
 
     lexemes: SentStatement | None
     pinned: SentStatement | None
+    size: SentStatement | None
 
     @classmethod
-    def send(cls, scope: SearchScope, query: str | None, tokens: str, *, with_pinned: bool) -> Self:
-        """Send the look-ups of a search; None for a query whose words are not searched.
+    def send(cls, scope: SearchScope, words: str | None, model: str | None, tokens: str, *, with_pinned: bool) -> Self:
+        """Send the look-ups of a search; None for words or a model that are not searched.
 
-        Pinned memories of a scope that is not plain are read later.
+        Pinned memories of a scope that is not plain are read later; a past time has no index whose size matters.
         """
         plain = scope.plain() if with_pinned else None
         return cls(
-            None if query is None else send_query_lexemes(scope.tenant_id, query),
+            None if words is None else send_query_lexemes(scope.tenant_id, words),
             None if plain is None else ranking.send_pinned_memories(plain, tokens),
+            None if model is None or scope.moment.reads_history else send_scope_size(scope, model),
         )
 
 
@@ -149,20 +160,25 @@ class NearestResult(NamedTuple):
 
 
 def find_nearest(
-    scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int
+    scope: SearchScope, size: SentStatement, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int
 ) -> NearestResult:
     """Return the nearest live memories, as many as a fused order needs for its first `wanted`."""
-    size = scope_size(scope, vector, model)
-    rows, plan = execute_vector_plan(plan_vector_search(size, wanted=wanted), scope, vector, model, tokens)
-    return NearestResult(rows, {**plan, "rows_in_scope": size.rows})
+    measured = read_scope_size(scope, size, len(vector))
+    rows, plan = execute_vector_plan(plan_vector_search(measured, wanted=wanted), scope, vector, model, tokens)
+    return NearestResult(rows, {**plan, "rows_in_scope": measured.rows})
 
 
-def scope_size(scope: SearchScope, vector: EmbeddingVectors, model: str) -> ScopeSize:
-    """Return how many rows are in scope by the counts of partitions, and in the index of the model. One query."""
-    rows, index_rows = PartitionCount.objects.measure(
+def send_scope_size(scope: SearchScope, model: str) -> SentStatement:
+    """Send the query of `read_scope_size`."""
+    return PartitionCount.objects.send_measure(
         scope.tenant_id, scope.path, exact=scope.is_exact, segments=scope.segments, index=index_name(model)
     )
-    has_index = index_rows is not None and len(vector) <= MAX_INDEX_DIMENSION
+
+
+def read_scope_size(scope: SearchScope, sent: SentStatement, dimension: int) -> ScopeSize:
+    """Return how many rows are in scope by the counts of partitions, and in the index of the model."""
+    rows, index_rows = PartitionCount.objects.read_measure(sent)
+    has_index = index_rows is not None and dimension <= MAX_INDEX_DIMENSION
     return ScopeSize(rows, index_rows if has_index else None, bool(scope.conditions))
 
 

@@ -23,6 +23,8 @@ _SET = (
     " set_config('app.readable_tenants', %s, true)"
 )
 _SET_WITHOUT_WAITING = f"{_SET}, set_config('synchronous_commit', 'off', true)"
+# For the statements of a pipelined scope, which are planned once on each connection (ADR-0121).
+_PLANNED_ONCE = "set_config('plan_cache_mode', 'force_generic_plan', true)"
 
 
 @contextmanager
@@ -53,13 +55,16 @@ def _pipelined_scope(name: str, tenant_id: str = "", *, waits_for_disk: bool = T
     The transaction is the implicit one of a pipeline, which the database commits at its end: no statement begins or
     ends it. An error of a statement rolls it back; any other exception does not, so at most one statement of the block
     may write, and it must be the last. No scope can be opened inside. Inside a transaction this is an ordinary scope.
+
+    Statements keep one plan for all values, until `plan_for_values` (ADR-0121).
     """
     if connection.in_atomic_block:
         with _scope(name, tenant_id, waits_for_disk=waits_for_disk):
             yield
         return
     with cast(DatabaseWrapper, connection).pipeline():
-        send_prepared(_SET if waits_for_disk else _SET_WITHOUT_WAITING, [name, tenant_id, ""])
+        settings = _SET if waits_for_disk else _SET_WITHOUT_WAITING
+        send_prepared(f"{settings}, {_PLANNED_ONCE}", [name, tenant_id, ""])
         yield
 
 

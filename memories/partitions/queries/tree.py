@@ -9,7 +9,7 @@ from memories.search.queries.nearest import INDEX_ROWS
 from memories.services.partitions.paths import subtree_bounds
 from memories.tenancy.queries.conditions import segment_paths
 from memories.tenancy.queries.insertions import execute
-from memories.tenancy.queries.prepared import execute_prepared
+from memories.tenancy.queries.prepared import SentStatement, send_prepared
 from memories.tenancy.queries.rows import TenantRows
 
 # The bounds of the nodes divide the order of paths into ranges, numbered from 1.
@@ -99,16 +99,20 @@ WHERE path IN (
 
 
 class PartitionCountQuerySet(TenantRows):
-    def measure(
+    def send_measure(
         self, tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str
-    ) -> tuple[int, int | None]:
-        """Return the rows of a partition, pending changes included, and of the named index, None without one."""
+    ) -> SentStatement:
+        """Send the query of `read_measure`."""
         low, high = ("", "") if exact else subtree_bounds(path)
         values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
         values |= {"segments": segment_paths(segments), "index": index}
         within = _WITH_SEGMENTS if segments else _WITHIN
         statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_ROWS)
-        ((rows, index_rows),) = execute_prepared(statement, values)
+        return send_prepared(statement, values)
+
+    def read_measure(self, sent: SentStatement) -> tuple[int, int | None]:
+        """Return the rows of a partition, pending changes included, and of the named index, None without one."""
+        ((rows, index_rows),) = sent.rows()
         return max(int(rows or 0), 0), None if index_rows is None else max(int(index_rows), 0)
 
     def empty(self) -> "PartitionCountQuerySet":

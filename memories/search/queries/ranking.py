@@ -15,21 +15,24 @@ from memories.search.queries.nearest import Vector, half_vector
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import TextQuery
 from memories.tenancy.queries.plain_scope import PlainScope
-from memories.tenancy.queries.prepared import SentStatement, execute_prepared, send_prepared
+from memories.tenancy.queries.prepared import SentStatement, execute_prepared, plan_for_values, send_prepared
 
 #: (id, tokens), best first.
 RankedRows = list[tuple[UUID, int]]
 
-# Reads only the memories of the nearest vectors.
-_NEAREST_VECTORS = """
+# Reads only the memories of the nearest vectors. The inner limit is for the planner, which does not know the outer one
+# when it plans for all values, and would otherwise expect a tenth of the table.
+_NEAREST_VECTORS = f"""
 WITH near AS MATERIALIZED (
-    SELECT own.memory_id, own.version, {distance} AS distance FROM memories_memoryembedding AS own
-    WHERE {covered} AND own.model = {model} AND own.is_current ORDER BY {order} LIMIT %(limit)s
+    SELECT * FROM (
+        SELECT own.memory_id, own.version, {{distance}} AS distance FROM memories_memoryembedding AS own
+        WHERE {{covered}} AND own.model = {{model}} AND own.is_current ORDER BY {{order}} LIMIT {2 * MAX_CANDIDATES}
+    ) AS nearest LIMIT %(limit)s
 )
-SELECT memory.id, memory.{tokens}, (SELECT count(*) FROM near)
+SELECT memory.id, memory.{{tokens}}, (SELECT count(*) FROM near)
 FROM near JOIN memories_memory AS memory ON memory.id = near.memory_id AND memory.version = near.version
-WHERE {live} ORDER BY near.distance, memory.created_at DESC, memory.id
-"""
+WHERE {{live}} ORDER BY near.distance, memory.created_at DESC, memory.id
+"""  # noqa: S608 - a constant
 _NEAREST_MEMORIES = """
 SELECT memory.id, memory.{tokens}
 FROM memories_memory AS memory
@@ -37,10 +40,11 @@ JOIN memories_memoryembedding AS own ON own.memory_id = memory.id AND own.versio
 WHERE {live} AND own.model = {model}
 ORDER BY own.vector <=> %(vector)s, memory.created_at DESC, memory.id LIMIT %(limit)s
 """
+# Sub-selects, because a plan for all values would parse the words again for each row.
 _MATCHING = """
 SELECT memory.id, memory.{tokens} FROM memories_memory AS memory
-WHERE {live} AND {among} memory.search_vector @@ %(matched)s::tsquery
-ORDER BY ts_rank(memory.search_vector, %(lexemes)s::tsquery) DESC, memory.created_at DESC, memory.id
+WHERE {live} AND {among} memory.search_vector @@ (SELECT %(matched)s::tsquery)
+ORDER BY ts_rank(memory.search_vector, (SELECT %(lexemes)s::tsquery)) DESC, memory.created_at DESC, memory.id
 LIMIT %(limit)s
 """
 _AMONG_NEWEST = (
@@ -63,6 +67,8 @@ def nearest_vectors(
     # the index is of one model and one dimension, so both are a part of the statement
     cast = f"::halfvec({len(vector)})" if is_indexed else ""
     distance = f"own.vector{cast} <=> %(vector)s{cast}"
+    if not (is_indexed and scope.is_whole_tenant):
+        plan_for_values()
     statement = _NEAREST_VECTORS.format(
         distance=distance,
         order=distance if is_indexed else "distance, own.memory_id",
@@ -77,12 +83,15 @@ def nearest_vectors(
 
 def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int) -> RankedRows:
     """Return the nearest live memories by reading every memory of the scope with its vector."""
+    plan_for_values()
     statement = _NEAREST_MEMORIES.format(live=scope.has_live("memory"), model=_quoted(model), tokens=tokens)
     return _ranked(statement, {**scope.values, "vector": half_vector(vector), "limit": limit})
 
 
 def matching_memories(scope: PlainScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> RankedRows:
     """Return the first live memories that match a text query, best first."""
+    if not (scope.is_whole_tenant and text.newest is None):
+        plan_for_values()
     among = "" if text.newest is None else _AMONG_NEWEST.format(live=scope.has_live("recent"))
     statement = _MATCHING.format(live=scope.has_live("memory"), among=among, tokens=tokens)
     asked: dict[str, Sequence[str]] = {"matched": text.matched, "lexemes": text.lexemes}

@@ -34,6 +34,10 @@ class PlainScope:
         values["low"], values["high"] = subtree_bounds(self.path)
         return values | ({"segments": segment_paths(self.segments)} if self.segments else {})
 
+    @property
+    def is_whole_tenant(self) -> bool:
+        return not (self.path or self.is_exact or self.segments)
+
     def covers(self, row: str) -> str:
         """Return the condition that a row (a table's alias) is of the tenant and in the partition."""
         conditions = ["{row}.tenant_id = %(tenant)s"]

@@ -8,6 +8,8 @@ from django.db import connection
 
 from memory_platform.postgres.base import DatabaseWrapper
 
+_PLAN_FOR_VALUES = "SELECT set_config('plan_cache_mode', 'auto', true)"
+
 
 @dataclass(frozen=True)
 class SentStatement:
@@ -35,3 +37,11 @@ def send_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> 
 def execute_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
     """Run a statement that returns rows, as `send_prepared` does; return them."""
     return send_prepared(statement, values).rows()
+
+
+def plan_for_values() -> None:
+    """Let the database plan each further statement of a pipelined scope for its values.
+
+    For statements whose best plan depends on them, such as the rows of a partition.
+    """
+    send_prepared(_PLAN_FOR_VALUES, ())

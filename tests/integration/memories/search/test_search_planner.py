@@ -19,7 +19,13 @@ from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCo
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search.queries.nearest import force_index_scan, index_name
 from memories.search.queries.ranking import nearest_vectors
-from memories.search.retrievers import NearestResult, execute_vector_plan, find_nearest, scope_size
+from memories.search.retrievers import (
+    NearestResult,
+    execute_vector_plan,
+    find_nearest,
+    read_scope_size,
+    send_scope_size,
+)
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.filters import parse_filters
 from memories.services.search.lexemes import search_columns
@@ -47,7 +53,8 @@ def scope_of(tenant: Tenant, path: str = "", **narrowed: Any) -> SearchScope:
 
 def rows_in(tenant: Tenant, path: str = "", **narrowed: Any) -> int:
     with tenant_scope(tenant.pk):
-        return scope_size(scope_of(tenant, path, **narrowed), np.zeros(DIMENSION), MODEL).rows
+        scope = scope_of(tenant, path, **narrowed)
+        return read_scope_size(scope, send_scope_size(scope, MODEL), DIMENSION).rows
 
 
 # --- Counts ---------------------------------------------------------------------------------------------------------
@@ -294,7 +301,9 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
     # What other tests rolled back stands in the index until the next vacuum.
     monkeypatch.setattr("memories.services.search.planner.SCAN_LIMIT_RATIO", 1_000)
     with tenant_scope(tenant.pk):
-        found = find_nearest(scope_of(tenant), clustered(1, 4)[0], MODEL, "tokens_o200k_base", wanted=20)
+        scope = scope_of(tenant)
+        size = send_scope_size(scope, MODEL)
+        found = find_nearest(scope, size, clustered(1, 4)[0], MODEL, "tokens_o200k_base", wanted=20)
     told = found.plan
     assert (told["search"], told["reason"], told["rows_in_scope"]) == ("hnsw", "many_rows", 500)
     assert told["limit"] == 200
@@ -307,8 +316,9 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
 def test_migrated_database_has_the_index_of_the_default_model(tenant: Tenant) -> None:
     assert get_embedder().name == MODEL
     with tenant_scope(tenant.pk):
-        assert scope_size(scope_of(tenant), np.zeros(DIMENSION), MODEL).index_rows is not None
-        assert scope_size(scope_of(tenant), np.zeros(DIMENSION), "unknown").index_rows is None
+        scope = scope_of(tenant)
+        sizes = [read_scope_size(scope, send_scope_size(scope, model), DIMENSION) for model in (MODEL, "unknown")]
+    assert [size.index_rows is None for size in sizes] == [False, True]
 
 
 @pytest.mark.django_db(transaction=True)

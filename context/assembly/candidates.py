@@ -222,7 +222,7 @@ def _find_near_duplicates(
     if threshold >= 1 or len(memories) < 2:
         return NearDuplicates({}, threshold), []
     read = retrieval.vectors
-    known = {memory_id: read[memory_id] for memory_id in memories if memory_id in read}
+    known = {memory_id: vector for memory_id in memories if (vector := read.get(memory_id)) is not None}
     unread: dict[UUID, int] = {}
     if len(known) < len(memories):
         # the search has read every vector that its results have
@@ -234,8 +234,7 @@ def _find_near_duplicates(
             name = retrieval.query.model or active_model_name(tenant_id)
             with tenant_scope(tenant_id):
                 known |= read_vectors(tenant_id, unread, name)
-        texts = {memory_id: row["content"] for memory_id, row in memories.items()}
-        return NearDuplicates(known, threshold, texts), []
+        return NearDuplicates(known, threshold, lambda memory_id: str(memories[memory_id]["content"])), []
     except (DatabaseFailure, EmbeddingError) as error:
         log_failure("near duplicates", error)
         return NearDuplicates({}, 1.0), [DUPLICATES_FAILED]

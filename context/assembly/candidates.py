@@ -207,7 +207,9 @@ def gate_ranked_candidates(
     costs = {
         item.memory["id"]: cost(item.memory["token_counts"][encoding]) for item in ranked if not item.memory["pinned"]
     }
-    chosen = set(gate_by_tokens(list(costs), costs, budget=room, overfetch_ratio=overfetch_ratio, minimum=minimum))
+    chosen = set(
+        gate_by_tokens(list(costs), costs.values(), budget=room, overfetch_ratio=overfetch_ratio, minimum=minimum)
+    )
     return [item for item in ranked if item.memory["pinned"] or item.memory["id"] in chosen]
 
 

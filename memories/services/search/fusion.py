@@ -1,6 +1,6 @@
 """Fuse rankings, and limit candidates by tokens instead of by a fixed number."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
 #: The usual constant of reciprocal-rank fusion (Cormack, Clarke and Büttcher, 2009).
@@ -39,18 +39,22 @@ def gate_cost(tokens: int, *, budget: float, marker_tokens: int = 0, most: int |
 
 def gate_by_tokens(
     ids_in_order: Sequence[RankedId],
-    tokens_by_id: Mapping[RankedId, int],
+    costs: Iterable[int],
     *,
     budget: float,
     overfetch_ratio: float,
     minimum: int = MIN_CANDIDATES,
 ) -> list[RankedId]:
-    """Return the first ids until their tokens reach `overfetch_ratio` x `budget`, `minimum` to `MAX_CANDIDATES` ids."""
+    """Return the first ids until their tokens reach `overfetch_ratio` x `budget`, `minimum` to `MAX_CANDIDATES` ids.
+
+    `costs` are the tokens of the ids in the same order; those of ids that are not reached are not computed.
+    """
+    enough = budget * overfetch_ratio
     chosen: list[RankedId] = []
     tokens = 0
-    for key in ids_in_order[:MAX_CANDIDATES]:
-        if tokens >= budget * overfetch_ratio and len(chosen) >= minimum:
+    for key, cost in zip(ids_in_order[:MAX_CANDIDATES], costs, strict=False):
+        if tokens >= enough and len(chosen) >= minimum:
             break
         chosen.append(key)
-        tokens += tokens_by_id[key]
+        tokens += cost
     return chosen

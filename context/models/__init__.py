@@ -9,7 +9,7 @@ from context.models.profiles import (
     ScoringProfileVersion,
     default_summary_levels,
 )
-from context.models.records import Feedback, LongQuery, Receipt
+from context.models.records import Feedback, Receipt
 
 __all__ = [
     "BUDGETS_MAX",
@@ -21,7 +21,6 @@ __all__ = [
     "Feedback",
     "GoldenMemory",
     "GoldenQuestion",
-    "LongQuery",
     "Receipt",
     "ScoringProfileAssignment",
     "ScoringProfileVersion",

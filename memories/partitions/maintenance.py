@@ -13,11 +13,10 @@ def fold_partition_counts() -> int:
     """Fold the count changes of all tenants; return how many."""
     with maintenance_scope():
         tenant_ids = PartitionCountChange.objects.tenant_ids()
-    return sum(fold_counts_of(tenant_id) for tenant_id in tenant_ids)
+    return sum(_fold_counts_of(tenant_id) for tenant_id in tenant_ids)
 
 
-def fold_counts_of(tenant_id: UUID) -> int:
-    """Fold the count changes of one tenant; return how many. Opens its own scope."""
+def _fold_counts_of(tenant_id: UUID) -> int:
     folded = 0
     while True:
         with tenant_scope(tenant_id):

@@ -22,8 +22,7 @@
 
   // What is saved by this form, or by another one that names it.
   function isKept(form) {
-    const saves = form.method === "post" && !("reads" in form.dataset);
-    return (saves || "guard" in form.dataset) && Boolean(form.closest("main"));
+    return (form.method === "post" || "guard" in form.dataset) && Boolean(form.closest("main"));
   }
 
   // --- Kept when it is sent ----------------------------------------------------------------------------------------

@@ -35,10 +35,8 @@ BULK_ACTIONS: Mapping[str, BulkAction] = {
     )
 }
 
-#: Needs a target, so another function performs it.
+#: Not offered beside the others, because it needs a target.
 MOVE = BulkAction("move", "partition_path")
-#: The actions that lists offer.
-LISTED_ACTIONS: Mapping[str, BulkAction] = {**BULK_ACTIONS, MOVE.name: MOVE}
 
 #: Skip reasons by code.
 SKIPPED_DUPLICATE, SKIPPED_SOURCE = "duplicate", "source_taken"
@@ -62,10 +60,10 @@ class BulkCandidate(Protocol):
     archived_at: datetime | None
 
 
-def skip_reason(action: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str | None = "") -> str:
+def skip_reason(action: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str = "") -> str:
     """Return the reason for which `action` skips a memory that was seen in a version, "" for none.
 
-    `kind` is the value that the caller gives, for a move the path; None before there is one.
+    `kind` is the value that the caller gives, for a move the path.
     """
     if memory is None:
         return "not_found"
@@ -74,7 +72,7 @@ def skip_reason(action: BulkAction, memory: BulkCandidate | None, *, seen_versio
     if (memory.archived_at is not None) != action.is_for_archived:
         return "live" if action.is_for_archived else "archived"
     value = action.value if action.value is not None else kind
-    has_value = value is not None and (action is MOVE or value != "")
+    has_value = action is MOVE or value not in (None, "")
     return "unchanged" if has_value and getattr(memory, action.field) == value else ""
 
 

@@ -40,10 +40,7 @@ class ApiMiddleware:
             return response
         # An error that does not come from REST framework.
         status = HTTPStatus(response.status_code)
-        problem = plain_problem_response(status.value, status.name.lower(), status.phrase)
-        if wait := response.headers.get("Retry-After"):
-            problem.headers["Retry-After"] = wait
-        return problem
+        return plain_problem_response(status.value, status.name.lower(), status.phrase)
 
     def _refuse_body(self, request: HttpRequest) -> HttpResponse | None:
         stream = request.META.get("wsgi.input")

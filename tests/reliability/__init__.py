@@ -1,1 +1,0 @@
-"""Attacks with generated input: short in `make test`, long in `make fuzz`."""

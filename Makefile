@@ -9,7 +9,7 @@ MEASURE_COVERAGE := --cov --cov-report=
 # The 20 files with the least coverage, and the total.
 REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || /^TOTAL/'
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check fmt css packers bench screenshots browser
+.PHONY: help run test coverage check fmt css packers fuzz bench screenshots browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,9 @@ css: .venv/run.stamp ## trim Tabler's stylesheet to what the pages can use; comm
 
 packers: .venv/dev.stamp ## the contract of the packers over 100,000 generated inputs (3,500 in `make test`)
 	PACKER_CASES=100000 $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) tests/contracts/context/test_packers.py
+
+fuzz: .venv/dev.stamp ## 10,000 requests generated from the OpenAPI document (150 in `make test`); FUZZ_SEED=1 repeats a run
+	FUZZ_CASES=$${FUZZ_CASES:-10000} FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(PYTHON_BIN)/pytest -s tests/reliability/test_fuzz.py
 
 bench: .venv/dev.stamp ## the benchmarks
 	@for module in benchmarks/bench_*.py; do $(PYTHON_BIN)/python -m benchmarks.$$(basename $$module .py); done

@@ -18,7 +18,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ SELECT memory.id, memory.content, memory.kind, memory.created_at, memory.confide
 FROM (
     SELECT memory_id, version, vector::halfvec({dimension}) <=> %(vector)s AS distance
     FROM memories_memoryembedding
-    WHERE tenant_id = %(tenant)s AND model = '{model}' AND is_current
+    WHERE tenant_id = %(tenant)s AND model = '{model}' AND is_current AND {part}
     ORDER BY vector::halfvec({dimension}) <=> %(vector)s LIMIT {wanted}
 ) AS near
 JOIN memories_memory AS memory ON memory.id = near.memory_id AND memory.tenant_id = %(tenant)s
@@ -124,9 +124,9 @@ class HttpClient:
     headers: dict[str, str]
 
     @classmethod
-    def open(cls, port: int, key: str) -> "HttpClient":
+    def open(cls, port: int, key: str, timeout: float = 60) -> "HttpClient":
         return cls(
-            http.client.HTTPConnection("127.0.0.1", port, timeout=60),
+            http.client.HTTPConnection("127.0.0.1", port, timeout=timeout),
             {"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
         )
 
@@ -141,8 +141,11 @@ class HttpClient:
 
 
 @contextmanager
-def web_server(folder: Path) -> Iterator[int]:
-    """Run gunicorn with the options of `make run`, with a Redis for its cache; yield its port."""
+def web_server(folder: Path, more: Mapping[str, str] | None = None) -> Iterator[int]:
+    """Run gunicorn with the options of `make run`, with a Redis for its cache; yield its port.
+
+    `more` are the arguments of other Python processes by name.
+    """
     from memory_platform.embedded.supervisor import web_command
 
     store = start_redis(folder)
@@ -152,7 +155,7 @@ def web_server(folder: Path) -> Iterator[int]:
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
         env = {**os.environ, "CACHE_URL": store.cache_url, "CELERY_BROKER_URL": store.broker_url}
-        command = [sys.executable, *web_command("127.0.0.1", port, processes=2)]
+        command = [sys.executable, *web_command(f"127.0.0.1:{port}", processes=2)]
         web = spawn_process("web", command, log=folder / "logs" / "web.log", env=env)
         children.append(web)
 
@@ -162,6 +165,9 @@ def web_server(folder: Path) -> Iterator[int]:
                 client.getresponse().read()
 
         wait_until_ready(web, probe_web, errors=(OSError,), timeout_seconds=60)
+        for name, arguments in (more or {}).items():
+            log = folder / "logs" / f"{name}.log"
+            children.append(spawn_process(name, [sys.executable, *arguments.split()], log=log, env=env))
         yield port
     finally:
         stop_processes(children, timeout_seconds=10)
@@ -171,11 +177,16 @@ class BareQuery:
     """The nearest rows of a tenant, on a psycopg connection with its defaults."""
 
     def __init__(self, tenant_id: UUID, model: str, dimension: int) -> None:
+        from memories.search.vector_index import vector_index
+        from memories.tenancy.row_scope_tokens import row_scope_token
+
         self._connection = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
-        self._statement = _BARE.format(dimension=dimension, model=model, wanted=WANTED_ROWS)
+        index = vector_index(model)
+        part = index.contains("") if index else "TRUE"
+        self._statement = _BARE.format(dimension=dimension, model=model, wanted=WANTED_ROWS, part=part)
         self._tenant_id = tenant_id
-        scope = "SELECT set_config('app.scope', 'tenant', false), set_config('app.tenant_id', %s, false)"
-        self._connection.execute(scope, [str(tenant_id)])
+        token = row_scope_token("tenant", str(tenant_id), self._connection.info.backend_pid)
+        self._connection.execute("SELECT set_config('app.scope', %s, false)", [token])
         self._connection.execute(f"SET hnsw.ef_search = {WANTED_ROWS}")
 
     def run(self, vector: str) -> list[Any]:

@@ -110,12 +110,15 @@ def without_vector_index() -> Iterator[None]:
     from django.core.management import call_command
     from django.db import connections
 
-    from memories.search.queries.nearest import index_name
+    from memories.search.queries.nearest import index_prefix
     from memories.search.vector_index import models_to_index
 
     with connections["owner"].cursor() as cursor:
         for model in models_to_index():
-            cursor.execute(f'DROP INDEX IF EXISTS "{index_name(model.name)}"')
+            named = [f"{index_prefix(model.name)}%"]
+            cursor.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE %s", named)
+            for (name,) in cursor.fetchall():
+                cursor.execute(f'DROP INDEX "{name}"')
     yield
     call_command("ensure_vector_index", verbosity=0)
 

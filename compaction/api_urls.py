@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, path
 
+from compaction.erasure import api as erasure
 from compaction.pipeline.api import compactions, prompts
 from compaction.rollups import api as rollups
 from compaction.sessions.api import messages, sessions
@@ -35,5 +36,13 @@ urlpatterns: list[URLPattern] = [
     path("events/<uuid:event_id>/retry", compactions.EventRetryEndpoint.as_view(), name="api-event-retry"),
     path("messages/<uuid:message_id>", messages.MessageEndpoint.as_view(), name="api-message"),
     path("messages/<uuid:message_id>/expand", messages.MessageExpandEndpoint.as_view(), name="api-message-expand"),
+    path("erasures", erasure.ErasureListEndpoint.as_view(), name="api-erasures"),
+    path("erasures/<uuid:erasure_id>", erasure.ErasureEndpoint.as_view(), name="api-erasure"),
+    path("retention-policies", erasure.RetentionPolicyListEndpoint.as_view(), name="api-retention-policies"),
+    path(
+        "retention-policies/<int:policy_id>",
+        erasure.RetentionPolicyEndpoint.as_view(),
+        name="api-retention-policy",
+    ),
     path("partitions/<place:place>/roll-up", rollups.RollUpEndpoint.as_view(), name="api-roll-up"),
 ]

@@ -11,8 +11,11 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
-from compaction.models import Run
+from compaction.erasure import orchestrator as erasing
+from compaction.erasure import retention
+from compaction.models import Erasure, Run
 from compaction.pipeline import orchestrator, scheduling
+from compaction.pipeline.claims import next_waiting_run
 from compaction.rollups import rollups
 
 logger = logging.getLogger(__name__)
@@ -22,19 +25,27 @@ ROLL_UP_TIME_LIMIT_SECONDS = 240
 #: Below the lease of a run (pipeline/orchestrator.py), so that a lease expires only after its worker died.
 COMPACTION_TIME_LIMIT_SECONDS = 240
 _SWEEP_TIME_LIMIT_SECONDS = 240
+#: Above the slice of an erasure that one task runs, below the broker's visibility timeout.
+ERASURE_TIME_LIMIT_SECONDS = 280
 _RETRY: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff": True, "retry_jitter": True}
 
 
 @shared_task(**_RETRY, max_retries=3, time_limit=ROLL_UP_TIME_LIMIT_SECONDS)
 def roll_up_task(tenant_id: str, run_id: str) -> None:
-    """Regenerate one partition's summary; a run that another worker has is skipped."""
-    rollups.run_roll_up(UUID(tenant_id), UUID(run_id), now=timezone.now())
+    """Regenerate one partition's summary; a run that another worker has, or that has to wait, is skipped."""
+    if rollups.run_roll_up(UUID(tenant_id), UUID(run_id), now=timezone.now()) is not None:
+        _enqueue_next(UUID(tenant_id))
 
 
 @shared_task(bind=True, **_RETRY, max_retries=6, time_limit=COMPACTION_TIME_LIMIT_SECONDS)
 def run_compaction_task(self: "Task[[str, str], None]", tenant_id: str, run_id: str) -> None:
-    """Run one compaction; one that another worker has is skipped. Retries later if the model is unavailable."""
-    outcome = orchestrator.run_compaction(UUID(tenant_id), UUID(run_id), now=timezone.now())
+    """Run one compaction; one that another worker has, or that has to wait, is skipped.
+
+    Retries later if the model is unavailable.
+    """
+    outcome = orchestrator.run_compaction(UUID(tenant_id), UUID(run_id), now=timezone.now(), is_in_turn=True)
+    if outcome.state:
+        _enqueue_next(UUID(tenant_id))
     if outcome.wait is not None:
         raise self.retry(countdown=outcome.wait.total_seconds())
 
@@ -63,6 +74,45 @@ def roll_up_changed_task() -> int:
     return rollups.roll_up_changed_partitions(now=timezone.now())
 
 
+@shared_task(**_RETRY, max_retries=6, time_limit=ERASURE_TIME_LIMIT_SECONDS)
+def run_erasure_task(tenant_id: str, erasure_id: str) -> None:
+    """Run a slice of an erasure and enqueue the rest; one that another worker has is skipped."""
+    ids = UUID(tenant_id), UUID(erasure_id)
+    if erasing.run_erasure(*ids, now=timezone.now(), time_limit=erasing.SLICE) == Erasure.State.QUEUED:
+        enqueue_erasure(*ids)
+
+
+@shared_task(**_RETRY, max_retries=3)
+def sweep_erasures() -> int:
+    """Enqueue the erasures of killed workers; returns how many."""
+    erasures = erasing.abandoned_erasures(now=timezone.now())
+    for erasure in erasures:
+        enqueue_erasure(erasure.tenant_id, erasure.pk)
+    return len(erasures)
+
+
+@shared_task(**_RETRY, max_retries=3, time_limit=_SWEEP_TIME_LIMIT_SECONDS)
+def erase_past_retention_task() -> int:
+    """Request the erasures of retention policies, delete old dry runs; returns how many erasures."""
+    now = timezone.now()
+    retention.delete_past_dry_runs(now=now)
+    erasures = retention.erasures_of_policies(now=now)
+    for erasure in erasures:
+        enqueue_erasure(erasure.tenant_id, erasure.pk)
+    return len(erasures)
+
+
+def enqueue_erasure(tenant_id: UUID, erasure_id: UUID) -> None:
+    """Enqueue an erasure as `enqueue_run` does."""
+    transaction.on_commit(partial(_send, partial(run_erasure_task.delay, str(tenant_id), str(erasure_id))))
+
+
+def _enqueue_next(tenant_id: UUID) -> None:
+    """Enqueue the run that waited because its tenant had as many running as it may."""
+    if run := next_waiting_run(tenant_id, now=timezone.now()):
+        enqueue_run(run)
+
+
 def enqueue_run(run: Run) -> None:
     """Enqueue the run after the commit; if the broker is unreachable, the sweep does it later."""
     send = enqueue_compaction if run.kind == Run.Kind.COMPACTION else enqueue_roll_up
@@ -83,4 +133,4 @@ def _send(send: Callable[[], object]) -> None:
     try:
         send()
     except (BrokerError, OSError) as error:
-        logger.warning("The broker is unreachable, a run waits for the sweep: %s", type(error).__name__)
+        logger.warning("The broker is unreachable, a job waits for the sweep: %s", type(error).__name__)

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from compaction.erasure import views as erasure
 from compaction.pipeline import views as pipeline
 from compaction.review.views import reviews, statements
 from compaction.rollups import views as rollups
@@ -25,8 +26,10 @@ urlpatterns = [
     path(f"{COMPACTION}/trial", reviews.compaction_trial, name="compaction-trial"),
     path(f"{COMPACTION}/append", statements.compaction_append, name="compaction-append"),
     path(f"{COMPACTION}/withdraw", statements.compaction_withdraw, name="compaction-withdraw"),
+    path(f"{COMPACTION}/strike", statements.compaction_strike, name="compaction-strike"),
     path(f"{COMPACTION}/swap", statements.compaction_swap, name="compaction-swap"),
     path(f"{COMPACTION}/approve", reviews.compaction_approve, name="compaction-approve"),
+    path(f"{COMPACTION}/undo-approval", reviews.compaction_undo_approval, name="compaction-undo-approval"),
     path(f"{COMPACTION}/reject", reviews.compaction_reject, name="compaction-reject"),
     path(f"{COMPACTION}/mark-reviewed", reviews.compaction_mark_reviewed, name="compaction-mark-reviewed"),
     path(f"{COMPACTION}/reopen", reviews.compaction_reopen, name="compaction-reopen"),
@@ -34,6 +37,10 @@ urlpatterns = [
     path(f"{COMPACTION}/compare", reviews.compaction_compare, name="compaction-compare"),
     path(f"{COMPACTION}/regenerate", reviews.compaction_regenerate, name="compaction-regenerate"),
     path(f"{COMPACTION}/rollback", reviews.compaction_roll_back, name="compaction-rollback"),
+    path(f"{_TENANT}/erase", erasure.erase, name="erase"),
+    path(f"{_TENANT}/erasures", erasure.erasures, name="erasures"),
+    path(f"{_TENANT}/erasures/<uuid:erasure_id>", erasure.erasure, name="erasure"),
+    path(f"{_TENANT}/retention/<int:policy_id>/remove", erasure.retention_remove, name="retention-remove"),
     path(f"{_TENANT}/runs/<uuid:run_id>/retry", pipeline.run_retry, name="run-retry"),
     path(f"{_TENANT}/partitions", rollups.partitions, name="partitions"),
     path(f"{_TENANT}/partitions/children", rollups.partition_children, name="partition-children"),

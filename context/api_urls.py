@@ -14,6 +14,7 @@ from context.profiles.api.endpoints import (
     ScoringProfileEndpoints,
 )
 from context.profiles.api.profiles import AssignmentEndpoints, ProfileEndpoints
+from context.workbench.api import ContextExplainEndpoint
 from memory_platform.rest import converters  # noqa: F401 - makes its types known
 
 _VOTES = "memories/<uuid:memory_id>/feedback"
@@ -46,6 +47,7 @@ urlpatterns = [
     path("context/<uuid:receipt_id>", ReceiptEndpoint.as_view(), name="api-receipt"),
     path("contexts", ReceiptListEndpoint.as_view(), name="api-contexts"),
     path("context/diff", ContextDiffEndpoint.as_view(), name="api-context-diff"),
+    path("context/explain", ContextExplainEndpoint.as_view(), name="api-context-explain"),
     path("context/<uuid:receipt_id>/replay", ReplayEndpoint.as_view(), name="api-replay"),
     path("context/<uuid:receipt_id>/outcome", feedback.OutcomeEndpoint.as_view(), name="api-outcome"),
     path("feedback", feedback.FeedbackEndpoint.as_view(), name="api-feedback"),

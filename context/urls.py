@@ -5,9 +5,17 @@ from django.urls import path
 from context.evaluation.views import evaluations, golden, golden_new
 from context.feedback import views as feedback
 from context.profiles.kinds import BUDGET_KIND, SCORING_KIND
-from context.profiles.views import budgets, effects, publishing, scoring, shared
-from context.receipts import views as receipts
-from context.workbench.views import compare_profiles, curves, inclusion_budget, preview, suggestions
+from context.profiles.views import budgets, effects, keep_budget, publishing, scoring, shared
+from context.receipts.views import agents, context_log
+from context.workbench.views import (
+    addresses,
+    compare_profiles,
+    curves,
+    explanation,
+    inclusion_budget,
+    preview,
+    suggestions,
+)
 
 EVALUATIONS = "t/<uuid:tenant_id>/evaluations"
 GOLDEN = "t/<uuid:tenant_id>/golden-questions"
@@ -27,19 +35,27 @@ urlpatterns = [
         inclusion_budget.context_inclusion_budget,
         name="inclusion-budget",
     ),
+    path("t/<uuid:tenant_id>/context/address/<slug:name>", addresses.context_address, name="context-address"),
+    path("t/<uuid:tenant_id>/context/explain", explanation.context_explanation, name="context-explain"),
     path("t/<uuid:tenant_id>/context/suggest", suggestions.context_suggestions, name="context-suggest"),
-    path("t/<uuid:tenant_id>/contexts", receipts.receipts, name="context-log"),
-    path("t/<uuid:tenant_id>/contexts/<uuid:receipt_id>", receipts.receipt, name="receipt"),
+    path("t/<uuid:tenant_id>/contexts", context_log.receipts, name="context-log"),
+    path("t/<uuid:tenant_id>/contexts/export", context_log.receipt_export, name="context-export"),
+    path("t/<uuid:tenant_id>/agents", agents.agents, name="agents"),
+    path("t/<uuid:tenant_id>/contexts/<uuid:receipt_id>", context_log.receipt, name="receipt"),
     path(_VOTES, feedback.memory_feedback, name="memory-votes"),
     path(f"{_VOTES}/restore", feedback.vote_restore, name="vote-restore"),
     path(f"{_VOTES}/<uuid:vote_id>/withdraw", feedback.vote_withdraw, name="vote-withdraw"),
     path(_BUDGETS, budgets.budget_profiles, name="budgets"),
     path(f"{_BUDGETS}/new", budgets.budget_create, name="budget-create"),
+    path(f"{_BUDGETS}/keep", keep_budget.budget_keep, name="budget-keep"),
     path(f"{_BUDGETS}/compare", shared.profile_comparison, _BUDGET, name="budget-compare"),
     path(f"{_BUDGETS}/assignments", shared.assignments, _BUDGET, name="budget-assignments"),
     path(f"{_BUDGETS}/assignments/end", shared.assignment_end, _BUDGET, name="budget-assignment-end"),
     path(f"{_BUDGETS}/assignments/undo", shared.assignment_undo, _BUDGET, name="budget-assignment-undo"),
     path(f"{_BUDGETS}/profiles/<slug:name>", budgets.budget_profiles, name="budget"),
+    path(f"{_BUDGETS}/profiles/<slug:name>/rename", budgets.budget_rename, name="budget-rename"),
+    path(f"{_BUDGETS}/profiles/<slug:name>/retire", budgets.budget_retire, name="budget-retire"),
+    path(f"{_BUDGETS}/profiles/<slug:name>/restore", budgets.budget_restore, name="budget-restore"),
     path(f"{_BUDGETS}/profiles/<slug:name>/effect", effects.profile_effect, _BUDGET, name="budget-effect"),
     path(f"{_BUDGETS}/profiles/<slug:name>/<int:version>/rollback", budgets.budget_roll_back, name="budget-rollback"),
     path(EVALUATIONS, evaluations.evaluations, name="evaluations"),

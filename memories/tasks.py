@@ -20,8 +20,10 @@ from memories.embeddings.providers import EmbeddingError
 from memories.hygiene.maintenance import compare_new_memories_of_tenants, find_unused_and_expiring_memories
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search import languages
+from memories.search.vector_index import extend_vector_indexes
 from memories.store.recall import delete_expired_records, fold_retrievals_of_tenants
 from memories.tenancy.sign_in import delete_expired_sign_in_failures
+from memory_platform.postgres.roles import known_owner
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +69,12 @@ def work_on_embedding_model(tenant_id: str, model_id: str) -> None:
     )
     if is_left:
         enqueue_model_work(UUID(tenant_id), UUID(model_id))
+
+
+@shared_task
+def extend_vector_indexes_task() -> int:
+    """Put new vectors into the indexes; a worker that knows the owner of the tables also rebuilds them."""
+    return extend_vector_indexes(owner=known_owner())
 
 
 @shared_task(**_RETRIED, max_retries=3)

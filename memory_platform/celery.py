@@ -1,19 +1,27 @@
 """The Celery application; tasks live in each app's tasks.py, their schedule in settings."""
 
+import logging
 import os
+from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, celeryd_init, worker_ready
+from celery.signals import beat_init, celeryd_init, worker_init, worker_process_init, worker_ready
 from django.conf import settings
+from prometheus_client import start_http_server
 
 from memory_platform.console import heartbeats
+from memory_platform.observability import tracing
+from memory_platform.observability.requests import connect_task_signals
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
+
+logger = logging.getLogger(__name__)
 
 app = Celery("memory_platform")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 heartbeats.connect_heartbeat_signals()
+connect_task_signals()
 
 
 @celeryd_init.connect
@@ -24,8 +32,41 @@ def require_secret_key(**_: object) -> None:
         raise SystemExit("SECRET_KEY must be set: sessions and fences are signed with it")
 
 
+@worker_init.connect
+def prepare_pool(sender: Any, **_: object) -> None:
+    """Warn where tasks do not run in processes, whose time limits are then not enforced (ADR-0127).
+
+    Processes open a connection for each task: Celery ends a pool of connections after each one, which costs more.
+    """
+    from django.db import connections
+
+    if not sender.pool_cls.__module__.endswith("prefork"):
+        logger.warning("Tasks do not run in processes (--pool prefork): their time limits are not enforced.")
+        return
+    for connection in connections.all():
+        connection.settings_dict["OPTIONS"].pop("pool", None)
+
+
 @worker_ready.connect
 def check_models(**_: object) -> None:
+    from django.db import connections
+
     from memories.embeddings.checks import log_model_problems
 
     log_model_problems()
+    connections.close_all()  # processes that are forked later must not share it
+
+
+@worker_ready.connect
+def serve_metrics(**_: object) -> None:
+    """Serve the worker's own metrics where it shares no folder with the web processes."""
+    if settings.METRICS_PORT:
+        from memory_platform.console.metrics import counted
+
+        start_http_server(settings.METRICS_PORT, registry=counted())
+
+
+@worker_init.connect
+@worker_process_init.connect
+def trace_tasks(**_: object) -> None:
+    tracing.configure("worker")

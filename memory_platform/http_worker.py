@@ -1,7 +1,9 @@
 """Gunicorn's threaded worker for clients that send slowly (ADR-0113): `--worker-class` of the web process."""
 
+import ctypes
 import json
 import time
+from collections.abc import Iterable
 from functools import partial
 from http import HTTPStatus
 from selectors import EVENT_READ
@@ -17,6 +19,9 @@ HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 64 * 1024
 RECEIVED_BYTES = 16 * 1024
 CLOSING_SECONDS = 2.0
+#: After a body of this size, free memory is returned to the system.
+LARGE_BODY_BYTES = 64 * 1024
+_LIBRARY = ctypes.CDLL(None)
 
 _PROBLEMS = {
     LimitRequestLine: (HTTPStatus.REQUEST_URI_TOO_LONG, "uri_too_long", "The request line is too long."),
@@ -94,6 +99,14 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         for conn in [conn for conn, deadline in self._closing.items() if deadline <= now]:
             self._closed(conn)
 
+    def handle_request(self, req: Any, conn: TConn) -> Any:
+        """Answer a request; after a large one, give the memory that it took back to the system."""
+        try:
+            return super().handle_request(req, conn)
+        finally:
+            if _is_large(req.headers):
+                _trim_memory()
+
     def finish_request(self, conn: TConn, request: Any) -> None:
         """Keep the connection for another request, or close it without waiting for the client here."""
         conn.close = partial(self._close, conn)
@@ -137,6 +150,19 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             return
         self.log.warning("Refused a request: %s", type(error).__name__)
         _write_problem(client, type(error))
+
+
+def _is_large(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether a body is as large as a bulk's, or of unknown size."""
+    sizes = {name: value for name, value in headers if name in {"CONTENT-LENGTH", "TRANSFER-ENCODING"}}
+    declared = sizes.get("CONTENT-LENGTH", "0")
+    return "TRANSFER-ENCODING" in sizes or (declared.isdigit() and int(declared) >= LARGE_BODY_BYTES)
+
+
+def _trim_memory() -> None:
+    """Return free pages to the system, where the C library can: glibc keeps what large requests took."""
+    if (trim := getattr(_LIBRARY, "malloc_trim", None)) is not None:
+        trim(0)
 
 
 def _is_whole(head: bytearray) -> bool:

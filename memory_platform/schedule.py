@@ -12,6 +12,7 @@ def _every(seconds: float, task: str, *, expires: bool = True) -> dict[str, Any]
 BEAT_SCHEDULE = {
     "Embed pending memories": _every(30.0, "memories.tasks.sweep_pending_embeddings", expires=False),
     "Continue re-embedding": _every(30.0, "memories.tasks.sweep_embedding_models"),
+    "Extend vector indexes": _every(5.0, "memories.tasks.extend_vector_indexes_task"),
     # An idle system shows its counts within two seconds.
     "Update retrieval counts": _every(2.0, "memories.tasks.fold_retrievals_task"),
     "Find near-duplicates and contradictions": _every(60.0, "memories.tasks.compare_new_memories_task"),
@@ -25,5 +26,7 @@ BEAT_SCHEDULE = {
     "Compact idle sessions": _every(60.0, "compaction.tasks.sweep_sessions"),
     "Resume abandoned compactions": _every(30.0, "compaction.tasks.sweep_runs"),
     "Resume abandoned evaluations": _every(30.0, "context.tasks.sweep_evaluations"),
+    "Resume abandoned erasures": _every(30.0, "compaction.tasks.sweep_erasures"),
+    "Erase what is past its retention": _every(3600.0, "compaction.tasks.erase_past_retention_task", expires=False),
     "Roll up changed partitions": _every(3600.0, "compaction.tasks.roll_up_changed_task", expires=False),
 }

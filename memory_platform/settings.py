@@ -38,6 +38,8 @@ _stored_key = _secret_key_file.read_text().strip() if _secret_key_file.is_file()
 SECRET_KEY = env.str("SECRET_KEY", default=_stored_key)
 if env.str("SECRET_KEY", default="") and len(SECRET_KEY) < SECRET_KEY_MIN_CHARACTERS:
     raise ImproperlyConfigured(f"SECRET_KEY must have at least {SECRET_KEY_MIN_CHARACTERS} random characters")
+#: Former keys, with which sessions and erasure receipts are still verified.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Set when a proxy in front ends TLS: cookies then travel over https only.
@@ -58,6 +60,8 @@ NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
 
 # Off behind a pooler that gives each transaction another connection and does not keep prepared statements.
 DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
+# Longer than a restart of the embedded server takes: a request then waits instead of failing.
+DATABASE_POOL_WAIT_SECONDS = 5
 
 
 def _database(url: str, pool_size: int) -> dict[str, Any]:
@@ -66,7 +70,7 @@ def _database(url: str, pool_size: int) -> dict[str, Any]:
     # The statements of `execute_prepared` are prepared at their first use; Django's own are never prepared.
     config.setdefault("OPTIONS", {})["prepare_threshold"] = 0 if DATABASE_PREPARED_STATEMENTS else None
     if pool_size:
-        config["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 10}
+        config["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": DATABASE_POOL_WAIT_SECONDS}
     return config
 
 
@@ -157,6 +161,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "memory_platform.observability.requests.RequestMiddleware",
     "memories.tenancy.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "memory_platform.web.middleware.PermissionsPolicyMiddleware",
@@ -251,7 +256,7 @@ CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None
 SECURE_SSL_REDIRECT = HTTPS_ONLY
 # Probes come from inside, without TLS.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS_ONLY else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
 # Preloading is for the domain's owner to decide.
@@ -318,6 +323,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "evaluations", "description": "Measured recall of a profile on a corpus."},
         {"name": "budget profiles", "description": "Token budgets and their sections, with versions."},
         {"name": "scoring profiles", "description": "Weights that rank memories, with versions."},
+        {"name": "erasures", "description": "Erase a memory, a partition or the tenant, now or by age."},
         {"name": "keys", "description": "API keys."},
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -332,18 +338,39 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+# --- Metrics and traces --------------------------------------------------------------------------------------------
+
+# Who may read /metrics; without it only this machine may, and only without a proxy.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+# Where a worker that runs alone serves its own metrics.
+METRICS_PORT = env.int("METRICS_PORT", default=0)
+# A folder in which processes of one machine add up their metrics; empty at their start.
+PROMETHEUS_MULTIPROC_DIR = env.str("PROMETHEUS_MULTIPROC_DIR", default="")
+# Traces go there if the extra `tracing` is installed.
+OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
+
 #: Every variable that these settings read, for backups.
 ENVIRONMENT_NAMES = frozenset(env.names)
 
 # --- Logging: one line an event; memory text never appears in one --------------------------------------------------
 
+LOG_FORMAT = env.str("LOG_FORMAT", default="line")
+if LOG_FORMAT not in {"line", "json"}:
+    raise ImproperlyConfigured("LOG_FORMAT must be line or json")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+        "json": {"()": "memory_platform.observability.logs.JsonFormatter"},
+    },
     "filters": {"route": {"()": "memory_platform.web.request_logs.RouteFilter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["route"]}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["route"]}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     # Their messages carry the prompt or the request path with its query.
-    "loggers": {"openai": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}, "httpcore2": {"level": "WARNING"}},
+    "loggers": {
+        **{name: {"level": "WARNING"} for name in ("openai", "httpx2", "httpcore2")},
+        # A line for each request and task, where a program reads the log.
+        "memory_platform.requests": {"level": LOG_LEVEL if LOG_FORMAT == "json" else "WARNING"},
+    },
 }

@@ -5,7 +5,10 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
 from memory_platform.console import health, views
+from memory_platform.console.metrics import metrics
 
+#: What Django calls for an exception that no view handled.
+handler500 = "memory_platform.web.unavailable.error_page"
 urlpatterns: list[URLPattern | URLResolver] = [
     # First, because a request tries the addresses in their order and most are for the API.
     path("api/", include("memory_platform.api_urls")),
@@ -14,6 +17,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.tenant_list_overview, name="overview"),
     path("t/<uuid:tenant_id>", views.tenant_overview_page, name="tenant-overview"),
     path("t/<uuid:tenant_id>/jobs", views.job_list, name="jobs"),
+    path("t/<uuid:tenant_id>/activity", views.act_list, name="activity"),
+    path("t/<uuid:tenant_id>/activity/<uuid:entry_id>/undo", views.act_undo, name="activity-undo"),
     path("health", views.components, name="health"),
     path("health/summary", views.components_summary, name="health-summary"),
     path("t/<uuid:tenant_id>/search", views.global_search, name="search"),
@@ -26,5 +31,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("memories.urls")),
     path("", include("compaction.urls")),
     path("healthz", health.healthz, name="healthz"),
+    path("metrics", metrics, name="metrics"),
     path("readyz", health.readyz, name="readyz"),
 ]

@@ -21,7 +21,9 @@ def _warm_up() -> None:
     from memories.embeddings.checks import log_model_problems
     from memories.embeddings.providers import get_embedder, is_provider_local
     from memories.services.tokens import token_counts
+    from memory_platform.observability import tracing
 
+    tracing.configure("web")
     get_resolver().url_patterns  # noqa: B018 - reading it imports every view
     token_counts("warm")
     if is_provider_local():

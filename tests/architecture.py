@@ -50,6 +50,21 @@ def queries_in(source: str) -> list[int]:
     ]
 
 
+#: Ways past the ORM, as methods and as functions.
+RAW_SQL_WORDS = {"cursor", "prepared_cursor", "raw", "extra", "RawSQL", "execute_prepared", "send_prepared", "connect"}
+
+
+def raw_sql_in(source: str) -> list[int]:
+    """Return the lines that send a statement of their own to the database."""
+    functions = (
+        (node.func.id, node.lineno)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    )
+    methods = ((word, line) for receiver, word, line in calls(source) if word != "connect" or receiver == "psycopg")
+    return sorted(line for word, line in (*functions, *methods) if word in RAW_SQL_WORDS)
+
+
 def clock_reads_in(source: str, clocks: Collection[str] = frozenset(CLOCKS)) -> list[int]:
     """Return the lines that read one of the system's clocks."""
     return [

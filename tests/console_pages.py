@@ -3,7 +3,6 @@
 Imports no model, so that `benchmarks/` may import it before Django is set up.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls.converters import IntConverter
 
 _QUESTION = quote("A customer sees ERR_4012 on the display. What do we tell them?")
 _ASKED = f"query={_QUESTION}&partition=agent%3Dsupport"
@@ -39,6 +39,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "hygiene-bulk": ("action=merge&id={finding_id}",),
     "api-keys": ("",),
     "api-key-revoke": ("",),
+    "activity": ("", "group=profiles&by=key"),
     "audit-log": ("", "actor=nobody"),
     "tenant-settings": ("",),
     "member-remove": ("",),
@@ -46,12 +47,16 @@ PAGES: dict[str, tuple[str, ...]] = {
     "tenant-overview": ("",),
     "context-compare": ("", f"left=adr-0040&right=conversation-recall&{_ASKED}"),
     "context-preview": ("", f"{_ASKED}&max_tokens=600", "query=x&max_tokens=0"),
+    "context-explain": ("", f"{_ASKED}&max_tokens=300&memory={{memory_id}}", "memory={memory_id}"),
     "budget-curve": ("", _ASKED),
-    "context-log": ("",),
+    "agents": ("", "by=partition&range=30d&agent=agent%3Dsupport"),
+    "context-log": ("", "range=7d&state=full", "range=x"),
     "receipt": ("", "with=today"),
     "memory-votes": ("",),
     "budgets": ("", f"default_tokens=700&minimum_score=0.4&{_ASKED}"),
     "budget": ("",),
+    "budget-rename": ("",),
+    "budget-keep": ("", f"{_ASKED}&max_tokens=669"),
     "budget-rollback": ("",),
     "budget-compare": ("left=workshop+1&right=workshop+2",),
     "budget-assignments": ("",),
@@ -79,15 +84,26 @@ PAGES: dict[str, tuple[str, ...]] = {
     "compaction-compare": ("",),
     "compaction-rollback": ("",),
     "prompts": ("",),
+    "erasures": ("",),
+    "erase": ("", "partition=agent%3Dsupport", "memory={memory_id}"),
+    "erasure": ("",),
 }
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
 NO_PAGES = {
     *("budget-effect", "inclusion-budget", "context-suggest", "hygiene-progress", "scoring-effect"),
-    *("golden-export", "memory-export", "memories-bulk", "health-summary", "partition-children", "roll-ups"),
+    *(
+        "context-export",
+        "golden-export",
+        "memory-export",
+        "memories-bulk",
+        "health-summary",
+        "partition-children",
+        "roll-ups",
+    ),
     *("summaries", "text-tokens", "job-notifications"),
 }
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
-PROBES = {"healthz", "readyz"}
+PROBES = {"healthz", "readyz", "metrics"}
 #: What other addresses begin with.
 ELSEWHERE = {"admin/", "api/"}
 
@@ -120,9 +136,10 @@ def operator_patterns() -> list[URLPattern]:
 
 def address_of(pattern: URLPattern, ids: Mapping[str, Any]) -> str:
     """Its address for the rows that `ids` names: "budget.name" counts there alone, "memory_id" everywhere."""
-    known = defaultdict(uuid4, ids)
-    words = pattern.pattern.converters
-    wanted = {word: ids.get(f"{pattern.name}.{word}") or known[word] for word in words}
+    wanted = {
+        word: ids.get(f"{pattern.name}.{word}") or ids.get(word) or (1 if isinstance(each, IntConverter) else uuid4())
+        for word, each in pattern.pattern.converters.items()
+    }
     return reverse(pattern.name, kwargs=wanted)
 
 

@@ -22,13 +22,14 @@ class RoleRule:
 TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, None): {
         *("overview", "health", "health-summary", "design", "job-notifications", "search", "tenant-overview", "jobs"),
-        *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log"),
+        *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log", "activity"),
         *("context-preview", "context-compare", "inclusion-budget", "context-suggest", "budget-curve"),
-        *("context-log", "receipt", "budget-compare", "budget-effect", "evaluation"),
+        *("context-log", "context-export", "agents", "receipt", "budget-compare", "budget-effect", "evaluation"),
         *("golden-questions", "golden-export", "scoring-profiles", "scoring-compare", "scoring-effect"),
         *("sessions", "session", "session-simulate", "reviews", "compaction-compare", "partition-children"),
     },
     (VIEWER, _OPERATOR): {
+        "context-explain",
         *("memory", "memories-bulk", "hygiene-bulk", "memo", "snapshots", "memory-votes"),
         *("budgets", "budget", "budget-assignments", "evaluations", "golden-question"),
         *("scoring-profile", "scoring-assignments", "partitions", "roll-ups", "session-compact", "compaction"),
@@ -38,17 +39,27 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (ADMIN, None): {"memory-export"},
     (_OPERATOR, _OPERATOR): {
         "memory-import-export",
-        *("snapshot-delete", "budget-rollback", "evaluation-delete", "golden-new", "compaction-rollback"),
+        *(
+            "snapshot-delete",
+            "budget-rollback",
+            "budget-rename",
+            "evaluation-delete",
+            "golden-new",
+            "compaction-rollback",
+            "budget-keep",
+        ),
     },
     (ADMIN, ADMIN): {
+        *("erase", "erasures", "erasure"),
         *("api-keys", "api-key-revoke", "member-remove", "embedding-switch", "embedding-retire", "prompts"),
         *("scoring-publish", "scoring-rollback", "scoring-retire"),
     },
-    # Neither changes a row: a choice in a cookie, and that somebody looks at a compaction.
-    (None, VIEWER): {"shortcuts", "compaction-presence"},
+    # None changes what others see: a choice in a cookie, that somebody looks at a compaction, a query to link to.
+    (None, VIEWER): {"shortcuts", "compaction-presence", "context-address"},
     (None, _OPERATOR): {
         *("memory-archive", "memory-restore", "memory-pin", "memory-unpin", "memory-version-restore"),
         *("memories-bulk-undo", "hygiene-bulk-undo", "text-tokens", "summary-withdraw", "summary-restore"),
+        *("budget-retire", "budget-restore"),
         *("vote-restore", "vote-withdraw", "budget-create", "budget-assignment-end", "budget-assignment-undo"),
         *("evaluation-cancel", "evaluation-retry", "golden-collect", "golden-remove", "golden-restore"),
         *(
@@ -60,8 +71,9 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         ),
         *("message-pin", "message-unpin", "message-expand", "run-retry"),
         *("compaction-trial", "compaction-append", "compaction-withdraw", "compaction-approve", "compaction-swap"),
+        *("compaction-strike", "compaction-undo-approval", "activity-undo"),
         *("compaction-reject", "compaction-reopen", "compaction-regenerate", "compaction-mark-reviewed"),
     },
-    (None, ADMIN): {"member-add", "embedding-retry", "prompt-rollback"},
+    (None, ADMIN): {"member-add", "embedding-retry", "prompt-rollback", "retention-remove"},
 }
 RULES = {name: RoleRule(*least) for least, names in TABLE.items() for name in names}

@@ -6,7 +6,9 @@ from typing import Any
 from django.core.management import call_command
 from django.utils import timezone
 
-from compaction.models import Compaction, Session
+from compaction.erasure.actions import request_erasure, set_retention_policy
+from compaction.erasure.orchestrator import run_erasure
+from compaction.models import Compaction, Erasure, Session
 from compaction.pipeline.actions import save_prompt
 from compaction.pipeline.orchestrator import run_compaction
 from compaction.review.actions import regenerate_compaction
@@ -15,6 +17,7 @@ from context.evaluation.actions.evaluations import request_evaluation
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.runs import run_evaluation
 from context.models import EvaluationRun, GoldenQuestion, Receipt, ScoringProfileVersion
+from context.workbench.actions import store_long_query
 from memories.embeddings import reembedding
 from memories.embeddings.actions import start_reembedding
 from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
@@ -44,6 +47,7 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
             by=BY,
             now=now,
         )
+        store_long_query(tenant_id=tenant.pk, text="What does ERR_4012 mean? " * 200, by=BY, now=now)
         create_api_key(tenant=tenant, name="the shop", scopes=("read",), partition=None, by=BY, now=now)
         save_prompt(tenant_id=tenant.pk, text=PROMPT + "\nKeep it short.", by=BY, now=now)
         model = start_reembedding(tenant=tenant, model=SECOND_MODEL, switches_when_filled=False, by=BY, now=now)
@@ -55,9 +59,14 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
         ]
         draft = ScoringProfileVersion.objects.for_tenant(tenant.pk).named("support-recall").numbered(2).get()
         proposed = Compaction.objects.for_tenant(tenant.pk).filter(state=Compaction.State.PROPOSED).latest("created_at")
+        set_retention_policy(tenant=tenant, partition="agent=shop", days=365, age_from="archived", by=BY, now=now)
+        counted = request_erasure(
+            tenant=tenant, partition="agent=support", is_dry_run=True, is_enqueued=False, by=BY, now=now
+        )
         anew = regenerate_compaction(compaction=proposed, is_enqueued=False, by=BY, now=now)
     prove(tenant, draft.numbers, at=now)
     run_compaction(tenant.pk, anew.pk, now=now)
+    run_erasure(tenant.pk, counted.pk, now=now)
     run_evaluation(tenant.pk, runs[0].pk, now=now)
     reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
     while detect_pairs_in_batch(tenant.pk, now=now):
@@ -83,6 +92,7 @@ def console_page_ids(tenant: Tenant, username: str) -> dict[str, Any]:
             "run_id": EvaluationRun.objects.for_tenant(tenant.pk).earliest("created_at").pk,
             "session_id": Session.objects.for_tenant(tenant.pk).latest("message_count").pk,
             "compaction_id": proposed.pk,
+            "erasure_id": Erasure.objects.for_tenant(tenant.pk).latest("created_at").pk,
             "compaction-rollback.compaction_id": compactions.filter(state=Compaction.State.APPLIED)
             .latest("created_at")
             .pk,
@@ -91,6 +101,7 @@ def console_page_ids(tenant: Tenant, username: str) -> dict[str, Any]:
             "name": "near_duplicate",
             "budget.name": "workshop",
             "budget-rollback.name": "workshop",
+            "budget-rename.name": "workshop",
             "scoring-profile.name": "conversation-recall",
             **{f"scoring-{act}.name": "support-recall" for act in ("publish", "rollback", "retire")},
             "version": 1,

@@ -63,6 +63,27 @@ def test_rule_holds_in_every_file_and_fails_when_broken(
     assert _breaches(check, product_files(*names)) == {}
 
 
+#: Modules besides `queries` that send statements of their own; each was read for values in the text of a statement.
+RAW_SQL_MODULES = {
+    "memories/search/vector_index.py": "builds indexes as the owner",
+    "memories/tenancy/row_scope_tokens.py": "stores the key of the scopes as the owner",
+    "memories/tenancy/scopes.py": "sets the scope",
+    "memory_platform/backup/database.py": "backs up and restores as the superuser",
+    "memory_platform/backup/tenant_files.py": "copies the columns of every table of a tenant",
+    "memory_platform/console/health.py": "asks the database for its state",
+    "memory_platform/embedded/postgres.py": "waits for the server",
+    "memory_platform/embedded/provision.py": "makes roles and the database as the superuser",
+}
+
+
+def test_statements_are_written_in_queries_and_a_few_named_modules() -> None:
+    """Ruff's S608 refuses values in the text of a statement everywhere."""
+    for breach in ("connection.cursor()", "rows.raw('SELECT 1')", "RawSQL('now()', [])", "psycopg.connect(url)"):
+        assert architecture.raw_sql_in(breach)
+    assert not architecture.raw_sql_in("signal.connect(receiver)")
+    assert set(_breaches(architecture.raw_sql_in, product_files(besides=["queries"]))) == set(RAW_SQL_MODULES)
+
+
 @pytest.mark.parametrize(
     ("check", "names"),
     [

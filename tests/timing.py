@@ -1,5 +1,6 @@
 """How the time of a piece of work grows with its input, and how long it may take."""
 
+import gc
 import sys
 import time
 from collections.abc import Callable
@@ -13,15 +14,19 @@ def allowed_seconds(limit: float) -> float:
     return limit * TRACED_FACTOR if sys.gettrace() else limit
 
 
-def doubling_factor(work: Callable[[int], None], size: int, *, runs: int = 5) -> float:
+def doubling_factor(work: Callable[[int], object], size: int, *, runs: int = 5) -> float:
     """The time for twice the size divided by that for the size; the fastest of several runs of each."""
     return _fastest(work, 2 * size, runs) / _fastest(work, size, runs)
 
 
-def _fastest(work: Callable[[int], None], size: int, runs: int) -> float:
+def _fastest(work: Callable[[int], object], size: int, runs: int) -> float:
     times = []
-    for _ in range(runs):
-        started = time.process_time()
-        work(size)
-        times.append(time.process_time() - started)
+    gc.disable()  # how often it runs depends on everything else in this process
+    try:
+        for _ in range(runs):
+            started = time.process_time()
+            work(size)
+            times.append(time.process_time() - started)
+    finally:
+        gc.enable()
     return min(times)

@@ -128,6 +128,11 @@ class Compaction(models.Model):
         return "reviewed" if is_later and self.state == self.State.APPLIED else self.state
 
     @property
+    def is_approved(self) -> bool:
+        """Whether it was applied because a person approved it."""
+        return self.decision == self.State.APPLIED and bool(self.decided_by)
+
+    @property
     def settled_at(self) -> datetime:
         """When somebody decided about it; where nobody did, when it was done or failed."""
         return self.decided_at or self.finished_at or self.created_at

@@ -14,6 +14,7 @@ from compaction.pipeline import journal
 from compaction.pipeline.drafting import HEADING, CompactionDraft
 from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.session_rows import count_message_tokens, count_shown_tokens, recount_context
+from compaction.services.pipeline.journal_entries import REPLACES, STORED
 from compaction.services.pipeline.retention.check import RetentionResult
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
 from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, recorded_facts, retention_to_record
@@ -139,18 +140,15 @@ def add_summary(compaction: Compaction, session: Session, *, by: Actor, now: dat
     superseded = messages.applied_summary_memory_ids()
     withdrawn = journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=superseded, by=by, now=now)
     memory_ids = journal.store_summary_memory(compaction, session, by=by, now=now)
-    message = Message(
-        tenant_id=session.tenant_id,
-        session=session,
-        compaction=compaction,
-        role=Message.Role.SYSTEM,
-        content=HEADING + compaction.summary_text,
-        metadata=_metadata(compaction, memory_ids, withdrawn, now),
-        created_at=now,
-        recorded_at=now,
+    # One that was rolled back and approved again has its message already.
+    message = messages.of_compaction(compaction.pk).without_vectors().first() or Message(
+        tenant_id=session.tenant_id, session=session, compaction=compaction, role=Message.Role.SYSTEM
     )
+    message.content = HEADING + compaction.summary_text
+    message.metadata = _metadata(compaction, memory_ids, withdrawn, now)
+    message.created_at = message.recorded_at = now
     message.tokens = message.shown_tokens = count_message_tokens(message, session.model)
-    message.save(force_insert=True)
+    message.save()
     return memory_ids
 
 
@@ -206,7 +204,7 @@ def record_decision(compaction: Compaction, *, reason: str, by: Actor, now: date
 
 def exclusive_memories(compaction: Compaction) -> list[str]:
     """Return the ids of memories that this compaction made and no other applied one references."""
-    made = (journal.STORED, journal.REPLACES)
+    made = (STORED, REPLACES)
     stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] in made and entry["memory_id"]]
     rows = Compaction.objects.for_tenant(compaction.tenant_id)
     shared = rows.referenced_memories(stored, but=compaction.pk) if stored else set()

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from compaction.models import ProviderBreaker
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.observability.metrics import PROVIDER_ERRORS
 
 FAILURES_TO_OPEN = 3
 COOLDOWN = timedelta(minutes=15)
@@ -19,6 +20,7 @@ def is_provider_off(tenant_id: UUID, provider: str, *, now: datetime) -> bool:
 
 def note_failure(tenant_id: UUID, provider: str, *, now: datetime) -> bool:
     """Count a failure and return whether the provider is off now. After a cooldown one failure is enough."""
+    PROVIDER_ERRORS.labels("summariser").inc()
     with tenant_scope(tenant_id):
         ProviderBreaker.objects.bulk_create(
             [ProviderBreaker(tenant_id=tenant_id, provider=provider)], ignore_conflicts=True

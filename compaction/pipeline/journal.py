@@ -16,6 +16,16 @@ from django.conf import settings
 
 from compaction.models import Compaction, Message, Session
 from compaction.services.pipeline.chunking import split_text_by_bytes
+from compaction.services.pipeline.journal_entries import (
+    DUPLICATE,
+    INVALID,
+    NEAR_DUPLICATE,
+    NEW,
+    RECALLED,
+    REPLACES,
+    STORED,
+    WAITING,
+)
 from compaction.services.pipeline.recalled_text import (
     candidate_recalled_hashes,
     strip_recalled_pieces,
@@ -56,10 +66,6 @@ VECTORS_BATCH = 64
 #: Message ids that a memory's metadata names.
 _SOURCES_MAX = 50
 
-_NEW, _DUPLICATE, _NEAR_DUPLICATE = "new", "duplicate", "near_duplicate"
-RECALLED, STORED, INVALID = "recalled", "stored", "invalid"
-#: Stored, or to be stored, and replaces other memories.
-REPLACES = "replaces"
 _JOURNAL = "journal"
 
 
@@ -68,7 +74,7 @@ class JournalEntry:
     """A lasting fact, its status and the memory that contains it; `replaced` are the memories that it replaces."""
 
     statement: CitedStatement
-    status: str = _NEW
+    status: str = NEW
     memory_id: UUID | None = None
     existing_text: str = ""
     replaced: tuple[UUID, ...] = ()
@@ -118,7 +124,7 @@ def classify_entries(
     each_once = list({recalled_hash(one.text): one for one in reversed(statements)}.values())[::-1]
     entries = _exact(session, each_once, api_key_ids, now)
     nearest: dict[str, list[Memory]] | None = None
-    if is_local_for(tenant_id) and any(entry.status == _NEW for entry in entries):
+    if is_local_for(tenant_id) and any(entry.status == NEW for entry in entries):
         with suppress(EmbeddingError):
             embedder = embedder_of(tenant_id)
             vectors = embedder.embed([entry.statement.text for entry in entries])
@@ -133,12 +139,12 @@ def store_journal_entries(
 
     `moments` are the messages' times.
     """
-    waiting = [record for record in compaction.journal if record["status"] in (_NEW, REPLACES)]
+    waiting = [record for record in compaction.journal if record["status"] in WAITING]
     rows = [_memory(record, compaction, session, moments, now) for record in waiting]
     results = store_memories(tenant=session.tenant, rows=rows, by=by, now=now) if rows else []
     for record, result in zip(waiting, results, strict=True):
         record["memory_id"] = str(result.memory.pk) if result.memory else None
-        record["status"] = {"created": STORED, "existing": _DUPLICATE}.get(str(result.status), INVALID)
+        record["status"] = {"created": STORED, "existing": DUPLICATE}.get(str(result.status), INVALID)
         if result.memory and record["status"] == STORED and record.get("replaced_memory_ids"):
             _replace(record, result.memory, by, now)
     return [UUID(record["memory_id"]) for record in waiting if record["status"] in (STORED, REPLACES)]
@@ -242,7 +248,7 @@ def _replacing(
         stored = set(rows.with_ids({memory.pk for near in (nearest or {}).values() for memory in near}).ids())
         for entry in entries:
             text = entry.statement.text
-            if entry.status == _NEW:
+            if entry.status == NEW:
                 candidates = [memory for memory in (nearest or {}).get(text, ()) if memory.pk in stored]
                 candidates += unread.matching(text)[:WORDS_COMPARED] if has_unread else []
                 older = dict.fromkeys(memory.pk for memory in candidates if replaces(text, memory.content))
@@ -265,7 +271,7 @@ def _exact(
         if hashes[one.text] in recalled:
             return JournalEntry(one, RECALLED, recalled[hashes[one.text]], one.text)
         memory_id = ids_by_hash.get(content_hash(one.text))
-        return JournalEntry(one, _DUPLICATE if memory_id else _NEW, memory_id, one.text)
+        return JournalEntry(one, DUPLICATE if memory_id else NEW, memory_id, one.text)
 
     return list(map(entry, statements))
 
@@ -277,12 +283,12 @@ def _near(
 
     Similarity alone is not enough, because vectors hardly reflect another number: the texts must state the same.
     """
-    places = [place for place, entry in enumerate(entries) if entry.status == _NEW]
+    places = [place for place, entry in enumerate(entries) if entry.status == NEW]
     stored = _nearest_memories(tenant_id, path, places, vectors, model, now)
     sorted_entries: list[JournalEntry] = []
     kept = np.zeros(len(entries), dtype=bool)
     for place, (entry, vector) in enumerate(zip(entries, vectors, strict=True)):
-        if entry.status != _NEW:
+        if entry.status != NEW:
             sorted_entries.append(entry)
             continue
         duplicates = np.flatnonzero(kept[:place] & (vectors[:place] @ vector > NEAR_DUPLICATE_SIMILARITY))
@@ -292,7 +298,7 @@ def _near(
         near = (memory for memory, similarity in stored.get(place, ()) if similarity > NEAR_DUPLICATE_SIMILARITY)
         same = next((memory for memory in near if states_the_same(text, memory.content)), None)
         if same is not None:
-            entry = replace(entry, status=_NEAR_DUPLICATE, memory_id=same.pk, existing_text=same.content)
+            entry = replace(entry, status=NEAR_DUPLICATE, memory_id=same.pk, existing_text=same.content)
         else:
             kept[place] = True
         sorted_entries.append(entry)

@@ -17,6 +17,7 @@ from django.db import OperationalError
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline import applying, plans
 from compaction.pipeline.breakers import COOLDOWN, FAILURES_TO_OPEN
+from compaction.pipeline.claims import claim_in_turn
 from compaction.pipeline.drafting import CompactionDraft, draft_summary
 from compaction.pipeline.drafting_input import DraftingClock, DraftingError, DraftingInput, read_drafting_input
 from compaction.pipeline.fallback import ProviderUnavailableError
@@ -25,9 +26,10 @@ from compaction.services.pipeline.states import FAIL, next_state
 from context.receipts.results import ContextWarning
 from context.services.profiles.compaction_policy import REVIEW, CompactionPolicy
 from memories.embeddings.indexer import index_now
-from memories.tenancy.audit import Actor
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.observability.metrics import COMPACTIONS, counts_outcome
 
 logger = logging.getLogger(__name__)
 
@@ -102,6 +104,7 @@ def note_step(step: str) -> None:
     logger.debug("compaction: %s", step)
 
 
+@counts_outcome(COMPACTIONS)
 def run_compaction(
     tenant_id: UUID,
     run_id: UUID,
@@ -109,14 +112,23 @@ def run_compaction(
     now: datetime,
     time_limit: timedelta = RUN_TIME_LIMIT,
     can_wait: bool = True,
+    is_in_turn: bool = False,
     enqueue: EnqueueRun | None = None,
 ) -> CompactionRunResult:
-    """Run a queued or abandoned compaction. One over `time_limit` is enqueued for a worker unless it `can_wait`."""
+    """Run a queued or abandoned compaction. One over `time_limit` is enqueued for a worker unless it `can_wait`.
+
+    Workers claim it `is_in_turn`; a request that waits for the result does not wait for its tenant's other runs.
+    """
     clock = clock_from(now)
     until = now + COMPACTION_LEASE
     with tenant_scope(tenant_id):
         rows = Run.objects.for_tenant(tenant_id).of_kind(Run.Kind.COMPACTION)
-        if not rows.claim(run_id, now=now, until=until):
+        claimed = (
+            claim_in_turn(tenant_id, run_id, now=now, until=until)
+            if is_in_turn
+            else rows.claim(run_id, now=now, until=until)
+        )
+        if not claimed:
             return CompactionRunResult()
         claim = _Claim(rows.get(pk=run_id), until, now + time_limit, can_wait, enqueue)
     note_step("claimed")
@@ -243,6 +255,7 @@ def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: d
             applying.propose_compaction(compaction)
         else:
             memory_ids = applying.apply_compaction(compaction, session, by=_BY, now=now, is_decided=False)
+            audit_rows("apply_compaction", [compaction], by=_BY, now=now)
         note_step("applying")
     is_lost = compaction.has_lost_constraint
     return CompactionRunResult(compaction.state, memory_ids=tuple(memory_ids), has_lost_constraint=is_lost)

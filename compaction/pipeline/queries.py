@@ -7,8 +7,8 @@ from operator import or_
 from typing import Self
 from uuid import UUID
 
-from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum, Window
+from django.db.models.functions import Coalesce, RowNumber
 
 from compaction.sessions.queries import SessionRows, pressure_of
 from memories.tenancy.queries.conditions import path_condition
@@ -159,6 +159,15 @@ class RunQuerySet(SessionRows):
     def abandoned(self, now: datetime) -> Self:
         """Open runs without a valid lease: never claimed, or claimed by a dead worker."""
         return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)).order_by("created_at")
+
+    def running_at(self, now: datetime) -> Self:
+        """Runs that a worker or a request has now."""
+        return self.filter(state="running", claimed_until__gte=now)
+
+    def first_of_each_tenant(self, count: int) -> Self:
+        """The oldest `count` runs of each tenant."""
+        place = Window(RowNumber(), partition_by="tenant_id", order_by=["created_at", "pk"])
+        return self.annotate(place=place).filter(place__lte=count)
 
     def claim(self, run_id: UUID, *, now: datetime, until: datetime) -> int:
         """Claim an open run without a lease by one conditional UPDATE; returns 1 on success, else 0."""

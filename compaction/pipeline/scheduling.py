@@ -7,12 +7,14 @@ from uuid import UUID
 from django.core.cache import cache
 
 from compaction.models import Compaction, Run, Session
+from compaction.pipeline.claims import TENANT_RUNS_MAX
 from compaction.pipeline.plans import open_compaction, plan_or_conflict
 from compaction.pipeline.policies import TenantPolicies
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.sweep_locks import sweep_lock
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +24,6 @@ SESSIONS_BATCH = 50
 #: Batches that one sweep reads per tenant; the next sweep continues after them.
 BATCHES_MAX = 20
 _SWEEP_LOCK = "compaction.sweep-sessions"
-_SWEEP_LOCK_SECONDS = 300
 PLACE_KEPT_SECONDS = 3600
 #: A younger run is most likely in the broker already.
 RUN_GRACE = timedelta(seconds=60)
@@ -34,20 +35,19 @@ Opened = tuple[UUID, UUID]
 
 def open_idle_sessions(*, now: datetime) -> list[Opened]:
     """Open compactions of idle sessions over their policy's sleep threshold. One sweep runs at a time."""
-    if not cache.add(_SWEEP_LOCK, True, _SWEEP_LOCK_SECONDS):
-        return []
-    try:
+    with sweep_lock(_SWEEP_LOCK) as lock:
+        if lock is None:
+            return []
         with maintenance_scope():
             tenant_ids = Session.objects.open().tenant_ids()
-        return [opened for tenant_id in tenant_ids for opened in _open_of_tenant(tenant_id, now)]
-    finally:
-        cache.delete(_SWEEP_LOCK)
+        return [opened for pk in tenant_ids if lock.renew() for opened in _open_of_tenant(pk, now)]
 
 
 def abandoned_compaction_runs(*, now: datetime) -> list[Run]:
     """Return runs without a lease: a worker was killed, the broker was unreachable or a provider delayed them."""
     with maintenance_scope():
-        return list(Run.objects.abandoned(now).older_than(now - RUN_GRACE)[:_RUNS_BATCH])
+        abandoned = Run.objects.abandoned(now).older_than(now - RUN_GRACE).first_of_each_tenant(TENANT_RUNS_MAX)
+        return list(abandoned[:_RUNS_BATCH])
 
 
 def _open_of_tenant(tenant_id: UUID, now: datetime) -> list[Opened]:

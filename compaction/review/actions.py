@@ -8,13 +8,20 @@ from uuid import UUID
 from django.db import transaction
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.applying import apply_compaction, record_decision, replace_summary, undo_compaction
+from compaction.pipeline.applying import (
+    apply_compaction,
+    record_decision,
+    record_retention,
+    replace_summary,
+    undo_compaction,
+)
 from compaction.pipeline.plans import open_compaction, require_no_proposal, state_after
 from compaction.pipeline.prompt_versions import prompt_version_text
 from compaction.pipeline.session_rows import found, lock_session
 from compaction.pipeline.summarisers import has_model
 from compaction.review.editing import (
     append_missing_clauses,
+    measure_revision,
     parse_revised_summary,
     remove_last_statements,
     revise_summary,
@@ -22,6 +29,7 @@ from compaction.review.editing import (
 )
 from compaction.review.queries import is_latest_applied
 from compaction.services.pipeline import states
+from compaction.services.pipeline.journal_entries import REVIEWED, STRUCK, reset_entries, strike_entry
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.tasks import enqueue_run
 from context.services.profiles.compaction_policy import CompactionPolicy
@@ -32,9 +40,22 @@ from memories.tenancy.exceptions import Conflict, InvalidInput
 
 @transaction.atomic
 def approve_compaction(
-    *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
+    *,
+    compaction: Compaction,
+    reason: str = "",
+    text: str = "",
+    edit_version: int | None = None,
+    by: Actor,
+    now: datetime,
 ) -> Compaction:
-    """Apply a proposal. Raises `Conflict`: `already_decided`, `stale`, `edited_meanwhile`."""
+    """Apply a proposal, with another summary if there is a `text`.
+
+    Raises `InvalidInput` about the text, or `Conflict`: `already_decided`, `stale`, `edited_meanwhile`.
+    """
+    if text:
+        edit_version = edit_compaction_summary(
+            compaction=compaction, text=text, edit_version=edit_version, by=by, now=now
+        ).edit_version
     current, session, _ = _held(compaction, states.APPROVE, edit_version)
     record_decision(current, reason=reason, by=by, now=now)
     _index_later(current, apply_compaction(current, session, by=by, now=now, is_decided=True))
@@ -76,15 +97,56 @@ def mark_compaction_reviewed(
 
 @transaction.atomic
 def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
-    """Return a rejected or superseded proposal to the queue; a superseded one replaces the one that waits now."""
+    """Return a rejected, rolled-back or superseded proposal to the queue.
+
+    A superseded one replaces the one that waits now. The facts of a rolled-back one wait to be stored again.
+    """
     current, session, state = _held(compaction, states.REOPEN)
     if current.state == Compaction.State.SUPERSEDED:
         waiting = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
         waiting.in_state(Compaction.State.PROPOSED).superseded(now)
     require_no_proposal(current.tenant_id, session.pk)
+    if current.state == Compaction.State.ROLLED_BACK:
+        current.compacted_at = None
+        reset_entries(current.journal)
     current.state, current.decided_by, current.decided_at, current.decision_reason = state, "", None, ""
     current.save()
     audit_rows("reopen_compaction", [current], by=by, now=now)
+    return current
+
+
+@transaction.atomic
+def undo_approval(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
+    """Roll back an approved compaction and return it to the queue. Raises as those two actions do."""
+    rolled_back = roll_back_compaction(compaction=compaction, by=by, now=now)
+    return reopen_compaction(compaction=rolled_back, by=by, now=now)
+
+
+@transaction.atomic
+def strike_journal_entry(
+    *,
+    compaction: Compaction,
+    entry: int,
+    is_struck: bool = True,
+    edit_version: int | None = None,
+    by: Actor,
+    now: datetime,
+) -> Compaction:
+    """Strike a fact from a proposal's journal, so that it is never stored, or keep it again; numbers begin with 1.
+
+    Raises `InvalidInput` `unknown_entry`, or `Conflict`.
+    """
+    current, session, _ = _held(compaction, states.STRIKE, edit_version)
+    is_known = 0 < entry <= len(current.journal)
+    record = current.journal[entry - 1] if is_known else {"status": ""}
+    if record["status"] not in REVIEWED:
+        raise InvalidInput("unknown_entry", f"No fact with the number {entry} waits to be stored.", "entry")
+    if is_struck != (record["status"] == STRUCK):
+        strike_entry(record, is_struck=is_struck)
+        record_retention(current, measure_revision(current, session, current.summary_text).retention)
+        current.edit_version += 1
+        current.save()
+        audit_rows("strike_fact" if is_struck else "keep_fact", [current], fields=["journal"], by=by, now=now)
     return current
 
 

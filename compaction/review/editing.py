@@ -10,6 +10,7 @@ from compaction.pipeline.drafting import HEADING
 from compaction.pipeline.journal import journal_texts
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
 from compaction.review.summary_budget import SummaryBudget
+from compaction.services.pipeline.journal_entries import STRUCK
 from compaction.services.pipeline.missing_facts import sentences_with_facts
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention
 from compaction.services.pipeline.stored_statements import (
@@ -130,7 +131,7 @@ def measure_revision(compaction: Compaction, session: Session, text: str) -> Rev
     kept_before = recorded_facts(compaction.retention, "kept")
     facts = [*kept_before, *recorded_facts(compaction.retention, "missing")]
     earlier = journal_texts(compaction.tenant_id, session.pk, but=compaction.pk)
-    texts = [text, *(entry["text"] for entry in compaction.journal), *earlier]
+    texts = [text, *(entry["text"] for entry in compaction.journal if entry["status"] != STRUCK), *earlier]
     retention = check_retention(facts, texts, is_measurable=is_measured(compaction.retention))
     missing_facts = [fact for fact in retention.missing if fact in kept_before]
     is_smaller = tokens < compaction.original_token_count and after <= compaction.tokens_before

@@ -64,6 +64,13 @@ class SwapStatementForm(PlatformForm):
         return values
 
 
+class StrikeFactForm(AppendFactsForm):
+    """The number of a fact of the journal to strike, or to keep."""
+
+    strike = forms.IntegerField(required=False, min_value=1, max_value=_INTEGER_MAX)
+    keep = forms.IntegerField(required=False, min_value=1, max_value=_INTEGER_MAX)
+
+
 class ReviewStateForm(PlatformForm):
     """The state that a page shows: state, version of the text, and whether a run was open."""
 

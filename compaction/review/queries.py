@@ -8,6 +8,7 @@ from uuid import UUID
 from compaction.models import Compaction, Session
 from compaction.pipeline.queries import CompactionQuerySet
 from compaction.services.pipeline import states
+from compaction.services.pipeline.journal_entries import is_under_review
 from compaction.services.pipeline.retention.check import RetainedFact
 from compaction.services.pipeline.stored_statements import recorded_facts
 from memories.models import AuditEntry
@@ -87,6 +88,8 @@ def allowed_review_actions(compaction: Compaction) -> list[str]:
         actions.remove(states.ROLL_BACK)
     if states.MARK_REVIEWED in actions and (compaction.decided_at or not compaction.summary_text):
         actions.remove(states.MARK_REVIEWED)
+    if states.STRIKE in actions and not is_under_review(compaction.journal):
+        actions.remove(states.STRIKE)
     if states.EDIT in actions:
         actions.insert(actions.index(states.EDIT) + 1, states.SWAP)
     if states.EDIT in actions and compaction.retention.get("missing"):
@@ -107,6 +110,8 @@ _DONE: Mapping[str, str] = {
     "edit_compaction": "edited its text",
     "append_missing_facts": "appended missing facts",
     "withdraw_appended_facts": "removed appended facts",
+    "strike_fact": "struck a fact",
+    "keep_fact": "kept a fact",
     "reopen_compaction": "reopened it",
     "roll_back_compaction": "rolled it back",
     "mark_compaction_reviewed": "marked it as reviewed",

@@ -15,6 +15,7 @@ from compaction.pipeline.applying import exclusive_memories
 from compaction.review.queries import allowed_review_actions
 from compaction.review.summary_budget import SummaryBudget
 from compaction.services.pipeline.generations import generation_warning
+from compaction.services.pipeline.journal_entries import REVIEWED, STRUCK
 from compaction.services.pipeline.retention.check import RetainedFact, fact_lookup, mark_facts
 from compaction.services.pipeline.retention.matches import BINDING_KINDS
 from compaction.services.pipeline.stored_statements import recorded_facts
@@ -54,6 +55,24 @@ class CitedText:
     def sequences(self) -> str:
         """The messages as the page's script reads them."""
         return " ".join(str(source.sequence) for source in self.sources)
+
+
+@dataclass(frozen=True)
+class JournalFact:
+    """An entry of the journal by its number on the page; `sentence` is the number of a sentence that also says it."""
+
+    number: int
+    cited: CitedText
+    sentence: int | None
+
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether a reviewer decides about it."""
+        return self.cited.record["status"] in REVIEWED
+
+    @property
+    def is_struck(self) -> bool:
+        return bool(self.cited.record["status"] == STRUCK)
 
 
 @dataclass(frozen=True)
@@ -105,7 +124,7 @@ class CompactionReview:
     candidates: Sequence[SummaryCandidate]
     kept: Sequence[CitedFact]
     missing: Sequence[CitedFact]
-    journal: Sequence[CitedText]
+    journal: Sequence[JournalFact]
     warning: str
     allowed: Sequence[str]
     run: Run | None
@@ -114,6 +133,21 @@ class CompactionReview:
     @property
     def facts(self) -> Sequence[CitedFact]:
         return [*self.kept, *self.missing]
+
+    @property
+    def reviewed_facts(self) -> list[JournalFact]:
+        """The facts that an approval stores, and those that were struck."""
+        return [fact for fact in self.journal if fact.is_reviewed]
+
+    @property
+    def other_facts(self) -> list[JournalFact]:
+        """The facts that memories contain already, or that cannot be stored."""
+        return [fact for fact in self.journal if not fact.is_reviewed]
+
+    @property
+    def kept_facts(self) -> int:
+        """How many facts an approval stores."""
+        return sum(not fact.is_struck for fact in self.reviewed_facts)
 
     @property
     def first_candidates(self) -> Sequence[SummaryCandidate]:
@@ -180,7 +214,7 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
         candidates=_candidates(compaction, cite),
         kept=facts[: len(kept)],
         missing=facts[len(kept) :],
-        journal=[CitedText(record, cite.sources(record["message_ids"])) for record in compaction.journal],
+        journal=_journal(compaction, cite),
         warning=generation_warning(compaction.generation),
         allowed=allowed_review_actions(compaction),
         run=Run.objects.for_tenant(tenant_id).of_session(compaction.session_id).open().first(),
@@ -199,6 +233,14 @@ def _candidates(compaction: Compaction, cite: "_Citing") -> list[SummaryCandidat
             SummaryCandidate(number, cite.candidate(record), budget.tokens_added(one), lacking, swap_for, leaving)
         )
     return candidates
+
+
+def _journal(compaction: Compaction, cite: "_Citing") -> list[JournalFact]:
+    sentences = {record["text"]: number for number, record in enumerate(compaction.statements, start=1)}
+    return [
+        JournalFact(number, CitedText(record, cite.sources(record["message_ids"])), sentences.get(record["text"]))
+        for number, record in enumerate(compaction.journal, start=1)
+    ]
 
 
 class _Citing:

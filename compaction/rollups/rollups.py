@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from compaction.models import Run
+from compaction.pipeline.claims import claim_in_turn
 from compaction.pipeline.drafting_input import DraftingError
 from compaction.pipeline.fallback import SummariserWithFallback
 from compaction.pipeline.orchestrator import clock_from
@@ -139,10 +140,10 @@ def _is_written(summary: PartitionSummary | None) -> bool:
 
 
 def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult | None:
-    """Run one requested roll-up and store its result; None if another worker has it or it is done."""
+    """Run one requested roll-up and store its result; None if another worker has it, it is done, or it has to wait."""
     with tenant_scope(tenant_id):
         rows = Run.objects.for_tenant(tenant_id)
-        if not rows.claim(run_id, now=now, until=now + _LEASE):
+        if not claim_in_turn(tenant_id, run_id, now=now, until=now + _LEASE):
             return None
         run = rows.get(pk=run_id)
     try:

@@ -30,6 +30,7 @@ from memories.services.store.drafts import FieldProblem
 from memories.store.live_rows import ensure_partitions
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, invalid
+from memories.tenancy.queries.prepared import sent_together
 
 
 @transaction.atomic
@@ -152,15 +153,18 @@ class AppendResult:
 
 
 @transaction.atomic
-def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, now: datetime) -> list[AppendResult]:
+def append_messages(
+    *, session_id: UUID, rows: Sequence[NewMessage], model: str = "", by: Actor, now: datetime
+) -> list[AppendResult]:
     """Append all of `rows` (1 to 500) in their order, or none; results are in the order of the rows.
 
+    `model` is the session's, as far as the caller knows.
     For a row whose `source_id` the session already has, the stored message is returned. Raises `InvalidInput` naming
     every fault, `NotFound`, or `Conflict`: `session_closed`, `source_id_taken` by a message with other content.
     """
     if problems := new_message_problems(rows, now=now):
         raise invalid(problems)
-    model = session_rows.found(Session.objects.with_id(session_id), Session).model
+    model = model or session_rows.found(Session.objects.with_id(session_id), Session).model
     # Long texts take time, so they are counted before the session is locked.
     tokens = [session_rows.count_message_tokens(row, model) for row in rows]
     session = session_rows.lock_session(session_id)
@@ -271,13 +275,15 @@ def _message(session: Session, row: NewMessage, sequence: int, tokens: int, now:
 
 
 def _store(session: Session, messages: list[Message], by: Actor, now: datetime) -> None:
-    Message.objects.bulk_create(messages)
     session.message_count += len(messages)
     session.context_tokens += sum(message.shown_tokens for message in messages)
     session.marker_tokens += sum(marker_tokens(message, session.model) for message in messages)
     session.last_message_at = now
-    session.save(update_fields=["message_count", "context_tokens", "marker_tokens", "last_message_at"])
-    audit_rows("append_messages", messages, by=by, now=now)
+    changed = ("message_count", "context_tokens", "marker_tokens", "last_message_at")
+    with sent_together():
+        Message.objects.bulk_create(messages)
+        Session.objects.with_id(session.pk).update(**{name: getattr(session, name) for name in changed})
+        audit_rows("append_messages", messages, by=by, now=now)
 
 
 def _held(message: Message) -> Message:

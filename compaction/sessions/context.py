@@ -241,6 +241,7 @@ class _Building:
             max_tokens=token_budget,
             model=session.model,
             shares_of=self._budget.max_tokens,
+            session_id=session.pk,
             already_shown=[*map(UUID, in_summary), *(_journalled(session) if has_summary else ())],
         )
         return assemble_context(

@@ -182,6 +182,21 @@ def rank_candidates(
     return sorted(scorer.score(rows), key=lambda item: not item.memory["pinned"])[:top_k]
 
 
+def score_among_candidates(
+    request: ResolvedContextRequest, tenant_id: UUID, retrieval: Retrieval, more: Candidate
+) -> ScoredMemory:
+    """Return `more` as it would be scored among the candidates of a search. Call with no scope open."""
+    together = replace(retrieval, candidates=[*retrieval.candidates, more])
+    successors, _ = _find_successors(request, tenant_id, together)
+    vectors = dict(retrieval.vectors)
+    if retrieval.query.model and needs_vectors(request.scoring):
+        with tenant_scope(tenant_id):
+            vectors |= read_vectors(tenant_id, {more.id: more.version}, retrieval.query.model)
+    question = ScoringQuestion(request.query or "", request.moment.at, retrieval.query.lexemes)
+    scored = rank_candidates(together.candidates, ProfiledScorer(request.scoring, question, vectors, successors))
+    return next(item for item in scored if item.memory["id"] == more.id)
+
+
 def gate_scored_candidates(
     request: ResolvedContextRequest, budget: SectionBudget, ranked: list[ScoredMemory]
 ) -> list[ScoredMemory]:
@@ -207,7 +222,9 @@ def gate_ranked_candidates(
     costs = {
         item.memory["id"]: cost(item.memory["token_counts"][encoding]) for item in ranked if not item.memory["pinned"]
     }
-    chosen = set(gate_by_tokens(list(costs), costs, budget=room, overfetch_ratio=overfetch_ratio, minimum=minimum))
+    chosen = set(
+        gate_by_tokens(list(costs), costs.values(), budget=room, overfetch_ratio=overfetch_ratio, minimum=minimum)
+    )
     return [item for item in ranked if item.memory["pinned"] or item.memory["id"] in chosen]
 
 
@@ -222,7 +239,7 @@ def _find_near_duplicates(
     if threshold >= 1 or len(memories) < 2:
         return NearDuplicates({}, threshold), []
     read = retrieval.vectors
-    known = {memory_id: read[memory_id] for memory_id in memories if memory_id in read}
+    known = {memory_id: vector for memory_id in memories if (vector := read.get(memory_id)) is not None}
     unread: dict[UUID, int] = {}
     if len(known) < len(memories):
         # the search has read every vector that its results have
@@ -234,8 +251,7 @@ def _find_near_duplicates(
             name = retrieval.query.model or active_model_name(tenant_id)
             with tenant_scope(tenant_id):
                 known |= read_vectors(tenant_id, unread, name)
-        texts = {memory_id: row["content"] for memory_id, row in memories.items()}
-        return NearDuplicates(known, threshold, texts), []
+        return NearDuplicates(known, threshold, lambda memory_id: str(memories[memory_id]["content"])), []
     except (DatabaseFailure, EmbeddingError) as error:
         log_failure("near duplicates", error)
         return NearDuplicates({}, 1.0), [DUPLICATES_FAILED]

@@ -51,6 +51,7 @@ from memories.services.store.moments import TimeAxis
 from memories.store.recall import record_retrieval_tick
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.observability.metrics import record_context
 
 KEY_ACTOR = "key"
 RECEIPT_FAILED = ContextWarning(
@@ -106,11 +107,14 @@ def assemble_context(
             revision=revision,
         )
     context = _assemble(resolved, tenant_id, calculator, timer, now)
-    if request.preview:
-        return context
-    with timer.step("receipt"):
-        context = _record(context, resolved, tenant_id, api_key_id, now)
-    return replace(context, timings=timer.timings())
+    if not request.preview:
+        if api_key_id is None:
+            context = replace(context, request={**context.request, "actor": {"kind": actor.kind, "label": actor.label}})
+        with timer.step("receipt"):
+            context = _record(context, resolved, tenant_id, api_key_id, now)
+        context = replace(context, timings=timer.timings())
+    record_context(context.timings, tokens=context.budget.used, is_preview=request.preview)
+    return context
 
 
 def _assemble(

@@ -373,16 +373,17 @@ def _block(
         # a snippet is the beginning of the text and one character, the ellipsis
         text, tokens, cut = snippet, budget.counter.count_tokens(snippet, budget.model), len(snippet) - 1
     times = {name: memory.get(name) for name in TIME_FIELDS}
-    return Block(kind, one.anchor, text, tokens, 0, one.score, one.score_breakdown, cut, **times)
+    scores = {"score": one.score, "score_breakdown": one.score_breakdown}
+    return Block.of(kind=kind, anchor=one.anchor, text=text, tokens=tokens, position=0, cut=cut, **scores, **times)
 
 
 def _anchor(item: ScoredMemory) -> Anchor:
-    return Anchor(MEMORY, str(item.memory["id"]), item.memory["version"])
+    return Anchor.of(type=MEMORY, id=str(item.memory["id"]), version=item.memory["version"])
 
 
 def _candidate_outcome(item: ScoredMemory, outcome: str, budget: SectionBudget) -> CandidateOutcome:
     memory = item.memory
-    return CandidateOutcome(
+    return CandidateOutcome.of(
         anchor=_anchor(item),
         tokens=budget.tokens_of(memory["token_counts"]),
         pinned=memory["pinned"],

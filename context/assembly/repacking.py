@@ -83,9 +83,11 @@ def _admitted_ids(candidates: Sequence[Candidate], request: ResolvedContextReque
     tokens, encoding, ratio = budget.gate_budget, budget.encoding, request.profile.overfetch_ratio
     cost = partial(gate_cost, budget=tokens, marker_tokens=budget.marker_tokens, most=packing.candidate_tokens_max)
     costs = {one.id: cost(one.token_counts[encoding]) for one in candidates}
-    by_tokens = partial(
-        gate_by_tokens, tokens_by_id=costs, budget=tokens, overfetch_ratio=ratio, minimum=packing.candidates_min
-    )
+
+    def by_tokens(ids: Sequence[UUID]) -> list[UUID]:
+        own = (costs[memory_id] for memory_id in ids)
+        return gate_by_tokens(ids, own, budget=tokens, overfetch_ratio=ratio, minimum=packing.candidates_min)
+
     pinned = by_tokens([one.id for one in candidates if one.pinned])
     others = [one.id for one in sorted((one for one in candidates if one.fused_score is not None), key=_fused_order)]
     if request.is_pool:

@@ -77,6 +77,8 @@ class ResolvedContextRequest:
         part: dict[str, Any] = {} if request.shares_of is None else {"shares_of": request.shares_of}
         if request.already_shown:
             part["already_shown"] = [str(memory_id) for memory_id in request.already_shown]
+        if request.session_id is not None:
+            part["session_id"] = str(request.session_id)
         return {
             "query": self.query or "",
             "partition": self.partition.path,

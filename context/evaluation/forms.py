@@ -10,8 +10,9 @@ from django.http import QueryDict
 from context.evaluation.corpora import corpus_upload_text
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, UPLOAD_BYTES_MAX
 from context.models import BudgetProfile, EvaluationRun
+from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from context.workbench.forms import BEFORE_MAX_CHARACTERS, uuid_or_none
-from memories.store.forms import QUERY_MAX_CHARACTERS
+from memories.services.store.content import MAX_CONTENT_BYTES
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
 
@@ -67,13 +68,19 @@ class EvaluationForm(PlatformForm):
         return {"corpus_kind": fields["corpus"], "corpus_text": fields.get("corpus_text", ""), **same}
 
 
+def budget_field() -> forms.IntegerField:
+    """Return the field of the budget that a question was asked with; empty is that of the profile."""
+    return forms.IntegerField(label="Budget", required=False, min_value=TOKENS_MIN, max_value=TOKENS_MAX)
+
+
 class GoldenQuestionForm(PlatformForm):
     """The text of a golden question, and the time it is asked at."""
 
-    text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
+    text = forms.CharField(label="Question", max_length=MAX_CONTENT_BYTES)
     answer = forms.CharField(label="Answer", required=False, max_length=2_000)
     category = forms.CharField(required=False, max_length=64)
     as_of = forms.DateTimeField(label="As of", required=False)
+    max_tokens = budget_field()
 
 
 class NewGoldenForm(GoldenQuestionForm):
@@ -99,8 +106,9 @@ class NewGoldenForm(GoldenQuestionForm):
 class GoldenMemoryForm(PlatformForm):
     """A memory that the context of a question should include; `back` is the query string of the preview."""
 
-    text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
+    text = forms.CharField(label="Question", max_length=MAX_CONTENT_BYTES)
     partition = PartitionField()
     as_of = forms.DateTimeField(required=False)
+    max_tokens = budget_field()
     memory = forms.UUIDField(label="Memory", error_messages={"invalid": "Select a memory or enter an ID."})
     back = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)

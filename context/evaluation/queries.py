@@ -59,6 +59,10 @@ class EvaluationRunQuerySet(TenantRows):
     def older_than(self, moment: datetime) -> Self:
         return self.filter(created_at__lt=moment)
 
+    def running_at(self, now: datetime) -> Self:
+        """Runs that a worker or a command has now."""
+        return self.filter(state="running", claimed_until__gte=now)
+
     def claim(self, run_id: UUID, *, now: datetime, until: datetime) -> int:
         """Claim an abandoned run by one conditional UPDATE; return 1 on success, else 0."""
         values = {"state": "running", "claimed_until": until, "attempts": F("attempts") + 1}

@@ -31,6 +31,7 @@ from context.services.evaluation.corpus import Corpus
 from context.services.profiles.scoring_profiles import ScoringProfile
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import EmbeddingError
+from memories.models import Tenant
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
@@ -81,11 +82,16 @@ def run_evaluation(
 ) -> EvaluationRunResult:
     """Start or continue a queued or abandoned run; do nothing if another worker has it.
 
-    A run of a file needs its `corpus`. After `time_limit` the run returns to the queue.
+    A run of a file needs its `corpus`. After `time_limit` the run returns to the queue. A run with one also waits
+    while a worker has another run of the tenant, so that one tenant cannot occupy all workers (ADR-0127).
     """
     until = now + _LEASE
     with tenant_scope(tenant_id):
         rows = EvaluationRun.objects.for_tenant(tenant_id)
+        if time_limit is not None:
+            Tenant.objects.filter(pk=tenant_id).select_for_update(no_key=True).get()
+            if rows.running_at(now).exists():
+                return EvaluationRunResult()
         if not rows.claim(run_id, now=now, until=until):
             return EvaluationRunResult()
         run: EvaluationRun = rows.get(pk=run_id)

@@ -1,7 +1,7 @@
 """Votes on memories."""
 
 from collections.abc import Iterable
-from datetime import date, datetime
+from datetime import date
 from typing import Any, Self
 from uuid import UUID
 
@@ -41,10 +41,6 @@ class FeedbackQuerySet(TenantRows):
     def standing(self) -> Self:
         """Votes that were not withdrawn."""
         return self.filter(withdrawn_at__isnull=True)
-
-    def given_since(self, moment: datetime) -> bool:
-        """Whether any vote was given at `moment` or later."""
-        return self.filter(at__gte=moment).exists()
 
     def explicit(self) -> Self:
         return self.filter(kind="explicit")

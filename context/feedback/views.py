@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from context.feedback.actions import record_feedback, withdraw_feedback
 from context.feedback.forms import FeedbackForm
-from context.models import Feedback, Receipt
+from context.models import Feedback
 from context.profiles.views.form_errors import add_error_to_form
+from context.receipts.memory_use import read_memory_use
 from memories.hygiene.actions import MERGED_INTO
 from memories.models import Memory, MemoryLink
 from memories.tenancy.exceptions import NotFound, PlatformError
@@ -24,7 +25,6 @@ from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 
 VOTES_SHOWN_MAX = 100
-CONTEXTS_SHOWN_MAX = 10
 #: Memories merged into one whose votes are shown beside its own.
 MERGED_SHOWN_MAX = 50
 VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
@@ -115,12 +115,11 @@ def _page(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> HttpResp
         merged = MemoryLink.objects.for_tenant(tenant_id).current().to_memory(memory_id).of_kind(MERGED_INTO)
         about = [memory_id, *merged.in_order().sources(MERGED_SHOWN_MAX)]
         votes = Feedback.objects.for_tenant(tenant_id).on_memories(about).newest_first()
-        contexts = Receipt.objects.for_tenant(tenant_id).holding(memory_id).newest_first().without_details()
         page: dict[str, Any] = {
             "section": "memories",
             "memory": memory,
             "form": form,
             "votes": list(votes[:VOTES_SHOWN_MAX]),
-            "contexts": list(contexts[:CONTEXTS_SHOWN_MAX]),
+            "use": read_memory_use(tenant_id, about, memory.partition_path),
         }
     return render_page(request, "context/feedback/memory_votes.html", page, fragment="body", form=form)

@@ -9,7 +9,7 @@ from context.models.profiles import (
     ScoringProfileVersion,
     default_summary_levels,
 )
-from context.models.records import Feedback, Receipt
+from context.models.records import Feedback, LongQuery, Receipt
 
 __all__ = [
     "BUDGETS_MAX",
@@ -21,6 +21,7 @@ __all__ = [
     "Feedback",
     "GoldenMemory",
     "GoldenQuestion",
+    "LongQuery",
     "Receipt",
     "ScoringProfileAssignment",
     "ScoringProfileVersion",

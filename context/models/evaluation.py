@@ -119,6 +119,9 @@ class GoldenQuestion(models.Model):
     as_of = models.DateTimeField(
         null=True, blank=True, help_text="The valid time that the question is about; empty: now."
     )
+    max_tokens = models.PositiveIntegerField(
+        null=True, blank=True, help_text="The budget that it was asked with; empty: that of the profile."
+    )
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150, default="", blank=True)
     removed_at = models.DateTimeField(null=True, blank=True)
@@ -140,6 +143,7 @@ class GoldenQuestion(models.Model):
                 name="golden_question_is_asked_once",
             ),
             check(~Q(text=""), "golden_question_has_words"),
+            check(Q(max_tokens__isnull=True) | Q(max_tokens__gte=1), "golden_question_budget_is_positive"),
         ]
         indexes = [models.Index(F("tenant"), F("created_at").desc(), F("id"), name="golden_question_newest")]
 

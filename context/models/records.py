@@ -6,12 +6,13 @@ from typing import Any
 from django.contrib.postgres.fields import ArrayField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Func, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from context.feedback.queries import FeedbackQuerySet
 from context.receipts.queries import ReceiptQuerySet
+from context.workbench.queries import LongQueryQuerySet
 from memories.models import ApiKey, Memory, Tenant
 from memories.models.tenancy import check, unique
 
@@ -21,6 +22,12 @@ def _copied(key: str, column: str, of: "models.Field[Any, Any]") -> models.Gener
     return models.GeneratedField(
         expression=Cast(KeyTextTransform(key, column), of), output_field=of, db_persist=True, null=True
     )
+
+
+def _counted(column: str) -> models.GeneratedField:
+    """Return a column with the length of a JSON list, so that figures need not read the list (ADR-0141)."""
+    length = Func(F(column), function="jsonb_array_length", output_field=models.IntegerField())
+    return models.GeneratedField(expression=length, output_field=models.IntegerField(), db_persist=True)
 
 
 class Receipt(models.Model):
@@ -52,6 +59,8 @@ class Receipt(models.Model):
     )
     max_tokens = _copied("max_tokens", "budget", models.IntegerField())
     latency_ms = _copied("total", "timings", models.FloatField())
+    included_count = _counted("blocks")
+    excluded_count = _counted("omitted")
 
     objects = ReceiptQuerySet.as_manager()
 
@@ -68,6 +77,24 @@ class Receipt(models.Model):
 
     def __str__(self) -> str:
         return f"receipt {self.id}"
+
+
+class LongQuery(models.Model):
+    """A query that an operator entered and that is too long for an address; the id is derived from the text."""
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    text = models.TextField()
+    created_at = models.DateTimeField()
+
+    objects = LongQueryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "long queries"
+        constraints = [check(~Q(text=""), "long_query_has_words")]
+
+    def __str__(self) -> str:
+        return f"long query {self.id}"
 
 
 class Feedback(models.Model):

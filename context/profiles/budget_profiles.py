@@ -85,6 +85,13 @@ def current_budget_profiles(tenant_id: UUID) -> list[BudgetProfile]:
     return [default, *rows.values()]
 
 
+def retired_budget_profiles(tenant_id: UUID) -> list[str]:
+    """Return the names of profiles without an active version, in alphabetical order."""
+    rows = BudgetProfile.objects.for_tenant(tenant_id)
+    names = set(rows.order_by().values_list("name", flat=True).distinct())
+    return sorted(names - set(rows.current().values_list("name", flat=True)) - {DEFAULT_BUDGET_PROFILE_NAME})
+
+
 def budget_profile_versions(tenant_id: UUID, name: str) -> list[BudgetProfile]:
     """Return all versions, newest first; `default` ends with version 0, the built-in defaults. Raises `NotFound`."""
     rows: list[BudgetProfile] = list(BudgetProfile.objects.for_tenant(tenant_id).named(name).versions())

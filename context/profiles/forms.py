@@ -5,13 +5,16 @@ from typing import Any, ClassVar, Self
 
 from django import forms
 
-from context.services.profiles.fields import ProfileField
+from context.profiles.actions.keep_budget import KeepBudgetIn
+from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN, ProfileField
 from context.services.profiles.publishing import ARGUMENT_PARTS, TEXT_BOUNDS
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
 
 #: A name, and of a draft also the number of its version.
 PROFILE_MAX_CHARACTERS = 80
+PROFILE_NAME = r"^[a-z][a-z0-9_-]*\Z"
+PROFILE_NAME_HINT = "Use lower-case letters, digits, _ and -, such as support-short."
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,19 @@ class ProfileFieldView:
 class NewProfileForm(PlatformForm):
     """A new profile of either kind: its name, and the profile that it copies."""
 
+    name = forms.RegexField(PROFILE_NAME, max_length=64, error_messages={"invalid": PROFILE_NAME_HINT})
+    based_on = forms.CharField(required=False, max_length=PROFILE_MAX_CHARACTERS)
+
+
+class RenameProfileForm(PlatformForm):
+    """Another name of a budget profile."""
+
     name = forms.RegexField(
         r"^[a-z][a-z0-9_-]*\Z",
+        label="New name",
         max_length=64,
         error_messages={"invalid": "Use lower-case letters, digits, _ and -, such as support-short."},
     )
-    based_on = forms.CharField(required=False, max_length=PROFILE_MAX_CHARACTERS)
 
 
 class PublishForm(PlatformForm):
@@ -76,6 +86,8 @@ class AssignmentForm(PlatformForm):
     profile_name = forms.CharField(label="Profile", max_length=64)
     api_key = forms.CharField(label="Key", required=False, max_length=150)
     partition = PartitionField()
+    #: The partition without memories that the operator assigns nevertheless.
+    confirmed = PartitionField()
 
 
 class VersionComparisonForm(PlatformForm):
@@ -88,3 +100,30 @@ class VersionComparisonForm(PlatformForm):
         """Return both, as name and number."""
         sides = (self.cleaned_data[side].split() for side in ("left", "right"))
         return [(name, int(version)) for name, version in sides]
+
+
+class KeepBudgetForm(PlatformForm):
+    """A budget in tokens, where it is kept, and the version of the profile that was seen."""
+
+    CHOICES = [
+        (KeepBudgetIn.PROFILE, "In the profile"),
+        (KeepBudgetIn.NEW_PROFILE, "In a new profile"),
+        (KeepBudgetIn.PARTITION, "For this partition"),
+    ]
+
+    max_tokens = forms.IntegerField(label="Budget", min_value=TOKENS_MIN, max_value=TOKENS_MAX)
+    keep_in = forms.ChoiceField(label="Keep", choices=CHOICES)
+    new_name = forms.RegexField(
+        PROFILE_NAME, required=False, max_length=64, error_messages={"invalid": PROFILE_NAME_HINT}
+    )
+    edited_from = forms.IntegerField(min_value=0)
+
+    def clean(self) -> dict[str, Any]:
+        fields = super().clean() or {}
+        if (
+            fields.get("keep_in") != KeepBudgetIn.PROFILE
+            and not fields.get("new_name")
+            and not self.has_error("new_name")
+        ):
+            self.add_error("new_name", "Enter a name for the new profile.")
+        return fields

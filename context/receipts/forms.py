@@ -1,9 +1,25 @@
 """The filter form of the context log."""
 
+from datetime import datetime, timedelta
+from typing import Any
+
 from django import forms
 
+from context.receipts.agents import AgentGroup
+from memories.services.store.import_export_files import FILE_TYPES
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
+from memory_platform.web.time_ranges import SPANS
+
+#: Ranges up to now that the context log offers: name, label and length.
+RANGES = (
+    ("1h", "Last hour", timedelta(hours=1)),
+    ("24h", "24 hours", timedelta(days=1)),
+    ("7d", "7 days", timedelta(days=7)),
+    ("30d", "30 days", timedelta(days=30)),
+)
+#: The states of `RECEIPT_STATES`, with their labels.
+STATES = [("full", "Nearly full"), ("empty", "Empty"), ("slow", "Slow"), ("failed", "Errors")]
 
 
 class ReceiptFilterForm(PlatformForm):
@@ -14,3 +30,39 @@ class ReceiptFilterForm(PlatformForm):
     key = forms.CharField(required=False, max_length=20)
     after = forms.DateTimeField(label="From", required=False)
     before = forms.DateTimeField(label="Until", required=False)
+    range = forms.ChoiceField(required=False, choices=[(name, label) for name, label, _ in RANGES])
+    state = forms.ChoiceField(required=False, choices=STATES)
+    exact = forms.BooleanField(required=False)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether any filter is set."""
+        return any(self.cleaned_data.values())
+
+    def filters(self, now: datetime) -> dict[str, Any]:
+        """Return the valid filters as `ReceiptQuerySet.listed` takes them; a range ends now and replaces `after`."""
+        fields = self.cleaned_data
+        length = next((length for name, _, length in RANGES if name == fields["range"]), None)
+        return {
+            "partition": fields["partition"],
+            "exact": fields["exact"],
+            "key_prefix": fields["key"],
+            "after": now - length if length else fields["after"],
+            "before": fields["before"],
+            "asking": fields["q"],
+            "state": fields["state"],
+        }
+
+
+class AgentForm(PlatformForm):
+    """The range, the grouping and the selected agent of the agents page."""
+
+    range = forms.ChoiceField(required=False, choices=[(span.name, span.label) for span in SPANS])
+    by = forms.ChoiceField(required=False, choices=[(group.value, group.value) for group in AgentGroup])
+    agent = forms.CharField(required=False, max_length=2_500)
+
+
+class ReceiptExportForm(ReceiptFilterForm):
+    """The filters of the context log, and the type of the file."""
+
+    type = forms.ChoiceField(required=False, choices=[(name, name) for name in FILE_TYPES])

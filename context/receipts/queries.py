@@ -1,17 +1,17 @@
 """The querysets of receipts."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, reduce
 from operator import or_
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import Aggregate, Count, FloatField, JSONField, Model, Q, Sum
+from django.db.models import Aggregate, Count, F, FloatField, JSONField, Model, Q, Sum
 from psycopg import sql
 
 from memories.tenancy.queries.conditions import path_condition
@@ -38,13 +38,79 @@ class Percentiles(Aggregate):
 
 @dataclass(frozen=True)
 class ReceiptFigures:
-    """The number of some contexts, their latency in milliseconds, the tokens used and allowed."""
+    """The number of some contexts, their latency in milliseconds, the tokens used and allowed.
 
-    contexts: int
-    p50_ms: float | None
-    p95_ms: float | None
-    tokens_used: int
-    tokens_allowed: int
+    Of detailed figures also the items included and excluded, and the contexts of which a part `failed`.
+    """
+
+    contexts: int = 0
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    tokens_used: int = 0
+    tokens_allowed: int = 0
+    included: int = 0
+    excluded: int = 0
+    failed: int = 0
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """Return the figures in a row of `ReceiptQuerySet.with_figures`."""
+        p50_ms, p95_ms = row["latencies"] or (None, None)
+        more = {name: row[f"sum_{name}"] or 0 for name in ("included", "excluded", "failed") if f"sum_{name}" in row}
+        return cls(row["contexts"], p50_ms, p95_ms, row["used"] or 0, row["allowed"] or 0, **more)
+
+    @property
+    def used_percent(self) -> float | None:
+        """The share of the allowed tokens that was used, in percent; None without any."""
+        return round(100 * self.tokens_used / self.tokens_allowed, 1) if self.tokens_allowed else None
+
+    @property
+    def excluded_percent(self) -> float | None:
+        """The share of the considered items that was excluded, in percent; None without any."""
+        considered = self.included + self.excluded
+        return round(100 * self.excluded / considered, 1) if considered else None
+
+
+#: In place of the prefix of a key: contexts that no key requested.
+NO_KEY = "none"
+#: The codes of warnings about a part of a context that failed.
+FAILURE_CODES = (
+    *("search_failed", "pinned_failed", "linked_failed", "successors_failed", "duplicates_failed", "summaries_failed"),
+    *("profile_failed", "scoring_profile_failed", "embedding_model_failed", "focus_failed", "memo_failed"),
+    *("stable_with_failed", "embedder_unavailable"),
+)
+#: ADR-0141. From this share of the budget on a context is nearly full.
+NEARLY_FULL_SHARE = 0.95
+#: ADR-0141. A context is slow from this latency on, in milliseconds.
+SLOW_MS = 500.0
+_HAS_FAILED = reduce(or_, (Q(warnings__contains=[{"code": code}]) for code in FAILURE_CODES))
+#: States that the context log filters by.
+RECEIPT_STATES: Mapping[str, Q] = {
+    "full": Q(max_tokens__gt=0, tokens_used__gte=F("max_tokens") * NEARLY_FULL_SHARE),
+    "empty": Q(included_count=0),
+    "slow": Q(latency_ms__gte=SLOW_MS),
+    "failed": _HAS_FAILED,
+}
+_FIGURES: Mapping[str, Any] = {
+    "contexts": Count("*"),
+    "latencies": Percentiles("latency_ms"),
+    "used": Sum("tokens_used"),
+    "allowed": Sum("max_tokens"),
+}
+_MORE_FIGURES: Mapping[str, Any] = {
+    "sum_included": Sum("included_count"),
+    "sum_excluded": Sum("excluded_count"),
+    "sum_failed": Count("pk", filter=_HAS_FAILED),
+}
+
+
+class RecentQuestion(NamedTuple):
+    """A query of an agent: its partition, its latest receipt, and the budget that the agent gave, if any."""
+
+    query: str
+    partition: str
+    receipt_id: UUID
+    max_tokens: int | None
 
 
 class ReceiptQuerySet(TenantRows):
@@ -79,13 +145,15 @@ class ReceiptQuerySet(TenantRows):
         after: datetime | None = None,
         before: datetime | None = None,
         asking: str = "",
+        state: str = "",
     ) -> Self:
         """Receipts within `reach` without their details, for a page to order and cut; empty filters match all.
 
         `after` is inclusive, `before` exclusive; `asking` is a part of the query, in any case.
+        `key_prefix` "none" matches contexts that no key requested; `state` is one of `RECEIPT_STATES`.
         """
         filters = {
-            "api_key__prefix": key_prefix,
+            "api_key__prefix": "" if key_prefix == NO_KEY else key_prefix,
             "request__model": model,
             "created_at__gte": after,
             "created_at__lt": before,
@@ -93,7 +161,8 @@ class ReceiptQuerySet(TenantRows):
         }
         is_within = path_condition("partition_path", partition, exact=exact)
         rows = self.for_reach(reach).filter(is_within, **{name: value for name, value in filters.items() if value})
-        return rows.without_details()
+        rows = rows.filter(api_key=None) if key_prefix == NO_KEY else rows
+        return rows.in_state(state).without_details()
 
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
@@ -105,9 +174,15 @@ class ReceiptQuerySet(TenantRows):
         """Return the newest with only their times and queries."""
         return list(self.newest_first().only("created_at", "query")[:count])
 
-    def holding(self, memory_id: UUID) -> Self:
-        """Receipts of contexts that include a memory, in any version."""
-        return self.filter(memory_ids__contains=[memory_id])
+    def holding_any(self, memory_ids: Sequence[UUID]) -> Self:
+        """Receipts of contexts that include any of these memories, in any version."""
+        return self.filter(memory_ids__overlap=list(memory_ids))
+
+    def newest_outcomes(self, partition_paths: Iterable[str], *, among: int) -> list[Any]:
+        """Return those in these partitions of the `among` newest, with their candidates, newest first."""
+        newest = self.newest_first().values("pk")[:among]
+        rows = self.filter(pk__in=newest, partition_path__in=list(partition_paths)).newest_first()
+        return list(rows.only("created_at", "query", "partition_path", "candidates", "max_tokens"))
 
     def asking(self, text: str) -> Self:
         """Receipts whose query contains `text`, in any case."""
@@ -138,19 +213,38 @@ class ReceiptQuerySet(TenantRows):
 
     def figures_by_bin(self, *, since: datetime, step: timedelta) -> dict[datetime, ReceiptFigures]:
         """Return the figures of the contexts of each interval; one index contains all of them."""
-        rows = self.binned("created_at", since=since, step=step).annotate(
-            contexts=Count("*"), latencies=Percentiles("latency_ms"), used=Sum("tokens_used"), allowed=Sum("max_tokens")
-        )
-        return {
-            row["bin"]: ReceiptFigures(row["contexts"], p50_ms, p95_ms, row["used"], row["allowed"] or 0)
-            for row in rows
-            for p50_ms, p95_ms in [row["latencies"] or (None, None)]
-        }
+        rows = self.binned("created_at", since=since, step=step).annotate(**_FIGURES)
+        return {row["bin"]: ReceiptFigures.of(row) for row in rows}
 
-    def recent_questions(self, highest: int) -> list[tuple[str, str]]:
-        """Return the latest different (query, partition) pairs, newest first, at most `highest` of them."""
-        latest = self.exclude(query="").newest_first().values_list("query", "partition_path")
-        return list(dict.fromkeys(latest[:QUESTIONS_READ]))[:highest]
+    def detailed_figures_by_bin(self, *, since: datetime, step: timedelta) -> dict[datetime, ReceiptFigures]:
+        """Return the same with what was included, excluded and failed, which no index contains."""
+        rows = self.binned("created_at", since=since, step=step).annotate(**_FIGURES, **_MORE_FIGURES)
+        return {row["bin"]: ReceiptFigures.of(row) for row in rows}
+
+    def detailed_figures_by(self, column: str, *, since: datetime, highest: int) -> dict[Any, ReceiptFigures]:
+        """Return detailed figures by the values of a column, those with the most contexts first."""
+        rows = self.filter(created_at__gte=since).order_by().values(column).annotate(**_FIGURES, **_MORE_FIGURES)
+        return {row[column]: ReceiptFigures.of(row) for row in rows.order_by("-contexts", column)[:highest]}
+
+    def in_state(self, state: str) -> Self:
+        """Receipts in a state of `RECEIPT_STATES`; "" is any."""
+        return self.filter(RECEIPT_STATES[state]) if state else self
+
+    def of_owner(self, *, key_id: str | None = None, partition: str | None = None) -> Self:
+        """Receipts of one key ("" is none) or of exactly one partition; None is any."""
+        rows = self if key_id is None else self.filter(**({"api_key": key_id} if key_id else {"api_key": None}))
+        return rows if partition is None else rows.filter(partition_path=partition)
+
+    def recent_questions(self, highest: int) -> list[RecentQuestion]:
+        """Return the latest of each (query, partition) pair, newest first, at most `highest` of them."""
+        columns = ("query", "partition_path", "pk", "max_tokens", "request__given")
+        latest: dict[tuple[str, str], RecentQuestion] = {}
+        for query, path, pk, max_tokens, given in (
+            self.exclude(query="").newest_first().values_list(*columns)[:QUESTIONS_READ]
+        ):
+            budget = max_tokens if "max_tokens" in (given or ()) else None
+            latest.setdefault((query, path), RecentQuestion(query, path, pk, budget))
+        return list(latest.values())[:highest]
 
 
 @cache

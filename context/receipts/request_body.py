@@ -5,13 +5,12 @@ import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from context.services.ordering import DEFAULT_ORDERING
 
 KEY_PLACEHOLDER = "YOUR_KEY"
 #: Inputs that a record contains and the API does not take, or only with an earlier context.
-_NOT_SENT = {"segments", "stable_with", "given", "shares_of", "already_shown"}
+_NOT_SENT = {"segments", "stable_with", "given", "shares_of", "already_shown", "session_id", "actor"}
 _STABLE = "stable"
 #: Inputs that the profiles decide where they are not given.
 PROFILE_FIELDS = ("model", "profile", "budget_profile", "packer", "ordering")
@@ -38,8 +37,8 @@ def curl_command(body: Mapping[str, Any], address: str) -> str:
     )
 
 
-def workbench_query_string(record: Mapping[str, Any]) -> str:
-    """Return the query string of the workbench for the inputs of a record, without those that a default decided."""
+def workbench_inputs(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs of the workbench for those of a record, without those that a default decided."""
     focus, given, as_of = record["focus"] or {}, set(record["given"]), record["as_of"]
     inputs = {
         "query": record["query"],
@@ -52,4 +51,4 @@ def workbench_query_string(record: Mapping[str, Any]) -> str:
         "as_of": datetime.fromisoformat(as_of).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if as_of else "",
         **{name: record[name] for name in PROFILE_FIELDS if name in given and record[name] != _STABLE},
     }
-    return urlencode({name: value for name, value in inputs.items() if value})
+    return {name: value for name, value in inputs.items() if value}

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from context.models import Feedback, Receipt
+from context.models import Feedback, LongQuery, Receipt
 from context.profiles.budget_profiles import budget_profile_for
 from memories.models import Memory, MemoryFinding, Tenant
 from memories.services.hygiene.rules import UNHELPFUL, UNHELPFUL_RETRIEVALS_MIN, is_unhelpful
@@ -15,8 +15,6 @@ from memory_platform.web.numerals import counted
 PRUNE_BATCH = 1_000
 #: Batches of one tenant in one run; the next run continues.
 PRUNE_BATCHES_MAX = 100
-#: A tenant without a vote in this time gives no feedback.
-FEEDBACK_LOOKED_BACK = timedelta(days=90)
 #: Memories whose votes are summed at once.
 VOTES_BATCH = 1_000
 PRUNER = Actor.system("retention of receipts")
@@ -26,6 +24,7 @@ def prune_receipts_of_tenants(*, now: datetime) -> int:
     """Delete the receipts that tenants no longer keep, and return how many. Call with no scope open.
 
     The budget profile of the whole tenant, not those of keys and partitions, sets `receipt_days` and `receipt_count`.
+    Long queries are kept for as many days.
     Votes on a receipt stay.
     """
     gone = 0
@@ -39,7 +38,7 @@ def prune_receipts_of_tenants(*, now: datetime) -> int:
 
 
 def find_unhelpful_memories(*, now: datetime) -> None:
-    """Find memories that are retrieved often and have no positive votes, tenant by tenant."""
+    """Find memories that are retrieved often and judged not useful, tenant by tenant."""
     for tenant_id in _tenant_ids():
         with tenant_scope(tenant_id):
             MemoryFinding.objects.find(tenant_id, UNHELPFUL, now=now, ids=_unhelpful_of(tenant_id, now))
@@ -52,7 +51,6 @@ def _tenant_ids() -> list[UUID]:
 
 def _unhelpful_of(tenant_id: UUID, now: datetime) -> list[UUID]:
     votes = Feedback.objects.for_tenant(tenant_id)
-    has_feedback = votes.standing().given_since(now - FEEDBACK_LOOKED_BACK)
     shown = Memory.objects.for_tenant(tenant_id).live(now).retrieved_at_least(UNHELPFUL_RETRIEVALS_MIN)
     ids = list(shown)
     unhelpful: list[UUID] = []
@@ -60,7 +58,7 @@ def _unhelpful_of(tenant_id: UUID, now: datetime) -> list[UUID]:
         batch = ids[start : start + VOTES_BATCH]
         sums = votes.on_memories(batch).sums_by_memory()
         counts = ((pk, *sums.get(pk, (0.0, 0.0))) for pk in batch)
-        unhelpful += [pk for pk, up, down in counts if is_unhelpful(shown[pk], up, down, has_feedback=has_feedback)]
+        unhelpful += [pk for pk, up, down in counts if is_unhelpful(shown[pk], up, down)]
     return unhelpful
 
 
@@ -68,7 +66,9 @@ def _prune_batch(tenant_id: UUID, now: datetime) -> int:
     with tenant_scope(tenant_id):
         profile = budget_profile_for(tenant_id, api_key_id=None, partition_path="")
         receipts = Receipt.objects.for_tenant(tenant_id)
-        receipt_ids = receipts.ids_before(now - timedelta(days=profile.receipt_days), PRUNE_BATCH)
+        oldest = now - timedelta(days=profile.receipt_days)
+        LongQuery.objects.for_tenant(tenant_id).discard_before(oldest)
+        receipt_ids = receipts.ids_before(oldest, PRUNE_BATCH)
         receipt_ids += receipts.ids_beyond(profile.receipt_count, PRUNE_BATCH - len(receipt_ids))
         gone = receipts.with_ids(receipt_ids).discard() if receipt_ids else 0
         if gone:

@@ -56,6 +56,19 @@ def decode_receipt(blocks: Sequence[_Row], omitted: Sequence[_Row], candidates: 
     return ReceiptContents(decoded, [_exclusion(row, known, decoded) for row in omitted], known)
 
 
+def candidate_outcome(candidates: str, memory_id: str) -> str | None:
+    """Return the outcome of a memory in the stored candidates of a receipt; None where it was none."""
+    columns = _columns(candidates)[_COLUMNS]
+    if not columns or memory_id not in columns[0]:
+        return None
+    return str(columns[-1][columns[0].index(memory_id)])
+
+
+def _columns(stored: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(stored)))
+    return found
+
+
 def _deflated(candidates: Sequence[CandidateOutcome]) -> str:
     names = tuple(candidates[0].score_breakdown) if candidates else SCORE_PARTS  # one profile scores all of them
     parts_of = itemgetter(*names)
@@ -81,7 +94,7 @@ def _deflated(candidates: Sequence[CandidateOutcome]) -> str:
 
 
 def _inflated(stored: str) -> list[CandidateOutcome]:
-    found = json.loads(zlib.decompress(base64.b64decode(stored)))
+    found = _columns(stored)
     names = (*SCORE_PARTS, *found.get(_MORE_PARTS, ()))
     return [
         CandidateOutcome(

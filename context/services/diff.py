@@ -1,5 +1,6 @@
 """What changes from one context to another: anchors added, removed and kept, and their ranks."""
 
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -68,6 +69,28 @@ def rank_changes(prior: Sequence[RankKey], now: Sequence[RankKey]) -> list[RankC
     before, after = ({key: rank for rank, key in enumerate(keys, start=1)} for keys in (prior, now))
     keys = [*after, *diff_anchors(prior, now).removed]
     return [RankChange(key, before.get(key), after.get(key)) for key in keys]
+
+
+def unmoved_keys(changes: Sequence[RankChange[RankKey]]) -> list[RankKey]:
+    """Return the most anchors of both orders that are in the same order in both; all others moved past some of them.
+
+    `changes` are in the later order, as `rank_changes` returns them. Of equally many, those that end first count.
+    """
+    both = [change for change in changes if change.before is not None and change.after is not None]
+    ends: list[int] = []  # the least last rank of a chain of each length
+    chain_ends: list[int] = []  # the place of the change that ends it
+    previous: list[int] = []
+    for place, change in enumerate(both):
+        length = bisect_left(ends, change.before or 0)
+        previous.append(chain_ends[length - 1] if length else -1)
+        ends[length : length + 1] = [change.before or 0]
+        chain_ends[length : length + 1] = [place]
+    kept: list[RankKey] = []
+    place = chain_ends[-1] if chain_ends else -1
+    while place >= 0:
+        kept.append(both[place].key)
+        place = previous[place]
+    return kept[::-1]
 
 
 def rank_overlap(changes: Sequence[RankChange[RankKey]]) -> float:

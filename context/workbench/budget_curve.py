@@ -7,17 +7,20 @@ from typing import NamedTuple
 from uuid import UUID
 
 from context.assembly.layout import TrimmedContext
-from context.assembly.repacking import prepare_repacking
+from context.assembly.repacking import RepackableContext, prepare_repacking
 from context.assembly.requests import resolve_context_request
 from context.models import GoldenQuestion
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import MEMORY, ContextRequest
 from context.services.evaluation.knee import knee_index
+from context.services.workbench.inclusion_budget import InclusionPoint, smallest_inclusion_budget
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.charts import Chart, ChartRow
 
 #: In tokens, two for each doubling.
 CURVE_BUDGETS = (125, 180, 250, 350, 500, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000)
+#: Budgets that are all tried between two points of the curve; more are narrowed down.
+INCLUSION_BUDGETS_TESTED_MAX = 40
 
 
 class CurvePoint(NamedTuple):
@@ -38,12 +41,28 @@ class CurvePoint(NamedTuple):
 
 @dataclass(frozen=True)
 class BudgetCurve:
-    """The points from the smallest budget on, and the index of the knee, None without one."""
+    """The points from the smallest budget on, and the index of the knee, None without one.
+
+    `inclusion` is the smallest budget found that includes as much of the evidence as any does, None without evidence.
+    """
 
     points: Sequence[CurvePoint]
     knee: int | None
     evidence: int
     warnings: Sequence[str]
+    inclusion: InclusionPoint | None = None
+
+    @property
+    def evidence_included(self) -> int:
+        """The most memories of the evidence that any point includes."""
+        return round(self.evidence * _best_share(self.points))
+
+    @property
+    def recommended(self) -> int | None:
+        """The recommended budget: that of the evidence, else of the knee."""
+        if self.inclusion is not None:
+            return self.inclusion.budget
+        return self.knee_point.budget if self.knee_point else None
 
     @property
     def knee_point(self) -> CurvePoint | None:
@@ -84,7 +103,30 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     for budget in budgets:
         points.append(_point(budget, retrieved.trimmed_at(budget), expected, points[-1].score if points else 0.0))
     notices = dict.fromkeys(notice.detail for notice in retrieved.candidates.notices)
-    return BudgetCurve(points, knee_index(budgets, [point.score for point in points]), len(expected), list(notices))
+    knee = knee_index(budgets, [point.score for point in points])
+    return BudgetCurve(points, knee, len(expected), list(notices), _inclusion(retrieved, points, expected))
+
+
+def _best_share(points: Sequence[CurvePoint]) -> float:
+    return max((point.evidence_share or 0.0 for point in points), default=0.0)
+
+
+def _inclusion(
+    retrieved: RepackableContext, points: Sequence[CurvePoint], expected: Set[UUID]
+) -> InclusionPoint | None:
+    """Return the smallest budget that includes as much of the evidence as the best point, between it and the last."""
+    best = _best_share(points)
+    if not best:
+        return None
+    place = next(index for index, point in enumerate(points) if point.evidence_share == best)
+    above = points[place - 1].budget if place else 0
+
+    def includes(budget: int) -> bool:
+        return (_point(budget, retrieved.trimmed_at(budget), expected, 0.0).evidence_share or 0.0) >= best
+
+    return smallest_inclusion_budget(
+        includes, above=above, highest=points[place].budget, tested_max=INCLUSION_BUDGETS_TESTED_MAX
+    )
 
 
 def _point(budget: int, fitted: TrimmedContext, expected: Set[UUID], before: float) -> CurvePoint:

@@ -11,6 +11,7 @@ from context.profiles.budget_fields import PACKER_CHOICES
 from context.profiles.forms import PROFILE_MAX_CHARACTERS
 from context.receipts.results import DEFAULT_RENDER, ContextRequest, Focus
 from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
+from memories.services.store.content import MAX_CONTENT_BYTES
 from memories.store.forms import QUERY_MAX_CHARACTERS
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
@@ -50,7 +51,7 @@ class PreviewForm(PlatformForm):
 
     units: ClassVar[Mapping[str, str]] = {"max_tokens": "tokens", "directive": "tokens"}
 
-    query = forms.CharField(label="Question", required=False, max_length=QUERY_MAX_CHARACTERS)
+    query = forms.CharField(label="Question", required=False, max_length=MAX_CONTENT_BYTES)
     partition = PartitionField()
     exact = forms.BooleanField(required=False)
     max_tokens = forms.IntegerField(label="Budget", required=False, min_value=TOKENS_MIN, max_value=TOKENS_MAX)
@@ -125,6 +126,14 @@ class InclusionBudgetForm(PreviewForm):
     """A preview, and the item whose inclusion budget is requested."""
 
     item = forms.UUIDField(label="Item", error_messages={"invalid": "Not a valid item ID."})
+
+
+class ExplanationForm(PreviewForm):
+    """A preview, and the memory in question, by its id or by words that find it."""
+
+    memory = forms.CharField(label="Memory", required=False, max_length=200)
+    #: The partition to which the memory is moved.
+    to = PartitionField()
 
 
 class SuggestionForm(PlatformForm):

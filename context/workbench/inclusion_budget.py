@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from context.assembly.orchestrator import assemble_context
+from context.assembly.orchestrator import KEY_ACTOR, assemble_context
 from context.assembly.repacking import RepackableContext, prepare_repacking
 from context.assembly.requests import resolve_context_request
 from context.profiles.token_counters import budget_calculator
@@ -47,9 +47,25 @@ class InclusionBudget:
     def more_tokens(self) -> int | None:
         return None if self.inclusion is None else self.inclusion.budget - self.max_tokens
 
+    def as_answer(self) -> dict[str, Any]:
+        """Return the part of the answer of `POST context/explain`."""
+        return {
+            "max_tokens": None if self.inclusion is None else self.inclusion.budget,
+            "is_smallest": self.inclusion is not None and self.inclusion.is_smallest,
+            "highest_tried": self.highest_budget_tried,
+            "is_time_limited": self.is_search_limited,
+        }
+
 
 def find_inclusion_budget(
-    request: ContextRequest, anchor_id: str, *, tenant_id: UUID, actor: Actor, now: datetime, clock: Callable[[], float]
+    request: ContextRequest,
+    anchor_id: str,
+    *,
+    tenant_id: UUID,
+    reach: str = "",
+    actor: Actor,
+    now: datetime,
+    clock: Callable[[], float],
 ) -> InclusionBudget:
     """Return the smallest larger budget of `request` that includes the item. Call it with no scope open.
 
@@ -59,13 +75,18 @@ def find_inclusion_budget(
     """
     calculator = budget_calculator()
     resolved = resolve_context_request(
-        request, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now
+        request,
+        tenant_id=tenant_id,
+        reach=reach,
+        api_key_id=actor.id if actor.kind == KEY_ACTOR else None,
+        calculator=calculator,
+        now=now,
     )
     current = resolved.max_tokens
 
     def is_included(budget: int) -> bool:
         preview = replace(request, max_tokens=budget, explain=False, preview=True)
-        context = assemble_context(preview, tenant_id=tenant_id, reach="", actor=actor, now=now)
+        context = assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
         return any(block.anchor.id == anchor_id for block in context.blocks)
 
     if is_included(current):

@@ -1,23 +1,33 @@
 """What changes from one preview to another, block by block and with reasons: added, removed, moved, rescored."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
-from context.receipts.results import MEMORY, Anchor
-from context.services.diff import RANK_ADDED, RANK_CHANGES, RANK_REMOVED, RankChange, rank_changes, rank_overlap
-from context.services.workbench.exclusion_reasons import ExclusionReason, RequestedScope, exclusion_reason
+from context.receipts.results import Anchor
+from context.services.diff import (
+    RANK_ADDED,
+    RANK_CHANGES,
+    RANK_REMOVED,
+    RankChange,
+    rank_changes,
+    rank_overlap,
+    unmoved_keys,
+)
+from context.services.workbench.exclusion_reasons import ExclusionReason, exclusion_reason
+from context.workbench.explanation import requested_scope
 from context.workbench.preview import ExcludedRow, IncludedRow, Preview
-from memories.services.store.moments import PointInTime
 
 #: Scores that differ by less are displayed as the same number.
 SCORE_SHOWN = 0.0005
 #: Of one row of the rank chart, and of the gap between its two columns. The stylesheet repeats the height.
 ROW_HEIGHT_PX = 68
 SLOPE_WIDTH_PX = 112
+#: More blocks than these that only made way for others, or stayed, are folded away.
+STILL_SHOWN_MAX = 6
 #: Length of the line of an added or removed block.
 STUB_PX = 34
 
@@ -87,17 +97,9 @@ class PreviewDiff:
         version = next((one.version for one in kept if (one.type, one.id) == (anchor.type, anchor.id)), None)
         if anchor in excluded or version or block.row.memory is None:
             return replace(block, omission=excluded.get(anchor), version=version)
-        candidates = sum(one.type == MEMORY for one in (*kept, *excluded))
-        absence = exclusion_reason(block.row.memory, self._scope(other))
-        return replace(block, absence=absence, candidates=candidates)
-
-    def _scope(self, preview: Preview) -> RequestedScope:
-        request = preview.context.request
-        recorded_at = self.recorded_at if preview is self.before else None
-        moment = PointInTime.recorded(recorded_at or preview.context.created_at)
-        if as_of := request.get("as_of"):
-            moment = PointInTime.valid(datetime.fromisoformat(as_of))
-        return RequestedScope(moment, request.get("partition", ""), bool(request.get("exact")))
+        scope = requested_scope(other.context, self.recorded_at if other is self.before else None)
+        absence = exclusion_reason(block.row.memory, scope)
+        return replace(block, absence=absence, candidates=len(other.context.candidates))
 
     @property
     def added(self) -> list[BlockDiff]:
@@ -109,10 +111,17 @@ class PreviewDiff:
 
     @property
     def moved(self) -> list[BlockDiff]:
-        """Those at another rank among the blocks of both; a block that only makes way for others did not move."""
-        both = [row for row in self.rows if row.before and row.after]
-        earlier = sorted(both, key=lambda row: row.change.before or 0)
-        return [row for row, other in zip(both, earlier, strict=True) if row is not other]
+        """Those that passed other blocks; a block that only makes way for others did not move."""
+        return [row for row in self.rows if row.before and row.after and row.change.key not in self._unmoved]
+
+    @property
+    def still(self) -> list[BlockDiff]:
+        """Those that are on both sides and did not move."""
+        return [row for row in self.rows if row.change.key in self._unmoved]
+
+    @cached_property
+    def _unmoved(self) -> Set[Anchor]:
+        return set(unmoved_keys([row.change for row in self.rows]))
 
     @property
     def rescored(self) -> list[BlockDiff]:
@@ -143,15 +152,26 @@ class PreviewDiff:
 
 
 def side_by_side(pair: PreviewDiff) -> dict[str, Any]:
-    """Return what the page of two contexts shows: both columns, the lines between them, and sums."""
+    """Return what the page of two contexts shows: both columns, the lines between them, and sums.
+
+    More than `STILL_SHOWN_MAX` blocks that did not move are `folded`, not in the columns.
+    """
     kinds = Counter(row.change.kind for row in pair.rows)
-    sides = (pair.before, pair.after)
+    sides, still = (pair.before, pair.after), pair.still
+    folded = still if len(still) > STILL_SHOWN_MAX else []
+    hidden = {row.change.key for row in folded}
+    shown = [row for row in pair.rows if row.change.key not in hidden]
+    left = sorted((row for row in shown if row.before), key=lambda row: row.change.before or 0)
+    right = [row for row in shown if row.after]
+    places = [{row.change.key: place for place, row in enumerate(rows, start=1)} for rows in (left, right)]
     return {
-        "left_rows": sorted((row for row in pair.rows if row.before), key=lambda row: row.change.before or 0),
-        "right_rows": [row for row in pair.rows if row.after],
-        "lines": [slope_line(row.change) for row in pair.rows],
+        "shown_rows": shown,
+        "folded_rows": folded,
+        "left_rows": left,
+        "right_rows": right,
+        "lines": [slope_line(row.change, *(place.get(row.change.key) for place in places)) for row in shown],
         "slope_width": SLOPE_WIDTH_PX,
-        "slope_height": ROW_HEIGHT_PX * max(*(len(side.kept) for side in sides), 1),
+        "slope_height": ROW_HEIGHT_PX * max(len(left), len(right), 1),
         "counts": {kind: kinds[kind] for kind in RANK_CHANGES},
         "overlap": rank_overlap([row.change for row in pair.rows]),
         "blocks": len(pair.after.kept) - len(pair.before.kept),
@@ -159,9 +179,9 @@ def side_by_side(pair: PreviewDiff) -> dict[str, Any]:
     }
 
 
-def slope_line(change: RankChange[Anchor]) -> SlopeLine:
-    """Return the line between both ranks, or a stub for an added or removed block."""
-    left, right = (rank and rank * ROW_HEIGHT_PX - ROW_HEIGHT_PX // 2 for rank in (change.before, change.after))
+def slope_line(change: RankChange[Anchor], before: int | None, after: int | None) -> SlopeLine:
+    """Return the line between both places, from 1, in the columns, or a stub for an added or removed block."""
+    left, right = (place and place * ROW_HEIGHT_PX - ROW_HEIGHT_PX // 2 for place in (before, after))
     if left is None:
         start = SLOPE_WIDTH_PX - STUB_PX
         return SlopeLine(change, start, right or 0, SLOPE_WIDTH_PX, right or 0, mark_x=start)

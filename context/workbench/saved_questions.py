@@ -15,6 +15,7 @@ from context.assembly.diff import ContextDiff
 from context.assembly.orchestrator import assemble_context
 from context.models import GoldenQuestion, Receipt
 from context.receipts.results import AssembledContext, Block, ContextRequest
+from context.workbench.long_queries import query_parameters
 from memories.services.store.demo import demo_questions_for_tenant
 from memories.tenancy.audit import Actor
 
@@ -27,19 +28,30 @@ _RECENT_MAX = 6
 
 @dataclass(frozen=True)
 class SavedQuestion:
-    """A query and its partition; a golden question also has evidence, and may be about an earlier time."""
+    """A query and its partition; a golden question also has evidence, and may be about an earlier time.
+
+    `max_tokens` is the budget that it was asked with, None for that of the profile. A golden question or a receipt
+    (`receipt_id`) stands for a query that is too long for an address.
+    """
 
     query: str
     partition: str
     evidence: Collection[UUID] = ()
     as_of: datetime | None = None
     golden_id: UUID | None = None
+    max_tokens: int | None = None
+    receipt_id: UUID | None = None
+
+    @classmethod
+    def of_golden(cls, row: GoldenQuestion, evidence: Collection[UUID] = ()) -> Self:
+        return cls(row.text, row.partition_path, evidence, row.as_of, row.pk, row.max_tokens)
 
     @property
     def query_string(self) -> str:
         """The query string of the pages that assemble it."""
-        params = {"query": self.query, "partition": self.partition}
-        return urlencode(params | ({"as_of": form_datetime(self.as_of)} if self.as_of else {}))
+        params = query_parameters(self.query, self.golden_id or self.receipt_id) | {"partition": self.partition}
+        params |= {"as_of": form_datetime(self.as_of)} if self.as_of else {}
+        return urlencode(params | ({"max_tokens": str(self.max_tokens)} if self.max_tokens else {}))
 
 
 def form_datetime(at: datetime) -> str:
@@ -92,7 +104,10 @@ class SavedQuestionEffects(NamedTuple):
 
 def recent_questions(tenant_id: UUID) -> list[SavedQuestion]:
     """Return the latest distinct queries of agents, newest first; inside a scope."""
-    return [SavedQuestion(*row) for row in Receipt.objects.for_tenant(tenant_id).recent_questions(_RECENT_MAX)]
+    rows = Receipt.objects.for_tenant(tenant_id).recent_questions(_RECENT_MAX)
+    return [
+        SavedQuestion(row.query, row.partition, max_tokens=row.max_tokens, receipt_id=row.receipt_id) for row in rows
+    ]
 
 
 def demo_questions(tenant_name: str) -> list[SavedQuestion]:
@@ -105,7 +120,7 @@ def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuesti
     questions = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
     golden = list(questions.newest_first()[:SAVED_QUESTIONS_MAX])
     evidence = questions.with_ids(row.pk for row in golden).evidence_ids()
-    found = [SavedQuestion(row.text, row.partition_path, evidence.get(row.pk, ()), row.as_of, row.pk) for row in golden]
+    found = [SavedQuestion.of_golden(row, evidence.get(row.pk, ())) for row in golden]
     known = {(each.query, each.partition) for each in found}
     others = recent_questions(tenant_id) or demo_questions(tenant_name)
     found += [each for each in others if (each.query, each.partition) not in known]
@@ -124,14 +139,20 @@ def saved_question_effects(
 ) -> SavedQuestionEffects:
     """Return the contexts of each question for `before` and `after`. Call it with no scope open.
 
-    If both are equal, each is assembled once. `clock` returns seconds: none is assembled after `SECONDS_MAX`. Raises
-    as `assemble_context` does.
+    A question that was asked with a budget keeps it. If both are equal, each is assembled once. `clock` returns
+    seconds: none is assembled after `SECONDS_MAX`. Raises as `assemble_context` does.
     """
     started = clock()
 
     def answer(settings: ContextRequest, question: SavedQuestion) -> AssembledContext:
-        query, partition, as_of = question.query, question.partition, question.as_of
-        request = replace(settings, query=query, partition=partition, as_of=as_of, preview=True)
+        request = replace(
+            settings,
+            query=question.query,
+            partition=question.partition,
+            as_of=question.as_of,
+            max_tokens=question.max_tokens or settings.max_tokens,
+            preview=True,
+        )
         return assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now)
 
     rows: list[SavedQuestionEffect] = []

@@ -1,13 +1,17 @@
 """The embedders of a tenant: that of its active model, whatever the settings say (ADR-0082)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from memories.embeddings import providers
 from memories.models import EmbeddingModel
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+
+#: Tenants whose models a process keeps.
+KEPT_TENANTS = 1_000
 
 
 @dataclass(frozen=True)
@@ -46,10 +50,12 @@ def embedder_for(row: EmbeddingModel) -> providers.Embedder:
     return embedder
 
 
-def embedders_for_writing(tenant_id: UUID) -> list[providers.Embedder]:
-    """Return the active model's embedder, then the local ones of other maintained models."""
-    with tenant_scope(tenant_id):
-        rows = list(EmbeddingModel.objects.for_tenant(tenant_id).maintained())
+def embedders_for_writing(tenant_id: UUID, revision: int | None = None) -> list[providers.Embedder]:
+    """Return the active model's embedder, then the local ones of other maintained models.
+
+    With the `revision` of the tenant's settings, the models are read once for all of its requests (ADR-0116).
+    """
+    rows = _maintained_models(tenant_id) if revision is None else _kept_models(tenant_id, revision)
     if not rows or rows[0].state != EmbeddingModel.State.ACTIVE:
         return [providers.get_embedder()]
     beside = [
@@ -58,6 +64,16 @@ def embedders_for_writing(tenant_id: UUID) -> list[providers.Embedder]:
         if providers.is_model_local(row.name) and providers.known_models()[row.name].dimension == row.dimension
     ]
     return [embedder_for(rows[0]), *(providers.get_embedder(row.name) for row in beside)]
+
+
+def _maintained_models(tenant_id: UUID) -> Sequence[EmbeddingModel]:
+    with tenant_scope(tenant_id):
+        return tuple(EmbeddingModel.objects.for_tenant(tenant_id).maintained())
+
+
+@lru_cache(maxsize=KEPT_TENANTS)
+def _kept_models(tenant_id: UUID, _revision: int) -> Sequence[EmbeddingModel]:
+    return _maintained_models(tenant_id)
 
 
 def is_local_for(tenant_id: UUID) -> bool:

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import numpy as np
-from django.core.cache import cache
 
 from memories.embeddings.embedders import active_model_name, embedders_for_writing, is_local_for
 from memories.embeddings.providers import Embedder, EmbeddingError
 from memories.embeddings.vectors import EmbeddedBatch, PendingVector, VectorsAhead, note_missing_vectors, record_vectors
 from memories.models import EmbeddingModel, Memory
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.sweep_locks import SweepLock, sweep_lock
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,6 @@ PENDING_GRACE = timedelta(seconds=10)
 #: Memories per sweep; the next one follows in seconds.
 SWEEP_BATCH = 500
 EMBEDDING_SWEEP_LOCK = "memories.sweep-pending-embeddings"
-_SWEEP_LOCK_SECONDS = 300
 
 
 def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedder | None = None) -> int:
@@ -44,16 +43,17 @@ def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedd
     return sum(_index_batch(tenant_id, batch, embedders) for batch in batches)
 
 
-def embed_ahead(tenant_id: UUID, texts: Iterable[str]) -> VectorsAhead | None:
+def embed_ahead(tenant_id: UUID, texts: Iterable[str], revision: int | None = None) -> VectorsAhead | None:
     """Return the vectors of texts that are about to be stored, so that one transaction writes both (ADR-0105).
 
-    None if the model is remote or fails: the memories are then stored as pending. Call with no scope open.
+    `revision` is that of the tenant's settings, which authentication read. The result is None if
+    the model is remote or fails: the memories are then stored as pending. Call with no scope open.
     """
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     if not places or not is_local_for(tenant_id):
         return None
     try:
-        made = [_embedded(embedder, list(places)) for embedder in embedders_for_writing(tenant_id)]
+        made = [_embedded(embedder, list(places)) for embedder in embedders_for_writing(tenant_id, revision)]
     except EmbeddingError as error:
         logger.warning("Embedding in the request failed, left to the sweep: %s", error.detail)
         return None
@@ -120,20 +120,16 @@ def _after_failure(
 
 def embed_pending_memories(*, now: datetime) -> int:
     """Embed the oldest pending memories of all tenants; return how many. One sweep runs at a time."""
-    if not cache.add(EMBEDDING_SWEEP_LOCK, True, _SWEEP_LOCK_SECONDS):
-        return 0
-    try:
-        return _embed_oldest(now)
-    finally:
-        cache.delete(EMBEDDING_SWEEP_LOCK)
+    with sweep_lock(EMBEDDING_SWEEP_LOCK) as lock:
+        return 0 if lock is None else _embed_oldest(now, lock)
 
 
-def _embed_oldest(now: datetime) -> int:
+def _embed_oldest(now: datetime, lock: SweepLock) -> int:
     """Embed until nothing is left; skip the tenants of a model that failed temporarily until the next sweep."""
     done = 0
     failing: set[str] = set()
     passed_over: set[UUID] = set()
-    while True:
+    while lock.renew():
         former = len(passed_over)
         for tenant_id, memory_ids in _pending_by_tenant(now, passed_over).items():
             model = active_model_name(tenant_id)
@@ -145,7 +141,8 @@ def _embed_oldest(now: datetime) -> int:
             if model in failing:
                 passed_over.add(tenant_id)
         if len(passed_over) == former:
-            return done
+            break
+    return done
 
 
 def _pending_by_tenant(now: datetime, passed_over: Collection[UUID]) -> dict[UUID, list[UUID]]:

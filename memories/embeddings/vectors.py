@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.db.models.functions import Now
@@ -37,27 +36,34 @@ class VectorsAhead:
     places: Mapping[str, int]
 
 
-def includes_active_model(tenant_id: UUID, ahead: VectorsAhead) -> bool:
-    """Return whether the vectors include those of the active model. Keeps the tenant's models until the commit.
+def models_if_active_is_included(tenant_id: UUID, ahead: VectorsAhead) -> list[EmbeddingModel]:
+    """Return the tenant's models, unchanged until the commit; none if the vectors lack those of the active model.
 
     A tenant without vectors gets the first batch's model as its active one.
     """
-    active = next(iter(_models_in_use(tenant_id, ahead.made[0].embedder).values()))
-    return active.state == EmbeddingModel.State.ACTIVE and active.name in {each.embedder.name for each in ahead.made}
+    models = list(_models_in_use(tenant_id, ahead.made[0].embedder).values())
+    is_usable = models[0].state == EmbeddingModel.State.ACTIVE
+    return models if is_usable and models[0].name in {each.embedder.name for each in ahead.made} else []
 
 
-def store_first_vectors(tenant_id: UUID, memories: Sequence[Memory], ahead: VectorsAhead) -> None:
-    """Store the vectors of memories that this transaction inserted as embedded, after `includes_active_model`."""
+def store_first_vectors(
+    tenant_id: UUID, memories: Sequence[Memory], ahead: VectorsAhead, models: Iterable[EmbeddingModel]
+) -> None:
+    """Store the vectors of memories that this transaction inserted as embedded.
+
+    `models` are those of `models_if_active_is_included`.
+    """
     items = [PendingVector(memory.pk, memory.version, memory.content) for memory in memories]
     places = [ahead.places[item.content] for item in items]
     made = {each.embedder.name: EmbeddedBatch(each.embedder, each.vectors[places]) for each in ahead.made}
     others = []
-    for model in EmbeddingModel.objects.for_tenant(tenant_id).maintained():
+    for model in models:
         if model.name in made:
             _store(model, items, made[model.name])
         else:
             others.append(model)
-    _note(items, others)
+    if others:
+        _note(items, others)
     UncomparedMemory.objects.enqueue(tenant_id, [item.memory_id for item in items])
 
 
@@ -134,12 +140,9 @@ def _store(model: EmbeddingModel, items: Sequence[PendingVector], made: Embedded
             f" {made.embedder.dimension}. Nothing was stored.",
             is_permanent=False,
         )
-    own: dict[str, Any] = {"tenant_id": model.tenant_id, "model": model.name, "dimension": model.dimension}
-    embeddings = [
-        MemoryEmbedding(memory_id=item.memory_id, version=item.version, vector=vector, **own)
-        for item, vector in zip(items, made.vectors, strict=True)
-    ]
-    MemoryEmbedding.objects.bulk_create(embeddings, ignore_conflicts=True)
+    if items:
+        versions = [(item.memory_id, item.version) for item in items]
+        MemoryEmbedding.objects.insert_vectors(model.tenant_id, model.name, versions, made.vectors)
 
 
 def _note(items: Sequence[PendingVector], models: Iterable[EmbeddingModel]) -> None:

@@ -164,7 +164,8 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
         raise Conflict("changed", f"{bulk.describe_not_undone(left)}.")
     act.undone_at = now
     act.save(update_fields=["undone_at"])
-    _audit(act, f"undo_{act.act}", sorted(ids), by, now)
+    who: dict[str, Any] = {"by": by, "now": now}
+    record_audit(f"undo_{act.act}", "memory", sorted(ids), tenant_id=tenant_id, fields=["hygiene"], **who)
     return HygieneUndoResult(act, count, left)
 
 
@@ -285,4 +286,5 @@ def _mark_undone(act: HygieneAct, now: datetime) -> int:
 
 
 def _audit(act: HygieneAct, verb: str, memory_ids: Iterable[object], by: Actor, now: datetime) -> None:
-    record_audit(verb, "memory", memory_ids, tenant_id=act.tenant_id, fields=["hygiene"], by=by, now=now)
+    who: dict[str, Any] = {"tenant_id": act.tenant_id, "by": by, "now": now}
+    record_audit(verb, "memory", memory_ids, fields=["hygiene"], act_id=act.pk, **who)

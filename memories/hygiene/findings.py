@@ -16,6 +16,7 @@ from memories.services.hygiene.statements import states_the_same
 from memories.services.hygiene.value_differences import ComparedSpan, mark_value_differences
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.queries.rows import Backlog
 
 ROWS_PER_PAGE = 25
 #: Rows of a list that are counted.
@@ -110,6 +111,17 @@ def hygiene_list_lengths(tenant_id: UUID, partition: str, *, reach: str = "", no
         HygieneListLength(each, min(count, COUNTED_MAX), count > COUNTED_MAX)
         for each, count in zip(rules.LISTS.values(), counts, strict=True)
     ]
+
+
+def pair_backlogs(tenant_ids: Collection[UUID], kind: str, *, now: datetime) -> dict[UUID, Backlog]:
+    """Return how many pairs of a list each tenant has, counted up to `COUNTED_MAX`; inside a scope. One query."""
+    ids = list(tenant_ids)
+    counts = count_up_to([open_rows(each, rules.LISTS[kind], "", now) for each in ids], COUNTED_MAX + 1) if ids else []
+    backlogs = {
+        each: Backlog(min(count, COUNTED_MAX), None, count > COUNTED_MAX)
+        for each, count in zip(ids, counts, strict=True)
+    }
+    return {each: backlog for each, backlog in backlogs.items() if backlog.count}
 
 
 def comparison_backlog(tenant_id: UUID, partition: str = "") -> int:

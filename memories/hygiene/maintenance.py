@@ -8,7 +8,6 @@ from datetime import datetime
 from uuid import UUID
 
 import numpy as np
-from django.core.cache import cache
 from django.db.models import Q
 
 from memories.embeddings.embedders import active_model_name
@@ -17,9 +16,9 @@ from memories.services.hygiene import rules
 from memories.services.store.content import RECALLED_TEXT_TTL, recalled_hash
 from memories.services.store.recalled_text import repeats_recalled_text
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.sweep_locks import SweepLock, sweep_lock
 
 COMPARE_LOCK = "memories.compare-new-memories"
-COMPARE_LOCK_SECONDS = 600
 #: Batches of one tenant in one sweep.
 COMPARE_BATCHES_MAX = 20
 #: Memories compared at once with their partition, and rows of the partition read at once.
@@ -34,20 +33,18 @@ StoredPair = tuple[str, UUID, UUID, float, str]
 
 def compare_new_memories_of_tenants(*, now: datetime) -> int:
     """Compare new and changed memories of all tenants; return how many. One sweep runs at a time."""
-    if not cache.add(COMPARE_LOCK, True, COMPARE_LOCK_SECONDS):
-        return 0
-    try:
+    with sweep_lock(COMPARE_LOCK) as lock:
+        if lock is None:
+            return 0
         with maintenance_scope():
             tenant_ids = UncomparedMemory.objects.tenant_ids()
-        return sum(_compare_of_tenant(tenant_id, now) for tenant_id in tenant_ids)
-    finally:
-        cache.delete(COMPARE_LOCK)
+        return sum(_compare_of_tenant(tenant_id, now, lock) for tenant_id in tenant_ids)
 
 
-def _compare_of_tenant(tenant_id: UUID, now: datetime) -> int:
+def _compare_of_tenant(tenant_id: UUID, now: datetime, lock: SweepLock) -> int:
     compared = 0
     for _ in range(COMPARE_BATCHES_MAX):
-        batch = detect_pairs_in_batch(tenant_id, now=now)
+        batch = detect_pairs_in_batch(tenant_id, now=now) if lock.renew() else 0
         compared += batch
         if not batch:
             break

@@ -11,6 +11,7 @@ from memories.services.hygiene.rules import REPLACED
 from memories.store.queries.texts import SEARCH_COLUMNS
 from memories.tenancy.queries.conditions import live_condition, path_condition
 from memories.tenancy.queries.insertions import array_text, execute
+from memories.tenancy.queries.prepared import send_prepared
 from memories.tenancy.queries.rows import TenantRows
 
 _ENQUEUE = """
@@ -68,7 +69,7 @@ def count_up_to(several: Iterable[QuerySet[Any]], count: int) -> list[int]:
 class UncomparedMemoryQuerySet(TenantRows):
     def enqueue(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         """Add the current versions of these memories to the backlog. One statement."""
-        execute(_ENQUEUE, [tenant_id, array_text(memory_ids)])
+        send_prepared(_ENQUEUE, [tenant_id, list(memory_ids)])
 
     def within(self, path: str) -> Self:
         """Rows of memories in `path` or below it."""

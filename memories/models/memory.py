@@ -254,6 +254,8 @@ class MemoryEmbedding(models.Model):
     # Kept by triggers, whoever writes (ADR-0077): a search narrows vectors without reading their memories.
     is_current = models.BooleanField(default=True, editable=False)
     partition_path = models.TextField(blank=True, default="", db_collation="C", editable=False)
+    #: Put into the vector index after it was built; see `VectorIndex` (ADR-0123).
+    is_indexed = models.BooleanField(db_default=False, default=False, editable=False)
 
     objects = MemoryEmbeddingQuerySet.as_manager()
 
@@ -271,6 +273,11 @@ class MemoryEmbedding(models.Model):
                 fields=["tenant", "model", "partition_path"],
                 condition=Q(is_current=True),
                 name="embedding_in_partition",
+            ),
+            models.Index(
+                fields=["tenant", "model", "id"],
+                condition=Q(is_current=True, is_indexed=False),
+                name="embedding_not_marked",
             ),
         ]
 

@@ -229,6 +229,7 @@ class AuditEntry(models.Model):
             models.Index(fields=["tenant", "-at"], name="audit_newest"),
             models.Index(fields=["tenant", "actor_id", "-at"], name="audit_of_actor"),
             models.Index(fields=["tenant", "target_kind", "-at"], name="audit_of_kind"),
+            models.Index(fields=["tenant", "verb", "-at"], name="audit_of_verb"),
             GinIndex(fields=["target_ids"], name="audit_about"),
         ]
 

@@ -13,10 +13,11 @@ def fold_partition_counts() -> int:
     """Fold the count changes of all tenants; return how many."""
     with maintenance_scope():
         tenant_ids = PartitionCountChange.objects.tenant_ids()
-    return sum(_fold_counts_of(tenant_id) for tenant_id in tenant_ids)
+    return sum(fold_counts_of(tenant_id) for tenant_id in tenant_ids)
 
 
-def _fold_counts_of(tenant_id: UUID) -> int:
+def fold_counts_of(tenant_id: UUID) -> int:
+    """Fold the count changes of one tenant; return how many. Opens its own scope."""
     folded = 0
     while True:
         with tenant_scope(tenant_id):

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, MemoryVersion
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes, word_lexemes
-from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
+from memories.search.retrieval import CandidateGate, RetrievalMode, RetrievalRequest, retrieve, search_conditions
 from memories.services.search.excerpts import ExcerptPart, candidate_match_words, excerpt, matched_words
 from memories.services.search.planner import match_rarest
 from memories.services.store.drafts import SUPERSEDES
@@ -19,6 +19,8 @@ from memories.store.readings import SearchScope
 from memories.tenancy.scopes import tenant_scope
 
 MEMORY_LIST_PAGE_SIZE = 50
+#: Cosine below which a memory without a word of the query is no result that bulk actions select (ADR-0138).
+SELECTED_COSINE_MIN = 0.25
 HISTORY_MAX = 50
 LINKS_MAX = 100
 
@@ -62,13 +64,37 @@ class MemorySearchHit:
     def words(self) -> list[str]:
         return matched_words(self.stretches)
 
+    @property
+    def is_by_words(self) -> bool:
+        return self.text_rank is not None or bool(self.words)
+
+    @property
+    def is_below_cutoff(self) -> bool:
+        """Whether it has no word of the query and is not similar enough."""
+        return not self.is_by_words and (self.similarity or 0.0) < SELECTED_COSINE_MIN
+
 
 @dataclass(frozen=True)
 class MemorySearchResult:
-    """The best results of a search, and warnings."""
+    """The best results of a search, those below the cut-off last, and warnings."""
 
     hits: Sequence[MemorySearchHit]
     warnings: Sequence[str] = ()
+    cutoff: float = SELECTED_COSINE_MIN
+
+    @property
+    def selectable(self) -> list[MemorySearchHit]:
+        """The results that bulk actions may select."""
+        return [hit for hit in self.hits if not hit.is_below_cutoff]
+
+    @property
+    def below_cutoff(self) -> list[MemorySearchHit]:
+        return [hit for hit in self.hits if hit.is_below_cutoff]
+
+    @property
+    def by_words(self) -> int:
+        """How many results contain a word of the query."""
+        return sum(hit.is_by_words for hit in self.hits)
 
 
 @dataclass(frozen=True)
@@ -95,13 +121,15 @@ class MemoryDetail:
         return [link for link in self.links if link.target_id == self.memory.pk]
 
 
-def search_memory_list(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: datetime) -> MemorySearchResult:
-    """Return the best results by meaning and words, outside `live` by words only. Call with no scope open."""
+def search_memory_list(
+    tenant_id: UUID, text: str, wanted: MemoryFilter, *, mode: str = RetrievalMode.HYBRID, now: datetime
+) -> MemorySearchResult:
+    """Return the best results in a `RetrievalMode`, outside `live` by words only. Call with no scope open."""
     if wanted.state:
         return _found_by_words(tenant_id, text, wanted, now)
     filters = {name: value for name, value in (("kind", wanted.kind), ("pinned", wanted.pinned)) if value}
     scope = SearchScope(tenant_id, str(wanted.partition), PointInTime.now(now), conditions=search_conditions(filters))
-    found = retrieve(RetrievalRequest(scope, text, CandidateGate(limit=MEMORY_LIST_PAGE_SIZE)))
+    found = retrieve(RetrievalRequest(scope, text, CandidateGate(limit=MEMORY_LIST_PAGE_SIZE), mode=mode))
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now)
         memories = {memory.pk: memory for memory in live.with_ids([row.id for row in found.candidates])}

@@ -78,7 +78,7 @@ class CandidateGate:
             return list(ids[: self.limit])
         budget = self.tokens
         cost = partial(gate_cost, budget=budget, marker_tokens=self.marker_tokens, most=self.tokens_each_max)
-        costs = {key: cost(tokens_by_id[key]) for key in ids[:MAX_CANDIDATES]}
+        costs = (cost(tokens_by_id[key]) for key in ids)
         return gate_by_tokens(ids, costs, budget=budget, overfetch_ratio=self.overfetch_ratio, minimum=self.minimum)
 
 

@@ -9,7 +9,7 @@ from memories.embeddings.providers import EmbeddingVectors
 from memories.models import PartitionCount
 from memories.search.queries import ranking
 from memories.search.queries.lexemes import read_query_lexemes, send_query_lexemes
-from memories.search.queries.nearest import MAX_INDEX_DIMENSION, force_index_scan, index_name
+from memories.search.queries.nearest import MAX_INDEX_DIMENSION, VectorIndex, force_index_scan, index_prefix
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import (
     ALL_WORDS_ROWS,
@@ -159,26 +159,26 @@ def find_nearest(
 
 def scope_size(scope: SearchScope, vector: EmbeddingVectors, model: str) -> ScopeSize:
     """Return how many rows are in scope by the counts of partitions, and in the index of the model. One query."""
-    rows, index_rows = PartitionCount.objects.measure(
-        scope.tenant_id, scope.path, exact=scope.is_exact, segments=scope.segments, index=index_name(model)
+    rows, index = PartitionCount.objects.measure(
+        scope.tenant_id, scope.path, exact=scope.is_exact, segments=scope.segments, index=index_prefix(model)
     )
-    has_index = index_rows is not None and len(vector) <= MAX_INDEX_DIMENSION
-    return ScopeSize(rows, index_rows if has_index else None, bool(scope.conditions))
+    if index is None or len(vector) > MAX_INDEX_DIMENSION:
+        return ScopeSize(rows, None, bool(scope.conditions))
+    return ScopeSize(rows, index.rows, bool(scope.conditions), index.bound)
 
 
 def _scan_index(
     plan: VectorPlan, scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str
-) -> tuple[ranking.RankedRows, bool]:
-    """Return the nearest memories along the index, and whether it returned as many vectors as it should."""
+) -> tuple[ranking.RankedRows, int]:
+    """Return the nearest memories along the index and in its tail, and how many vectors the index returned."""
     widths = {"ef_search": plan.ef_search, "max_scan_tuples": plan.max_scan_tuples}
-    plain, limit = scope.plain(), plan.limit_with_spare
+    plain, index = scope.plain(), VectorIndex(rows=0, bound=plan.index_bound)
     with force_index_scan(**widths, is_one_look=plan.is_one_look):
         if plain is None:
             (memories,) = scope.sources()
-            found = memories.nearest_by_index(vector, model, tokens, plan.limit)
-            return found, len(found) == plan.limit
-        found, read = ranking.nearest_vectors(plain, vector, model, tokens, limit, is_indexed=True)
-    return found[: plan.limit], read == limit
+            return memories.nearest_by_index(vector, model, tokens, plan.limit, index=index)
+        found, read = ranking.nearest_vectors(plain, vector, model, tokens, plan.limit_with_spare, index=index)
+    return found[: plan.limit], read
 
 
 def execute_vector_plan(
@@ -188,11 +188,11 @@ def execute_vector_plan(
     plain = scope.plain()
     done = {"search": plan.search, "reason": plan.reason, "limit": plan.limit}
     if plan.search is SearchMethod.HNSW:
-        found, is_full = _scan_index(plan, scope, vector, model, tokens)
-        if not is_full and plan.is_one_look:
+        found, read = _scan_index(plan, scope, vector, model, tokens)
+        if read < plan.limit_with_spare and plan.is_one_look:
             # Vectors of deleted rows stay in the index until the next vacuum and take the places of others.
-            found, _ = _scan_index(replace(plan, is_one_look=False), scope, vector, model, tokens)
-        if len(found) >= plan.enough:
+            found, read = _scan_index(replace(plan, is_one_look=False), scope, vector, model, tokens)
+        if min(len(found), read) >= plan.enough:
             return NearestResult(found, done)
         done |= {"search": SearchMethod.EXACT, "reason": SearchPlanReason.TOO_FEW_FOUND}
     if plain is None:
@@ -201,7 +201,7 @@ def execute_vector_plan(
         return NearestResult(list(rows[: plan.limit]), done)
     if not plan.reads_memories:
         limit = plan.limit_with_spare
-        found, read = ranking.nearest_vectors(plain, vector, model, tokens, limit, is_indexed=False)
+        found, read = ranking.nearest_vectors(plain, vector, model, tokens, limit)
         # If most of the nearest have expired, memories further away take their place.
         if len(found) >= plan.enough or read < limit:
             return NearestResult(found[: plan.limit], done)

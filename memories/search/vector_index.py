@@ -1,26 +1,41 @@
-"""The HNSW index over a model's current vectors, built beside running writes (ADR-0077)."""
+"""The HNSW index over a model's current vectors: built beside running writes, extended later (ADR-0077, ADR-0123)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from time import monotonic
+from uuid import UUID
 
+from django.core.cache import cache
 from django.db import connections
 from psycopg import sql
 
 from memories.embeddings.providers import default_model
 from memories.models import EmbeddingModel, MemoryEmbedding
-from memories.search.queries.nearest import MAX_INDEX_DIMENSION, index_name
+from memories.search.queries.nearest import INDEX_FOUND, MAX_INDEX_DIMENSION, VectorIndex, index_prefix
+from memories.services.search.index_upkeep import TailStep, next_tail_step
 from memories.tenancy.exceptions import InvalidInput
-from memories.tenancy.scopes import maintenance_scope
+from memories.tenancy.queries.insertions import execute
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
 #: Any number, the same for everybody: one index is built at a time.
 BUILD_LOCK = 7_301_846_577
 
-_EXISTING = "SELECT info.indisvalid FROM pg_index AS info WHERE info.indexrelid = to_regclass(%s)"
+#: Vectors that one transaction puts into the index, about .1 s of work.
+INSERTED_TOGETHER = 100
+#: Time of one run of insertions; the next run continues.
+INSERTION_SECONDS = 4.0
+FORMER_TAIL_SECONDS = 60
+
+_EXISTING = """
+SELECT kept.relname FROM pg_index AS info JOIN pg_class AS kept ON kept.oid = info.indexrelid
+WHERE info.indrelid = to_regclass(%s) AND starts_with(kept.relname, %s)
+"""
 _DROP = "DROP INDEX CONCURRENTLY IF EXISTS {name}"
 _CREATE = (
     "CREATE INDEX CONCURRENTLY {name} ON {table} USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops)"
-    " WHERE model = {model} AND is_current"
+    " WHERE model = {model} AND is_current AND {part}"
 )
 
 
@@ -50,36 +65,110 @@ def models_to_index() -> list[IndexedModel]:
     return [IndexedModel(*item) for item in models.items() if item[1] <= MAX_INDEX_DIMENSION]
 
 
-def ensure_vector_index(model: str, dimension: int, *, database: str) -> VectorIndexState:
-    """Build the index if it is absent or invalid, outside of any transaction. Raises `InvalidInput` `out_of_range`.
+def ensure_vector_index(model: str, dimension: int, *, database: str, is_rebuilt: bool = False) -> VectorIndexState:
+    """Build the index if it is absent or invalid, or `is_rebuilt`, outside of any transaction.
 
-    `database` is the alias of the role that owns the tables.
+    `database` is the alias of the role that owns the tables. Raises `InvalidInput` `out_of_range`.
     """
     if not 1 <= dimension <= MAX_INDEX_DIMENSION:
         detail = f"An index takes vectors of 1 to {MAX_INDEX_DIMENSION:,} numbers, not {dimension:,}."
         raise InvalidInput("out_of_range", detail, "dimension")
+    with _alone(database) as is_alone:
+        if not is_alone:
+            return VectorIndexState.BUSY
+        if not is_rebuilt and vector_index(model) is not None:
+            return VectorIndexState.PRESENT
+        _build(database, IndexedModel(model, dimension))
+        return VectorIndexState.BUILT
+
+
+def extend_vector_indexes(*, owner: str | None) -> int:
+    """Put new vectors into the index of each model, by insertions or a rebuild; return how many.
+
+    `owner` is the alias of the role that owns the tables; without it nothing is rebuilt.
+    """
+    # insertions of several workers do not disturb each other
+    with _alone(owner) if owner else nullcontext(True) as is_alone:
+        return sum(_extend(model, owner) for model in models_to_index()) if is_alone else 0
+
+
+def _extend(model: IndexedModel, owner: str | None) -> int:
+    index = vector_index(model.name)
+    if index is None:
+        return 0
+    with maintenance_scope():
+        tails = MemoryEmbedding.objects.tails(model.name, index.bound)
+    tail, name = sum(tails.values()), f"memories.vector-tail.{model.name}"
+    former = int(cache.get(name, 0))
+    cache.set(name, tail, FORMER_TAIL_SECONDS)
+    step = next_tail_step(tail=tail, former_tail=former, indexed=index.rows, can_rebuild=owner is not None)
+    if step is TailStep.REBUILD and owner is not None:
+        _build(owner, model)
+        return tail
+    return _insert_tails(model.name, index, tails) if step is TailStep.INSERT else 0
+
+
+def tail_lengths() -> dict[str, int]:
+    """By model: the vectors that its index does not contain yet."""
+    lengths = {}
+    for model in models_to_index():
+        if (index := vector_index(model.name)) is not None:
+            with maintenance_scope():
+                lengths[model.name] = sum(MemoryEmbedding.objects.tails(model.name, index.bound).values())
+    return lengths
+
+
+def _insert_tails(model: str, index: VectorIndex, tails: dict[UUID, int]) -> int:
+    """Insert the vectors of each tenant, the longest tail first, for at most `INSERTION_SECONDS`."""
+    end, inserted = monotonic() + INSERTION_SECONDS, 0
+    for tenant_id in sorted(tails, key=tails.__getitem__, reverse=True):
+        batch = INSERTED_TOGETHER
+        while batch == INSERTED_TOGETHER and monotonic() < end:
+            with tenant_scope(tenant_id):
+                batch = MemoryEmbedding.objects.mark_indexed(tenant_id, model, index.bound, INSERTED_TOGETHER)
+            inserted += batch
+    return inserted
+
+
+def vector_index(model: str) -> VectorIndex | None:
+    """Return the index of a model, None without a valid one."""
+    prefix = index_prefix(model)
+    with maintenance_scope():
+        found = execute(INDEX_FOUND, {"index": prefix})
+    return VectorIndex.found(prefix, *found[0]) if found else None
+
+
+@contextmanager
+def _alone(database: str) -> Iterator[bool]:
+    """Whether no other process builds or extends an index meanwhile."""
     with connections[database].cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [BUILD_LOCK])
-        if not cursor.fetchone()[0]:
-            return VectorIndexState.BUSY
+        (is_alone,) = cursor.fetchone()
         try:
-            return _ensure(cursor, model, dimension)
+            yield is_alone
         finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [BUILD_LOCK])
+            if is_alone:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [BUILD_LOCK])
 
 
-def _ensure(cursor: Any, model: str, dimension: int) -> VectorIndexState:
-    name = index_name(model)
-    cursor.execute(_EXISTING, [name])
-    found = cursor.fetchone()
-    if found and found[0]:
-        return VectorIndexState.PRESENT
+def _build(database: str, model: IndexedModel) -> None:
+    """Build an index of all vectors so far, then drop the former ones, valid or not."""
+    prefix, table = index_prefix(model.name), MemoryEmbedding._meta.db_table
+    with maintenance_scope():
+        index = VectorIndex(rows=0, bound=MemoryEmbedding.objects.last_id())
+    name = f"{prefix}{index.bound}"
     parts = {
-        "name": sql.Identifier(name),
-        "table": sql.Identifier(MemoryEmbedding._meta.db_table),
-        "dimension": sql.Literal(dimension),
-        "model": sql.Literal(model),
+        "table": sql.Identifier(table),
+        "dimension": sql.Literal(model.dimension),
+        "model": sql.Literal(model.name),
+        "part": sql.SQL(index.contains("")),
     }
-    for statement in (_DROP, _CREATE):
-        cursor.execute(sql.SQL(statement).format(**parts))
-    return VectorIndexState.BUILT
+    with connections[database].cursor() as cursor:
+        cursor.execute(_EXISTING, [table, prefix])
+        former = [found for (found,) in cursor.fetchall()]
+        # one of the same bound takes the place of the new one
+        former.sort(key=lambda found: found != name)
+        drops = [sql.SQL(_DROP).format(name=sql.Identifier(found)) for found in former]
+        same = drops[:1] if name in former else []
+        for statement in (*same, sql.SQL(_CREATE).format(name=sql.Identifier(name), **parts), *drops[len(same) :]):
+            cursor.execute(statement)

@@ -125,10 +125,10 @@ _MAINTAINED = (
 
 @admin.register(Memory)
 class MemoryAdmin(TenantModelAdmin):
-    """An edit adds a version, deleting archives, and a new text is counted and embedded again."""
+    """An edit adds a version, and a new text is counted and embedded again. Nothing is deleted here: see Erasures."""
 
     form = MemoryAdminForm
-    allows = ("change", "delete")
+    allows = ("change",)
     inlines = (VersionInline,)
     list_display = (
         *("short_content", "tenant", "partition_path", "kind", "pinned", "version", "created_at", "archived_at"),
@@ -143,6 +143,7 @@ class MemoryAdmin(TenantModelAdmin):
     ordering = ("-created_at",)
     action_form = MemoryActionForm
     actions = (
+        "archive_selected",
         *("pin_selected", "unpin_selected", "change_kind_of_selected", "restore_selected", "embed_selected"),
         *("export_json_lines", "export_csv"),
     )
@@ -182,9 +183,14 @@ class MemoryAdmin(TenantModelAdmin):
             update_memory(memory=obj, changes=form.changes, if_version=seen, **by_now(request))
         transaction.on_commit(partial(index_now, obj.tenant_id, [obj.pk]))
 
-    def delete_model(self, request: HttpRequest, obj: Memory) -> None:
-        with tenant_scope(obj.tenant_id):
-            archive_memory(memory=obj, **by_now(request))
+    @admin.action(description="Archive selected memories", permissions=["change"])
+    def archive_selected(self, request: HttpRequest, queryset: Any) -> None:
+        """Archive them; "Restore selected memories" undoes it."""
+        rows = list(queryset)
+        for row in rows:
+            with tenant_scope(row.tenant_id):
+                archive_memory(memory=row, **by_now(request))
+        messages.success(request, f"{counted(len(rows), 'memory is', 'memories are')} archived.")
 
     def view_on_site(self, memory: Memory) -> str:
         """Return the memory's page in the console, which also shows its history."""

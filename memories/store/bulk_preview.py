@@ -76,7 +76,7 @@ def preview_bulk_action(
     selected = Memory.objects.for_tenant(tenant_id).with_ids(memory_ids)
     found = {row.pk: row for row in selected.without_texts()}
     reasons = {
-        pk: bulk.skip_reason(action, found.get(pk), seen_version=found[pk].version if pk in found else 0)
+        pk: bulk.skip_reason(action, found.get(pk), seen_version=found[pk].version if pk in found else 0, kind=None)
         for pk in memory_ids
     }
     rows = [found[pk] for pk in memory_ids if not reasons[pk]]

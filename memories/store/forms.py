@@ -10,7 +10,7 @@ from django.forms.fields import InvalidJSONInput
 from django.http import QueryDict
 
 from memories.models import Memory
-from memories.services.store.bulk import BULK_ACTIONS, BULK_CHANGE_KIND, BULK_MEMORIES_MAX
+from memories.services.store.bulk import BULK_CHANGE_KIND, BULK_MEMORIES_MAX, LISTED_ACTIONS, MOVE
 from memories.services.store.content import check_content, check_metadata, normalise_content
 from memories.services.store.drafts import is_kind_name
 from memories.services.store.import_export_files import FILE_TYPES
@@ -73,7 +73,10 @@ class MemoryFilterForm(PlatformForm):
 
     STATES = [("", "Live"), ("archived", "Archived"), ("expired", "Expired"), ("failed", "Embedding failed")]
 
+    MODES = [("", "Both"), ("lexical", "Words"), ("vector", "Meaning")]
+
     q = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS)
+    mode = forms.ChoiceField(required=False, choices=MODES)
     partition = PartitionField()
     kind = forms.CharField(required=False, max_length=32)
     state = forms.ChoiceField(required=False, choices=STATES)
@@ -130,7 +133,7 @@ class BulkSelectionForm(PlatformForm):
     SELECTED, PAGE, MATCHING = "selected", "page", "matching"
     SCOPES = [(SELECTED, "selected"), (PAGE, "page"), (MATCHING, "matching")]
 
-    action = forms.ChoiceField(choices=[(name, name) for name in BULK_ACTIONS])
+    action = forms.ChoiceField(choices=[(name, name) for name in LISTED_ACTIONS])
     scope = forms.ChoiceField(required=False, choices=SCOPES)
     id = MemoryIdsField(required=False)
     back = forms.CharField(required=False, max_length=BACK_MAX_CHARACTERS)
@@ -144,11 +147,12 @@ class BulkSelectionForm(PlatformForm):
 
 
 class BulkActionForm(PlatformForm):
-    """A bulk action on memories in the versions the operator saw, with its new kind or kept memory."""
+    """A bulk action on memories in the versions the operator saw, with its new kind or partition or the kept one."""
 
-    action = forms.ChoiceField(choices=[(name, name) for name in BULK_ACTIONS])
+    action = forms.ChoiceField(choices=[(name, name) for name in LISTED_ACTIONS])
     selected = SelectedMemoriesField()
     to_kind = KindField(label="New kind", required=False)
+    to_partition = PartitionField(label="New partition")
     keep = forms.UUIDField(required=False)
     back = forms.CharField(required=False)
 
@@ -156,6 +160,8 @@ class BulkActionForm(PlatformForm):
         fields: dict[str, Any] = self.cleaned_data
         if fields.get("action") == BULK_CHANGE_KIND and not fields.get("to_kind") and "to_kind" not in self.errors:
             self.add_error("to_kind", "Enter a kind.")
+        if fields.get("action") == MOVE.name and not fields.get("to_partition") and "to_partition" not in self.errors:
+            self.add_error("to_partition", "Enter a partition.")
         return fields
 
 

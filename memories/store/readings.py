@@ -20,7 +20,7 @@ from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
 from memories.store.queries.candidates import PLAIN_NAMES, plain_candidate_rows
 from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
-from memories.store.queries.texts import TOKEN_COLUMNS, PositionSpan
+from memories.store.queries.texts import PositionSpan
 from memories.tenancy.queries.plain_scope import PlainScope
 
 #: Edges that are followed from one memory; an agent may draw any number of them.
@@ -164,9 +164,10 @@ def read_candidates_with_vectors(
             plain, keys, vector=query.vector, model=query.model, lexemes=query.lexemes, with_vectors=with_vectors
         )
         candidates = [_plain_candidate(row, query.lexemes, ranks) for row in rows]
-        sent = [(row[0], row[-1]) for row in rows if row[-1] is not None]
-        if sent:
-            vectors = dict(zip([pk for pk, _ in sent], halves_of([each for _, each in sent]), strict=True))
+        sent = [row[-1] for row in rows]
+        having = [one.id for one, vector in zip(candidates, sent, strict=True) if vector is not None]
+        if having:
+            vectors = dict(zip(having, halves_of([each for each in sent if each is not None]), strict=True))
     else:
         wanted = [UUID(int=key) for key in keys]
         sources = (source.of_memories(wanted) for source in scope.sources())
@@ -176,6 +177,14 @@ def read_candidates_with_vectors(
             vectors = read_vectors(scope.tenant_id, versions, query.model)
     found = {candidate.id.int: candidate for candidate in candidates}
     return [found[key] for key in keys if key in found], vectors
+
+
+def read_candidate_of_any_state(
+    scope: SearchScope, memory_id: UUID, query: CandidateQuery, ranks: CandidateRanks
+) -> Candidate:
+    """Return the current version of a memory as a candidate, also an archived or expired one, or one out of scope."""
+    rows = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory_id]).with_end(scope.moment)
+    return next(_candidates(rows, query, ranks))
 
 
 def read_neighbours(
@@ -303,10 +312,10 @@ def read_summary(scope: SearchScope, summary_id: UUID) -> PartitionSummary | Non
 
 
 def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: CandidateRanks) -> Candidate:
-    values = dict(zip(PLAIN_NAMES, row, strict=True))
-    key, holds = values["id"].int, values["holds"]
-    del values["vector"]
-    values["token_counts"] = dict(zip(ENCODINGS, [values.pop(column) for column in TOKEN_COLUMNS], strict=True))
+    values: dict[str, Any] = dict(zip(PLAIN_NAMES, row, strict=False))  # what follows the names is converted below
+    *counts, holds, _ = row[len(PLAIN_NAMES) :]
+    key = values["id"].int
+    values["token_counts"] = dict(zip(ENCODINGS, counts, strict=True))
     values["holds"] = frozenset([lexemes[place - 1] for place in holds]) if holds else NO_LEXEMES
     values["vector_rank"] = ranks.by_vector.get(key)
     values["text_rank"] = ranks.by_text.get(key)

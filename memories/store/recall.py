@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from memories.models import IdempotencyRecord, Memory, RecalledText, RetrievalTick, Tenant
 from memories.services.store.content import RECALLED_TEXT_TTL, recalled_hash
@@ -123,10 +124,18 @@ def delete_expired_records(*, now: datetime) -> int:
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
     deleted = 0
     for tenant_id in tenant_ids:
-        with tenant_scope(tenant_id):
-            answers = IdempotencyRecord.objects.for_tenant(tenant_id).created_before(now - IDEMPOTENCY_TTL)
-            recalled = RecalledText.objects.for_tenant(tenant_id).recalled_before(now - RECALLED_TEXT_TTL)
-            for rows in (answers, recalled):
-                ids = list(rows.values_list("pk", flat=True)[:FORGET_BATCH])
-                deleted += rows.model.objects.filter(pk__in=ids).delete()[0]
+        answers = IdempotencyRecord.objects.for_tenant(tenant_id).created_before(now - IDEMPOTENCY_TTL)
+        recalled = RecalledText.objects.for_tenant(tenant_id).recalled_before(now - RECALLED_TEXT_TTL)
+        deleted += sum(_delete_in_batches(tenant_id, rows) for rows in (answers, recalled))
     return deleted
+
+
+def _delete_in_batches(tenant_id: UUID, rows: "QuerySet[Any]") -> int:
+    """Delete all rows of a query, each batch in a transaction of its own, so that none is long; return how many."""
+    deleted: int = 0
+    while True:
+        with tenant_scope(tenant_id):
+            ids = list(rows.values_list("pk", flat=True)[:FORGET_BATCH])
+            deleted += int(rows.model.objects.filter(pk__in=ids).delete()[0])
+        if len(ids) < FORGET_BATCH:
+            return deleted

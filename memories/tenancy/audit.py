@@ -47,11 +47,16 @@ def record_audit(
     tenant_id: UUID,
     fields: Iterable[str] = (),
     reason: str = "",
+    act_id: UUID | None = None,
     by: Actor,
     now: datetime,
 ) -> AuditEntry:
-    """Write the audit row of one action, in the transaction of its change; `reason` is the actor's, not memory text."""
+    """Write the audit row of one action, in the transaction of its change; `reason` is the actor's, not memory text.
+
+    The row of a bulk or hygiene action has the id of its act, `act_id`, so that it leads to the undo (ADR-0137).
+    """
     entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, fields=sorted(fields))
+    entry.id = act_id or entry.id
     entry.reason = reason
     entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
     entry.target_ids = [str(target) for target in target_ids]
@@ -69,9 +74,16 @@ class AuditedRow(Protocol):
 
 
 def audit_rows(
-    verb: str, rows: Sequence[AuditedRow], *, fields: Iterable[str] = (), by: Actor, now: datetime
+    verb: str,
+    rows: Sequence[AuditedRow],
+    *,
+    fields: Iterable[str] = (),
+    act_id: UUID | None = None,
+    by: Actor,
+    now: datetime,
 ) -> AuditEntry:
     """Write the audit row of an action on rows (at least one) of one model and tenant, named by primary key."""
     kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(rows[0]).__name__).lower()
     ids = [row.pk for row in rows]
-    return record_audit(verb, kind, ids, tenant_id=rows[0].tenant_id, fields=fields, by=by, now=now)
+    tenant_id = rows[0].tenant_id
+    return record_audit(verb, kind, ids, tenant_id=tenant_id, fields=fields, act_id=act_id, by=by, now=now)

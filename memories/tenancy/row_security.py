@@ -5,33 +5,60 @@ from collections.abc import Mapping
 from django.db import migrations
 from django.db.migrations.operations.base import Operation
 
-_SCOPE = "current_setting('app.scope', true)"
-# NULL in other scopes, so that one comparison per row is enough.
-_TENANT = f"(SELECT CASE {_SCOPE} WHEN 'tenant' THEN nullif(current_setting('app.tenant_id', true), '')::uuid END)"
-# The outer cast tells Postgres that this is one array, not rows.
-_READABLE = (
-    f"(SELECT CASE {_SCOPE} WHEN 'operator_read' THEN"
-    " nullif(current_setting('app.readable_tenants', true), '')::uuid[] END)::uuid[]"
-)
+#: The secret is in a schema of its own, on which the application's role has no rights. Returns the argument of the
+#: scope if `app.scope` is a token of that kind for this connection, else NULL. Types are qualified and there is no
+#: `SET search_path`, which would cost as much as the check: of the names that a caller could put in front, only types
+#: would be looked up.
+ROW_SCOPES = """
+CREATE SCHEMA IF NOT EXISTS row_scopes;
+CREATE TABLE IF NOT EXISTS row_scopes.signing_key (inner_pad bytea NOT NULL, outer_pad bytea NOT NULL);
+CREATE OR REPLACE FUNCTION public.row_scope(kind pg_catalog.text) RETURNS pg_catalog.text
+STABLE PARALLEL SAFE SECURITY DEFINER LANGUAGE plpgsql AS $$
+DECLARE
+    token pg_catalog.text := pg_catalog.current_setting('app.scope', true);
+    signed pg_catalog.text;
+    key row_scopes.signing_key;
+BEGIN
+    IF pg_catalog.starts_with(token, kind) THEN
+        SELECT * INTO key FROM row_scopes.signing_key;
+        signed := pg_catalog.left(token, -64);
+        IF pg_catalog.split_part(signed, ':', 1) = kind
+            AND pg_catalog.split_part(signed, ':', 3) IN (pg_catalog.pg_backend_pid()::pg_catalog.text, '0')
+            AND pg_catalog.sha256(key.outer_pad || pg_catalog.sha256(key.inner_pad || signed::pg_catalog.bytea))
+                = pg_catalog.decode(pg_catalog.right(token, 64), 'hex')
+        THEN
+            RETURN pg_catalog.split_part(signed, ':', 2);
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$$
+"""
 
 
 def row_security_policies(
     *, column: str = "tenant_id", is_read_to_authenticate: bool = False
 ) -> Mapping[str, tuple[str, str]]:
-    """Return (command, condition) by policy; Postgres evaluates sub-selects of settings once per query."""
-    readers = "'maintenance', 'authentication'" if is_read_to_authenticate else "'maintenance'"
+    """Return (command, condition) by policy; Postgres evaluates each sub-select once per query."""
+    readers = ("maintenance", "authentication") if is_read_to_authenticate else ("maintenance",)
     return {
-        "in_tenant": ("ALL", f"{column} = {_TENANT}"),
-        "operator_read": ("SELECT", f"{column} = ANY ({_READABLE})"),
-        "admin_write": ("ALL", f"(SELECT {_SCOPE} = 'admin_write')"),
-        "named_read": ("SELECT", f"(SELECT {_SCOPE} IN ({readers}))"),
+        # NULL in other scopes, so that one comparison per row is enough.
+        "in_tenant": ("ALL", f"{column} = (SELECT row_scope('tenant')::uuid)"),
+        # The outer cast tells Postgres that this is one array, not rows.
+        "operator_read": ("SELECT", f"{column} = ANY ((SELECT row_scope('operator_read')::uuid[])::uuid[])"),
+        "admin_write": ("ALL", "(SELECT row_scope('admin_write') IS NOT NULL)"),
+        "named_read": ("SELECT", f"(SELECT {' OR '.join(f'row_scope({name!r}) IS NOT NULL' for name in readers)})"),
     }
 
 
 def enable_row_security(table: str, *, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Operation:
     """Confine a table to the scopes of memories/tenancy/scopes.py; FORCE confines the owner too."""
     made = row_security_policies(column=column, is_read_to_authenticate=is_read_to_authenticate)
-    forward = [f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY", f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"]
+    forward = [
+        ROW_SCOPES,
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+        f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
+    ]
     forward += [
         f"CREATE POLICY {name} ON {table} FOR {command} USING ({rows})"
         + (f" WITH CHECK ({rows})" if command == "ALL" else "")

@@ -1,53 +1,52 @@
 """Scopes: the only way to access rows of tenants.
 
-Row-level security of every tenant table reads three transaction-local settings (ADR-0055). A scope opens a transaction
-and sets them; outside of any scope a query returns nothing and an insert fails.
+Row-level security of every tenant table reads a transaction-local setting, which holds a signed token (ADR-0055,
+ADR-0128). A scope opens a transaction and sets it; outside of any scope a query returns nothing and an insert fails.
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from django.db import connection, transaction
 
 from memories.tenancy.queries.prepared import send_prepared
+from memories.tenancy.row_scope_tokens import row_scope_token
 from memory_platform.postgres.base import DatabaseWrapper
 
-_READ = (
-    "SELECT coalesce(current_setting('app.scope', true), ''), coalesce(current_setting('app.tenant_id', true), ''),"
-    " coalesce(current_setting('app.readable_tenants', true), '')"
-)
-_SET = (
-    "SELECT set_config('app.scope', %s, true), set_config('app.tenant_id', %s, true),"
-    " set_config('app.readable_tenants', %s, true)"
-)
+_READ = "SELECT coalesce(current_setting('app.scope', true), '')"
+_SET = "SELECT set_config('app.scope', %s, true)"
 _SET_WITHOUT_WAITING = f"{_SET}, set_config('synchronous_commit', 'off', true)"
 
 
-@contextmanager
-def _scope(
-    name: str, tenant_id: str = "", readable_tenants: str = "", *, waits_for_disk: bool = True
-) -> Iterator[None]:
-    """Run a transaction with the given settings; a nested scope restores the outer one's settings.
+def _token(name: str, argument: str) -> str:
+    driver: Any = connection.connection
+    return row_scope_token(name, argument, driver.info.backend_pid)
 
-    An exception rolls back to the savepoint, which restores the settings. The outermost scope decides how to commit.
+
+@contextmanager
+def _scope(name: str, argument: str = "", *, waits_for_disk: bool = True) -> Iterator[None]:
+    """Run a transaction in a scope; a nested scope restores the outer one.
+
+    An exception rolls back to the savepoint, which restores it too. The outermost scope decides how to commit.
     """
     is_nested = connection.in_atomic_block
-    with transaction.atomic(), connection.cursor() as cursor:
+    # The server binds the token: the text of a statement is visible to other connections of the same role.
+    with transaction.atomic(), cast(DatabaseWrapper, connection).prepared_cursor() as cursor:
         outer: tuple[str, ...] = ()
         if is_nested:
             cursor.execute(_READ)
             outer = cursor.fetchone()
         statement = _SET if waits_for_disk or is_nested else _SET_WITHOUT_WAITING
-        cursor.execute(statement, [name, tenant_id, readable_tenants])
+        cursor.execute(statement, [_token(name, argument)])
         yield
         if outer:
             cursor.execute(_SET, outer)
 
 
 @contextmanager
-def _pipelined_scope(name: str, tenant_id: str = "", *, waits_for_disk: bool = True) -> Iterator[None]:
+def _pipelined_scope(name: str, argument: str = "", *, waits_for_disk: bool = True) -> Iterator[None]:
     """Send the settings and the statements of the block in one transaction, without waiting for each (ADR-0120).
 
     The transaction is the implicit one of a pipeline, which the database commits at its end: no statement begins or
@@ -55,11 +54,11 @@ def _pipelined_scope(name: str, tenant_id: str = "", *, waits_for_disk: bool = T
     may write, and it must be the last. No scope can be opened inside. Inside a transaction this is an ordinary scope.
     """
     if connection.in_atomic_block:
-        with _scope(name, tenant_id, waits_for_disk=waits_for_disk):
+        with _scope(name, argument, waits_for_disk=waits_for_disk):
             yield
         return
     with cast(DatabaseWrapper, connection).pipeline():
-        send_prepared(_SET if waits_for_disk else _SET_WITHOUT_WAITING, [name, tenant_id, ""])
+        send_prepared(_SET if waits_for_disk else _SET_WITHOUT_WAITING, [_token(name, argument)])
         yield
 
 
@@ -73,12 +72,12 @@ def tenant_scope(
     writes: see `_pipelined_scope`.
     """
     open_scope = _pipelined_scope if is_pipelined else _scope
-    return open_scope("tenant", tenant_id=str(tenant_id), waits_for_disk=waits_for_disk)
+    return open_scope("tenant", str(tenant_id), waits_for_disk=waits_for_disk)
 
 
 def operator_read_scope(tenant_ids: Iterable[UUID]) -> AbstractContextManager[None]:
     """Read the rows of an operator's tenants."""
-    return _scope("operator_read", readable_tenants="{" + ",".join(str(pk) for pk in tenant_ids) + "}")
+    return _scope("operator_read", "{" + ",".join(str(pk) for pk in tenant_ids) + "}")
 
 
 def admin_write_scope() -> AbstractContextManager[None]:

@@ -141,11 +141,9 @@ def _feed(superuser_url: str, database: str, dump: Reader) -> None:
 
 def _compare(found: dict[str, Any], expected: dict[str, Any]) -> None:
     """Raise `BackupError` that names what is missing, added or of another number."""
-    rows = {f"{table} with {counted(count, 'row', 'rows')}" for table, count in found["counts"].items()} | set(
-        found["schema"]
-    )
-    wanted = {f"{table} with {counted(count, 'row', 'rows')}" for table, count in expected["counts"].items()} | set(
-        expected["schema"]
+    rows, wanted = (
+        {f"{table}: {count}" for table, count in each["counts"].items()} | set(each["schema"])
+        for each in (found, expected)
     )
     missing, added = sorted(wanted - rows), sorted(rows - wanted)
     if missing or added:

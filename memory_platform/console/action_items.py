@@ -5,10 +5,13 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from django.urls import reverse
+from django.utils import timezone
 
 from compaction.pipeline.backlog import failed_run_backlogs, full_session_backlogs, review_backlogs
 from context.evaluation.backlog import failed_evaluation_backlogs
 from memories.embeddings.status import failed_embedding_backlogs
+from memories.hygiene.findings import pair_backlogs
+from memories.services.hygiene.rules import CONTRADICTION, NEAR_DUPLICATE_LIST
 from memories.tenancy.queries.rows import Backlog
 
 
@@ -21,6 +24,7 @@ class ActionItem:
     nouns: tuple[str, str]
     advice: str
     read: Callable[[Collection[UUID]], Mapping[UUID, Backlog]]
+    #: The name of a URL, its further arguments after slashes, its query.
     page: str
     icon: str
     is_failure: bool = False
@@ -30,13 +34,22 @@ class ActionItem:
     @property
     def address(self) -> str:
         """The address of the page that shows them."""
-        name, mark, query = self.page.partition("?")
-        return f"{reverse(name, args=[self.tenant_id])}{mark}{query}"
+        path, mark, query = self.page.partition("?")
+        name, *more = path.split("/")
+        return f"{reverse(name, args=[self.tenant_id, *more])}{mark}{query}"
 
     @property
     def text(self) -> str:
         """The kind in singular or plural."""
         return self.nouns[self.backlog.count != 1]
+
+
+def _contradictions(tenant_ids: Collection[UUID]) -> Mapping[UUID, Backlog]:
+    return pair_backlogs(tenant_ids, CONTRADICTION, now=timezone.now())
+
+
+def _near_duplicates(tenant_ids: Collection[UUID]) -> Mapping[UUID, Backlog]:
+    return pair_backlogs(tenant_ids, NEAR_DUPLICATE_LIST, now=timezone.now())
 
 
 ACTION_ITEM_KINDS: Sequence[ActionItem] = (
@@ -57,6 +70,24 @@ ACTION_ITEM_KINDS: Sequence[ActionItem] = (
         full_session_backlogs,
         "sessions?state=over&sort=-pressure",
         icon="stack-2",
+    ),
+    ActionItem(
+        "contradictions",
+        "Contradictions",
+        ("pair of memories contradicts itself", "pairs of memories contradict each other"),
+        "Agents may read the outdated one. Keep the one that holds.",
+        _contradictions,
+        "hygiene-list/contradiction",
+        icon="scale",
+    ),
+    ActionItem(
+        "duplicates",
+        "Near-duplicates",
+        ("pair of memories states the same", "pairs of memories state the same"),
+        "Both take up tokens. Merge them, or dismiss the pair.",
+        _near_duplicates,
+        "hygiene-list/near_duplicate",
+        icon="copy",
     ),
     ActionItem(
         "runs",
@@ -92,7 +123,7 @@ ACTION_ITEM_KINDS: Sequence[ActionItem] = (
 
 
 def action_items(tenant_ids: Collection[UUID]) -> dict[UUID, list[ActionItem]]:
-    """Return every kind of each tenant, in the order of `ACTION_ITEM_KINDS`. Seven queries, in a scope for them."""
+    """Return every kind of each tenant, in the order of `ACTION_ITEM_KINDS`. Nine queries, in a scope for them."""
     found = [(kind, kind.read(tenant_ids)) for kind in ACTION_ITEM_KINDS]
     return {
         each: [replace(kind, tenant_id=each, backlog=counts.get(each, kind.backlog)) for kind, counts in found]

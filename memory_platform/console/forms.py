@@ -2,9 +2,10 @@
 
 from django import forms
 
-from memory_platform.console.activity import SPANS
+from memory_platform.console.acts import GROUPS
 from memory_platform.console.jobs import JOB_KINDS, JOB_STATES
 from memory_platform.web.forms import PlatformForm
+from memory_platform.web.time_ranges import SPANS
 
 _TEXT_CHARACTERS_MAX = 200
 
@@ -19,6 +20,15 @@ class RangeForm(PlatformForm):
     """The time range of the charts of the overview."""
 
     range = forms.ChoiceField(required=False, choices=[(span.name, span.label) for span in SPANS])
+
+
+class ActFilterForm(PlatformForm):
+    """Filters of the list of acts."""
+
+    group = forms.ChoiceField(required=False, choices=[("", "All"), *GROUPS.items()])
+    by = forms.ChoiceField(
+        required=False, choices=[("", "Everyone"), ("operator", "People"), ("system", "Rules"), ("key", "Agents")]
+    )
 
 
 class JobFilterForm(PlatformForm):

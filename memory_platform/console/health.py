@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import psycopg
 from celery import current_app
 from django.conf import settings
-from django.core.cache import cache
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
@@ -24,6 +23,7 @@ from memories.embeddings.providers import get_embedder, is_provider_local
 from memories.models import ApiKey
 from memories.tenancy.scopes import authentication_scope
 from memory_platform.console import heartbeats
+from memory_platform.console.optional_cache import read_cached, write_cached
 from memory_platform.postgres.base import lost_migrations
 from memory_platform.web.numerals import counted
 
@@ -161,6 +161,9 @@ def _migrations() -> str:
         raise ComponentNotReady("an earlier development version made the database")
     if missing := executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise ComponentNotReady(f"{counted(len(missing), 'migration is', 'migrations are')} not applied")
+    with authentication_scope():
+        if not _row("SELECT row_scope('authentication') IS NOT NULL")[0]:
+            raise ComponentNotReady("the database has the key of another SECRET_KEY: run manage.py migrate")
     return "all applied"
 
 
@@ -229,13 +232,13 @@ def read_components(now: datetime) -> list[Component]:
         ),
         "summariser": component_state(_check_summariser),
     }
-    cache.set(REMEMBERED_KEY, {name: asdict(state) for name, state in states.items()}, REMEMBERED_SECONDS)
+    write_cached(REMEMBERED_KEY, {name: asdict(state) for name, state in states.items()}, REMEMBERED_SECONDS)
     return _components(states)
 
 
 def cached_components() -> list[Component]:
     """Return the components as they were checked last; empty where that is too long ago."""
-    states = cache.get(REMEMBERED_KEY) or {}
+    states = read_cached([REMEMBERED_KEY]).get(REMEMBERED_KEY) or {}
     return _components({name: ComponentState(**state) for name, state in states.items()}) if states else []
 
 
@@ -245,7 +248,7 @@ def _components(states: Mapping[str, ComponentState]) -> list[Component]:
 
 def _check_heartbeat(now: datetime, key: str, away_after_seconds: float, never: str) -> str:
     """Return when the process was last seen. Raises `ComponentNotReady`."""
-    seen: float | None = cache.get(key)
+    seen: float | None = read_cached([key]).get(key)
     if seen is None:
         shared = "locmem" not in settings.CACHES["default"]["BACKEND"]
         raise ComponentNotReady(never if shared else "not known: the cache is not shared (CACHE_URL)")

@@ -9,8 +9,9 @@ from typing import Any
 
 from celery.signals import after_task_publish, beat_init, heartbeat_sent, task_postrun, task_prerun
 from django.conf import settings
-from django.core.cache import cache
 from django.utils import timezone
+
+from memory_platform.console.optional_cache import read_cached, write_cached
 
 WORKER, BEAT = "pulse.worker", "pulse.beat"
 _KEPT_SECONDS = 7 * 24 * 3600
@@ -57,7 +58,7 @@ def record_heartbeat(key: str, **_: object) -> None:
     now = time.monotonic()
     if now - _written.get(key, -_WRITE_EVERY_SECONDS) >= _WRITE_EVERY_SECONDS:
         _written[key] = now
-        cache.set(key, time.time(), _KEPT_SECONDS)
+        write_cached(key, time.time(), _KEPT_SECONDS)
 
 
 def connect_heartbeat_signals() -> None:
@@ -81,13 +82,13 @@ def _record_run(task_id: str, task: Any, state: str = "", **_: object) -> None:
     began = _began.pop(task_id, time.monotonic())
     if task.name in {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}:
         took = round((time.monotonic() - began) * 1000, 1)
-        cache.set(_RUN_PREFIX + task.name, [timezone.now().isoformat(), took, state == "FAILURE"], _KEPT_SECONDS)
+        write_cached(_RUN_PREFIX + task.name, [timezone.now().isoformat(), took, state == "FAILURE"], _KEPT_SECONDS)
 
 
 def scheduled_tasks() -> list[ScheduledTask]:
     """Return all scheduled tasks, the least frequent first. One request to the cache."""
     entries: Mapping[str, dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE
-    stored = cache.get_many([_RUN_PREFIX + entry["task"] for entry in entries.values()])
+    stored = read_cached([_RUN_PREFIX + entry["task"] for entry in entries.values()])
     last = {key: LastRun(datetime.fromisoformat(at), *figures) for key, (at, *figures) in stored.items()}
     rows = [
         ScheduledTask(name, entry["schedule"], last.get(_RUN_PREFIX + entry["task"])) for name, entry in entries.items()

@@ -13,8 +13,10 @@ from django import http
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
+from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
@@ -22,30 +24,36 @@ from django_htmx.http import trigger_client_event
 from compaction.models import Session
 from context.models import Receipt
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
-from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMemo
+from memories.models import AuditEntry, EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
 from memories.services.tenancy.sign_in_limits import sign_in_keys
-from memories.tenancy.members import tenants_of
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.members import operator_actor, tenants_of
 from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
 from memories.tenancy.sign_in import count_sign_in_attempt, forget_sign_in_failures
 from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
-from memory_platform.console.activity import DEFAULT_SPAN, SPANS, activity_curves
+from memory_platform.console.activity import activity_curves
+from memory_platform.console.acts import UNDONE_BY_ADMINS, read_acts, verbs_of
 from memory_platform.console.design_samples import component_samples
-from memory_platform.console.forms import JobFilterForm, RangeForm, SearchForm
+from memory_platform.console.forms import ActFilterForm, JobFilterForm, RangeForm, SearchForm
 from memory_platform.console.global_search import SEARCH_CHARACTERS_MIN, search_everything
 from memory_platform.console.health import cached_components, read_components
 from memory_platform.console.heartbeats import scheduled_tasks
 from memory_platform.console.jobs import WATCHED_MAX, read_job_notifications, read_job_page
+from memory_platform.console.undo import find_act, undo_act
 from memory_platform.web.addresses import client_address
+from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest, safe_local_path, wants_fragment
 from memory_platform.web.permissions import operator_required
 from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, TablePage, read_table, requested_order
+from memory_platform.web.time_ranges import DEFAULT_SPAN, SPANS
 from memory_platform.web.times import format_wait
 
 _JOB_COLUMNS = (SortColumn("asked", "created_at", datetime),)
+_ACT_COLUMNS = (SortColumn("when", "at", datetime),)
 _TENANT_COLUMNS = (
     SortColumn("needs", "waiting", int),
     SortColumn("tenant", "name", str, is_down_first=False),
@@ -151,6 +159,39 @@ def job_list(request: HtmxRequest) -> HttpResponseBase:
         if not wants_fragment(request):
             page |= _embedding_queue(request.tenant.id) | {"scheduled": scheduled_tasks()}
     return render_page(request, "memory_platform/console/jobs.html", page, fragment="fragment", form=form)
+
+
+@tenant_page("viewer")
+def act_list(request: HtmxRequest) -> HttpResponseBase:
+    """List the acts of people, rules and agents, newest first, each with its undo."""
+    form = ActFilterForm(request.GET, label_suffix="")
+    page: dict[str, Any] = {"section": "activity", "form": form}
+    with tenant_scope(request.tenant.id):
+        if form.is_valid():
+            fields = form.cleaned_data
+            entries = AuditEntry.objects.for_tenant(request.tenant.id).of_verbs(verbs_of(fields["group"]))
+            table = read_table(request, _ACT_COLUMNS, entries.narrowed({"actor_kind": fields["by"]}).page)
+            rows = read_acts(request.tenant.id, table.rows, is_admin=request.operator.can_administer)
+            page |= {"table": table, "rows": rows}
+    return render_page(request, "memory_platform/console/activity.html", page, fragment="fragment", form=form)
+
+
+@tenant_page(to_change="operator")
+def act_undo(request: HtmxRequest, entry_id: UUID) -> HttpResponseBase:
+    """Undo an act and show the page of the list that it was on."""
+    try:
+        with tenant_scope(request.tenant.id):
+            entry = find_act(request.tenant.id, entry_id)
+            if entry is None:
+                raise http.Http404
+            if entry.verb in UNDONE_BY_ADMINS and not request.operator.can_administer:
+                raise PermissionDenied
+            said = undo_act(entry, by=operator_actor(request.operator), now=timezone.now())
+    except PlatformError as error:
+        flash_error(request, f"Not undone: {error.detail}")
+    else:
+        add_flash(request, said)
+    return redirect(f"{reverse('activity', args=[request.tenant.id])}?{request.GET.urlencode()}".removesuffix("?"))
 
 
 def _embedding_queue(tenant_id: UUID) -> dict[str, Any]:

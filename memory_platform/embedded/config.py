@@ -11,6 +11,8 @@ from typing import IO
 
 from memory_platform.embedded.files import StartError
 
+#: As gunicorn's own.
+LISTEN_BACKLOG = 2048
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -89,19 +91,27 @@ def take_lock(data_dir: Path) -> IO[str]:
 
 def check_port(host: str, port: int) -> None:
     """Raise `StartError` where the port cannot be used."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except PermissionError:
-            raise StartError(
-                f"Port {port} requires permissions that you do not have: use another one, such as PORT=8000."
-            ) from None
-        except socket.gaierror:
-            raise StartError(
-                f"HOST {host} is not an address of this machine: use 127.0.0.1, or 0.0.0.0 for all."
-            ) from None
-        except OSError as error:
-            raise StartError(
-                f"Port {port} of {host} cannot be used ({error.strerror}): choose another one, such as PORT={port + 1}."
-            ) from error
+    listen(host, port).close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that accepts connections. Raises `StartError` where the port cannot be used."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(LISTEN_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise _port_error(host, port, error) from error
+    return listener
+
+
+def _port_error(host: str, port: int, error: OSError) -> StartError:
+    if isinstance(error, PermissionError):
+        return StartError(f"Port {port} requires permissions that you do not have: use another one, such as PORT=8000.")
+    if isinstance(error, socket.gaierror):
+        return StartError(f"HOST {host} is not an address of this machine: use 127.0.0.1, or 0.0.0.0 for all.")
+    return StartError(
+        f"Port {port} of {host} cannot be used ({error.strerror}): choose another one, such as PORT={port + 1}."
+    )

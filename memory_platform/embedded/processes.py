@@ -1,4 +1,4 @@
-"""Child processes: each ends with a clean stop, and the next start finds those of an unclean one."""
+"""Child processes: each ends with a clean stop; the watcher or the next start ends those of an unclean one."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -41,17 +42,20 @@ def spawn_process(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     user: str | None = None,
+    stdin: int = subprocess.DEVNULL,
+    inherited_fds: Sequence[int] = (),
 ) -> ChildProcess:
     """Start a command with its output in `log`; `user` is another OS user to run it as (root only)."""
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with log.open("ab") as output:
         process = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=env,
             cwd=cwd,
+            pass_fds=inherited_fds,
             start_new_session=True,
             user=user,
             group=user,
@@ -102,7 +106,10 @@ def signal_group(leader: int, number: signal.Signals) -> None:
         os.killpg(leader, number)
 
 
-# --- Records: how the next start finds what a SIGKILL left ----------------------------------------------------------
+# --- Records: how the watcher and the next start find what a SIGKILL left ------------------------------------------
+
+#: Process id, time of its start and command line.
+ProcessRecord = dict[str, Any]
 
 
 def records_file(data_dir: Path) -> Path:
@@ -110,22 +117,38 @@ def records_file(data_dir: Path) -> Path:
     return data_dir / "run" / "processes.json"
 
 
-def record_processes(data_dir: Path, children: Sequence[ChildProcess]) -> None:
-    """Store what identifies each process."""
-    rows = []
+def record_processes(data_dir: Path, children: Sequence[ChildProcess]) -> list[ProcessRecord]:
+    """Store and return what identifies each process."""
+    rows: list[ProcessRecord] = []
     for child in children:
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(child.process.pid)
-            rows.append({"pid": process.pid, "created": process.create_time(), "command": process.cmdline()})
+            rows.append({"pid": process.pid, "created": process.create_time(), "command": _command_line(process)})
     write_private(records_file(data_dir), json.dumps(rows))
+    return rows
 
 
-def stop_recorded_processes(data_dir: Path, *, timeout_seconds: float = 10.0) -> list[int]:
-    """End the recorded processes that still run, except ids that now belong to other programs; return their ids."""
+def _command_line(process: psutil.Process) -> list[str]:
+    """Return the command line, which is empty for a moment after the start."""
+    deadline = time.monotonic() + 1.0
+    while not (command := process.cmdline()) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS / 10)
+    return list(command)
+
+
+def stop_recorded_processes(data_dir: Path) -> list[int]:
+    """End the processes of the file that still run; return their ids."""
     try:
         rows = json.loads(records_file(data_dir).read_text())
     except FileNotFoundError:
         return []
+    ended = end_processes(rows)
+    records_file(data_dir).unlink(missing_ok=True)
+    return ended
+
+
+def end_processes(rows: Sequence[ProcessRecord], *, timeout_seconds: float = 10.0) -> list[int]:
+    """End the recorded processes that still run, except ids that now belong to other programs; return their ids."""
     found = [process for row in rows if (process := _recorded_process(**row))]
     # The last started goes first: the web process before the database it uses.
     for process in reversed(found):
@@ -135,7 +158,6 @@ def stop_recorded_processes(data_dir: Path, *, timeout_seconds: float = 10.0) ->
     for process in alive:
         signal_group(process.pid, signal.SIGKILL)
     psutil.wait_procs(alive, timeout=5)
-    records_file(data_dir).unlink(missing_ok=True)
     return [process.pid for process in found]
 
 

@@ -1,21 +1,38 @@
-"""`make run`: servers, migrations, web, worker and beat of one DATA_DIR, started in order and ended together."""
+"""`make run`: servers, migrations, web, worker and beat of one DATA_DIR, started in order and ended together.
 
+A part that ends while the others run starts again (ADR-0126).
+"""
+
+import json
 import os
 import re
+import shutil
 import signal
+import socket
+import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from environ import Env
 
 from memory_platform.embedded import processes
-from memory_platform.embedded.config import PROJECT, EmbeddedConfig, check_data_dir, check_port, config_from, take_lock
+from memory_platform.embedded.config import (
+    PROJECT,
+    EmbeddedConfig,
+    check_data_dir,
+    check_port,
+    config_from,
+    listen,
+    take_lock,
+)
 from memory_platform.embedded.files import (
     ServerUrls,
     StartError,
@@ -24,6 +41,7 @@ from memory_platform.embedded.files import (
     remove_short_socket_folder,
     write_endpoints,
 )
+from memory_platform.embedded.parts import Part, describe_end
 from memory_platform.embedded.postgres import OS_USER, PROGRAMS, start_postgres
 from memory_platform.embedded.processes import ChildProcess
 from memory_platform.embedded.provision import DatabaseLogin, provision
@@ -38,7 +56,7 @@ SUPERVISOR_POLL_SECONDS = 0.1
 SECRET_KEY_BYTES = 48
 WEB_THREADS = 8
 WEB_WORKER = "memory_platform.http_worker.HeadBufferingWorker"
-WORKER_THREADS = 4
+WORKER_PROCESSES = 4
 LOG_MAX_BYTES = 10_000_000
 # The most that gunicorn accepts; its default refuses the address of a long partition, percent-encoded.
 REQUEST_LINE_MAX_BYTES = 8190
@@ -49,7 +67,7 @@ class StopRequested(BaseException):
 
 
 def main() -> int:
-    """Run everything until a signal arrives or a part ends; return the exit code."""
+    """Run everything until a signal arrives; return the exit code."""
     for number in STOP_SIGNALS:
         signal.signal(number, _request_stop)
     Env.read_env(PROJECT / ".env")
@@ -79,16 +97,18 @@ def _ignore_signals() -> None:
 
 
 class Supervisor:
-    """Starts everything of a DATA_DIR and watches it; when one part ends, all end."""
+    """Starts everything of a DATA_DIR, and starts again what ends."""
 
     def __init__(self, config: EmbeddedConfig) -> None:
         self._config = config
         self._data_dir = config.data_dir
-        self._servers: list[ChildProcess] = []
-        self._apps: list[ChildProcess] = []
+        self._servers: list[Part] = []
+        self._apps: list[Part] = []
+        #: Opened by the supervisor: clients that connect while the web process starts wait instead of being refused.
+        self._listener: socket.socket | None = None
 
     def run(self) -> None:
-        """Start, report the address, and watch. Raises `StartError` when a part ends."""
+        """Start, report the address, and watch. Raises `StartError` when a part ends before all are ready."""
         try:
             for log in (self._data_dir / "logs").glob("*.log"):
                 if log.stat().st_size > LOG_MAX_BYTES:
@@ -98,24 +118,33 @@ class Supervisor:
                     f"Running as root: PostgreSQL runs as the OS user {OS_USER}, created where it is missing, and the"
                     f" folders above {self._data_dir / 'postgres'} and {PROGRAMS} are opened for passing through.\n"
                 )
+            shutil.rmtree(self._data_dir / "run" / "metrics", ignore_errors=True)  # counts begin again
+            self._keep(self._servers, self._start_watcher)
             endpoints = self._start_servers()
             write_endpoints(self._data_dir, endpoints)
             self._start_apps(self._environment(endpoints))
+            self._wait_until_ready()
             self._watch()
         finally:
             _ignore_signals()
-            processes.stop_processes(self._apps, timeout_seconds=APP_TIMEOUT_SECONDS)
-            processes.stop_processes(self._servers, timeout_seconds=SERVER_TIMEOUT_SECONDS)
+            processes.stop_processes([part.child for part in self._apps], timeout_seconds=APP_TIMEOUT_SECONDS)
+            processes.stop_processes([part.child for part in self._servers], timeout_seconds=SERVER_TIMEOUT_SECONDS)
+            if self._listener:
+                self._listener.close()
             for file in (endpoints_file(self._data_dir), processes.records_file(self._data_dir)):
                 file.unlink(missing_ok=True)
             remove_short_socket_folder(self._data_dir)
+
+    def _start_watcher(self) -> ChildProcess:
+        """Start the process that ends the others should this one be killed."""
+        return self._python("watcher", ["-m", "memory_platform.embedded.watcher"], os.environ, stdin=subprocess.PIPE)
 
     def _start_servers(self) -> ServerUrls:
         config = self._config
         app_url, owner_url, superuser_url = config.database_url, config.database_owner_url, ""
         if not app_url:
             postgres, superuser_url = start_postgres(self._data_dir)
-            self._keep(self._servers, postgres)
+            self._keep(self._servers, lambda: start_postgres(self._data_dir)[0], postgres)
             app, owner = (
                 DatabaseLogin(f"memory_{name}", read_or_create_secret(self._data_dir, f"postgres_{name}"))
                 for name in ("app", "owner")
@@ -127,9 +156,14 @@ class Supervisor:
         if not (broker_url and cache_url):
             redis = start_redis(self._data_dir)
             if redis.child:
-                self._keep(self._servers, redis.child)
+                self._keep(self._servers, self._start_redis_again, redis.child)
             broker_url, cache_url = broker_url or redis.broker_url, cache_url or redis.cache_url
         return ServerUrls(app_url, owner_url, superuser_url, broker_url, cache_url)
+
+    def _start_redis_again(self) -> ChildProcess:
+        if child := start_redis(self._data_dir).child:
+            return child
+        raise StartError("The program of Redis is gone.")
 
     def _environment(self, endpoints: ServerUrls) -> dict[str, str]:
         own_key = os.environ.get("SECRET_KEY")
@@ -137,6 +171,7 @@ class Supervisor:
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
             "PYTHONUNBUFFERED": "1",
+            "PROMETHEUS_MULTIPROC_DIR": str(self._data_dir / "run" / "metrics"),
             "DATA_DIR": str(self._data_dir),
             "PORT": str(self._config.port),
             "SECRET_KEY": own_key or read_or_create_secret(self._data_dir, "secret_key", SECRET_KEY_BYTES),
@@ -148,55 +183,94 @@ class Supervisor:
 
     def _start_apps(self, env: Mapping[str, str]) -> None:
         """Prepare the database in a process that ends by itself, then start web, worker and beat."""
-        child = self._spawn("prepare", ["manage.py", "prepare"], env)
-        while child.is_running():
+        prepare = self._keep(self._apps, lambda: self._python("prepare", ["manage.py", "prepare"], env))
+        while prepare.child.is_running():
             time.sleep(SUPERVISOR_POLL_SECONDS)
-        self._apps.remove(child)
-        if child.process.returncode:
-            said = last_log_line(child.log)
-            raise StartError(f"The database could not be prepared: {said} More is at the end of {child.log}.")
+        self._apps.remove(prepare)
+        if prepare.child.process.returncode:
+            said = last_log_line(prepare.child.log)
+            raise StartError(f"The database could not be prepared: {said} More is at the end of {prepare.child.log}.")
         config = self._config
-        worker = f"-m celery -A memory_platform worker --pool threads --concurrency {WORKER_THREADS} --loglevel INFO"
-        beat = "-m celery -A memory_platform beat --pidfile= --loglevel WARNING --schedule"
-        self._spawn("web", web_command(config.host, config.port, processes=config.web_processes), env)
-        self._spawn("worker", [*worker.split(), "--without-gossip", "--without-mingle"], env)
-        self._spawn("beat", [*beat.split(), str(self._data_dir / "run" / "celerybeat-schedule")], env)
+        listener = self._listener = listen(config.host, config.port)
+        web = web_command(f"fd://{listener.fileno()}", processes=config.web_processes)
+        worker = f"-m celery -A memory_platform worker --concurrency {WORKER_PROCESSES} --loglevel INFO"
+        worker += " --without-gossip --without-mingle"
+        beat = ["-m", "celery", "-A", "memory_platform", "beat", "--pidfile=", "--loglevel", "WARNING", "--schedule"]
+        beat.append(str(self._data_dir / "run" / "celerybeat-schedule"))
+        self._keep(self._apps, lambda: self._python("web", web, env, inherited_fds=[listener.fileno()]))
+        self._keep(self._apps, lambda: self._python("worker", worker.split(), env))
+        self._keep(self._apps, lambda: self._python("beat", beat, env))
 
-    def _spawn(self, name: str, arguments: list[str], env: Mapping[str, str]) -> ChildProcess:
+    def _python(self, name: str, arguments: list[str], env: Mapping[str, str], **options: Any) -> ChildProcess:
         """Start a Python process of the project."""
         log = self._data_dir / "logs" / f"{name}.log"
-        child = processes.spawn_process(name, [sys.executable, *arguments], log=log, env=env, cwd=PROJECT)
-        self._keep(self._apps, child)
-        return child
+        return processes.spawn_process(name, [sys.executable, *arguments], log=log, env=env, cwd=PROJECT, **options)
 
-    def _keep(self, children: list[ChildProcess], child: ChildProcess) -> None:
-        """Record the child in a file at once: the next start ends what a killed one left."""
-        children.append(child)
-        processes.record_processes(self._data_dir, [*self._servers, *self._apps])
+    def _keep(self, parts: list[Part], start: Callable[[], ChildProcess], child: ChildProcess | None = None) -> Part:
+        """Start a part unless its process runs already, and record it at once."""
+        part = Part(start, child or start())
+        parts.append(part)
+        self._record()
+        return part
 
-    def _watch(self) -> None:
-        """Report the address as soon as the web process answers, and check the parts until one ends."""
-        deadline, is_ready = time.monotonic() + READY_TIMEOUT_SECONDS, False
-        while True:
-            for child in (*self._servers, *self._apps):
-                if not child.is_running():
-                    raise StartError(f"{child.name} stopped unexpectedly. See the end of {child.log}.")
-            if not is_ready and (is_ready := _answers(f"{self._config.url}healthz")):
-                # An outside database may have had its operators before this DATA_DIR.
-                login = self._data_dir / "secrets" / "first-login.txt"
-                where = f"the first log-in is in {login}" if login.is_file() else "its operators sign in as before"
-                sys.stdout.write(f"{self._config.url} is ready; {where}\n")
-                sys.stdout.flush()
-            if not is_ready and time.monotonic() > deadline:
+    def _record(self) -> None:
+        """Tell the next start, by a file, and the watcher what to end should this process be killed."""
+        children = [part.child for part in (*self._servers, *self._apps)]
+        rows = processes.record_processes(self._data_dir, children)
+        watcher = children[0].process
+        ended_by_watcher = [row for row in rows if row["pid"] != watcher.pid]
+        if watcher.stdin:
+            with suppress(BrokenPipeError):  # it is about to be started again
+                watcher.stdin.write(json.dumps(ended_by_watcher).encode() + b"\n")
+                watcher.stdin.flush()
+
+    def _wait_until_ready(self) -> None:
+        """Report the address as soon as the web process answers. Raises `StartError` when a part ends first."""
+        deadline = time.monotonic() + READY_TIMEOUT_SECONDS
+        while not _answers(f"{self._config.url}healthz"):
+            for part in (*self._servers, *self._apps):
+                if not part.child.is_running():
+                    raise StartError(f"{part.child.name} stopped unexpectedly. See the end of {part.child.log}.")
+            if time.monotonic() > deadline:
                 log = self._data_dir / "logs" / "web.log"
                 raise StartError(f"The web process does not answer: the reason is at the end of {log}.")
             time.sleep(SUPERVISOR_POLL_SECONDS)
+        # An outside database may have had its operators before this DATA_DIR.
+        login = self._data_dir / "secrets" / "first-login.txt"
+        where = f"the first log-in is in {login}" if login.is_file() else "its operators sign in as before"
+        sys.stdout.write(f"{self._config.url} is ready; {where}\n")
+        sys.stdout.flush()
+
+    def _watch(self) -> None:
+        """Start again what ends, servers first, until a signal arrives."""
+        while True:
+            for part in (*self._servers, *self._apps):
+                if part.due_at is None and not part.child.is_running():
+                    self._note_end(part)
+                if part.due_at is not None and time.monotonic() >= part.due_at:
+                    self._restart(part)
+            time.sleep(SUPERVISOR_POLL_SECONDS)
+
+    def _note_end(self, part: Part) -> None:
+        # What it left in its group, such as web workers, must not stay beside the new ones.
+        processes.signal_group(part.child.process.pid, signal.SIGKILL)
+        sys.stderr.write(describe_end(part.child, part.note_end(time.monotonic())))
+        sys.stderr.flush()
+
+    def _restart(self, part: Part) -> None:
+        try:
+            part.restart()
+        except (StartError, OSError) as error:
+            wait = part.note_end(time.monotonic())
+            sys.stderr.write(f"{part.child.name} could not be started; the next attempt is in {wait:g} s. {error}\n")
+            sys.stderr.flush()
+        else:
+            self._record()
 
 
-def web_command(host: str, port: int, *, processes: int) -> list[str]:
-    """Return the arguments with which Python runs the web server."""
-    host = f"[{host}]" if ":" in host else host
-    web = f"-m gunicorn memory_platform.wsgi:application --no-control-socket --bind {host}:{port}"
+def web_command(bind: str, *, processes: int) -> list[str]:
+    """Return the arguments with which Python runs the web server at an address, or at an open socket (`fd://7`)."""
+    web = f"-m gunicorn memory_platform.wsgi:application --no-control-socket --bind {bind}"
     web += f" --workers {processes} --worker-class {WEB_WORKER} --threads {WEB_THREADS} --graceful-timeout 2"
     return [*web.split(), "--limit-request-line", str(REQUEST_LINE_MAX_BYTES)]
 

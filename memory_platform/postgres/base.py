@@ -1,14 +1,19 @@
 """What Django loads as the database's `ENGINE`."""
 
+import select
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from django.conf import settings
 from django.db.backends.ddl_references import Statement
 from django.db.backends.postgresql import base, features, operations, schema
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field, ForeignKey, Model
+from numpy.typing import NDArray
 from pgvector import HalfVector
 from psycopg import Cursor, adapters
 from psycopg.adapt import Dumper
@@ -91,10 +96,43 @@ class TextHalfVectorDumper(Dumper):
         return obj.to_text().encode()
 
 
+@dataclass(frozen=True)
+class HalfVectors:
+    """Vectors as rows of one matrix, sent as one `halfvec[]`; `type_oid` is that of `halfvec` in the database."""
+
+    rows: NDArray[np.float32]
+    type_oid: int
+
+
+class HalfVectorsDumper(Dumper):
+    """Sends the vectors as the half floats they are."""
+
+    format = Format.BINARY
+
+    def dump(self, obj: HalfVectors) -> bytes:
+        count, dimension = obj.rows.shape
+        # each element: its size in bytes, then as `halfvec_send` writes it
+        element = np.dtype([("size", ">i4"), ("dimension", ">i2"), ("unused", ">i2"), ("values", ">f2", (dimension,))])
+        elements = np.zeros(count, dtype=element)
+        elements["size"], elements["dimension"] = element.itemsize - 4, dimension
+        elements["values"] = obj.rows
+        # one dimension, no nulls, the type of the elements, their number, the lower bound
+        return struct.pack(">iiIii", 1, 0, obj.type_oid, count, 1) + elements.tobytes()
+
+
+class TextHalfVectorsDumper(Dumper):
+    """Writes the same where a statement is shown."""
+
+    def dump(self, obj: HalfVectors) -> bytes:
+        return "{{{}}}".format(",".join(f'"{HalfVector(row).to_text()}"' for row in obj.rows)).encode()
+
+
 # Copied into each connection's own map, so they are registered before the first of them is opened. Of two formats the
 # one registered last is preferred.
 adapters.register_dumper(HalfVector, TextHalfVectorDumper)
 adapters.register_dumper(HalfVector, BinaryHalfVectorDumper)
+adapters.register_dumper(HalfVectors, TextHalfVectorsDumper)
+adapters.register_dumper(HalfVectors, HalfVectorsDumper)
 
 
 class PreparedCursor(Cursor[Any]):
@@ -115,10 +153,27 @@ class DatabaseOperations(operations.DatabaseOperations):
         return super().last_executed_query(cursor, sql, params)
 
 
+def _is_closed_by_server(connection: Any) -> bool:
+    """Look without asking the server: an idle connection is readable only after its end, or a notice of it."""
+    poller = select.poll()
+    poller.register(connection.fileno(), select.POLLIN)
+    return bool(poller.poll(0))
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     features_class = DatabaseFeatures
     ops_class = DatabaseOperations
     SchemaEditorClass = DatabaseSchemaEditor
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Return a connection that the server has not closed, such as by a restart, while it was in the pool."""
+        connection: Any = super().get_new_connection(conn_params)
+        pool: Any = getattr(self, "pool", None)
+        while pool and _is_closed_by_server(connection):
+            connection.close()
+            pool.putconn(connection)
+            connection = super().get_new_connection(conn_params)
+        return connection
 
     def prepared_cursor(self) -> Any:
         """Return a cursor for hand-written statements that run on every request."""

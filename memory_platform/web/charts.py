@@ -51,12 +51,16 @@ def stacked(
 
 @dataclass(frozen=True)
 class ChartRow:
-    """A place on the horizontal axis with the value of each series; None is a gap. `mark` names an event there."""
+    """A place on the horizontal axis with the value of each series; None is a gap. `mark` names an event there.
+
+    `url` is the address of what the values count.
+    """
 
     x: datetime | float
     values: Sequence[float | None]
     label: str = ""
     mark: str = ""
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class Chart:
                 "moment": format_time(row.x) if isinstance(row.x, datetime) else None,
                 "name": row.label or ("" if isinstance(row.x, datetime) else f"{row.x:,g}"),
                 "mark": row.mark,
+                "url": row.url,
                 "cells": [
                     ("", "–") if value is None else (f"{value}", f"{value:,.{self.digits}f}") for value in row.values
                 ],

@@ -23,6 +23,7 @@
       names: names,
       texts: rows.map(function (row) { return [...row.cells].map(function (cell) { return cell.textContent.trim(); }); }),
       marks: rows.map(function (row) { return row.dataset.mark || ""; }),
+      links: rows.map(function (row) { const link = row.cells[0].querySelector("a"); return link && link.href; }),
       data: [0].concat(names.map(function (_, place) { return place + 1; })).map(function (column) {
         return rows.map(function (row) { return numberIn(row.cells[column]); });
       }),
@@ -207,6 +208,14 @@
       hooks: { setCursor: [tip.show], draw: [drawMarks(table, colours)] },
     }, table.data, area);
     chart.over.append(tip.element);
+    // A point leads where its row of the table leads.
+    if (table.links.some(Boolean)) {
+      chart.over.classList.add("chart-links");
+      chart.over.addEventListener("click", function () {
+        const link = table.links[chart.cursor.idx];
+        if (link) window.location.assign(link);
+      });
+    }
     drawn.set(figure, { chart: chart, told: JSON.stringify([table.data, table.names, table.marks]) });
   }
 

@@ -22,7 +22,8 @@
 
   // What is saved by this form, or by another one that names it.
   function isKept(form) {
-    return (form.method === "post" || "guard" in form.dataset) && Boolean(form.closest("main"));
+    const saves = form.method === "post" && !("reads" in form.dataset);
+    return (saves || "guard" in form.dataset) && Boolean(form.closest("main"));
   }
 
   // --- Kept when it is sent ----------------------------------------------------------------------------------------

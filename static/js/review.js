@@ -11,7 +11,7 @@
   let hover = 0;
 
   function part(target) {
-    return target.closest ? target.closest(".statement, .candidate, .original, .fact-row, mark[data-fact]") : null;
+    return target.closest ? target.closest(".statement, .candidate, .original, .fact-row, .journal-fact, mark[data-fact]") : null;
   }
 
   function all(selector) {
@@ -133,6 +133,18 @@
     button.closest(".candidate").scrollIntoView({ block: "nearest" });
   }
 
+  // Keeps or strikes the fact that has the focus and goes to the next one; without one, only goes to the first.
+  function decideFact(name) {
+    const rows = all("[data-journal]");
+    const here = rows.findIndex(function (row) { return row.contains(document.activeElement); });
+    const button = here < 0 ? null : rows[here].querySelector('button[name="' + name + '"]');
+    const next = rows[here + 1] || rows[here];
+    if (!next) return;
+    next.focus({ preventScroll: true });
+    next.scrollIntoView({ block: "nearest" });
+    if (button) button.click();
+  }
+
   function press(key) {
     const element = keyed(key);
     if (!element) return false;
@@ -145,9 +157,11 @@
     if (document.body.dataset.keys === "off" || event.defaultPrevented || event.isComposing || event.repeat) return;
     if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key !== "?")) return;
     if (event.target.closest(typing) || document.querySelector("dialog[open], [popover]:popover-open")) return;
-    if (!"arujkemc?".includes(event.key) || event.key.length !== 1) return;
+    if (!"arujkemcxy?".includes(event.key) || event.key.length !== 1) return;
     if (event.key === "m") nextMissing();
     else if (event.key === "c") nextCandidate();
+    else if (event.key === "x") decideFact("strike");
+    else if (event.key === "y") decideFact("keep");
     else if (!press(event.key)) return;
     event.preventDefault();
   });
@@ -179,6 +193,15 @@
       if (isEdited()) event.preventDefault();
     }
   });
+
+  // An approval saves the edited text first.
+  document.addEventListener("submit", function (event) {
+    const save = document.getElementById("save-and-approve");
+    if (!/\/approve(\?|$)/.test(event.target.getAttribute("action") || "") || !save || !isEdited()) return;
+    event.preventDefault();
+    isLeaving = false;
+    save.click();
+  }, true);
 
   // An append or a swap is taken back in place as well.
   document.addEventListener("submit", function (event) {

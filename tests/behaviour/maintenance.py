@@ -1,4 +1,4 @@
-"""Requests of part two about files, moves, hygiene lists and evaluations."""
+"""Requests of part two about files, moves, hygiene lists, evaluations and erasure."""
 
 from __future__ import annotations
 
@@ -63,6 +63,24 @@ def evaluate_profiles(api: Endpoints) -> None:
     api.send("DELETE", f"evaluations/{second}", refusals=False)
 
 
+def erase_and_retain(api: Endpoints) -> None:
+    """A retention policy, and the erasure of a person; the last request of all."""
+    policy = {"partition": "user=greta", "days": 365, "age_from": "created"}
+    identifier = api.read(api.send("POST", "retention-policies", policy, refusals=False), "id")
+    api.send("GET", "retention-policies", refusals=False)
+    api.send("DELETE", f"retention-policies/{identifier}", refusals=False)
+    erasure = f"erasures/{api.send('POST', 'erasures', {'partition': 'user=greta'}, refusals=False)['id']}"
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        body = api.client.call("GET", f"{API}/{erasure}", key=api.keys["admin"]).json()
+        if api.read(body, "state") not in {"queued", "running"}:
+            break
+    api.send("GET", erasure, refusals=False)
+    api.send("GET", "erasures", refusals=False)
+    api.send("POST", "erasures", {}, "nothing", refusals=False)
+
+
 def _evaluated(api: Endpoints, profile: str) -> str:
     run = str(api.send("POST", "evaluations", {**_CORPUS, "profile": profile}, refusals=False)["id"])
     deadline = time.monotonic() + TIMEOUT_SECONDS
@@ -74,4 +92,4 @@ def _evaluated(api: Endpoints, profile: str) -> str:
     raise RuntimeError("the evaluation does not end")
 
 
-MAINTENANCE_STEPS = (exchange_files, tidy_up, evaluate_profiles)
+MAINTENANCE_STEPS = (exchange_files, tidy_up, evaluate_profiles, erase_and_retain)

@@ -144,6 +144,10 @@ def give_contexts(api: Endpoints) -> None:
     api.send("POST", "context/diff", {**changed, "since": {"as_of": api.labels.time(days=100)}}, "a time")
     api.send("POST", "context/diff", {**changed, "profiles": ["default", "wide"]}, "profiles")
     api.send("POST", "context/diff", {**changed, "since": {"snapshot": "no such"}}, "absent snapshot")
+    wanted = next(each["anchor"]["id"] for each in context["blocks"] if each["anchor"]["type"] == "memory")
+    api.send("POST", "context/explain", {**body, "memory_id": wanted}, "included")
+    api.send("POST", "context/explain", {**body, "memory_id": wanted, "partition": "user=emeka"}, "elsewhere")
+    api.send("POST", "context/explain", body, "without a memory")
     for query in (*LIST_QUERIES, {"q": "piano", "page_size": 5}, {"model": "gpt-4", "page_size": 5}):
         api.send("GET", "contexts", query=query)
     block = context["blocks"][0]["text"]

@@ -30,6 +30,7 @@ from compaction.services.pipeline.states import (
     REJECT,
     REOPEN,
     ROLL_BACK,
+    STRIKE,
     SWAP,
 )
 from compaction.sessions.api.sessions import SessionEndpointBase
@@ -47,6 +48,7 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
     "Approve": {"action": "approve", "reason": "All there."},
     "Edit": {"action": "edit", "text": "Alex moved to Lisbon on 3 May 2026.", "edit_version": 0},
     "Replace a statement by a candidate": {"action": "swap", "remove": 4, "add": 1, "edit_version": 0},
+    "Strike a fact of the journal": {"action": "strike", "entry": 2},
     "Append what is missing": {"action": "append_missing"},
     "Mark as reviewed": {"action": "mark_reviewed"},
     "Roll back": {"action": "rollback", "reason": "The dates are wrong."},
@@ -61,6 +63,7 @@ _ACTIONS: dict[str, Callable[..., Compaction]] = {
     REJECT: actions.reject_compaction,
     EDIT: actions.edit_compaction_summary,
     SWAP: actions.swap_summary_statement,
+    STRIKE: actions.strike_journal_entry,
     APPEND_MISSING: actions.append_missing_facts,
     ROLL_BACK: actions.roll_back_compaction,
     REOPEN: actions.reopen_compaction,
@@ -195,7 +198,7 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
     )
     @idempotent
     def post(self, request: Request, compaction_id: UUID) -> Response:
-        """Approve, reject, edit, swap statements, append missing facts, regenerate, roll back or mark as reviewed.
+        """Approve, reject, edit, swap statements, strike or append facts, regenerate, roll back or mark as reviewed.
 
         A second decision is a 409.
         """

@@ -18,6 +18,7 @@ from compaction.services.pipeline.states import (
     REJECT,
     REOPEN,
     ROLL_BACK,
+    STRIKE,
     SWAP,
 )
 from compaction.services.pipeline.stored_statements import NO_FACTS, NO_RULES, CitedStatement
@@ -33,14 +34,15 @@ from memory_platform.rest.fields import (
 )
 from memory_platform.rest.serializers import StrictSerializer
 
-REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, SWAP, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)
+REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, SWAP, STRIKE, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)
 FACTS_MAX = 500
 #: The fields that each action takes besides its name.
 FIELDS_OF = {
-    APPROVE: {"reason", "edit_version"},
+    APPROVE: {"reason", "text", "edit_version"},
     REJECT: {"reason", "edit_version"},
     EDIT: {"text", "edit_version"},
     SWAP: {"remove", "add", "edit_version"},
+    STRIKE: {"entry", "is_struck", "edit_version"},
     APPEND_MISSING: {"facts"},
     REGENERATE: {"model", "prompt_version"},
     ROLL_BACK: {"reason"},
@@ -78,15 +80,21 @@ class ReviewInput(StrictSerializer):
         help_text="For approve, reject, rollback, mark_reviewed.",
     )
     text = StrictTextField(
-        max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the new summary."
+        max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit and approve: the new summary."
     )
     edit_version = StrictIntegerField(
-        required=False, help_text="For approve, reject, edit, swap, mark_reviewed: the version that was read."
+        required=False, help_text="For approve, reject, edit, swap, strike, mark_reviewed: the version that was read."
     )
     remove = StrictIntegerField(
         minimum=1, required=False, help_text="For swap: the place of a statement to remove, from 1."
     )
     add = StrictIntegerField(minimum=1, required=False, help_text="For swap: the place of a candidate to add, from 1.")
+    entry = StrictIntegerField(
+        minimum=1, required=False, help_text="For strike: the place of a fact in `journal`, from 1."
+    )
+    is_struck = StrictBooleanField(
+        required=False, help_text="For strike: whether the fact is not stored (default), or is stored again."
+    )
     facts = StrictListField(
         child=StrictTextField(max_length=SUMMARY_BYTES_MAX),
         required=False,
@@ -106,7 +114,8 @@ class ReviewInput(StrictSerializer):
             for name in attrs
             if name not in {"action", *FIELDS_OF[action]}
         }
-        required = {EDIT: {"text"}, SWAP: {"edit_version"} if {"remove", "add"} & attrs.keys() else {"remove"}}
+        required = {EDIT: {"text"}, STRIKE: {"entry"}}
+        required[SWAP] = {"edit_version"} if {"remove", "add"} & attrs.keys() else {"remove"}
         for name in required.get(action, set()) - attrs.keys():
             errors[name] = [serializers.ErrorDetail("This field is required.", code="required")]
         if errors:
@@ -287,8 +296,8 @@ class JournalEntryOutput(serializers.Serializer[Any]):
     kind = serializers.CharField()
     memory_id = serializers.UUIDField(allow_null=True)
     status = serializers.CharField(
-        help_text="new, stored, replaces (stored, and ends what it replaces), duplicate, near_duplicate, recalled or"
-        " invalid."
+        help_text="new, stored, replaces (stored, and ends what it replaces), struck (never stored), duplicate,"
+        " near_duplicate, recalled or invalid."
     )
     replaced_memory_ids = serializers.ListField(
         child=serializers.UUIDField(), help_text="The memories that it replaces, or will replace once stored."

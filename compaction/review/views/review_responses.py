@@ -11,6 +11,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
+from django_htmx.http import HttpResponseClientRedirect
 
 from compaction.models import Compaction, CompactionPrompt
 from compaction.pipeline.summarisers import has_model
@@ -119,26 +120,32 @@ def decide_and_respond(
     request: HtmxRequest,
     compaction_id: UUID,
     verb: Verb,
-    said: str,
+    said: str | Callable[[Compaction], str],
     *,
     undo: str = "",
     link: FlashLink | None = None,
     reason: AppendFactsForm | None = None,
+    refuse: Callable[[PlatformError], HttpResponseBase] | None = None,
     should_continue: bool = False,
 ) -> HttpResponseBase:
-    """Decide and redirect: to the same review, or with `should_continue` to the next one, which offers undo."""
+    """Decide and redirect: to the same review, or with `should_continue` to the next one, which offers undo.
+
+    `refuse` renders an error in another way than as a refusal of the whole page.
+    """
     address = ReviewAddress(request)
     with tenant_scope(request.tenant.id):
         place = read_queue_place(request.tenant.id, compaction_id, order=address.order)
     try:
-        perform_decision(request, compaction_id, verb)
+        row = perform_decision(request, compaction_id, verb)
     except PlatformError as error:
+        if refuse is not None:
+            return refuse(error)
         typed = reason.cleaned_data.get("reason", "") if reason else ""
         return render_refusal(request, compaction_id, error, typed=typed, reason=reason)
     undo_url = reverse(undo, args=[request.tenant.id, compaction_id]) if undo else ""
-    add_flash(request, said, undo_url=undo_url, link=link)
+    add_flash(request, said if isinstance(said, str) else said(row), undo_url=undo_url, link=link)
     next_address = address.of(place.following, last=compaction_id) if should_continue else address.of(compaction_id)
-    return redirect(next_address)
+    return HttpResponseClientRedirect(next_address) if wants_fragment(request) else redirect(next_address)
 
 
 def render_review(request: HtmxRequest, compaction_id: UUID, filled: RefusedForms | None = None) -> HttpResponse:
@@ -160,6 +167,7 @@ def render_review(request: HtmxRequest, compaction_id: UUID, filled: RefusedForm
         "session": row.session,
         "review": review,
         "may_edit": request.operator.can_edit and "edit" in review.allowed,
+        "may_strike": request.operator.can_edit and "strike" in review.allowed,
         "swap_url": reverse("compaction-swap", args=[tenant_id, compaction_id]) + address.own_query,
         "place": place,
         "previous_address": place.previous and address.of(place.previous, last=address.last),

@@ -2,6 +2,7 @@
 
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponseBase
@@ -9,7 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 
-from compaction.models import Run
+from compaction.models import Compaction, Run
 from compaction.review import actions
 from compaction.review.editing import DOES_NOT_SHRINK, measure_revision, validate_summary_text
 from compaction.review.forms import (
@@ -25,6 +26,7 @@ from compaction.review.review_page import memories_archived_by_roll_back, read_r
 from compaction.review.views.review_responses import (
     RefusedForms,
     ReviewAddress,
+    Verb,
     decide_and_respond,
     describe_summary,
     get_compaction_or_404,
@@ -33,6 +35,7 @@ from compaction.review.views.review_responses import (
     render_review,
     respond_with_review,
 )
+from compaction.services.pipeline.journal_entries import STRUCK, stored_count
 from memories.services.store.text_diff import diff_words
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.members import operator_actor
@@ -40,6 +43,7 @@ from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.flash_messages import FlashLink, add_flash, watch_job
 from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.numerals import counted
 from memory_platform.web.rendering import render_page
 from memory_platform.web.templatetags.figures import pluralized
 
@@ -68,11 +72,28 @@ def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
     form = OptionalReasonForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
-    said = "Approved. The summary is in the session's context."
     verb = partial(actions.approve_compaction, **form.cleaned_data)
-    roll_back = reverse("compaction-rollback", args=[request.tenant.id, compaction_id])
-    undo = FlashLink(roll_back, "Undo …", needs_confirmation=True)
-    return decide_and_respond(request, compaction_id, verb, said, link=undo, reason=form, should_continue=True)
+    return _decide_approval(request, compaction_id, verb, reason=form)
+
+
+def _decide_approval(request: HtmxRequest, compaction_id: UUID, verb: Verb, **options: Any) -> HttpResponseBase:
+    undo = "compaction-undo-approval"
+    return decide_and_respond(
+        request, compaction_id, verb, _describe_approval, undo=undo, should_continue=True, **options
+    )
+
+
+def _describe_approval(row: Compaction) -> str:
+    stored, struck = stored_count(row.journal), sum(entry["status"] == STRUCK for entry in row.journal)
+    said = f"Approved. The summary is in the session's context, {counted(stored, 'fact is', 'facts are')} stored"
+    return f"{said}, {struck} struck." if struck else f"{said}."
+
+
+@tenant_page(to_change="operator")
+def compaction_undo_approval(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """Roll an approved compaction back and return it to the queue."""
+    said = "Approval undone. It waits for review again."
+    return decide_and_respond(request, compaction_id, actions.undo_approval, said)
 
 
 @tenant_page(to_change="operator")
@@ -117,7 +138,7 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
     said = "Rolled back. The session is in its earlier state."
     if made:
         said += f" {pluralized(made, 'memory,memories')} from it {'is' if made == 1 else 'are'} archived."
-    said += " It does not return to the queue."
+    said += " Reopen it to review it again."
     session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "View session")
     verb = partial(actions.roll_back_compaction, reason=form.cleaned_data["reason"])
     return decide_and_respond(request, compaction_id, verb, said, link=session, reason=form)
@@ -187,12 +208,16 @@ def compaction_presence(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
 
 @tenant_page("viewer", to_change="operator")
 def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """One compaction with its originals and facts; a POST saves another text."""
+    """One compaction with its originals and facts; a POST saves another text, or saves and approves it."""
     if request.method != "POST":
         return render_review(request, compaction_id)
     form = SummaryTextForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(text=form))
+    if request.POST.get("then") == "approve":
+        verb = partial(actions.approve_compaction, **form.cleaned_data)
+        refuse = partial(_refused_text, request, compaction_id, form)
+        return _decide_approval(request, compaction_id, verb, refuse=refuse)
     try:
         row = perform_decision(request, compaction_id, partial(actions.edit_compaction_summary, **form.cleaned_data))
     except PlatformError as error:

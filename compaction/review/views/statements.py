@@ -8,7 +8,7 @@ from django.http import HttpResponseBase
 from django.urls import reverse
 
 from compaction.review import actions
-from compaction.review.forms import AppendFactsForm, SwapStatementForm, WithdrawAppendedForm
+from compaction.review.forms import AppendFactsForm, StrikeFactForm, SwapStatementForm, WithdrawAppendedForm
 from compaction.review.views.review_responses import (
     Refusal,
     RefusedForms,
@@ -62,6 +62,24 @@ def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
     except PlatformError as error:
         return render_refusal(request, compaction_id, error)
     add_flash(request, describe_summary(row, "Removed"))
+    return respond_with_review(request, compaction_id)
+
+
+@tenant_page(to_change="operator")
+def compaction_strike(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """Strike a fact of the journal, so that it is never stored, or keep it again."""
+    form = StrikeFactForm(request.POST)
+    fields = form.cleaned_data if form.is_valid() else {}
+    entry = fields.get("strike") or fields.get("keep")
+    if entry is None:
+        return render_review(
+            request, compaction_id, RefusedForms(refusal=Refusal("The page is out of date. Reload it."))
+        )
+    verb = partial(actions.strike_journal_entry, entry=entry, is_struck=bool(fields.get("strike")))
+    try:
+        perform_decision(request, compaction_id, verb)
+    except PlatformError as error:
+        return render_refusal(request, compaction_id, error)
     return respond_with_review(request, compaction_id)
 
 

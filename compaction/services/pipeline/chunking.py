@@ -56,11 +56,16 @@ def _seam(text: str) -> int:
 def split_text_by_bytes(text: str, bytes_max: int) -> list[str]:
     """Return the text in order as pieces of at most `bytes_max` of UTF-8, cut behind a line or a word; none blank."""
     pieces: list[str] = []
-    rest = text.strip()
-    while len(encoded := rest.encode("utf-8", "surrogatepass")) > bytes_max:
+    text, start = text.strip(), 0
+    while start < len(text):
+        # A character has at least one byte: no more than these can be in the piece.
+        encoded = text[start : start + bytes_max + 1].encode("utf-8", "surrogatepass")
         head = encoded[:bytes_max].decode("utf-8", "ignore")
-        end = max(head.rfind("\n"), head.rfind(" "))
-        head = head[:end] if end > 0 else head
+        if len(encoded) > bytes_max:
+            end = max(head.rfind("\n"), head.rfind(" "))
+            head = head[:end] if end > 0 else head
         pieces.append(head.strip())
-        rest = rest[len(head) :].strip()
-    return [piece for piece in [*pieces, rest] if piece]
+        start += max(len(head), 1)
+        while start < len(text) and text[start].isspace():
+            start += 1
+    return [piece for piece in pieces if piece]

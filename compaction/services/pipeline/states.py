@@ -10,8 +10,8 @@ UNDECIDED_STATES = (PENDING, _FAILED)
 #: Actions of the pipeline ...
 PROPOSE, APPLY_ACTION, FAIL = "propose", "apply", "fail"
 #: ... and decisions of people.
-DECISION_ACTIONS = APPROVE, REJECT, EDIT, REGENERATE, ROLL_BACK, RETRY, REOPEN, MARK_REVIEWED = (
-    *("approve", "reject", "edit", "regenerate", "rollback", "retry", "reopen", "mark_reviewed"),
+DECISION_ACTIONS = APPROVE, REJECT, EDIT, STRIKE, REGENERATE, ROLL_BACK, RETRY, REOPEN, MARK_REVIEWED = (
+    *("approve", "reject", "edit", "strike", "regenerate", "rollback", "retry", "reopen", "mark_reviewed"),
 )
 #: Offered beside EDIT while a summary lost facts; no transition of its own.
 APPEND_MISSING = "append_missing"
@@ -25,6 +25,7 @@ TRANSITIONS: Mapping[tuple[str, str], str] = {
     (PROPOSED, APPROVE): APPLIED,
     (PROPOSED, REJECT): REJECTED,
     (PROPOSED, EDIT): PROPOSED,
+    (PROPOSED, STRIKE): PROPOSED,
     (PROPOSED, REGENERATE): SUPERSEDED,
     (APPLIED, EDIT): APPLIED,
     (APPLIED, ROLL_BACK): ROLLED_BACK,
@@ -32,6 +33,7 @@ TRANSITIONS: Mapping[tuple[str, str], str] = {
     (_FAILED, RETRY): PENDING,
     (REJECTED, REOPEN): PROPOSED,
     (SUPERSEDED, REOPEN): PROPOSED,
+    (ROLLED_BACK, REOPEN): PROPOSED,
 }
 
 

@@ -59,8 +59,12 @@ class MessageListEndpoint(SessionEndpointBase):
         rows = self._new_messages(self.body(schemas.MessageAppendInput)["messages"])
         with tenant_scope(self.tenant_id):
             session = self.session(session_id)
-            appended = append_messages(session_id=session.pk, rows=rows, by=self.actor, now=self.now)
-            session = self.session(session_id)
+            appended = append_messages(
+                session_id=session.pk, rows=rows, model=session.model, by=self.actor, now=self.now
+            )
+            # the locked row of the new messages has the counts
+            new = next((row.message for row in appended if row.is_new), None)
+            session = self.session(session_id) if new is None else new.session
         serialize = schemas.MessageOutput().to_representation
         results = [{**serialize(row.message), "status": "created" if row.is_new else "existing"} for row in appended]
         code = status.HTTP_201_CREATED if any(row.is_new for row in appended) else status.HTTP_200_OK

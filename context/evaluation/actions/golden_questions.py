@@ -8,13 +8,14 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from context.models import GoldenMemory, GoldenQuestion
+from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from memories.models import Memory
 from memories.services.partitions.paths import PartitionPath
-from memories.services.store.content import ContentError, check_content
+from memories.services.store.content import MAX_CONTENT_BYTES, ContentError, check_content
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-QUESTION_CHARACTERS_MAX = 4_000
+QUESTION_CHARACTERS_MAX = MAX_CONTENT_BYTES
 ANSWER_CHARACTERS_MAX = 2_000
 CATEGORY_CHARACTERS_MAX = 64
 EVIDENCE_MEMORIES_MAX = 100
@@ -28,6 +29,7 @@ def collect_golden_question(
     partition: PartitionPath | None = None,
     memory_ids: Iterable[UUID],
     as_of: datetime | None = None,
+    max_tokens: int | None = None,
     answer: str = "",
     category: str = "",
     by: Actor,
@@ -35,10 +37,12 @@ def collect_golden_question(
 ) -> GoldenQuestion:
     """Add a question with this evidence, or add the evidence to the same question. Return the question.
 
+    `max_tokens` is the budget that the question was asked with; the same question keeps its own.
+
     Raises `InvalidInput` by field, `Conflict` `busy`.
     """
     path = str(partition or "")
-    values = _checked(text, answer, category, as_of, now)
+    values = _checked(text, answer, category, as_of, now) | {"max_tokens": _checked_budget(max_tokens)}
     memories = _live(tenant_id, path, memory_ids, now)
     if not memories:
         raise InvalidInput("no_evidence", "A golden question needs at least one memory.", "memory_ids")
@@ -66,12 +70,13 @@ def update_golden_question(
     answer: str,
     category: str,
     as_of: datetime | None,
+    max_tokens: int | None = None,
     by: Actor,
     now: datetime,
 ) -> GoldenQuestion:
-    """Change text, answer, category or time. Raises `InvalidInput`, `Conflict` `duplicate` or `removed`."""
+    """Change text, answer, category, time or budget. Raises `InvalidInput`, `Conflict` `duplicate` or `removed`."""
     current = _locked(question)
-    values = _checked(text, answer, category, as_of, now)
+    values = _checked(text, answer, category, as_of, now) | {"max_tokens": _checked_budget(max_tokens)}
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if changed:
         for name in changed:
@@ -156,6 +161,12 @@ def _checked(text: str, answer: str, category: str, as_of: datetime | None, now:
     if as_of is not None and as_of > now:
         raise InvalidInput("in_the_future", "The time of a question is not in the future.", "as_of")
     return {**values, "as_of": as_of}
+
+
+def _checked_budget(max_tokens: int | None) -> int | None:
+    if max_tokens is not None and not TOKENS_MIN <= max_tokens <= TOKENS_MAX:
+        raise InvalidInput("out_of_range", f"The number must be between 1 and {TOKENS_MAX:,}.", "max_tokens")
+    return max_tokens
 
 
 def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime) -> Collection[UUID]:

@@ -164,12 +164,12 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
 
     @_describe("golden_questions_change", _ONE, *(404, 409), request=schemas.GoldenQuestionChanges, examples=[_CHANGE])
     def patch(self, request: Request, question_id: UUID) -> Response:
-        """Change text, answer, category or time; absent fields stay."""
+        """Change text, answer, category, time or budget; absent fields stay."""
         require_whole_tenant(self.key)
         changes = self.body(schemas.GoldenQuestionChanges)
         with tenant_scope(self.tenant_id):
             question = self.question(question_id)
-            same = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of")}
+            same = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of", "max_tokens")}
             actions.update_golden_question(question=question, **same | changes, by=self.actor, now=self.now)
             return self.answer(question_id)
 

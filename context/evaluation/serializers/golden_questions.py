@@ -10,12 +10,14 @@ from context.evaluation.actions.golden_questions import (
     EVIDENCE_MEMORIES_MAX,
     QUESTION_CHARACTERS_MAX,
 )
+from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from memories.store.serializers.answers import FieldErrorOutput
 from memories.tenancy.serializers.partitions import PartitionScopedInput
 from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictDateTimeField,
+    StrictIntegerField,
     StrictListField,
     StrictTextField,
     StrictUuidField,
@@ -41,6 +43,14 @@ class GoldenQuestionFields(StrictSerializer):
         allow_null=True,
         default=None,
         help_text="The valid time that it is about; null: now.",
+    )
+    max_tokens = StrictIntegerField(
+        minimum=TOKENS_MIN,
+        maximum=TOKENS_MAX,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The budget that it was asked with; null: that of the budget profile.",
     )
 
 
@@ -89,6 +99,7 @@ class GoldenQuestionOutput(serializers.Serializer[Any]):
     category = serializers.CharField(allow_blank=True)
     partition = serializers.CharField(source="partition_path", allow_blank=True)
     as_of = serializers.DateTimeField(allow_null=True)
+    max_tokens = serializers.IntegerField(allow_null=True)
     memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Its evidence.")
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField(allow_blank=True)

@@ -24,6 +24,7 @@ from context.evaluation.forms import GoldenMemoryForm, GoldenQuestionForm
 from context.evaluation.views.changes import tenant_change
 from context.models import GoldenMemory, GoldenQuestion
 from context.profiles.views.form_errors import add_error_to_form
+from context.workbench.saved_questions import SavedQuestion
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
@@ -64,6 +65,7 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
             partition=parse_partition(fields["partition"]),
             memory_ids=[fields["memory"]],
             as_of=fields["as_of"],
+            max_tokens=fields["max_tokens"],
             by=operator_actor(request.operator),
             now=timezone.now(),
         )
@@ -80,7 +82,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
     with tenant_scope(request.tenant.id):
         question = _question(request, question_id)
         evidence = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
-    initial = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of")}
+    initial = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of", "max_tokens")}
     form = GoldenQuestionForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
         try:
@@ -98,7 +100,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         "memories": [row.memory for row in evidence],
         "now": timezone.now(),
         "form": form,
-        "preview_query": urlencode({"query": question.text, "partition": question.partition_path}),
+        "preview_query": SavedQuestion.of_golden(question).query_string,
     }
     return render_page(request, "context/evaluation/golden_question.html", page, form=form)
 

@@ -73,6 +73,26 @@ class Assignments(Generic[_Row]):
         self._audit(row, "unassign", by, now)
         return row
 
+    @transaction.atomic
+    def undo(
+        self, *, tenant_id: UUID, profile_name: str, has_ended: bool, by: Actor, now: datetime, **target: str
+    ) -> _Row:
+        """Undo an assignment of the profile to a `target`, or with `has_ended` the end of one.
+
+        Raises `Conflict` where the target was assigned or ended since, else as `assign` does.
+        """
+        if has_ended:
+            return self.assign(tenant_id=tenant_id, profile_name=profile_name, replaces="", by=by, now=now, **target)
+        column = _target(tenant_id, **target)
+        row = self._active(tenant_id, column)
+        if row is None or row.profile_name != profile_name:
+            raise _assigned_by_another()
+        ended = self.model.objects.for_tenant(tenant_id).ended().filter(recorded_to=row.recorded_from, **column)
+        if (former := ended.newest_first().first()) is None:
+            return self.unassign(tenant_id=tenant_id, by=by, now=now, **target)
+        name = former.profile_name
+        return self.assign(tenant_id=tenant_id, profile_name=name, replaces=profile_name, by=by, now=now, **target)
+
     def _active(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
         row: _Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
         return row

@@ -8,12 +8,14 @@ from uuid import UUID
 
 from django.db import transaction
 
-from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
+from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
+from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.budget_profiles import budget_profile_version, current_budget_profile, draft_budget_profile
 from context.profiles.versions import audit_profile, changed_numbers, check_new_name, insert_version, name_is_taken
 from context.services.profiles.fields import BUDGET_FIELDS
 from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+from memory_platform.web.numerals import counted
 
 
 @transaction.atomic
@@ -38,6 +40,57 @@ def create_budget_profile(
     insert_version(draft, refusal=name_is_taken("budget", name), by=by, now=now)
     _audit(draft, "create", BUDGET_FIELDS, by, now)
     return draft
+
+
+@transaction.atomic
+def retire_budget_profile(*, tenant_id: UUID, name: str, by: Actor, now: datetime) -> BudgetProfile:
+    """End the use of a profile; its versions stay readable. Raises `Conflict` while it is assigned, or `NotFound`."""
+    if name == DEFAULT_BUDGET_PROFILE_NAME:
+        raise Conflict("default_profile", "The default profile cannot be retired or renamed.", "name")
+    rows = BudgetProfile.objects.for_tenant(tenant_id).named(name)
+    row: BudgetProfile | None = rows.current().locked().first()
+    if row is None:
+        raise NotFound("not_found", "There is no budget profile of this name.")
+    assigned = BudgetProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
+    if count := assigned.how_many():
+        detail = f"The profile has {counted(count, 'assignment', 'assignments')}; end or change them first."
+        raise Conflict("assigned", detail)
+    row.recorded_to = max(now, row.recorded_from)
+    row.save(update_fields=["recorded_to"])
+    _audit(row, "retire", [], by, now)
+    return row
+
+
+@transaction.atomic
+def restore_budget_profile(*, tenant_id: UUID, name: str, by: Actor, now: datetime) -> BudgetProfile:
+    """Make the last version of a retired profile active again, as a new one. Raises `NotFound` or `Conflict`."""
+    rows = BudgetProfile.objects.for_tenant(tenant_id).named(name)
+    last = rows.versions().locked().first()
+    if last is None:
+        raise NotFound("not_found", "There is no budget profile of this name.")
+    if last.recorded_to is None:
+        raise Conflict("not_retired", "This profile is in use.")
+    draft = draft_budget_profile(last, {})
+    draft.version, draft.rolled_back_to = last.version + 1, last.version
+    refusal = Conflict("profile_changed", "Someone else restored this budget profile at the same time.")
+    insert_version(draft, refusal=refusal, by=by, now=max(now, last.recorded_to))
+    _audit(draft, "restore", [], by, now)
+    return draft
+
+
+@transaction.atomic
+def rename_budget_profile(*, tenant_id: UUID, name: str, new_name: str, by: Actor, now: datetime) -> BudgetProfile:
+    """Give the numbers and the assignments of a profile to a new one, and retire it.
+
+    Receipts keep the name that they were made with. Raises `InvalidInput` or `Conflict` about the field `name`.
+    """
+    created = create_budget_profile(tenant_id=tenant_id, name=new_name, based_on=name, by=by, now=now)
+    assigned = BudgetProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
+    for row in assigned.order_by("pk").locked():
+        target = {"api_key_id": row.api_key_id} if row.api_key_id else {"partition_path": row.partition_path}
+        assign_budget_profile(tenant_id=tenant_id, profile_name=new_name, replaces=name, by=by, now=now, **target)
+    retire_budget_profile(tenant_id=tenant_id, name=name, by=by, now=now)
+    return created
 
 
 @transaction.atomic

@@ -13,6 +13,9 @@ from django_htmx.http import replace_url
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
 from context.profiles.actions.budget_profiles import (
     create_budget_profile,
+    rename_budget_profile,
+    restore_budget_profile,
+    retire_budget_profile,
     roll_back_budget_profile,
     save_budget_profile,
 )
@@ -24,8 +27,9 @@ from context.profiles.budget_profiles import (
     current_budget_profiles,
     draft_budget_profile,
     find_budget_profile,
+    retired_budget_profiles,
 )
-from context.profiles.forms import NewProfileForm
+from context.profiles.forms import NewProfileForm, RenameProfileForm
 from context.profiles.kinds import BUDGET_KIND
 from context.profiles.versions import changed_numbers, field_title, labelled_changes
 from context.profiles.views.form_errors import add_error_to_form
@@ -80,6 +84,7 @@ def _profile_page(request: HtmxRequest, name: str, typed: QueryDict | None) -> d
         "section": "budgets",
         "current": current,
         "profiles": current_budget_profiles(request.tenant.id),
+        "retired": retired_budget_profiles(request.tenant.id),
         "versions": [
             {"row": row, "labelled": labelled_changes(before, row)} for row, before in zip_longest(rows, rows[1:])
         ],
@@ -167,6 +172,46 @@ def budget_create(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         page = {"section": "budgets", "form": form, "profiles": current_budget_profiles(request.tenant.id)}
     return render_page(request, "context/profiles/budget_new.html", page, form=form)
+
+
+@tenant_page(to_change="operator")
+def budget_retire(request: HtmxRequest, name: str) -> HttpResponseBase:
+    """Retire a profile; the message offers to restore it."""
+    with missing_is_404(), tenant_scope(request.tenant.id):
+        find_budget_profile(request.tenant.id, name)
+    with errors_as_flash(request):
+        perform(request, retire_budget_profile, name=name)
+        undo = reverse("budget-restore", args=[request.tenant.id, name])
+        add_flash(request, f"Profile {name} retired.", undo_url=undo)
+        return redirect("budgets", request.tenant.id)
+    return _to_profile(request, name)
+
+
+@tenant_page(to_change="operator")
+def budget_restore(request: HtmxRequest, name: str) -> HttpResponseBase:
+    """Make a retired profile active again."""
+    with missing_is_404(), tenant_scope(request.tenant.id):
+        budget_profile_versions(request.tenant.id, name)
+    with errors_as_flash(request):
+        perform(request, restore_budget_profile, name=name)
+        add_flash(request, f"Profile {name} restored.")
+    return _to_profile(request, name)
+
+
+@tenant_page("operator", to_change="operator")
+def budget_rename(request: HtmxRequest, name: str) -> HttpResponseBase:
+    """Show the form that renames a profile; a POST renames it."""
+    with missing_is_404(), tenant_scope(request.tenant.id):
+        current = find_budget_profile(request.tenant.id, name)
+    is_post = request.method == "POST"
+    form = RenameProfileForm(request.POST if is_post else None, initial={"name": name}, label_suffix="")
+    if is_post and form.is_valid():
+        with errors_on_form(form):
+            renamed = perform(request, rename_budget_profile, name=name, new_name=form.cleaned_data["name"])
+            add_flash(request, f"{name} is now {renamed.name}. Requests that name {name} are refused.")
+            return _to_profile(request, renamed.name)
+    page = {"section": "budgets", "form": form, "current": current}
+    return render_page(request, "context/profiles/budget_rename.html", page, form=form)
 
 
 @tenant_page("operator", to_change="operator")

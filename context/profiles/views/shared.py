@@ -1,8 +1,10 @@
 """The pages that budget profiles and scoring profiles share: the comparison of two versions, and assignments."""
 
+from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urlencode
 
+from django.core.exceptions import ValidationError
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -12,12 +14,15 @@ from context.profiles.forms import AssignmentForm, VersionComparisonForm
 from context.profiles.kinds import ProfileKind
 from context.profiles.versions import compare_versions, labelled_numbers
 from context.profiles.views.operations import errors_as_flash, errors_on_form, perform
-from memories.models import ApiKey, Partition
+from memories.models import ApiKey, Memory, Partition
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
+
+#: The code of the error of a partition without memories, which an operator may confirm.
+EMPTY_PARTITION = "empty_partition"
 
 
 @tenant_page("viewer")
@@ -43,12 +48,27 @@ def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     if request.method != "POST":
         return _page(request, kind, AssignmentForm(initial=request.GET.dict(), label_suffix=""))
     form = AssignmentForm(request.POST, label_suffix="")
-    if form.is_valid():
+    if form.is_valid() and not _holds_nothing(request, form):
         with errors_on_form(form, {"budget_profile": "profile_name", "profile": "profile_name"}):
             row = _assign(request, kind, form)
             add_flash(request, f"{row.profile_name} assigned.")
             return redirect(f"{kind.prefix}-assignments", request.tenant.id)
     return _page(request, kind, form)
+
+
+def _holds_nothing(request: HtmxRequest, form: AssignmentForm) -> bool:
+    """Add an error for a partition without memories, unless the operator confirmed it; return whether it is empty."""
+    path = str(form.cleaned_data["partition"])
+    if form.cleaned_data["api_key"] or not path or str(form.cleaned_data["confirmed"]) == path:
+        return False
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        if Memory.objects.for_tenant(tenant_id).unarchived().within(path).exists():
+            return False
+        similar = get_close_matches(path, Partition.objects.for_tenant(tenant_id).offered_paths(), n=1)
+    hint = f" Did you mean {similar[0]}?" if similar else ""
+    form.add_error("partition", ValidationError(f"{path} contains no memories.{hint}", code=EMPTY_PARTITION))
+    return True
 
 
 @tenant_page(to_change="operator")
@@ -102,6 +122,7 @@ def _page(request: HtmxRequest, kind: ProfileKind, form: AssignmentForm) -> Http
             "section": kind.section,
             "form": form,
             "names": kind.assignable_names(tenant_id),
+            "is_empty_partition": form.is_bound and form.has_error("partition", EMPTY_PARTITION),
             "rows": list(rows.active().with_keys().newest_first()),
             "ended": list(rows.ended().with_keys().newest_first()[:20]),
             "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),

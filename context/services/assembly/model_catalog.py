@@ -86,9 +86,16 @@ def to_stored_tokens(tokens: int, model: str | None) -> float:
     return tokens / family_of(model).safety_factor
 
 
+@lru_cache(maxsize=1_024)
+def encoding_and_factor(model: str | None) -> tuple[str, float]:
+    """Return the encoding of the model and its safety factor; packing asks for them at each candidate."""
+    family = family_of(model)
+    return family.encoding, family.safety_factor
+
+
 def scaled_count(tokens: int, model: str | None) -> int:
     """Return `tokens` of the model's encoding as tokens of the model: times the safety factor, rounded up."""
-    factor = family_of(model).safety_factor
+    _, factor = encoding_and_factor(model)
     # rounded first: 10 x 1.1 is 11.000000000000002
     return tokens if factor == 1.0 else math.ceil(round(tokens * factor, 6))
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations, islice
 from typing import Any, TypeVar
 
@@ -29,13 +29,13 @@ class NearDuplicates:
     """
 
     def __init__(
-        self, vectors: Mapping[Any, npt.NDArray[Any]], threshold: float, texts: Mapping[Any, str] | None = None
+        self, vectors: Mapping[Any, npt.NDArray[Any]], threshold: float, text_of: Callable[[Any], str] = str
     ) -> None:
-        """`vectors` by key, of unit length and one dimension; `texts` by key."""
+        """`vectors` by key, of unit length and one dimension; `text_of` a key is asked only where vectors are near."""
         self._places: dict[Any, int] = {}
         self._is_near = _pairs_above(np.asarray(list(vectors.values()), dtype=np.float32), threshold)
         if self._is_near.any():
-            _keep_equivalent(self._is_near, [(texts or {})[key] for key in vectors])
+            _keep_equivalent(self._is_near, [text_of(key) for key in vectors])
             self._places = {key: place for place, key in enumerate(vectors)}
         self.has_any = bool(self._is_near.any())
 

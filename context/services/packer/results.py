@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from context.services.assembly.model_catalog import encoding_for, scaled_count
+from context.services.assembly.model_catalog import encoding_and_factor, scaled_count
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
 
 OVER_BUDGET = "over_budget"
@@ -98,8 +98,11 @@ def in_score_order(scored_memories: Iterable[ScoredMemory]) -> list[ScoredMemory
 
 def stored_tokens(scored: ScoredMemory, model: str, marker_tokens: int = 0) -> int | None:
     """Return the stored count for the model's encoding and the marker, times the model's safety factor, or None."""
-    count = (scored.memory.get("token_counts") or {}).get(encoding_for(model))
-    return None if count is None else scaled_count(count + marker_tokens, model)
+    encoding, factor = encoding_and_factor(model)
+    count = (scored.memory.get("token_counts") or {}).get(encoding)
+    if count is None:
+        return None
+    return count + marker_tokens if factor == 1.0 else scaled_count(count + marker_tokens, model)
 
 
 def over_budget(candidates: Sequence[ScoredMemory], lengths: Sequence[int], kept: Iterable[int]) -> list[OmittedMemory]:

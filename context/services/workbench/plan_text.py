@@ -85,9 +85,9 @@ def _fact(name: str, entry: Any) -> PlanLine:
         return PlanLine(label, "did not answer")
     reason = SEARCH_PLAN_REASONS.get(part.get("reason", ""), "")
     values = {
-        "memories": _counted(part.get("rows", 0), "memory", "memories"),
-        "stems": _counted(part.get("lexemes", 0), "word stem", "word stems"),
-        "messages": _counted(part.get("reach", 0), "message", "messages"),
+        "memories": counted(part.get("rows", 0), "memory", "memories"),
+        "stems": counted(part.get("lexemes", 0), "word stem", "word stems"),
+        "messages": counted(part.get("reach", 0), "message", "messages"),
         "model": part.get("model", ""),
         "search": part.get("search", ""),
         "reason": f": {reason}" if reason else "",
@@ -95,5 +95,6 @@ def _fact(name: str, entry: Any) -> PlanLine:
     return PlanLine(label, text.format(**values))
 
 
-def _counted(count: int, one: str, many: str) -> str:
+def counted(count: int, one: str, many: str) -> str:
+    """Return the number with its noun: "1 memory", "1,200 memories"."""
     return f"{count:,} {one if count == 1 else many}"

@@ -11,6 +11,7 @@ from context.profiles.budget_profiles import current_budget_profile, current_bud
 from context.profiles.scoring_profiles import VERSION_MARK
 from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.forms import SideBySideForm
+from context.workbench.long_queries import QUERY_ID, typed_inputs
 from context.workbench.preview import Preview
 from context.workbench.preview_diff import PreviewDiff, side_by_side
 from context.workbench.saved_questions import demo_questions, recent_questions
@@ -39,7 +40,7 @@ def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
             "scoring_profiles": scoring_choices(request.tenant.id),
         }
     form = page["form"] = SideBySideForm(_both_named(request, page["scoring_profiles"]), label_suffix="")
-    is_requested = bool(request.GET.keys() & {"query", "partition", "focus_memory", "focus_summary"})
+    is_requested = bool(request.GET.keys() & {"query", QUERY_ID, "partition", "focus_memory", "focus_summary"})
     if form.is_valid() and is_requested:
         page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
     page["scoring_profiles"] += _beyond(page["scoring_profiles"], form)
@@ -55,7 +56,9 @@ def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
 
 def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[str, str]:
     """Return the form's data; a missing side is the run's own profile on the left, another one on the right."""
-    typed = {name: value for name, value in request.GET.items() if isinstance(value, str)}
+    typed = {
+        name: value for name, value in typed_inputs(request.tenant.id, request.GET).items() if isinstance(value, str)
+    }
     typed.setdefault("left", typed.get("profile", ""))
     if not typed.get("right"):
         others = [value for value, _ in choices if value != (typed["left"] or choices[0][0])]

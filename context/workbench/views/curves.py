@@ -9,6 +9,7 @@ from context.models import GoldenQuestion
 from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.budget_curve import CURVE_BUDGETS, budget_curve_of_request
 from context.workbench.forms import PreviewForm
+from context.workbench.long_queries import QUERY_ID, typed_inputs
 from context.workbench.views.preview import NOT_OF_A_RUN, allow_draft_profile, preview_query_string
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
@@ -17,13 +18,13 @@ from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import loads_result_later, render_page
 
 #: Parameters of a preview that the page's form shows itself, or that a curve does not use.
-NOT_PASSED_ON = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
+NOT_PASSED_ON = ("query", QUERY_ID, "partition", "max_tokens", *NOT_OF_A_RUN)
 
 
 @tenant_page("viewer")
 def budget_curve(request: HtmxRequest) -> HttpResponseBase:
     """Show the budget curve of a preview, given by the same query string. Changes nothing."""
-    form = PreviewForm(request.GET or None, label_suffix="")
+    form = PreviewForm(typed_inputs(request.tenant.id, request.GET) or None, label_suffix="")
     kept = [(name, value) for name, value in request.GET.items() if name not in NOT_PASSED_ON]
     budgets = ", ".join(map(str, CURVE_BUDGETS))
     page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept, "curve_budgets": budgets}
@@ -41,8 +42,8 @@ def _curve(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
     curve = budget_curve_of_request(
         allow_draft_profile(request, form.to_request()), tenant_id=request.tenant.id, now=timezone.now()
     )
-    if curve.knee_point is None:
+    if curve.recommended is None:
         return {"curve": curve}
     inputs = request.GET.copy()
-    inputs["max_tokens"] = str(curve.knee_point.budget)
-    return {"curve": curve, "knee_query": preview_query_string(inputs)}
+    inputs["max_tokens"] = str(curve.recommended)
+    return {"curve": curve, "recommended_query": preview_query_string(inputs)}

@@ -10,6 +10,7 @@ from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import MEMORY, PARTITION_SUMMARY, Anchor
 from context.workbench.forms import InclusionBudgetForm
 from context.workbench.inclusion_budget import find_inclusion_budget
+from context.workbench.long_queries import typed_inputs
 from context.workbench.preview import anchor_rows
 from context.workbench.views.preview import PREVIEW_FIELDS, allow_draft_profile, preview_query_string
 from memories.tenancy.exceptions import PlatformError
@@ -23,7 +24,7 @@ from memory_platform.web.rendering import render_page
 @tenant_page("viewer")
 def context_inclusion_budget(request: HtmxRequest) -> HttpResponseBase:
     """The smallest larger budget whose context includes an item. Changes nothing."""
-    form = InclusionBudgetForm(request.GET, label_suffix="")
+    form = InclusionBudgetForm(typed_inputs(request.tenant.id, request.GET), label_suffix="")
     page: dict[str, Any] = {"section": "context-preview", "form": form, "query": preview_query_string(request.GET)}
     if form.is_valid():
         try:
@@ -45,4 +46,9 @@ def _inclusion_budget(request: HtmxRequest, form: InclusionBudgetForm) -> dict[s
     if found.inclusion is not None:
         inputs["max_tokens"] = str(found.inclusion.budget)
         inputs["before"] = preview_query_string(request.GET)
-    return {"found": found, **rows.of(item), "entry_query": inputs.urlencode()}
+    return {
+        "found": found,
+        **rows.of(item),
+        "entry_query": inputs.urlencode(),
+        "keep_query": preview_query_string(inputs),
+    }

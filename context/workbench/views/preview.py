@@ -20,6 +20,7 @@ from context.receipts.results import ContextRequest
 from context.receipts.storing import read_receipt
 from context.services.assembly.model_catalog import DEFAULT_MODEL, load_catalog
 from context.workbench.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
+from context.workbench.long_queries import QUERY_ID, typed_inputs
 from context.workbench.preview import Preview, build_preview, preview_context
 from context.workbench.preview_diff import PreviewDiff
 from context.workbench.saved_questions import demo_questions, recent_questions
@@ -35,11 +36,11 @@ from memory_platform.web.rendering import WHOLE_RESULT_PARAMETER, loads_result_l
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
 RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 20, 50, 8
 #: Query parameters that are no inputs of a run.
-NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item", WHOLE_RESULT_PARAMETER)
+NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item", "memory", WHOLE_RESULT_PARAMETER)
 #: Parameters whose change adds no entry to the browser history.
 NOT_A_STEP = ("max_tokens", "before", WHOLE_RESULT_PARAMETER)
 #: Parameters that a reset keeps: the query and its scope, not the settings.
-_KEPT = ("query", "partition", "exact", "focus_memory", "focus_summary", "as_of")
+_KEPT = ("query", QUERY_ID, "partition", "exact", "focus_memory", "focus_summary", "as_of")
 FIELDS_OF_FOCUS = {"focus.memory_id": "focus_memory", "focus.summary_id": "focus_summary", "focus": "focus_memory"}
 PREVIEW_FIELDS = {**FIELDS_OF_FOCUS, "since.context_id": "receipt", "since.snapshot": "snapshot", "render": "style"}
 
@@ -47,7 +48,7 @@ PREVIEW_FIELDS = {**FIELDS_OF_FOCUS, "since.context_id": "receipt", "since.snaps
 @tenant_page("viewer")
 def context_preview(request: HtmxRequest) -> HttpResponseBase:
     """What an agent would read, and why. Changes nothing."""
-    form = PreviewForm(request.GET or None, label_suffix="")
+    form = PreviewForm(typed_inputs(request.tenant.id, request.GET) or None, label_suffix="")
     page: dict[str, Any] = {"section": "context-preview", "form": form, "before": request.GET.get("before", "")}
     if form.is_bound and form.is_valid():
         try:
@@ -137,7 +138,7 @@ def _receipt_preview(tenant_id: UUID, receipt_id: UUID) -> Preview:
 
 def _run_before(request: HtmxRequest, query_string: str) -> Preview | None:
     """Return the run before, from its inputs and current data; None if they are no longer valid."""
-    form = PreviewForm(QueryDict(query_string))
+    form = PreviewForm(typed_inputs(request.tenant.id, QueryDict(query_string)))
     if not form.is_valid():
         return None
     try:
@@ -168,6 +169,7 @@ def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any]
         known = rows.with_counts(timezone.now()).first()
         evidence = rows.evidence_ids() if known else {}
     values = {"text": text, "partition": partition, "as_of": "" if as_of is None else as_of.isoformat(), "back": own}
+    values["max_tokens"] = form.cleaned_data["max_tokens"] or ""
     return values | (
         {"id": known.pk, "count": known.memory_count, "evidence": evidence.get(known.pk, [])} if known else {}
     )

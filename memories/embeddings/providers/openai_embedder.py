@@ -6,6 +6,7 @@ import numpy as np
 import openai
 
 from memories.embeddings.providers import EmbeddingError, EmbeddingVectors, check_vectors, unit_rows
+from memory_platform.observability.metrics import PROVIDER_ERRORS
 from memory_platform.web.numerals import counted
 
 #: Statuses of texts that are too long or not acceptable. A wrong key or a missing model is a fault of the deployment,
@@ -29,7 +30,11 @@ class OpenAIEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         batches = [texts[start : start + self.batch_size] for start in range(0, len(texts), self.batch_size)]
-        return unit_rows(np.concatenate([self._embed_batch(batch) for batch in batches]))
+        try:
+            return unit_rows(np.concatenate([self._embed_batch(batch) for batch in batches]))
+        except EmbeddingError:
+            PROVIDER_ERRORS.labels("embedder").inc()
+            raise
 
     def _embed_batch(self, texts: Sequence[str]) -> EmbeddingVectors:
         # Endpoints refuse blank input; a full stop represents "no words".

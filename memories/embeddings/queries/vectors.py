@@ -2,17 +2,21 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import cache
 from itertools import islice
 from typing import Any, Self
 from uuid import UUID
 
 import numpy as np
-from django.db.models import BinaryField, Count, F, Func, QuerySet
+from django.db import connection
+from django.db.models import BinaryField, Count, F, Func, Max, QuerySet
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from memories.tenancy.queries.insertions import array_text, execute
+from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.queries.rows import TenantRows
+from memory_platform.postgres.base import HalfVectors
 
 _CARRY = """
 INSERT INTO memories_memoryembedding
@@ -25,6 +29,31 @@ ORDER BY former.memory_id
 ON CONFLICT DO NOTHING
 RETURNING memory_id
 """
+# Where a search finds a vector is as a trigger would correct it (ADR-0077).
+_INSERT_VECTORS = """
+INSERT INTO memories_memoryembedding
+    (tenant_id, memory_id, version, model, dimension, vector, is_current, partition_path)
+SELECT head.tenant_id, head.id, item.version, %(model)s, %(dimension)s, item.vector,
+    head.version = item.version AND head.archived_at IS NULL, head.partition_path
+FROM unnest(%(ids)s::uuid[], %(versions)s::int[], %(vectors)s::halfvec[]) AS item (memory_id, version, vector)
+    JOIN memories_memory AS head ON head.id = item.memory_id AND head.tenant_id = %(tenant)s
+ON CONFLICT DO NOTHING
+"""
+_TYPE_OF_VECTORS = "SELECT 'halfvec'::regtype::oid::bigint"
+# Another writer of a row, such as an archiving one, goes first.
+_MARK_INDEXED = """
+UPDATE memories_memoryembedding SET is_indexed = TRUE WHERE tenant_id = %(tenant)s AND id IN (
+    SELECT id FROM memories_memoryembedding
+    WHERE tenant_id = %(tenant)s AND model = %(model)s AND is_current AND NOT is_indexed AND id > %(bound)s
+    ORDER BY id LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED
+) RETURNING id
+"""
+
+
+@cache
+def _type_of_vectors(_database: str) -> int:
+    ((type_oid,),) = execute_prepared(_TYPE_OF_VECTORS, ())
+    return int(type_oid)
 
 
 def halves_of(sent: Sequence[bytes | memoryview]) -> NDArray[np.float32]:
@@ -37,6 +66,33 @@ class MemoryEmbeddingQuerySet(TenantRows):
     def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> set[UUID]:
         """Copy the vectors of the previous versions to the current ones; return the memories that had any."""
         return {pk for (pk,) in execute(_CARRY, [tenant_id, array_text(memory_ids)])}
+
+    def insert_vectors(
+        self,
+        tenant_id: UUID,
+        model: str,
+        versions: Sequence[tuple[UUID, int]],
+        vectors: NDArray[np.float32],
+    ) -> None:
+        """Insert the vectors of versions of memories in one statement; keep those that are there."""
+        type_oid = _type_of_vectors(connection.settings_dict["NAME"])
+        values = {"tenant": tenant_id, "model": model, "dimension": vectors.shape[1]}
+        values |= {"ids": [pk for pk, _ in versions], "versions": [number for _, number in versions]}
+        send_prepared(_INSERT_VECTORS, {**values, "vectors": HalfVectors(vectors, type_oid)})
+
+    def last_id(self) -> int:
+        """Return the highest id, 0 without a row."""
+        return int(self.aggregate(last=Max("id"))["last"] or 0)
+
+    def tails(self, model: str, bound: int) -> dict[UUID, int]:
+        """By tenant: current vectors of a model that an index with this bound lacks."""
+        rows = self.filter(model=model, is_current=True, is_indexed=False, id__gt=bound).order_by()
+        return dict(rows.values_list("tenant_id").annotate(count=Count("*")))
+
+    def mark_indexed(self, tenant_id: UUID, model: str, bound: int, limit: int) -> int:
+        """Put the oldest of them of a tenant into the index; return how many."""
+        values = {"tenant": tenant_id, "model": model, "bound": bound, "limit": limit}
+        return len(execute(_MARK_INDEXED, values))
 
     def of_model(self, name: str) -> Self:
         return self.filter(model=name)

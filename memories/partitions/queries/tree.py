@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from memories.search.queries.nearest import INDEX_ROWS
+from memories.search.queries.nearest import INDEX_FOUND, VectorIndex
 from memories.services.partitions.paths import subtree_bounds
 from memories.tenancy.queries.conditions import segment_paths
 from memories.tenancy.queries.insertions import execute
@@ -77,7 +77,7 @@ SELECT count(*) FROM taken
 """
 # Raw SQL, because every search runs it.
 _HERE = "tenant_id = %(tenant)s AND (path = %(path)s OR path >= %(low)s AND path < %(high)s)"
-_MEASURE = "SELECT ({rows}), ({index})"
+_MEASURE = "SELECT ({rows}), found.* FROM (SELECT) AS one LEFT JOIN ({index}) AS found ON TRUE"
 _WITHIN = """
 SELECT sum(rows) FROM (
     SELECT CASE WHEN %(is_exact)s THEN own_rows ELSE subtree_rows END AS rows FROM memories_partitioncount
@@ -101,15 +101,15 @@ WHERE path IN (
 class PartitionCountQuerySet(TenantRows):
     def measure(
         self, tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str
-    ) -> tuple[int, int | None]:
-        """Return the rows of a partition, pending changes included, and of the named index, None without one."""
+    ) -> tuple[int, VectorIndex | None]:
+        """Return the rows of a partition, pending changes included, and the index whose name begins with `index`."""
         low, high = ("", "") if exact else subtree_bounds(path)
         values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
         values |= {"segments": segment_paths(segments), "index": index}
         within = _WITH_SEGMENTS if segments else _WITHIN
-        statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_ROWS)
-        ((rows, index_rows),) = execute_prepared(statement, values)
-        return max(int(rows or 0), 0), None if index_rows is None else max(int(index_rows), 0)
+        statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_FOUND)
+        ((rows, index_rows, name),) = execute_prepared(statement, values)
+        return max(int(rows or 0), 0), VectorIndex.found(index, index_rows, name)
 
     def empty(self) -> "PartitionCountQuerySet":
         """Counts that are zero."""

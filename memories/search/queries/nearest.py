@@ -1,8 +1,9 @@
-"""The nearest vectors first, then their memories: exactly, or along an HNSW index (ADR-0077)."""
+"""The nearest vectors first, then their memories: exactly, or along an HNSW index (ADR-0077, ADR-0123)."""
 
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
@@ -27,17 +28,44 @@ _ALONG_THE_INDEX = (
     " set_config('enable_sort', 'off', true)"
 )
 _ANY_WAY = "SELECT set_config('enable_sort', 'on', true)"
-#: An estimate, of the last vacuum or analysis.
-INDEX_ROWS = (
-    "SELECT kept.reltuples FROM pg_class AS kept JOIN pg_index AS info ON info.indexrelid = kept.oid"
-    " WHERE kept.oid = to_regclass(%(index)s) AND info.indisvalid"
-)
+#: The newest valid index whose name begins so. The rows are an estimate, of the last vacuum or analysis.
+INDEX_FOUND = """
+SELECT kept.reltuples AS index_rows, kept.relname AS index_name
+FROM pg_index AS info JOIN pg_class AS kept ON kept.oid = info.indexrelid
+WHERE info.indrelid = 'memories_memoryembedding'::regclass AND info.indisvalid
+    AND starts_with(kept.relname, %(index)s)
+ORDER BY length(kept.relname) DESC, kept.relname DESC LIMIT 1
+"""
 
 
-def index_name(model: str) -> str:
-    """Return the name of the HNSW index of a model: readable, and never the same for two models."""
-    readable = re.sub(r"[^a-z0-9]+", "_", model.lower()).strip("_")[:30]
-    return f"embedding_near_{readable}_{sha256(model.encode()).hexdigest()[:8]}"
+@dataclass(frozen=True)
+class VectorIndex:
+    """An HNSW index of a model: of the vectors up to the id `bound`, and of those marked as indexed since.
+
+    The others, the tail, are searched exactly (ADR-0123).
+    """
+
+    rows: int
+    bound: int
+
+    @classmethod
+    def found(cls, prefix: str, rows: float | None, name: str | None) -> "VectorIndex | None":
+        """Return the index of a row of `INDEX_FOUND`."""
+        return None if name is None else cls(max(int(rows or 0), 0), int(name.removeprefix(prefix)))
+
+    def contains(self, row: str) -> str:
+        """Return the condition that the index contains a vector (a table's alias), as written in the index."""
+        return f"({row}id <= {self.bound} OR {row}is_indexed)"
+
+    def lacks(self, row: str) -> str:
+        """Return the condition that a vector is in the tail."""
+        return f"{row}id > {self.bound} AND NOT {row}is_indexed"
+
+
+def index_prefix(model: str) -> str:
+    """Return how the names of a model's HNSW indexes begin: readable, and never the same for two models."""
+    readable = re.sub(r"[^a-z0-9]+", "_", model.lower()).strip("_")[:18]
+    return f"embedding_near_{readable}_{sha256(model.encode()).hexdigest()[:8]}_"
 
 
 def indexed_distance(column: str, vector: Vector) -> CosineDistance:

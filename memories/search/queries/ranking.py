@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg import sql
 
 from memories.search.queries.lexemes import any_lexeme
-from memories.search.queries.nearest import Vector, half_vector
+from memories.search.queries.nearest import Vector, VectorIndex, half_vector
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import TextQuery
 from memories.tenancy.queries.plain_scope import PlainScope
@@ -22,13 +22,19 @@ RankedRows = list[tuple[UUID, int]]
 
 # Reads only the memories of the nearest vectors.
 _NEAREST_VECTORS = """
-WITH near AS MATERIALIZED (
-    SELECT own.memory_id, own.version, {distance} AS distance FROM memories_memoryembedding AS own
-    WHERE {covered} AND own.model = {model} AND own.is_current ORDER BY {order} LIMIT %(limit)s
-)
-SELECT memory.id, memory.{tokens}, (SELECT count(*) FROM near)
+WITH {near}
+SELECT memory.id, memory.{tokens}, (SELECT count(*) FROM {read})
 FROM near JOIN memories_memory AS memory ON memory.id = near.memory_id AND memory.version = near.version
 WHERE {live} ORDER BY near.distance, memory.created_at DESC, memory.id
+"""
+_NEAR = """
+{name} AS MATERIALIZED (SELECT own.memory_id, own.version, {distance} AS distance FROM memories_memoryembedding AS own
+WHERE {covered} AND own.model = {model} AND own.is_current {part} ORDER BY {order} LIMIT %(limit)s)
+"""
+_NEAR_OF_BOTH = """
+, near AS MATERIALIZED (
+    SELECT * FROM (SELECT * FROM indexed UNION ALL SELECT * FROM tail) AS parts ORDER BY distance LIMIT %(limit)s
+)
 """
 _NEAREST_MEMORIES = """
 SELECT memory.id, memory.{tokens}
@@ -54,23 +60,27 @@ ORDER BY memory.created_at DESC, memory.id LIMIT {MAX_CANDIDATES}
 
 
 def nearest_vectors(
-    scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int, *, is_indexed: bool
+    scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int, *, index: VectorIndex | None = None
 ) -> tuple[RankedRows, int]:
     """Return the live memories of the `limit` nearest vectors, and how many vectors were read.
 
-    With `is_indexed`, along the model's index, inside `force_index_scan`.
+    With an `index`, along it, inside `force_index_scan`, and in its tail; only the vectors of the index count as read.
     """
-    # the index is of one model and one dimension, so both are a part of the statement
-    cast = f"::halfvec({len(vector)})" if is_indexed else ""
-    distance = f"own.vector{cast} <=> %(vector)s{cast}"
-    statement = _NEAREST_VECTORS.format(
-        distance=distance,
-        order=distance if is_indexed else "distance, own.memory_id",
-        covered=scope.covers("own"),
-        live=scope.has_live("memory"),
-        model=_quoted(model),
-        tokens=tokens,
-    )
+    same = {"covered": scope.covers("own"), "model": _quoted(model)}
+    if index is None:
+        distance = "own.vector <=> %(vector)s"
+        near = _NEAR.format(name="near", distance=distance, order="distance, own.memory_id", part="", **same)
+    else:
+        # the index is of one model and one dimension, so both are a part of the statement
+        cast = f"::halfvec({len(vector)})"
+        distance = f"own.vector{cast} <=> %(vector)s{cast}"
+        same |= {"distance": distance, "order": distance}
+        # what it does not contain yet is read whole
+        parts = {"indexed": index.contains("own."), "tail": index.lacks("own.")}
+        both = [_NEAR.format(name=name, part=f"AND {part}", **same) for name, part in parts.items()]
+        near = ",".join(both) + _NEAR_OF_BOTH
+    read = "near" if index is None else "indexed"
+    statement = _NEAREST_VECTORS.format(near=near, read=read, live=scope.has_live("memory"), tokens=tokens)
     found = execute_prepared(statement, {**scope.values, "vector": half_vector(vector), "limit": limit})
     return [(pk, count) for pk, count, _ in found], found[0][2] if found else 0
 

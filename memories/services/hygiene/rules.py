@@ -25,7 +25,7 @@ NEIGHBOURS_MAX = 5
 LOOP_WINDOW = timedelta(days=7)
 #: Age of memories that no context has included yet.
 NEVER_RETRIEVED_AFTER = timedelta(days=30)
-#: Retrievals after which missing votes are evidence.
+#: Retrievals from which a memory counts as retrieved often.
 UNHELPFUL_RETRIEVALS_MIN = 20
 #: Time to expiry.
 EXPIRES_WITHIN = timedelta(days=7)
@@ -101,8 +101,8 @@ LISTS: Mapping[str, HygieneList] = {
         HygieneList(
             UNHELPFUL,
             "Unhelpful",
-            f"Included in {UNHELPFUL_RETRIEVALS_MIN} contexts or more without a positive vote by a person or an"
-            " answer, or with more negative than positive votes.",
+            f"Included in {UNHELPFUL_RETRIEVALS_MIN} contexts or more, with more negative than positive votes by people"
+            " and answers.",
             {"retrievals": "-weight", "oldest": "at"},
         ),
         HygieneList(
@@ -161,11 +161,9 @@ def replacement_hash(older_id: UUID, newer_id: UUID, at: datetime) -> str:
     return hashlib.sha256(f"{older_id}\n{newer_id}\n{at.isoformat()}".encode()).hexdigest()
 
 
-def is_unhelpful(retrievals: int, positive: float, negative: float, *, has_feedback: bool) -> bool:
-    """Whether a memory is retrieved often and has more negative votes, or none although the tenant votes."""
-    if retrievals < UNHELPFUL_RETRIEVALS_MIN:
-        return False
-    return negative > positive or (has_feedback and positive == 0)
+def is_unhelpful(retrievals: int, positive: float, negative: float) -> bool:
+    """Whether a memory is retrieved often and has more negative than positive votes."""
+    return retrievals >= UNHELPFUL_RETRIEVALS_MIN and negative > positive
 
 
 class Mergeable(Protocol):

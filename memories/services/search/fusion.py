@@ -1,6 +1,6 @@
 """Fuse rankings, and limit candidates by tokens instead of by a fixed number."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
 #: The usual constant of reciprocal-rank fusion (Cormack, Clarke and Büttcher, 2009).
@@ -22,10 +22,13 @@ def reciprocal_rank_fusion(*rankings: Sequence[RankedId]) -> list[tuple[RankedId
     best_ranks: dict[RankedId, int] = {}
     for ranking in rankings:
         for rank, key in enumerate(dict.fromkeys(ranking), start=1):
-            scores[key] = scores.get(key, 0.0) + 1.0 / (RECIPROCAL_RANK_K + rank)
-            if rank < best_ranks.setdefault(key, rank):
+            known = scores.get(key)
+            scores[key] = (known or 0.0) + 1.0 / (RECIPROCAL_RANK_K + rank)
+            if known is None or rank < best_ranks[key]:
                 best_ranks[key] = rank
-    return sorted(scores.items(), key=lambda item: (-item[1], best_ranks[item[0]]))
+    # Sorting is stable. Two sorts by a look-up take a third of the time of one by a function of Python.
+    order = sorted(sorted(scores, key=best_ranks.__getitem__), key=scores.__getitem__, reverse=True)
+    return [(key, scores[key]) for key in order]
 
 
 def gate_cost(tokens: int, *, budget: float, marker_tokens: int = 0, most: int | None = None) -> int:
@@ -36,18 +39,22 @@ def gate_cost(tokens: int, *, budget: float, marker_tokens: int = 0, most: int |
 
 def gate_by_tokens(
     ids_in_order: Sequence[RankedId],
-    tokens_by_id: Mapping[RankedId, int],
+    costs: Iterable[int],
     *,
     budget: float,
     overfetch_ratio: float,
     minimum: int = MIN_CANDIDATES,
 ) -> list[RankedId]:
-    """Return the first ids until their tokens reach `overfetch_ratio` x `budget`, `minimum` to `MAX_CANDIDATES` ids."""
+    """Return the first ids until their tokens reach `overfetch_ratio` x `budget`, `minimum` to `MAX_CANDIDATES` ids.
+
+    `costs` are the tokens of the ids in the same order; those of ids that are not reached are not computed.
+    """
+    enough = budget * overfetch_ratio
     chosen: list[RankedId] = []
     tokens = 0
-    for key in ids_in_order[:MAX_CANDIDATES]:
-        if tokens >= budget * overfetch_ratio and len(chosen) >= minimum:
+    for key, cost in zip(ids_in_order[:MAX_CANDIDATES], costs, strict=False):
+        if tokens >= enough and len(chosen) >= minimum:
             break
         chosen.append(key)
-        tokens += tokens_by_id[key]
+        tokens += cost
     return chosen

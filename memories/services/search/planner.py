@@ -63,11 +63,15 @@ class SearchPlanReason(StrEnum):
 
 @dataclass(frozen=True)
 class ScopeSize:
-    """Rows in the partition and in the index (None: no index); `is_filtered` if only memories show the scope."""
+    """Rows in the partition and in the index (None: no index); `is_filtered` if only memories show the scope.
+
+    `index_bound` is the last id of the vectors that the index was built of.
+    """
 
     rows: int
     index_rows: int | None
     is_filtered: bool = False
+    index_bound: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ class VectorPlan:
     ef_search: int = 0
     max_scan_tuples: int = 0
     is_one_look: bool = False
+    index_bound: int = 0
 
     @property
     def limit_with_spare(self) -> int:
@@ -138,6 +143,7 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
         reads_memories=scope.is_filtered,
         ef_search=min(max(ceil(visits * look), MIN_EF_SEARCH), MAX_EF_SEARCH),
         max_scan_tuples=min(ceil(visits * SCAN_LIMIT_RATIO), MAX_SCAN_TUPLES),
+        index_bound=scope.index_bound,
     )
     is_nearly_all = not scope.is_filtered and scope.rows >= SINGLE_SCAN_SHARE * scope.index_rows
     return replace(plan, is_one_look=is_nearly_all and plan.ef_search >= plan.limit_with_spare)

@@ -35,8 +35,10 @@ BULK_ACTIONS: Mapping[str, BulkAction] = {
     )
 }
 
-#: Not offered beside the others, because it needs a target.
+#: Needs a target, so another function performs it.
 MOVE = BulkAction("move", "partition_path")
+#: The actions that lists offer.
+LISTED_ACTIONS: Mapping[str, BulkAction] = {**BULK_ACTIONS, MOVE.name: MOVE}
 
 #: Skip reasons by code.
 SKIPPED_DUPLICATE, SKIPPED_SOURCE = "duplicate", "source_taken"
@@ -60,10 +62,10 @@ class BulkCandidate(Protocol):
     archived_at: datetime | None
 
 
-def skip_reason(action: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str = "") -> str:
+def skip_reason(action: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str | None = "") -> str:
     """Return the reason for which `action` skips a memory that was seen in a version, "" for none.
 
-    `kind` is the value that the caller gives, for a move the path.
+    `kind` is the value that the caller gives, for a move the path; None before there is one.
     """
     if memory is None:
         return "not_found"
@@ -72,7 +74,7 @@ def skip_reason(action: BulkAction, memory: BulkCandidate | None, *, seen_versio
     if (memory.archived_at is not None) != action.is_for_archived:
         return "live" if action.is_for_archived else "archived"
     value = action.value if action.value is not None else kind
-    has_value = action is MOVE or value not in (None, "")
+    has_value = value is not None and (action is MOVE or value != "")
     return "unchanged" if has_value and getattr(memory, action.field) == value else ""
 
 

@@ -75,7 +75,7 @@ def apply_bulk_action(
     done = HygieneAct.objects.create(
         tenant_id=tenant_id, act=action, at=now, archived_ids=archived_ids, changed=changed
     )
-    audit_rows(_VERBS[action], rows, fields=[definition.field], by=by, now=now)
+    audit_rows(_VERBS[action], rows, fields=[definition.field], act_id=done.pk, by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
 
 
@@ -101,5 +101,5 @@ def move_memories(
     changed = undo_values(rows, bulk.MOVE.field, after=to.path, versions=1)
     move_rows(rows, to.path, now)
     done = HygieneAct.objects.create(tenant_id=tenant_id, act=HygieneAct.Act.MOVE, at=now, changed=changed)
-    audit_rows("move_memories", rows, fields=["partition"], by=by, now=now)
+    audit_rows("move_memories", rows, fields=["partition"], act_id=done.pk, by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})

@@ -45,8 +45,11 @@ def replace_memories(
         acts[older_id].link_ids = [link_id]
     for older_id, pair_id in _list(tenant_id, rows, successors, now).items():
         acts[older_id].pair_ids = [pair_id]
-    ids = [*newer, *acts]
-    record_audit("replace_memories", "memory", ids, tenant_id=tenant_id, fields=["valid_to"], by=by, now=now)
+    for older_id, act in acts.items():
+        ids = [successors[older_id], older_id]
+        record_audit(
+            "replace_memories", "memory", ids, tenant_id=tenant_id, fields=["valid_to"], act_id=act.pk, by=by, now=now
+        )
     return HygieneAct.objects.bulk_create(acts.values())
 
 

@@ -8,11 +8,11 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from django.db import models, transaction
+from django.db import DEFAULT_DB_ALIAS, models, transaction
 
 from memories import tasks
-from memories.embeddings.vectors import VectorsAhead, includes_active_model, store_first_vectors
-from memories.models import AuditEntry, Memory, MemoryLink, Partition, Tenant
+from memories.embeddings.vectors import VectorsAhead, models_if_active_is_included, store_first_vectors
+from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryLink, Partition, Tenant
 from memories.services.store.content import content_hash, normalise_content, recalled_hash
 from memories.services.store.drafts import (
     CHANGEABLE_MEMORY_FIELDS,
@@ -35,9 +35,10 @@ from memories.store.recall import recently_recalled_memories
 from memories.store.replaceable import ReplaceableMemories, replaceable_memories
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict
+from memories.tenancy.queries.prepared import sent_together
 
 #: Attempts to insert while concurrent writers insert and archive the same text.
-INSERT_ATTEMPTS = 3
+INSERT_ATTEMPTS = 4
 #: Fields of the memory of a `source_id` that an upsert changes if the caller gives them, besides the text.
 UPDATABLE_FIELDS = frozenset(CHANGEABLE_MEMORY_FIELDS) - {"content", "partition", "source_id"}
 
@@ -90,14 +91,16 @@ def store_memories(
     replaceable = replaceable_memories(tenant.pk, rows, reach, now)
     results = _invalid_rows(tenant.pk, rows, replaceable, reach, now)
     valid = {index: row for index, row in enumerate(rows) if index not in results}
+    embedding_models: list[EmbeddingModel] = []
     if refuses_recalled_text and valid:
         held = _held_sources(tenant.pk, valid)
         others = {index: row for index, row in valid.items() if (row.partition.path, row.source_id) not in held}
         results |= _recalled_rows(tenant.pk, others, reach, by, now)
         valid = {index: row for index, row in valid.items() if index not in results}
     if valid:
-        usable = ahead if ahead is not None and includes_active_model(tenant.pk, ahead) else None
-        results |= _upsert(_Write(tenant.pk, by, now, usable), valid)
+        if ahead is not None:
+            embedding_models = models_if_active_is_included(tenant.pk, ahead)
+        results |= _upsert(_Write(tenant.pk, by, now, ahead if embedding_models else None), valid)
     in_order = [results[index] for index in range(len(rows))]
     replaced = defaultdict[UUID, list[UUID]](list)
     for row, result in zip(rows, in_order, strict=True):
@@ -107,11 +110,13 @@ def store_memories(
         replace_memories(tenant_id=tenant.pk, replaced=replaced, by=by, now=now)
     created = [row.memory for row in in_order if row.memory is not None and row.status == StoreStatus.CREATED]
     if created:
-        audit_rows("store_memories" if len(rows) > 1 else "store_memory", created, by=by, now=now)
         ready = [memory for memory in created if memory.embedding_state == Memory.EmbeddingState.READY]
-        if ahead is not None and ready:
-            store_first_vectors(tenant.pk, ready, ahead)
-        tasks.enqueue_embedding(tenant.pk, [memory.pk for memory in created if memory not in ready])
+        pending = [memory.pk for memory in created if memory.embedding_state == Memory.EmbeddingState.PENDING]
+        with sent_together():
+            audit_rows("store_memories" if len(rows) > 1 else "store_memory", created, by=by, now=now)
+            if ahead is not None and ready:
+                store_first_vectors(tenant.pk, ready, ahead, embedding_models)
+        tasks.enqueue_embedding(tenant.pk, pending)
     return in_order
 
 
@@ -264,31 +269,33 @@ def _insert_absent(
 ) -> tuple[dict[LiveKey, Memory], set[LiveKey]]:
     """Return the live memory of every key, and the keys that this call inserted.
 
-    The INSERT waits for a concurrent writer of the same key, then its row is read, or inserted again if archived since.
+    The INSERT waits for a concurrent writer of the same key. What it did not insert is read, or inserted again if the
+    row has expired or was archived since.
     """
-    holders = unarchived_rows_by_key(write.tenant_id, firsts)
-    archived = set(archive_expired(list(holders.values()), by=write.by, now=write.now))
-    holders = {key: memory for key, memory in holders.items() if memory.pk not in archived}
+    holders: dict[LiveKey, Memory] = {}
     created: set[LiveKey] = set()
+    absent = sorted(firsts)
     for _ in range(INSERT_ATTEMPTS):
-        absent = sorted(key for key in firsts if key not in holders)
-        if not absent:
-            return holders, created
         ours = {key: _new_row(write, rows[firsts[key]], partitions) for key in absent}
-        Memory.objects.bulk_create(ours.values(), ignore_conflicts=True)
-        winners = unarchived_rows_by_key(write.tenant_id, absent)
-        created |= {key for key, winner in winners.items() if winner.pk == ours[key].pk}
-        holders |= winners
-    if len(holders) < len(firsts):
-        raise Conflict("busy", "The same text is being stored and archived at the same time. Try again.")
-    return holders, created
+        inserted = Memory.objects.insert_absent(list(ours.values()))
+        new = {key: memory for key, memory in ours.items() if memory.pk in inserted}
+        created |= new.keys()
+        holders |= new
+        if not (absent := [key for key in absent if key not in new]):
+            return holders, created
+        found = unarchived_rows_by_key(write.tenant_id, absent)
+        expired = archive_expired(list(found.values()), by=write.by, now=write.now)
+        holders |= {key: memory for key, memory in found.items() if memory.pk not in expired}
+        if not (absent := [key for key in absent if key not in holders]):
+            return holders, created
+    raise Conflict("busy", "The same text is being stored and archived at the same time. Try again.")
 
 
 def _new_row(write: _Write, row: NewMemory, partitions: Mapping[str, Partition]) -> Memory:
     own = ("kind", "confidence", "pinned", "metadata", "expires_at", "source_id", "session", "position")
     created_at, content = row.created_at or write.now, normalise_content(row.content)
     is_embedded = write.ahead is not None and content in write.ahead.places
-    return Memory(
+    memory = Memory(
         tenant_id=write.tenant_id,
         partition=partitions[row.partition.path],
         partition_path=row.partition.path,
@@ -299,3 +306,5 @@ def _new_row(write: _Write, row: NewMemory, partitions: Mapping[str, Partition])
         embedding_state=Memory.EmbeddingState.READY if is_embedded else Memory.EmbeddingState.PENDING,
         **text_columns(content),
     )
+    memory._state.adding, memory._state.db = False, DEFAULT_DB_ALIAS
+    return memory

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from memories.embeddings.indexer import embed_ahead, index_now
+from memories.embeddings.vectors import VectorsAhead
 from memories.models import ApiKey, Memory, MemoryVersion
 from memories.services.store.content import normalise_content
 from memories.services.store.drafts import NewMemory
@@ -50,7 +51,7 @@ from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, inval
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
 from memory_platform.rest.cursor_pagination import CursorPosition, PageInput, page_of, position_to_row
-from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, bounded_errors, flat_errors
+from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, RowChecker, bounded_errors, flat_errors
 
 Rows = TypeVar("Rows", bound=MemoryTextQuerySet)
 _NEW_MEMORY = OpenApiExample(
@@ -107,20 +108,31 @@ class MemoryEndpointBase(Endpoint):
         return memory
 
     def _store(self, rows: Sequence[NewMemory]) -> list[StoreResult]:
-        ahead = embed_ahead(self.tenant_id, (normalise_content(row.content) for row in rows))
+        ahead = self._ahead(rows)
         with tenant_scope(self.tenant_id):
-            results = store_memories(
-                tenant=self.key.tenant,
-                rows=rows,
-                ahead=ahead,
-                refuses_recalled_text=self.key.refuses_recalled_text,
-                reach=self.key.partition_prefix,
-                by=self.actor,
-                now=self.now,
-            )
+            results = self._stored(rows, ahead)
+        self._index(results)
+        return results
+
+    def _ahead(self, rows: Sequence[NewMemory]) -> VectorsAhead | None:
+        texts = (normalise_content(row.content) for row in rows)
+        return embed_ahead(self.tenant_id, texts, self.key.tenant.settings_revision)
+
+    def _stored(self, rows: Sequence[NewMemory], ahead: VectorsAhead | None) -> list[StoreResult]:
+        return store_memories(
+            tenant=self.key.tenant,
+            rows=rows,
+            ahead=ahead,
+            refuses_recalled_text=self.key.refuses_recalled_text,
+            reach=self.key.partition_prefix,
+            by=self.actor,
+            now=self.now,
+        )
+
+    def _index(self, results: Sequence[StoreResult]) -> None:
+        """Embed what is still pending; call it with no scope open."""
         stored = {row.memory for row in results if row.memory is not None and row.status != StoreStatus.EXISTING}
         index_now(self.tenant_id, [row.pk for row in stored if row.embedding_state == Memory.EmbeddingState.PENDING])
-        return results
 
     def _act(self, action: Callable[..., Memory], memory_id: UUID, *, is_live: bool = False) -> None:
         """Call an action on the memory, if `If-Match` allows its version; embed a new text."""
@@ -134,6 +146,9 @@ class MemoryEndpointBase(Endpoint):
     def _answer(self, memory_id: UUID, status_code: int = 200, **more: Any) -> Response:
         with tenant_scope(self.tenant_id):
             answer = MemoryOutput(self._memory(memory_id, is_live=False)).data
+        return self._response(answer, status_code, **more)
+
+    def _response(self, answer: Mapping[str, Any], status_code: int = 200, **more: Any) -> Response:
         return Response({**answer, **more}, status=status_code, headers={"ETag": memory_etag(answer)})
 
 
@@ -165,12 +180,22 @@ class MemoryListEndpoint(MemoryEndpointBase):
             return self._post_messages()
         values = self.body(MemoryInput)
         row = build_new_memory(values, writable_partition(self.key, requested_partition(values)), request.data)
-        (result,) = self._store([row])
-        if result.memory is None:
-            raise invalid(result.problems)
+        ahead = self._ahead([row])
+        with tenant_scope(self.tenant_id):
+            (result,) = self._stored([row], ahead)
+            if result.memory is None:
+                raise invalid(result.problems)
+            is_ready = result.memory.embedding_state == Memory.EmbeddingState.READY
+            # a pending one may be embedded before it is read
+            answer = MemoryOutput(self._memory(result.memory.pk, is_live=False)).data if is_ready else None
         is_new = result.status == StoreStatus.CREATED
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-        response = self._answer(result.memory.pk, code, status=result.status, reason=result.reason)
+        more = {"status": result.status, "reason": result.reason}
+        if answer is None:
+            self._index([result])
+            response = self._answer(result.memory.pk, code, **more)
+        else:
+            response = self._response(answer, code, **more)
         if is_new:
             response["Location"] = request.build_absolute_uri(f"{request.path_info}/{result.memory.pk}")
         return response
@@ -240,10 +265,10 @@ class BulkRows:
         self.faults: dict[int, list[dict[str, str]]] = {}
         self.valid: dict[int, NewMemory] = {}
         # One serializer checks all rows: building it costs more than using it.
-        checker = MemoryInput(context={"now": now, "key": key})
+        checker = RowChecker(MemoryInput(context={"now": now, "key": key}))
         for index, row in enumerate(rows):
             try:
-                values = checker.run_validation(row)
+                values = checker.check(row)
                 self.valid[index] = build_new_memory(values, writable_partition(key, requested_partition(values)), row)
             except ValidationError as error:
                 self.faults[index] = bounded_errors(flat_errors(error.detail), ROW_PROBLEMS_MAX)

@@ -11,11 +11,13 @@ from memories.tenancy.queries.insertions import array_text
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.queries.prepared import execute_prepared
 
-#: The names of the values of a row, in their order; `holds` are places in the list of lexemes, from 1.
-PLAIN_NAMES = ("id", "valid_to", *CANDIDATE_COLUMNS, *COUNTER_FIELDS, *TOKEN_COLUMNS, "holds", "similarity", "vector")
+#: The names of the first values of a row, in their order; after them come the counts of tokens by encoding, the places
+#: of lexemes that the text contains in the list of lexemes, from 1, and the vector.
+PLAIN_NAMES = ("similarity", "id", "valid_to", *CANDIDATE_COLUMNS, *COUNTER_FIELDS)
 _READ = f"""
-SELECT memory.id, memory.archived_at, memory.{", memory.".join((*CANDIDATE_COLUMNS, *COUNTER_FIELDS, *TOKEN_COLUMNS))},
-    {{holds}}, {{compared}}
+SELECT {{similarity}}, memory.id, memory.archived_at,
+    memory.{", memory.".join((*CANDIDATE_COLUMNS, *COUNTER_FIELDS, *TOKEN_COLUMNS))},
+    {{holds}}, {{vector}}
 FROM memories_memory AS memory {{vectors}}
 WHERE {{live}} AND memory.id = ANY(%(ids)s::uuid[])
 """  # noqa: S608 - columns
@@ -41,7 +43,8 @@ def plain_candidate_rows(
 ) -> list[tuple[Any, ...]]:
     """Return the values of each memory of `ids` (the integers of UUIDs) in scope, in any order.
 
-    `similarity` is None without a vector; `vector`, with `with_vectors`, the bytes that Postgres sends for a `halfvec`.
+    The similarity is None without a vector; the vector, with `with_vectors`, the bytes that Postgres sends for a
+    `halfvec`.
     """
     if not ids:
         return []
@@ -56,7 +59,8 @@ def plain_candidate_rows(
         values["lexemes"] = [any_lexeme([lexeme]) for lexeme in lexemes]
     statement = _READ.format(
         holds=_HOLDS if lexemes else "NULL",
-        compared=f"{similarity}, {sent}",
+        similarity=similarity,
+        vector=sent,
         vectors="" if vector is None else _VECTORS,
         live=scope.has_live("memory"),
     )

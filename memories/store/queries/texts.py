@@ -10,14 +10,14 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchRank
 from django.db import models
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, Q, Subquery, Value, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThan
 from pgvector.django import CosineDistance
 
 from memories.search.queries.lexemes import AnyLexeme, MatchedLexemes, query_lexemes_in_scope
-from memories.search.queries.nearest import Vector, indexed_distance
+from memories.search.queries.nearest import Vector, VectorIndex, indexed_distance
 from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
 from memories.services.search.planner import TextQuery, match_all
 from memories.services.store.moments import PointInTime, TimeAxis
@@ -172,15 +172,42 @@ class MemoryTextQuerySet(TenantRows):
         rows = self.filter(**own).annotate(distance=distance, similarity=Value(1.0) - F("distance"))
         return rows.order_by("distance", "-created_at", self.identity)
 
-    def nearest_by_index(self, vector: Vector, model: str, tokens: str, limit: int) -> list[tuple[UUID, int]]:
-        """Return (id, `tokens`) of the first of `nearest_to` for current rows, inside `force_index_scan`."""
+    def how_many_nearer(self, vector: Vector, model: str, own: "MemoryTextQuerySet", memory: Any) -> int:
+        """Return how many rows `nearest_to` puts before `memory`, the current row of which is `own`."""
+        distance = Subquery(own.nearest_to(vector, model).values("distance")[:1])
+        return self.nearest_to(vector, model).order_by().filter(self._ahead("distance__lt", distance, memory)).count()
+
+    def how_many_match_better(self, text: TextQuery, own: "MemoryTextQuerySet", memory: Any) -> int:
+        """Return how many rows `matching_any` puts before `memory`, the current row of which is `own`."""
+        strength = Subquery(own.matching_any(replace(text, newest=None)).values("text_rank")[:1])
+        return self.matching_any(text).order_by().filter(self._ahead("text_rank__gt", strength, memory)).count()
+
+    def _ahead(self, condition: str, value: Subquery, memory: Any) -> Q:
+        """Return the condition of the rows before one with this value; ties are broken by age, then by id."""
+        is_equal = Q(**{condition.partition("__")[0]: value})
+        is_newer = Q(created_at__gt=memory.created_at)
+        is_first = Q(**{"created_at": memory.created_at, f"{self.identity}__lt": memory.pk})
+        return Q(**{condition: value}) | is_equal & (is_newer | is_first)
+
+    def nearest_by_index(
+        self, vector: Vector, model: str, tokens: str, limit: int, *, index: VectorIndex
+    ) -> tuple[list[tuple[UUID, int]], int]:
+        """Return (id, `tokens`) of the first of `nearest_to` for current rows, and how many the index returned.
+
+        Call it inside `force_index_scan`. What the index does not contain yet is read whole.
+        """
         own = {"embeddings__model": model, "embeddings__version": F("version"), "embeddings__is_current": True}
         rows = self.filter(**own).annotate(distance=indexed_distance("embeddings__vector", vector))
-        found = list(rows.order_by("distance").values_list("id", tokens, "distance", "created_at")[:limit])
+        rows = rows.order_by("distance")
+        is_indexed = Q(embeddings__id__lte=index.bound) | Q(embeddings__is_indexed=True)
+        is_fresh = Q(embeddings__id__gt=index.bound, embeddings__is_indexed=False)
+        columns = ("id", tokens, "distance", "created_at")
+        indexed, fresh = (rows.filter(part).values_list(*columns)[:limit] for part in (is_indexed, is_fresh))
+        found = [*indexed, *fresh]
         found.sort(key=lambda row: row[0].int)
         found.sort(key=lambda row: row[3], reverse=True)
         found.sort(key=lambda row: row[2])
-        return [(pk, count) for pk, count, _, _ in found]
+        return [(pk, count) for pk, count, _, _ in found[:limit]], len(indexed)
 
     def in_spans(self, tenant_id: UUID, spans: Sequence[PositionSpan]) -> Self:
         """Rows in any of these spans of sessions, ordered by position."""

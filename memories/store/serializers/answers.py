@@ -149,6 +149,10 @@ class MemoryBulkResultOutput(serializers.Serializer[Any]):
     id = serializers.UUIDField(allow_null=True)
     errors = FieldErrorOutput(many=True)  # type: ignore[assignment]
 
+    def to_representation(self, instance: dict[str, Any]) -> dict[str, Any]:
+        """Return the values as they are; most rows have no fault to convert."""
+        return super().to_representation(instance) if instance["errors"] else {**instance, "errors": []}
+
 
 class MemoryBulkOutput(serializers.Serializer[Any]):
     """One result per row, in their order."""

@@ -9,7 +9,9 @@ from uuid import UUID
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from memories.embeddings.indexer import embed_ahead
 from memories.models import ApiKey, Memory, Tenant
+from memories.services.store.content import normalise_content
 from memories.services.store.drafts import NewMemory
 from memories.services.store.import_export_files import (
     CSV,
@@ -138,9 +140,10 @@ class ImportFile:
         numbers = list(self.rows)
         for start in range(0, len(numbers), _ROWS_PER_READ):
             batch = numbers[start : start + _ROWS_PER_READ]
+            rows = [self.rows[line] for line in batch]
+            ahead = embed_ahead(tenant.pk, (normalise_content(row.content) for row in rows))
             with tenant_scope(tenant.pk):
-                rows = [self.rows[line] for line in batch]
-                results = store_memories(tenant=tenant, rows=rows, reach=reach, by=by, now=now)
+                results = store_memories(tenant=tenant, rows=rows, ahead=ahead, reach=reach, by=by, now=now)
             for line, result in zip(batch, results, strict=True):
                 memory_id = result.memory and result.memory.pk
                 lines.append({"line": line, "status": result.status, "id": memory_id, "errors": result.problems})

@@ -4,17 +4,25 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpResponseBase
+from django.http import Http404, HttpResponseBase, QueryDict
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 
 from memories.embeddings.indexer import index_now
 from memories.hygiene.actions import merge_seen_memories, undo_hygiene
-from memories.models import Memory
+from memories.models import Memory, Partition
 from memories.search.browsing import MemoryFilter, search_memory_list
-from memories.services.store.bulk import BULK_ACTIONS, BULK_MEMORIES_MAX, BULK_MERGE, BulkAction, describe_skipped
-from memories.store.actions.bulk import BulkActionResult, apply_bulk_action
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.bulk import (
+    BULK_MEMORIES_MAX,
+    BULK_MERGE,
+    LISTED_ACTIONS,
+    MOVE,
+    BulkAction,
+    describe_skipped,
+)
+from memories.store.actions.bulk import BulkActionResult, apply_bulk_action, move_memories
 from memories.store.bulk_preview import preview_bulk_action
 from memories.store.forms import (
     COMMON_KINDS,
@@ -36,7 +44,14 @@ from memory_platform.web.rendering import render_page
 #: Memories offered for a merge without a search.
 _OFFERED_MAX = 12
 #: Participles of actions for messages.
-_SAID = {"archive": "archived", "restore": "restored", "pin": "pinned", "unpin": "unpinned", "kind": "given a new kind"}
+_SAID = {
+    "archive": "archived",
+    "restore": "restored",
+    "pin": "pinned",
+    "unpin": "unpinned",
+    "kind": "given a new kind",
+    "move": "moved",
+}
 
 
 @tenant_page("viewer", to_change="operator")
@@ -50,7 +65,7 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
         return memory_list.list_again(request, request.GET.get("back", ""))
     fields = form.cleaned_data
     bulk_form = BulkActionForm(initial={"back": fields["back"]}, label_suffix="")
-    return _preview(request, BULK_ACTIONS[fields["action"]], _selected_ids(request, fields), bulk_form)
+    return _preview(request, LISTED_ACTIONS[fields["action"]], _selected_ids(request, fields), bulk_form)
 
 
 @tenant_page(to_change="operator")
@@ -115,6 +130,10 @@ def _preview(request: HtmxRequest, action: BulkAction, ids: Iterable[UUID], form
     try:
         with tenant_scope(request.tenant.id):
             effect = preview_bulk_action(request.tenant.id, action, ids, now=timezone.now())
+            text = QueryDict(back).get("q", "").strip()[:QUERY_MAX_CHARACTERS]
+            rows = Memory.objects.for_tenant(request.tenant.id).with_ids(row.pk for row in effect.rows)
+            partitions = Partition.objects.for_tenant(request.tenant.id).offered_paths() if action is MOVE else []
+            by_words = rows.matching(text).how_many() if text else None
     except PlatformError as error:
         flash_error(request, error.detail)
         return memory_list.list_again(request, back)
@@ -122,9 +141,11 @@ def _preview(request: HtmxRequest, action: BulkAction, ids: Iterable[UUID], form
         "section": "memories",
         "action": action,
         "effect": effect,
+        "by_words": by_words,
         "form": form,
         "back": back,
         "kinds": COMMON_KINDS,
+        "partitions": partitions,
     }
     return render_page(request, "memories/store/memories_bulk.html", page, form=form)
 
@@ -133,7 +154,7 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
     form = BulkActionForm(request.POST, label_suffix="")
     is_valid = form.is_valid()
     fields = form.cleaned_data
-    action, seen = BULK_ACTIONS.get(fields.get("action", "")), fields.get("selected")
+    action, seen = LISTED_ACTIONS.get(fields.get("action", "")), fields.get("selected")
     back = memory_list.list_return_query(request.POST.get("back", ""))
     if action is None or not seen:
         flash_error(request, "Choose an action and select memories.")
@@ -145,6 +166,9 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
         with tenant_scope(request.tenant.id):
             if action.name == BULK_MERGE:
                 done = merge_seen_memories(tenant_id=tenant_id, keep=fields["keep"], seen=seen, by=by, now=now)
+            elif action is MOVE:
+                to = parse_partition(fields["to_partition"])
+                done = move_memories(tenant_id=tenant_id, seen=seen, to=to, by=by, now=now)
             else:
                 kind = fields["to_kind"]
                 done = apply_bulk_action(tenant_id=tenant_id, action=action.name, seen=seen, kind=kind, by=by, now=now)

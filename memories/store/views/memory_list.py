@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from memories.models import Memory, Partition
 from memories.search.browsing import MemoryFilter, search_memory_list
+from memories.search.retrieval import RetrievalMode
 from memories.store.forms import MemoryFilterForm
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
@@ -37,22 +38,23 @@ def memory_list(request: HtmxRequest) -> HttpResponseBase:
 
 def memory_filter(fields: Mapping[str, Any]) -> MemoryFilter:
     """Return the filter of the valid fields of a `MemoryFilterForm`."""
-    return MemoryFilter(**{name: value for name, value in fields.items() if name != "q"})
+    return MemoryFilter(**{name: value for name, value in fields.items() if name not in ("q", "mode")})
 
 
 def memory_list_contents(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the list shows: `found` for a search, else a `table`. Call with no scope open."""
     list_filter, now, tenant_id = memory_filter(fields), timezone.now(), request.tenant.id
     if fields["q"]:
-        return {"found": search_memory_list(tenant_id, fields["q"], list_filter, now=now)}
+        mode = fields["mode"] or RetrievalMode.HYBRID
+        return {"found": search_memory_list(tenant_id, fields["q"], list_filter, mode=mode, now=now)}
     with tenant_scope(tenant_id):
         rows = list_filter.rows(tenant_id, now)
         return {"table": read_table(request, _COLUMNS, lambda ordering, **place: rows.page(ordering, **place))}
 
 
 def listed_memory_ids(shown: Mapping[str, Any]) -> list[UUID]:
-    """Return the ids in the result of `memory_list_contents`."""
-    rows = (hit.memory for hit in shown["found"].hits) if "found" in shown else shown["table"].rows
+    """Return the ids in the result of `memory_list_contents`, of a search those above its cut-off."""
+    rows = (hit.memory for hit in shown["found"].selectable) if "found" in shown else shown["table"].rows
     return [row.pk for row in rows]
 
 

@@ -40,7 +40,10 @@ class ApiMiddleware:
             return response
         # An error that does not come from REST framework.
         status = HTTPStatus(response.status_code)
-        return plain_problem_response(status.value, status.name.lower(), status.phrase)
+        problem = plain_problem_response(status.value, status.name.lower(), status.phrase)
+        if wait := response.headers.get("Retry-After"):
+            problem.headers["Retry-After"] = wait
+        return problem
 
     def _refuse_body(self, request: HttpRequest) -> HttpResponse | None:
         stream = request.META.get("wsgi.input")

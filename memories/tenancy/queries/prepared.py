@@ -1,12 +1,23 @@
 """Statements that every request runs: prepared once per connection, with binary values and rows (ADR-0115)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
 from django.db import connection
 
 from memory_platform.postgres.base import DatabaseWrapper
+
+
+@contextmanager
+def sent_together() -> Iterator[None]:
+    """Send the statements of the block, inside a transaction, without waiting for each; wait for all at the end.
+
+    Errors are raised at the end. The block reads neither rows nor numbers of changed rows.
+    """
+    with cast(DatabaseWrapper, connection).pipeline():
+        yield
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,12 @@ class AuditEntryQuerySet(TenantRows):
     def narrowed(self, filters: Mapping[str, Any]) -> Self:
         """Entries with these texts in actor and action, about this kind and id, within these times; "" for any."""
         lookups = {"actor": "actor_label__icontains", "action": "verb__contains", "target_kind": "target_kind"}
-        lookups |= {"target_id": "target_ids__contains", "after": "at__gte", "before": "at__lte"}
+        lookups |= {
+            "actor_kind": "actor_kind",
+            "target_id": "target_ids__contains",
+            "after": "at__gte",
+            "before": "at__lte",
+        }
         values = {name: [value] if name == "target_id" else value for name, value in filters.items() if value}
         return self.filter(**{lookups[name]: value for name, value in values.items()})
 

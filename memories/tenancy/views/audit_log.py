@@ -29,7 +29,7 @@ PERSON = "user"
 #: Placeholder for an id or profile name in URL patterns.
 ANY_ID = str(UUID(int=0))
 #: Ids of an entry that are shown; the template shows the first three outside of an expandable part.
-TARGETS_SHOWN_MAX = 100
+TARGETS_SHOWN_MAX = 20
 _ID_CHARACTERS_SHOWN = 14
 
 

@@ -26,6 +26,7 @@ class Command(PlatformCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--model", metavar="NAME", default="", help="one model (default: all that are in use)")
+        parser.add_argument("--rebuild", action="store_true", help="build it again, of all vectors so far")
         parser.add_argument("--dimension", metavar="N", type=int, default=0, help="dimension of its vectors")
 
     def handle(self, **options: Any) -> None:
@@ -34,7 +35,8 @@ class Command(PlatformCommand):
         named = IndexedModel(options["model"], options["dimension"])
         for model in [named] if named.name else models_to_index():
             try:
-                state = ensure_vector_index(model.name, model.dimension, database=owner_alias(DEFAULT_DB_ALIAS))
+                how = {"database": owner_alias(DEFAULT_DB_ALIAS), "is_rebuilt": options["rebuild"]}
+                state = ensure_vector_index(model.name, model.dimension, **how)
             except ProgrammingError as error:
                 raise CommandError(f"The index of {model.name} was not built: {str(error).splitlines()[0]}") from error
             if options["verbosity"] > (state is VectorIndexState.PRESENT):

@@ -9,6 +9,7 @@ from django.core.management.commands import migrate
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
+from memories.tenancy.row_scope_tokens import store_signing_key
 from memory_platform.management.commands._owner import owner_alias
 from memory_platform.postgres.base import lost_migrations
 
@@ -25,6 +26,8 @@ class Command(migrate.Command):
                 " cannot be upgraded. To keep its memories, export them with that version first. Then start with an"
                 f" empty database: delete {settings.DATA_DIR}, set DATA_DIR to a new folder, or change DATABASE_URL."
             )
+        store_signing_key(connections[alias])  # for migrations that change rows
         super().handle(*args, **{**options, "database": alias})
+        store_signing_key(connections[alias])
         if not any(options.get(name) for name in PARTIAL):
             call_command("ensure_vector_index", verbosity=options["verbosity"])

@@ -72,7 +72,7 @@ def test_review_by_keys_edited_appended_approved_and_rolled_back(
     expect(console.locator(".flash").first).to_contain_text("Saved")
     console.keyboard.press("m")
     expect(console.locator("#missing button[name=fact]").first).to_be_focused()
-    expect(console.locator("mark.fact-missing.is-linked").first).to_be_in_viewport()
+    expect(console.locator("#originals mark.fact-missing.is-linked").first).to_be_in_viewport()
     console.keyboard.press("Enter")
     expect(console.locator(".statement")).to_have_count(2)
     console.keyboard.press("u")
@@ -86,12 +86,29 @@ def test_review_by_keys_edited_appended_approved_and_rolled_back(
     console.wait_for_load_state()
     assert as_decided(proposal).state == "applied"
     console.keyboard.press("u")
-    expect(console.locator("#confirm")).to_contain_text("stays on record as rolled back")
-    assert as_decided(proposal).state == "applied"
-    console.keyboard.press("Enter")
-    expect(console.locator(".flash").last).to_contain_text("Rolled back")
-    expect(console.locator(".flash a")).to_have_text("View session")
+    expect(console.locator(".flash").last).to_contain_text("waits for review again")
+    assert as_decided(proposal).state == "proposed"
     assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(proposal.session)] == before
+
+
+def test_facts_are_struck_by_keys_and_approve_saves_the_open_edit(console: Page, acme: Tenant) -> None:
+    under_review(acme, has_journal=True)
+    proposal = compacted(make_long_session(acme, turns=40, window=4_000))
+    console.goto(page("compaction", acme, proposal.pk))
+    console.keyboard.press("x")
+    expect(console.locator("#j-1")).to_be_focused()
+    expect(console.locator(".journal-struck")).to_have_count(0)
+    console.keyboard.press("x")
+    expect(console.locator("#j-1")).to_have_class(re.compile("journal-struck"))
+    expect(console.locator("#j-2")).to_be_focused()
+    console.keyboard.press("y")
+    expect(console.locator("#j-3")).to_be_focused()
+    console.keyboard.press("e")
+    console.locator("#id_text").fill("Ida Brodersen asked about the frame FR-2210.")
+    console.get_by_role("button", name="Approve", exact=False).first.click()
+    expect(console.locator(".flash").last).to_contain_text("1 struck")
+    decided = as_decided(proposal)
+    assert (decided.state, decided.summary_text) == ("applied", "Ida Brodersen asked about the frame FR-2210.")
 
 
 def test_keys_are_listed_and_can_be_switched_off(console: Page, acme: Tenant, proposal: Compaction) -> None:

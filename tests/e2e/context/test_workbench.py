@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from memories.models import Tenant
 from tests.e2e.console import QUESTION, at_both_widths, open_preview
 from tests.integration.page_helpers import page
+from tests.users import api_client, new_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -85,3 +86,46 @@ def test_opened_parts_stay_open_while_the_budget_moves(console: Page, acme: Tena
     expect(console.locator(".flash")).to_contain_text("Memory added to the golden question.")
     expect(console.locator(".golden")).to_contain_text("golden question, 1 memory")
     expect(console.locator("#golden")).to_be_in_viewport()
+
+
+@at_both_widths
+def test_missing_memory_is_explained_and_the_budget_that_includes_it_kept(console: Page, acme: Tenant) -> None:
+    open_preview(console, acme, 60)
+    console.get_by_role("link", name="Explain a missing memory").click()
+    field = console.get_by_role("combobox", name="Memory")
+    field.press_sequentially("Brodersen", delay=20)
+    expect(console.locator("#found-memories [role=option]")).to_contain_text("Frau Brodersen prefers e-mail.")
+    field.press("ArrowDown")
+    field.press("Enter")
+    answer = console.locator("[aria-labelledby=answer-title]")
+    expect(answer).to_contain_text("excluded")
+    expect(answer.locator("dt", has_text="Vector rank")).to_be_visible()
+    budget = re.sub(r"\D", "", answer.locator("dt:has-text('Inclusion budget') + dd strong").inner_text())
+    console.get_by_role("link", name="Keep budget").click()
+    expect(console.locator("#id_max_tokens")).to_have_value(budget)
+    expect(console.locator("[aria-labelledby=saved-title]")).to_contain_text("No queries yet.")
+    console.get_by_role("button", name="Keep budget").click()
+    expect(console.locator(".flash")).to_contain_text(f"{budget} tokens saved in default 1.")
+    expect(console.locator("#budget-title")).to_contain_text(f"of {budget} tokens used")
+    expect(console.locator(".block", has_text="Brodersen")).to_be_visible()
+
+
+def test_long_question_gets_a_short_address_that_opens_it_again(console: Page, acme: Tenant) -> None:
+    question = QUESTION + " What do we tell the customer?" * 100
+    console.goto(page("context-preview", acme))
+    console.locator("#id_query").fill(question)
+    expect(console.locator("#budget-title")).to_be_visible()
+    console.wait_for_url(re.compile(r"query_id=[0-9a-f-]{36}"))
+    assert len(console.url) < 300
+    console.reload()
+    expect(console.locator("#budget-title")).to_be_visible()
+    expect(console.locator("#id_query")).to_have_value(question)
+
+
+def test_figure_of_an_agent_leads_to_its_contexts(console: Page, acme: Tenant) -> None:
+    api_client(new_key(acme, "write")).post("/api/v1/context", {"query": QUESTION, "max_tokens": 60}, format="json")
+    console.goto(page("agents", acme))
+    console.get_by_role("link", name="1", exact=True).first.click()
+    console.wait_for_url(re.compile(r"/contexts\?key="))
+    console.get_by_role("link", name=QUESTION).click()
+    expect(console.locator("[aria-labelledby=asked-title]")).to_contain_text("an agent")

@@ -170,7 +170,7 @@ def test_proposal_is_approved_once_and_rolled_back_exactly(
     assert as_decided(proposal).decision_reason == "too short"
     assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(proposal.session)] == before
     assert "cannot be rolled back" in text_of(client.get(address))
-    assert "rolled back allows" in text_of(client.post(address))
+    assert "rolled back allows reopen" in text_of(client.post(address))
 
 
 def test_applied_summary_is_marked_as_reviewed_with_one_click(client: Client, tenant: Tenant) -> None:

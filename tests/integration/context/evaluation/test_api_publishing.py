@@ -140,7 +140,7 @@ def test_golden_question_is_added_once_changed_removed_and_restored(
     [
         ("text", "", "too_short"),
         ("text", "   ", "blank"),
-        ("text", "x" * 4001, "too_long"),
+        ("text", "x" * 32_769, "too_long"),
         ("text", 7, "not_text"),
         ("text", "\x00", "null_character"),
         ("answer", "x" * 2001, "too_long"),

@@ -345,7 +345,7 @@ def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Te
     refused = client.post(url, {"profile_name": "own", "api_key": "", "partition": ""})
     assert refused.status_code == 422
     assert "publish one first" in text_of(refused)
-    fields = {"profile_name": "conversation-recall", "api_key": "", "partition": "user=alex"}
+    fields = {"profile_name": "conversation-recall", "api_key": "", "partition": "user=alex", "confirmed": "user=alex"}
     assert "assigned." in text_of(client.post(url, fields, follow=True))
     ended = client.post(page("scoring-assignment-end", tenant), {"partition": "user=alex"}, follow=True)
     assert "ended." in text_of(ended)

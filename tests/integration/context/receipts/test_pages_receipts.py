@@ -83,7 +83,7 @@ def test_timings_of_a_context_are_stored_and_shown_with_their_unit(client: Clien
     entry = text_of(client.get(page("receipt", tenant, answer["id"])))
     assert re.search(r'<tr><th scope="row">Total</th><td class="num">[\d.]+ ms</td></tr>', entry)
     assert "Storing the receipt is not included." in entry
-    assert re.search(r"For API key \S.* on <", entry)
+    assert re.search(r"<dt>Requested by</dt><dd>API key <a [^>]+>\S", entry)
     assert re.search(r'data-label="Latency">[\d.]+ ms<', text_of(client.get(page("context-log", tenant))))
 
 

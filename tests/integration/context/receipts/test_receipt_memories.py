@@ -29,7 +29,7 @@ DAY = timedelta(days=1)
 
 def holding(tenant: Tenant, memory_id: UUID) -> set[UUID]:
     with tenant_scope(tenant.pk):
-        return {row.pk for row in Receipt.objects.for_tenant(tenant.pk).holding(memory_id)}
+        return {row.pk for row in Receipt.objects.for_tenant(tenant.pk).holding_any([memory_id])}
 
 
 def held(tenant: Tenant) -> dict[UUID, list[UUID]]:
@@ -71,7 +71,7 @@ def test_receipts_are_found_without_reading_what_they_considered() -> None:
     with tenant_scope(tenant.pk):
         memory = Memory.objects.for_tenant(tenant.pk).latest("pk")
         with CaptureQueriesContext(connection) as queries:
-            list(Receipt.objects.for_tenant(tenant.pk).holding(memory.pk).without_details())
+            list(Receipt.objects.for_tenant(tenant.pk).holding_any([memory.pk]).without_details())
     assert len(queries) == 1
     assert "candidates" not in queries[0]["sql"]
 

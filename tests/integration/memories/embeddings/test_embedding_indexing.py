@@ -81,7 +81,7 @@ def test_vectors_of_another_model_than_the_active_one_are_not_stored(
     store_ahead(tenant, "The kiln is red.", embedded=["The kiln is red."])
     other = HashedNgramEmbedder()
     other.name = "another-model"
-    monkeypatch.setattr(indexer, "embedders_for_writing", lambda _: [other])
+    monkeypatch.setattr(indexer, "embedders_for_writing", lambda *_: [other])
     (press,) = store_ahead(tenant, "The press is blue.", embedded=["The press is blue."])
     assert press.embedding_state == "pending"
     assert vectors_of(press) == []
@@ -286,7 +286,10 @@ def test_one_sweep_runs_at_a_time(tenant: Tenant) -> None:
     assert tasks.sweep_pending_embeddings.apply(throw=True).get() == 1
 
 
-def test_old_records_are_forgotten_in_every_tenant(tenant: Tenant, other_tenant: Tenant) -> None:
+def test_old_records_are_forgotten_in_every_tenant(
+    tenant: Tenant, other_tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.store.recall.FORGET_BATCH", 2)  # three of a kind are more than a batch
     ages = [timedelta(hours=23), timedelta(hours=25), timedelta(days=29), timedelta(days=31)]
     for owner in (tenant, other_tenant):
         memory, (key, _) = make_memory(owner), make_key(owner)

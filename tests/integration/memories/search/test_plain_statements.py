@@ -111,7 +111,7 @@ def test_a_statement_shows_no_row_of_a_tenant_whose_scope_is_not_open(bread: Ten
     assert ids
     with tenant_scope(other_tenant.pk):
         assert ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5) == []
-        assert ranking.nearest_vectors(scope, vector, model.name, "tokens_o200k_base", 5, is_indexed=False)[0] == []
+        assert ranking.nearest_vectors(scope, vector, model.name, "tokens_o200k_base", 5)[0] == []
         assert ranking.matching_memories(scope, match_all(["bread"]), "tokens_o200k_base") == []
         assert ranking.send_pinned_memories(scope, "tokens_o200k_base").rows() == []
         compared = {"vector": vector, "model": model.name, "lexemes": ["bread"], "with_vectors": True}

@@ -17,9 +17,10 @@ from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import get_embedder
 from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCountChange, Tenant
 from memories.partitions.maintenance import fold_partition_counts
-from memories.search.queries.nearest import force_index_scan, index_name
+from memories.search.queries.nearest import force_index_scan, index_prefix
 from memories.search.queries.ranking import nearest_vectors
 from memories.search.retrievers import NearestResult, execute_vector_plan, find_nearest, scope_size
+from memories.search.vector_index import vector_index
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.filters import parse_filters
 from memories.services.search.lexemes import search_columns
@@ -166,7 +167,7 @@ def clustered(count: int, seed: int) -> NDArray[np.float32]:
 
 
 def fill(tenant: Tenant, vectors: NDArray[np.float32], paths: Sequence[str], **fields: Any) -> list[Memory]:
-    """A memory with each of the vectors, in the partitions by turns."""
+    """A memory with each of the vectors, in the partitions by turns; the index contains nine of ten vectors."""
     with tenant_scope(tenant.pk):
         partitions = ensure_partitions(tenant.pk, [parse_partition(path) for path in paths])
         rows = []
@@ -185,7 +186,8 @@ def fill(tenant: Tenant, vectors: NDArray[np.float32], paths: Sequence[str], **f
         Memory.objects.bulk_create(rows)
         own = {"tenant_id": tenant.pk, "version": 1, "model": MODEL, "dimension": DIMENSION}
         embeddings = [
-            MemoryEmbedding(memory_id=row.pk, vector=vector, **own) for row, vector in zip(rows, vectors, strict=True)
+            MemoryEmbedding(memory_id=row.pk, vector=vector, is_indexed=number % 10 != 9, **own)
+            for number, (row, vector) in enumerate(zip(rows, vectors, strict=True))
         ]
         MemoryEmbedding.objects.bulk_create(embeddings)
     return rows
@@ -245,9 +247,11 @@ def test_scan_along_the_index_uses_it_and_leaves_sorting_as_it_was(tenant: Tenan
         scope, nearest = PlainScope(tenant.pk, "user=al", FACTORY_NOW), clustered(1, 2)[0]
         with force_index_scan(ef_search=40, max_scan_tuples=1_000), connection.cursor() as cursor:
             with CaptureQueriesContext(connection) as captured:
-                nearest_vectors(scope, nearest, MODEL, "tokens_o200k_base", 10, is_indexed=True)
+                index = vector_index(MODEL)
+                assert index is not None
+                nearest_vectors(scope, nearest, MODEL, "tokens_o200k_base", 10, index=index)
             cursor.execute(f"EXPLAIN {captured[-1]['sql']}")
-            assert index_name(MODEL) in "".join(line for (line,) in cursor.fetchall())
+            assert index_prefix(MODEL) in "".join(line for (line,) in cursor.fetchall())
         with connection.cursor() as cursor:
             cursor.execute("SHOW enable_sort")
             assert cursor.fetchone() == ("on",)
@@ -321,8 +325,9 @@ def test_command_builds_the_index_of_a_second_model_once() -> None:
     assert "built" in said[0]
     assert "already exists" in said[1]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT indexdef FROM pg_indexes WHERE indexname = %s", [index_name("Second/Model 8")])
-        (definition,) = cursor.fetchone()
+        named = [index_prefix("Second/Model 8")]
+        cursor.execute("SELECT indexdef FROM pg_indexes WHERE starts_with(indexname, %s)", named)
+        ((definition,),) = cursor.fetchall()
     assert "halfvec(8)" in definition
     assert "Second/Model 8" in definition
 
@@ -334,6 +339,6 @@ def test_command_refuses_what_no_index_can_be_built_of(db: None, arguments: list
 
 
 def test_models_of_similar_names_have_indexes_of_their_own() -> None:
-    names = {index_name(name) for name in ("a/model-1", "a_model_1", "A/Model-1", "m" * 90, "m" * 91)}
-    assert len(names) == 5
-    assert all(len(name) <= 63 for name in names)
+    prefixes = {index_prefix(name) for name in ("a/model-1", "a_model_1", "A/Model-1", "m" * 90, "m" * 91)}
+    assert len(prefixes) == 5
+    assert all(len(prefix) + len(str(2**63)) <= 63 for prefix in prefixes)

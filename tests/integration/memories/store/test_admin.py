@@ -127,13 +127,14 @@ def test_edit_of_an_older_version_says_so_and_changes_nothing(client: Client, te
     assert reread_memory(memory).content == "second"
 
 
-def test_delete_archives_and_restore_brings_back(client: Client, tenant: Tenant) -> None:
+def test_memories_are_archived_and_restored_but_never_deleted(client: Client, tenant: Tenant) -> None:
     memory, other = make_memory(tenant, "one", is_embedded=True), make_memory(tenant, "two")
-    assert client.get(page("memory_delete", memory.pk)).status_code == 200
-    client.post(page("memory_delete", memory.pk), {"post": "yes"})
-    client.post(
-        page("memory_changelist"), {"action": "delete_selected", "_selected_action": [str(other.pk)], "post": "yes"}
-    )
+    assert client.post(page("memory_delete", memory.pk), {"post": "yes"}).status_code == 403
+    chosen = {"action": "delete_selected", "_selected_action": [str(other.pk)], "post": "yes"}
+    client.post(page("memory_changelist"), chosen)
+    assert reread_memory(other).archived_at is None
+    chosen = {"action": "archive_selected", "_selected_action": [str(memory.pk), str(other.pk)]}
+    client.post(page("memory_changelist"), chosen)
     assert reread_memory(memory).archived_at is not None
     assert reread_memory(other).archived_at is not None
     assert b'name="_save"' not in client.get(page("memory_change", memory.pk)).content
@@ -293,7 +294,7 @@ def test_other_roles_see_nothing_here(tenant: Tenant, role: str) -> None:
 
 def test_pages_hold_under_the_content_security_policy(client: Client, tenant: Tenant) -> None:
     memory = make_memory(tenant)
-    for url in (page("memory_changelist"), page("memory_change", memory.pk), page("memory_delete", memory.pk)):
+    for url in (page("memory_changelist"), page("memory_change", memory.pk)):
         response = client.get(url)
         assert "script-src 'self'" in response["Content-Security-Policy"]
         html = response.content.decode()

@@ -322,7 +322,7 @@ def test_no_bulk_action_reaches_another_tenant(visitor: Visitor, foreign: Tenant
             visitor.ask("post", changelist(model), {**selected, "_selected_action": ["x"]}, expected=REFUSED)
             visitor.ask("post", changelist(model), {**selected, "select_across": "1", "index": "0"})
             tried.add(name)
-    assert {"delete_selected", "restore_selected", "embed_selected", "revoke_selected"} <= tried
+    assert {"archive_selected", "restore_selected", "embed_selected", "revoke_selected"} <= tried
     assert not visitor.faults, "\n".join(visitor.faults)
     assert state(foreign) == before
 
@@ -343,7 +343,7 @@ def test_own_rows_of_the_same_actions_change(stranger: User) -> None:
     with tenant_scope(key.tenant_id):
         assert ApiKey.objects.for_tenant(key.tenant_id).get().revoked
         memory = Memory.objects.for_tenant(key.tenant_id).get()
-    client.post(changelist(Memory), {"action": "delete_selected", "_selected_action": [memory.pk], "post": "yes"})
+    client.post(changelist(Memory), {"action": "archive_selected", "_selected_action": [memory.pk]})
     assert reread_memory(memory).archived_at
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from compaction.models import CompactionMember, CompactionPrompt, ProviderBreaker, Run
+from compaction.models import CompactionMember, CompactionPrompt, Erasure, ProviderBreaker, RetentionPolicy, Run
 from context.models import (
     BudgetProfile,
     BudgetProfileAssignment,
@@ -17,6 +17,7 @@ from context.models import (
     Feedback,
     GoldenMemory,
     GoldenQuestion,
+    LongQuery,
     Receipt,
     ScoringProfileAssignment,
     ScoringProfileVersion,
@@ -138,6 +139,8 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
         tenant=tenant, kind="never_retrieved", memory=memory, weight=1, at=FACTORY_NOW, found_at=FACTORY_NOW
     )
     HygieneAct.objects.create(tenant=tenant, act="archive", at=FACTORY_NOW)
+    Erasure.objects.create(tenant=tenant, scope="tenant", created_at=FACTORY_NOW)
+    RetentionPolicy.objects.create(tenant=tenant, days=1, age_from="created", created_at=FACTORY_NOW)
     CommonLexeme.objects.create(tenant=tenant, lexeme="project", rows=1000)
     Snapshot.objects.create(tenant=tenant, name="before", recorded_at=FACTORY_NOW, created_at=FACTORY_NOW)
     RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=[""], at=FACTORY_NOW)
@@ -150,6 +153,7 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
         blocks=[],
         omitted=[], candidates=[], plan={}, text_sha256="0" * 64,
     )  # fmt: skip
+    LongQuery.objects.create(id=uuid.uuid4(), tenant=tenant, text="What happened?", created_at=FACTORY_NOW)
     Feedback.objects.create(
         tenant=tenant,
         memory=memory,
@@ -344,7 +348,7 @@ def test_scope_ends_with_its_block_and_nests(full_tenant: Tenant) -> None:
             raise ZeroDivisionError
         assert Memory.objects.count() == 3
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('app.tenant_id', true)")
+        cursor.execute("SELECT current_setting('app.scope', true)")
         assert cursor.fetchone()[0] in ("", None)
 
 

@@ -17,7 +17,8 @@ from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console import heartbeats
 from memory_platform.console.action_items import action_items
-from memory_platform.console.activity import SPANS, activity_curves
+from memory_platform.console.activity import activity_curves
+from memory_platform.web.time_ranges import SPANS
 from tests.integration.compaction.pipeline.test_pages_runs import failed
 from tests.integration.page_helpers import HTMX, client_of, page, store_memories_for_pages, text_of
 from tests.integration.session_scripts import applied_at_once, make_long_session
@@ -122,7 +123,9 @@ def test_what_waits_is_counted_with_its_age_and_leads_to_where_it_is_dealt_with(
     (memory,) = store_memories_for_pages(tenant, ("A text nobody can embed.", "agent=shop", "fact"))
     with tenant_scope(tenant.pk):
         Memory.objects.filter(pk=memory.pk).update(embedding_state="failed", embedding_error="Refused.")
-    assert counts(tenant) == {"reviews": 0, "sessions": 1, "runs": 1, "evaluations": 0, "embeddings": 1}
+    found = counts(tenant)
+    assert {name for name, count in found.items() if count} == {"sessions", "runs", "embeddings"}
+    assert set(found.values()) == {0, 1}
     text = text_of(client.get(page("tenant-overview", tenant)))
     assert "1 session above its warning threshold" in text
     assert f"{page('jobs', tenant)}?kind=runs&amp;state=failed" in text

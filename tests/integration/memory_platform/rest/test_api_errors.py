@@ -2,6 +2,7 @@
 
 import logging
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -91,6 +92,27 @@ def test_too_many_requests_are_told_when_to_come_back(api: APIClient, settings: 
     assert int(refused[0]["Retry-After"]) >= 1
 
 
+def test_cache_is_asked_once_for_a_percent_of_the_limit_and_not_after_a_refusal(
+    api: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    asked: list[int] = []
+
+    class Counting:
+        def add(self, _name: str, count: int, **_: Any) -> bool:
+            asked.append(count)
+            return len(asked) == 1
+
+        def incr(self, _name: str, _count: int) -> int:
+            return 301
+
+    settings.API_RATE_LIMIT_PER_SECOND = 300
+    monkeypatch.setattr(authentication, "cache", Counting())
+    monkeypatch.setattr(authentication, "time", SimpleNamespace(time=lambda: 1_000.0, monotonic=time.monotonic))
+    monkeypatch.setattr(KeyThrottle, "_window", authentication.RequestWindow())
+    assert [api.get(MEMORIES).status_code for _ in range(8)] == [200, 200, 200, 200, 200, 429, 429, 429]
+    assert asked == [3, 3]
+
+
 def test_cache_that_is_down_lets_requests_through_with_one_warning(
     api: APIClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -102,6 +124,7 @@ def test_cache_that_is_down_lets_requests_through_with_one_warning(
             raise CacheDown("nobody there")
 
     monkeypatch.setattr(authentication, "cache", Down())
+    monkeypatch.setattr(authentication, "REPORTED_SHARE", 0)
     monkeypatch.setattr(KeyThrottle, "_is_warned", False)
     monkeypatch.setattr(KeyThrottle, "_paused_until", 0.0)
     assert [api.get(MEMORIES).status_code for _ in range(3)] == [200, 200, 200]

@@ -21,6 +21,8 @@ from tests.integration.rest_helpers import BULK, CONTEXT, CONTEXTS, MEMORIES, al
 from tests.users import api_client, new_key, new_shared_tenant
 
 ONCE = {"Idempotency-Key": "order-17"}
+#: Only a test that would never end waits as long.
+WAIT_MAX_SECONDS = 120
 
 
 def records(tenant: Tenant) -> list[IdempotencyRecord]:
@@ -103,18 +105,17 @@ def test_bad_idempotency_key_is_refused(api: APIClient, tenant: Tenant, name: st
 
 @pytest.mark.django_db(transaction=True)
 def test_claim_of_a_slow_request_is_renewed_and_not_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "RENEWAL_SECONDS", 0.2)
-    monkeypatch.setattr(idempotency, "CLAIM_SECONDS", 1)
+    monkeypatch.setattr(claims, "RENEWAL_SECONDS", 0.1)
     monkeypatch.setattr(idempotent_api, "claim_keeper", claims.ClaimKeeper())
     tenant = new_shared_tenant("Slow")
     key = new_key(tenant, "write")
     store = endpoints.store_memories
-    runs, answers, is_running = [], [], Event()
+    runs, answers, is_running, may_end = [], [], Event(), Event()
 
     def store_slowly(**arguments: Any) -> Any:
         runs.append(1)
         is_running.set()
-        time.sleep(3)
+        assert may_end.wait(WAIT_MAX_SECONDS)
         return store(**arguments)
 
     def post() -> None:
@@ -124,13 +125,27 @@ def test_claim_of_a_slow_request_is_renewed_and_not_taken_over(monkeypatch: pyte
     monkeypatch.setattr(endpoints, "store_memories", store_slowly)
     first = Thread(target=post)
     first.start()
-    is_running.wait()
-    time.sleep(2)
-    response = api_client(key).post(MEMORIES, {"content": "One"}, headers=ONCE)
+    assert is_running.wait(WAIT_MAX_SECONDS)
+    try:
+        wait_until_an_expired_claim_is_renewed(tenant)
+        response = api_client(key).post(MEMORIES, {"content": "One"}, headers=ONCE)
+    finally:
+        may_end.set()
+        first.join()
     assert_problem(response, 409, "idempotency_key_in_use")
-    first.join()
     assert [answer.status_code for answer in answers] == [201]
     assert len(runs) == 1
+
+
+def wait_until_an_expired_claim_is_renewed(tenant: Tenant) -> None:
+    """Make the claim of the running request as old as that of a dead process."""
+    expired = timezone.now() - timedelta(seconds=2 * idempotency.CLAIM_SECONDS)
+    with tenant_scope(tenant.pk):
+        IdempotencyRecord.objects.for_tenant(tenant.pk).update(created_at=expired)
+    deadline = time.monotonic() + WAIT_MAX_SECONDS
+    while records(tenant)[0].created_at == expired:
+        assert time.monotonic() < deadline, "not renewed"
+        time.sleep(0.02)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -30,6 +30,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "context": {"query": "x"},
     "links": {"source_id": "{memory}", "target_id": "{target}", "kind": "because"},
     "context/diff": {"query": "Porto", "since": {"as_of": "2026-01-01T00:00:00Z"}},
+    "context/explain": {"query": "Porto", "memory_id": "{memory}"},
     "context/<uuid:receipt_id>/replay": {"mode": "recorded"},
     "feedback": {"memory_id": "{memory}", "feedback": "POSITIVE"},
     "context/<uuid:receipt_id>/outcome": {"answer": "Sam lives in Porto."},
@@ -63,7 +64,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "prompts/rollback": {"version": 1},
     "prompts/trial": {"session_id": "{session}", "text": "x"},
     "messages/<uuid:message_id>": {"pinned": True},
+    "erasures": {"partition": "user=sam", "dry_run": True},
+    "retention-policies": {"partition": "user=sam", "days": 30, "age_from": "archived"},
 }
+KEPT_FOR = {"days": 30, "age_from": "created"}
 QUERIES = {
     ("get", "budget-profiles/<name:name>/compare"): "?a=1&b=1",
     ("get", "profiles/<name:name>/compare"): "?a=1&b=1",
@@ -132,6 +136,7 @@ IDS = (
     "event_id",
     "question_id",
     "run_id",
+    "erasure_id",
 )
 SHOWN_TO_NOBODY = (
     *("memory_id", "receipt_id", "snapshot_id", "key_id", "session_id", "message_id", "compaction_id"),
@@ -144,6 +149,7 @@ NOTHING = Rows(
         "name": "chat",
         "key_id": "abcdefgh",
         "link_id": "1",
+        "policy_id": "1",
         "version": "1",
     }
 )
@@ -196,6 +202,8 @@ def one_of_everything(admin: APIClient, user: str = "sam", name: str = "chat") -
             "event_id": compacted["event_id"],
             "question_id": question,
             "run_id": made("post", "evaluations", {"corpus": "golden"})["id"],
+            "erasure_id": made("post", "erasures", {"partition": place, "dry_run": True})["id"],
+            "policy_id": str(made("post", "retention-policies", {"partition": place, **KEPT_FOR})["id"]),
             "place": quote(place, safe=""),
             "name": name,
             "key_id": made("post", "keys", {**NEW_KEY, "partition": place})["id"],

@@ -16,7 +16,10 @@ from tests.integration.memory_platform.rest.test_api_http_server import Server, 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CLIENTS = 20
-ANSWER_SECONDS = 2.0
+#: A server that waits for clients answers after `HEAD_SECONDS` or later; a busy machine may need some of them.
+ANSWER_SECONDS = http_worker.HEAD_SECONDS / 2
+#: Only a test that would never end waits as long.
+WAIT_MAX_SECONDS = 60
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 
 
@@ -29,8 +32,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> I
 @contextmanager
 def connections(server: Server, first: bytes) -> Iterator[list[socket.socket]]:
     with ExitStack() as stack:
+        address = ("127.0.0.1", server.port)
         opened = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=5)) for _ in range(CLIENTS)
+            stack.enter_context(socket.create_connection(address, timeout=WAIT_MAX_SECONDS)) for _ in range(CLIENTS)
         ]
         for each in opened:
             each.sendall(first)
@@ -88,7 +92,7 @@ def test_health_is_answered_while_clients_drip_their_headers_and_they_are_discon
         stack.enter_context(dripping([each for same in opened.values() for each in same]))
         assert slowest_answer(server, 3) < ANSWER_SECONDS
         for name, same in opened.items():
-            assert all(is_closed_by(each, begun + http_worker.HEAD_SECONDS + 7) for each in same), name
+            assert all(is_closed_by(each, begun + http_worker.HEAD_SECONDS + WAIT_MAX_SECONDS) for each in same), name
 
 
 def is_closed_by(client: socket.socket, deadline: float) -> bool:
@@ -111,7 +115,7 @@ def test_health_is_answered_while_clients_do_not_close(server: Server) -> None:
 
 
 def test_head_that_comes_in_pieces_is_answered_and_the_connection_kept(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_MAX_SECONDS) as client:
         for _ in range(2):
             for piece in (HEAD[:5], HEAD[5:], b"\r", b"\n"):
                 client.sendall(piece)
@@ -120,7 +124,7 @@ def test_head_that_comes_in_pieces_is_answered_and_the_connection_kept(server: S
 
 
 def test_pipelined_requests_are_answered_in_turn(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_MAX_SECONDS) as client:
         client.sendall((HEAD + b"\r\n") * 3)
         received = b""
         while received.count(b'{"status": "ok"}') < 3:
@@ -140,7 +144,7 @@ def test_pipelined_requests_are_answered_in_turn(server: Server) -> None:
 def test_head_that_is_too_large_is_a_problem(
     server: Server, request_of: Callable[[], bytes], status: int, code: str
 ) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_MAX_SECONDS) as client:
         with suppress(OSError):  # the server may refuse the rest; what it answered can be read
             client.sendall(request_of())
         head, _, body = client.recv(65536).partition(b"\r\n\r\n")

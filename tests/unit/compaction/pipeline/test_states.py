@@ -23,6 +23,7 @@ ACTIONS = sorted({action for _, action in TRANSITIONS})
         ("proposed", "approve", "applied"),
         ("proposed", "reject", "rejected"),
         ("proposed", "edit", "proposed"),
+        ("proposed", "strike", "proposed"),
         ("proposed", "regenerate", "superseded"),
         ("applied", "edit", "applied"),
         ("applied", "rollback", "rolled_back"),
@@ -30,6 +31,7 @@ ACTIONS = sorted({action for _, action in TRANSITIONS})
         ("failed", "retry", "pending"),
         ("rejected", "reopen", "proposed"),
         ("superseded", "reopen", "proposed"),
+        ("rolled_back", "reopen", "proposed"),
     ],
 )
 def test_every_transition_leads_where_it_should(state, action, after):
@@ -37,7 +39,7 @@ def test_every_transition_leads_where_it_should(state, action, after):
 
 
 def test_there_are_no_other_transitions():
-    assert len(TRANSITIONS) == 13
+    assert len(TRANSITIONS) == 15
     for state in COMPACTION_STATES:
         for action in ACTIONS:
             if (state, action) not in TRANSITIONS:
@@ -56,26 +58,25 @@ def test_a_second_decision_is_a_conflict(action):
 
 
 def test_rolling_back_twice_is_a_conflict():
-    with pytest.raises(TransitionError, match="rolled back allows nothing, not rollback"):
+    with pytest.raises(TransitionError, match="rolled back allows reopen, not rollback"):
         next_state(next_state("applied", "rollback"), "rollback")
 
 
 def test_people_see_only_what_they_may_decide():
     allowed = {state: state_actions(state) for state in COMPACTION_STATES}
     assert {state: actions for state, actions in allowed.items() if actions} == {
-        "proposed": ("approve", "reject", "edit", "regenerate"),
+        "proposed": ("approve", "reject", "edit", "strike", "regenerate"),
         "applied": ("edit", "rollback", "mark_reviewed"),
         "failed": ("retry",),
         "rejected": ("reopen",),
         "superseded": ("reopen",),
+        "rolled_back": ("reopen",),
     }
     assert set(DECISION_ACTIONS) == {action for actions in allowed.values() for action in actions}
 
 
-def test_final_states_are_those_nothing_leads_out_of():
-    assert [state for state in COMPACTION_STATES if state not in {before for before, _ in TRANSITIONS}] == [
-        "rolled_back"
-    ]
+def test_no_state_is_final():
+    assert {before for before, _ in TRANSITIONS} == set(COMPACTION_STATES)
 
 
 @pytest.mark.parametrize(("state", "action"), [("lost", "approve"), ("proposed", "burn")])

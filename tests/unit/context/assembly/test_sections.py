@@ -194,7 +194,7 @@ def test_pinned_memory_beyond_its_share_is_held_to_the_minimum_score() -> None:
 def test_what_a_pinned_memory_says_is_left_out_only_where_that_one_stands(share: float, expected: list[str]) -> None:
     best, pin = found_memory("best", 20, 1.0), found_memory("pin", 20, 0.2, pinned=True)
     vectors = dict.fromkeys((best.id, pin.id), np.array([1.0, 0.0]))
-    alike = NearDuplicates(vectors, 0.97, dict.fromkeys(vectors, "the same"))
+    alike = NearDuplicates(vectors, 0.97, lambda _: "the same")
     section = packed([best, pin], 100, pinned_share=share, likeness=alike)
     assert texts(section) == expected
     assert [(left.reason, left.twin) for left in section.omitted] == [

@@ -35,6 +35,8 @@ class Stored:
         (Stored(partition_path="agent=supports"), HERE, ExclusionReason.ELSEWHERE),
         (Stored(), replace(HERE, is_exact=True), ExclusionReason.ELSEWHERE),
         (Stored(), replace(HERE, partition=""), ExclusionReason.FARTHER),
+        (Stored(), replace(HERE, segments={"user": "c-1"}), ExclusionReason.FARTHER),
+        (Stored(), replace(HERE, segments={"user": "c-2"}), ExclusionReason.ELSEWHERE),
         (Stored(), replace(HERE, moment=PointInTime.valid(AT - 10 * DAY)), ExclusionReason.NOT_YET),
         (Stored(recorded_from=AT + DAY), replace(HERE, moment=PointInTime.valid(AT)), ExclusionReason.FARTHER),
     ],

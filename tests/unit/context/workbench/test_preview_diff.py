@@ -1,10 +1,11 @@
 """Two orders side by side: kinds of change, steps, overlap, and lines that meet the middles of their rows."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from context.receipts.results import Anchor
-from context.services.diff import RankChange, rank_changes, rank_overlap
+from context.services.diff import RankChange, rank_changes, rank_overlap, unmoved_keys
 from context.workbench.preview_diff import ROW_HEIGHT_PX, SLOPE_WIDTH_PX, STUB_PX, slope_line
 
 ORDERS = st.lists(st.integers(0, 20), unique=True, max_size=15)
@@ -34,7 +35,7 @@ def test_overlap_is_the_share_that_both_hold() -> None:
 def test_lines_begin_and_end_in_the_middle_of_their_rows() -> None:
     anchor = Anchor("memory", "1", 1)
     moved, came, went = (
-        slope_line(RankChange(anchor, before, after)) for before, after in ((2, 1), (None, 2), (1, None))
+        slope_line(RankChange(anchor, before, after), before, after) for before, after in ((2, 1), (None, 2), (1, None))
     )
     half = ROW_HEIGHT_PX // 2
     assert (moved.x1, moved.y1, moved.x2, moved.y2) == (0, ROW_HEIGHT_PX + half, SLOPE_WIDTH_PX, half)
@@ -61,3 +62,18 @@ def test_stylesheet_has_the_same_height_of_a_row() -> None:
 
     css = Path("static/css/profiles.css").read_text()
     assert f"height: {ROW_HEIGHT_PX}px;" in css
+
+
+@pytest.mark.parametrize(
+    ("prior", "now", "count"),
+    [("abcd", "abcd", 4), ("abcd", "xabcd", 4), ("abcde", "eabcd", 4), ("abcd", "dcba", 1), ("abcdef", "xbdace", 3)],
+)
+def test_blocks_that_only_make_way_did_not_move(prior: str, now: str, count: int) -> None:
+    assert len(unmoved_keys(rank_changes(prior, now))) == count
+
+
+@given(ORDERS, ORDERS)
+def test_unmoved_blocks_are_in_the_same_order_on_both_sides(prior: list[int], now: list[int]) -> None:
+    kept = unmoved_keys(rank_changes(prior, now))
+    assert [key for key in prior if key in kept] == [key for key in now if key in kept] == kept
+    assert bool(kept) == bool(set(prior) & set(now))

@@ -76,20 +76,19 @@ def test_nearest_are_few_and_near() -> None:
 
 
 @pytest.mark.parametrize(
-    ("retrievals", "up", "down", "has_feedback", "is_so"),
+    ("retrievals", "up", "down", "is_so"),
     [
-        (UNHELPFUL_RETRIEVALS_MIN, 0, 0, True, True),
-        (UNHELPFUL_RETRIEVALS_MIN, 0, 0, False, False),
-        (UNHELPFUL_RETRIEVALS_MIN - 1, 0, 3, True, False),
-        (UNHELPFUL_RETRIEVALS_MIN, 0.25, 0, True, False),
-        (UNHELPFUL_RETRIEVALS_MIN, 1, 3, False, True),
-        (UNHELPFUL_RETRIEVALS_MIN, 3, 3, True, False),
+        (UNHELPFUL_RETRIEVALS_MIN, 0, 0, False),
+        (UNHELPFUL_RETRIEVALS_MIN - 1, 0, 3, False),
+        (UNHELPFUL_RETRIEVALS_MIN, 0.25, 0, False),
+        (UNHELPFUL_RETRIEVALS_MIN, 1, 3, True),
+        (UNHELPFUL_RETRIEVALS_MIN, 3, 3, False),
     ],
 )
-def test_unhelpful_is_shown_often_and_of_no_use(
-    retrievals: int, up: float, down: float, has_feedback: bool, is_so: bool
+def test_unhelpful_is_retrieved_often_and_judged_not_useful(
+    retrievals: int, up: float, down: float, is_so: bool
 ) -> None:
-    assert is_unhelpful(retrievals, up, down, has_feedback=has_feedback) is is_so
+    assert is_unhelpful(retrievals, up, down) is is_so
 
 
 def test_kept_is_pinned_then_retrieved_then_useful_then_newest() -> None:

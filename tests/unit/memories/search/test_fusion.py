@@ -46,13 +46,13 @@ def test_fusion_is_the_union_best_first(one, two):
 
 
 def test_gate_stops_once_the_mark_is_reached():
-    tokens = dict.fromkeys(range(100), 10)
+    tokens = [10] * 100
     assert gate_by_tokens(list(range(100)), tokens, budget=100, overfetch_ratio=1.25) == list(range(13))
     assert gate_by_tokens(list(range(100)), tokens, budget=100, overfetch_ratio=1.0) == list(range(10))
 
 
 def test_gate_takes_at_least_the_minimum_and_at_most_the_maximum():
-    tokens = dict.fromkeys(range(2_000), 1)
+    tokens = [1] * 2_000
     assert len(gate_by_tokens(range(2_000), tokens, budget=0, overfetch_ratio=1.25)) == 5
     assert len(gate_by_tokens(range(2_000), tokens, budget=10**6, overfetch_ratio=1.25)) == 1_000
     assert len(gate_by_tokens(range(3), tokens, budget=10**6, overfetch_ratio=1.25)) == 3
@@ -61,8 +61,7 @@ def test_gate_takes_at_least_the_minimum_and_at_most_the_maximum():
 @given(st.lists(st.integers(0, 50), max_size=60), st.integers(0, 500), st.floats(1, 3))
 def test_gate_takes_the_shortest_sufficient_beginning(counts, budget, ratio):
     ids = list(range(len(counts)))
-    tokens = dict(enumerate(counts))
-    chosen = gate_by_tokens(ids, tokens, budget=budget, overfetch_ratio=ratio)
+    chosen = gate_by_tokens(ids, counts, budget=budget, overfetch_ratio=ratio)
     assert chosen == ids[: len(chosen)]
     if len(chosen) > 5:
         assert sum(counts[: len(chosen) - 1]) < budget * ratio

@@ -3,23 +3,30 @@
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import Http404, HttpResponseBase
+from django.http import Http404, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone
 
 from context.assembly.replay import ReplayMode, replay_context
 from context.models import Receipt
-from context.receipts.forms import ReceiptFilterForm
-from context.receipts.request_body import workbench_query_string
+from context.receipts.export import exported_receipts
+from context.receipts.forms import ReceiptExportForm, ReceiptFilterForm
+from context.receipts.request_body import workbench_inputs
 from context.receipts.storing import find_receipt, stored_context
+from context.workbench.long_queries import query_parameters
 from context.workbench.preview import Preview, build_preview
 from context.workbench.preview_diff import PreviewDiff
 from memories.models import ApiKey, Partition
+from memories.services.store.import_export_files import CSV
+from memories.store.serializers.import_export import FILE_CONTENT_TYPES
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import loads_result_later, render_page
 from memory_platform.web.tables import SortColumn, read_table
@@ -36,15 +43,8 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
     is_whole = not wants_fragment(request)
     with tenant_scope(tenant_id):
         if form.is_valid():
-            fields = form.cleaned_data
-            rows = Receipt.objects.for_tenant(tenant_id).listed(
-                reach="",
-                partition=fields["partition"],
-                key_prefix=fields["key"],
-                after=fields["after"],
-                before=fields["before"],
-                asking=fields["q"],
-            )
+            rows = Receipt.objects.for_tenant(tenant_id).listed(reach="", **form.filters(timezone.now()))
+            page["export_query"] = _export_query(request)
             page["table"] = read_table(request, _COLUMNS, rows.with_keys().page)
         if is_whole:
             page |= {
@@ -54,6 +54,28 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     template = "context/receipts/context_log.html"
     return render_page(request, template if is_whole else f"{template}#fragment", page, status=status)
+
+
+def _export_query(request: HtmxRequest) -> str:
+    """Return the filters of the address as the beginning of a query string."""
+    query = request.GET.copy()
+    for name in ("cursor", "sort"):
+        query.pop(name, None)
+    return f"{query.urlencode()}&" if query else ""
+
+
+@tenant_page("viewer")
+def receipt_export(request: HtmxRequest) -> HttpResponseBase:
+    """Download the filtered contexts without texts, newest first, as CSV or JSON Lines."""
+    form = ReceiptExportForm(request.GET, label_suffix="")
+    if not form.is_valid():
+        flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return redirect("context-log", request.tenant.id)
+    file_type = form.cleaned_data["type"] or CSV
+    lines = exported_receipts(request.tenant.id, form.filters(timezone.now()), file_type)
+    response = StreamingHttpResponse(lines, content_type=f"{FILE_CONTENT_TYPES[file_type]}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="contexts.{file_type}"'
+    return response
 
 
 @tenant_page("viewer")
@@ -71,7 +93,7 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
         "section": "context-log",
         "receipt": row,
         "is_today": is_today,
-        "workbench_query": workbench_query_string(row.request),
+        "workbench_query": _workbench_query(row),
     }
     if stored is None:
         page["is_coming"] = True
@@ -81,6 +103,12 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
         page |= _today(request, given, receipt_id) if is_today else {}
     template = "context/receipts/context_log_entry.html"
     return render_page(request, f"{template}#fragment" if wants_fragment(request) else template, page)
+
+
+def _workbench_query(row: Receipt) -> str:
+    inputs = workbench_inputs(row.request)
+    inputs.pop("query", None)
+    return urlencode(({} if not row.query else query_parameters(row.query, row.pk)) | inputs)
 
 
 def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, Any]:

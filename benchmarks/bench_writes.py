@@ -1,0 +1,303 @@
+"""Load memories over HTTP and compare with the database alone: `python -m benchmarks.bench_writes [--memories 100000]`.
+
+Starts the servers as `make run` does, with worker and beat. `--clients` clients send bulks of 1,000 memories; meanwhile
+the nearest 200 are searched and compared with an exact search. Then:
+
+- **COPY + CREATE INDEX**: the finished rows and vectors, copied in binary into tables without constraints, then the
+  primary keys, the text index and the vector index. Its time / that of the load is the ratio of the goal.
+- **single write**: `POST memories`, in turn with an INSERT of a finished row and its vector into those tables.
+- **append**: `POST sessions/{id}/messages` of one message, and the context of a session of 10,000 messages and of 100.
+
+Prints times, processor time by process and the memory of the web processes. `--keep FOLDER` leaves the database there.
+"""
+
+import argparse
+import io
+import json
+import os
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+import psutil
+import psycopg
+
+from benchmarks.bench_hot_path import HttpClient, new_key, timed, web_server
+from benchmarks.database import new_benchmark_tenant, throwaway_database
+from benchmarks.texts import note_with_rare_words, question_with_rare_words
+from benchmarks.timing import argument_parser, p95
+
+BULK_ROWS = 1_000
+NEAREST = 200
+QUESTIONS_AT_ONCE = 4
+_WORKER = "-m celery -A memory_platform worker --pool threads --concurrency 4 --without-gossip --without-mingle"
+_BEAT = "-m celery -A memory_platform beat --pidfile= --schedule"
+_TABLES = ("memories_memory", "memories_memoryembedding")
+_INDEXES = (
+    "ALTER TABLE copied_memory ADD PRIMARY KEY (id)",
+    "ALTER TABLE copied_memoryembedding ADD PRIMARY KEY (id)",
+    "CREATE INDEX copied_text ON copied_memory USING gin (search_vector)",
+    "CREATE INDEX copied_near ON copied_memoryembedding USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops)",
+)
+
+
+def bulk_bodies(memories: int) -> list[str]:
+    """Return the bodies of the bulk requests."""
+    draw = random.Random(21)
+
+    def row(number: int) -> dict[str, Any]:
+        place = {"partition": f"user=u{number % 100}", "session": f"s{number // 40}", "position": number % 40}
+        return {"content": note_with_rare_words(number, draw), "kind": "fact", **place, "metadata": {"n": number}}
+
+    return [
+        json.dumps({"memories": [row(number) for number in range(start, min(start + BULK_ROWS, memories))]})
+        for start in range(0, memories, BULK_ROWS)
+    ]
+
+
+class Usage:
+    """Processor seconds and memory of the processes below this one, by what they do."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {"web": 0.0, "worker": 0.0, "postgres": 0.0}
+        self.web_mebibytes: list[int] = []
+        for process in psutil.Process().children(recursive=True):
+            try:
+                times, name, command = process.cpu_times(), process.name(), " ".join(process.cmdline())
+                memory = process.memory_info().rss >> 20
+            except psutil.Error:
+                continue
+            kind = "postgres" if name.startswith("postgres") else "web" if "gunicorn" in command else "worker"
+            self.seconds[kind] += times.user + times.system + times.children_user + times.children_system
+            self.web_mebibytes += [memory] if kind == "web" else []
+
+    def since(self, former: "Usage", rows: int) -> str:
+        """Return the processor milliseconds per row since `former`."""
+        spent = {kind: (now - former.seconds[kind]) * 1_000 / rows for kind, now in self.seconds.items()}
+        return ", ".join(f"{kind} {milliseconds:.2f}" for kind, milliseconds in spent.items())
+
+
+class RecallProbe(threading.Thread):
+    """Compares searches with exact ones of the same snapshot until `stop`."""
+
+    def __init__(self, tenant_id: UUID) -> None:
+        super().__init__(daemon=True)
+        self._tenant_id, self._ended = tenant_id, threading.Event()
+        self.found: list[tuple[int, float, str]] = []
+
+    def run(self) -> None:
+        draw = random.Random(22)
+        while not self._ended.wait(0.5):
+            rows, share, search = recall_now(self._tenant_id, draw)
+            self.found.append((rows, share, search))
+
+    def stop(self) -> None:
+        """End after the comparison that is running."""
+        self._ended.set()
+        self.join()
+
+
+def recall_now(tenant_id: UUID, draw: random.Random) -> tuple[int, float, str]:
+    """Return memories in scope, the mean share of the nearest that a search finds, and its method."""
+    from datetime import UTC, datetime
+
+    from django.db import connection, transaction
+
+    from benchmarks.database import benchmark_scope
+    from memories.embeddings.providers import get_embedder
+    from memories.search.retrievers import execute_vector_plan, find_nearest
+    from memories.services.search.planner import SearchMethod, SearchPlanReason, VectorPlan
+    from memories.tenancy.scopes import tenant_scope
+
+    embedder = get_embedder()
+    exact = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, NEAREST)
+    vectors = embedder.embed([question_with_rare_words(draw) for _ in range(QUESTIONS_AT_ONCE)])
+    scope = benchmark_scope(tenant_id, at=datetime.now(UTC))
+    shares, plan = [], {}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        with tenant_scope(tenant_id):
+            for vector in vectors:
+                found = find_nearest(scope, vector, embedder.name, "tokens_o200k_base", wanted=NEAREST)
+                nearest = execute_vector_plan(exact, scope, vector, embedder.name, "tokens_o200k_base").rows
+                plan = found.plan
+                if nearest:
+                    ids = {pk for pk, _ in found.rows}
+                    shares.append(sum(pk in ids for pk, _ in nearest) / len(nearest))
+    return int(plan["rows_in_scope"]), float(np.mean(shares)) if shares else 1.0, str(plan["search"])
+
+
+class Target:
+    """The API of one tenant."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self._port, self._key = port, key
+        self._local = threading.local()
+
+    def post(self, path: str, body: Any) -> Any:
+        """Return the answer to a POST; a text is sent as it is. Raises `RuntimeError` unless it is 200 or 201."""
+        client = getattr(self._local, "client", None) or HttpClient.open(self._port, self._key, timeout=600)
+        self._local.client = client
+        sent = body if isinstance(body, str) else json.dumps(body)
+        client.connection.request("POST", f"/api/v1/{path}", sent, client.headers)
+        answer = client.connection.getresponse()
+        read = answer.read()
+        if answer.status not in (200, 201):
+            raise RuntimeError(f"{answer.status}: {read[:300]!r}")
+        return json.loads(read)
+
+
+def load(target: Target, tenant_id: UUID, options: argparse.Namespace) -> float:
+    """Load the memories; return the seconds."""
+    from memories.search.vector_index import tail_lengths
+
+    bodies = bulk_bodies(options.memories)
+    probe = RecallProbe(tenant_id) if options.recall else None
+    before, start = Usage(), time.perf_counter()
+    if probe:
+        probe.start()
+    with ThreadPoolExecutor(options.clients) as pool:
+        answers = list(pool.map(partial(target.post, "memories/bulk"), bodies))
+    seconds, after = time.perf_counter() - start, Usage()
+    if any(row["status"] != "created" for answer in answers for row in answer["results"]):
+        raise RuntimeError("not every memory was created")
+    print(f"load: {options.memories / seconds:,.0f} rows/s, {seconds:.1f} s with {options.clients} clients")
+    print(f"processor ms of a row: {after.since(before, options.memories)}")
+    print(f"vectors not yet in the index: {sum(tail_lengths().values()):,}")
+    while (tail := sum(tail_lengths().values())) and time.perf_counter() - start < 600:
+        time.sleep(0.5)
+    settled, waited = Usage(), time.perf_counter() - start
+    print(f"in the index after {waited:.1f} s (left {tail:,}); {settled.since(before, options.memories)}")
+    print(f"MiB of web processes: {sorted(settled.web_mebibytes)}")
+    if probe:
+        probe.stop()
+        worst = min(share for _, share, _ in probe.found)
+        print(f"recall of the nearest {NEAREST}: {len(probe.found)} looks, lowest {worst:.3f}, last {probe.found[-1]}")
+        print("  " + ", ".join(f"{rows:,} {share:.3f} {search}" for rows, share, search in probe.found))
+    return seconds
+
+
+class Copies:
+    """Plain tables with the finished rows, on a connection of the tables' owner."""
+
+    def __init__(self, tenant_id: UUID, dimension: int) -> None:
+        from memories.tenancy.row_scope_tokens import row_scope_token
+
+        self._owner = psycopg.connect(os.environ["DATABASE_OWNER_URL"], autocommit=True)
+        self._dimension = dimension
+        token = row_scope_token("tenant", str(tenant_id), self._owner.info.backend_pid)
+        self._owner.execute("SELECT set_config('app.scope', %s, false)", [token])
+
+    def fill(self) -> float:
+        """Copy the rows and create the indexes; return the seconds."""
+        sent = {}
+        for table in _TABLES:
+            name = table.replace("memories_", "copied_")
+            self._owner.execute(f"DROP TABLE IF EXISTS {name}")
+            self._owner.execute(f"CREATE TABLE {name} (LIKE {table})")
+            buffer = io.BytesIO()
+            with self._owner.cursor().copy(f"COPY (SELECT * FROM {table}) TO STDOUT (FORMAT BINARY)") as copy:
+                for piece in copy:
+                    buffer.write(piece)
+            sent[name] = buffer.getvalue()
+        start = time.perf_counter()
+        for name, rows in sent.items():
+            with self._owner.cursor().copy(f"COPY {name} FROM STDIN (FORMAT BINARY)") as copy:
+                copy.write(rows)
+        for statement in _INDEXES:
+            self._owner.execute(statement.format(dimension=self._dimension))
+        return time.perf_counter() - start
+
+    def insert(self) -> None:
+        """Insert another row and its vector, made of stored ones, in one transaction."""
+        with self._owner.transaction():
+            for name, number in (("copied_memory", "%(id)s"), ("copied_memoryembedding", "%(number)s")):
+                columns = self._columns(name)
+                values = [number if column == "id" else column for column in columns]
+                statement = f"INSERT INTO {name} SELECT {', '.join(values)} FROM {name} OFFSET %(at)s LIMIT 1"
+                at = random.randrange(1_000)
+                self._owner.execute(statement, {"id": uuid4(), "number": random.getrandbits(62), "at": at})
+
+    def _columns(self, name: str) -> Sequence[str]:
+        return [column.name for column in self._owner.execute(f"SELECT * FROM {name} LIMIT 0").description or ()]
+
+
+def single_writes(target: Target, copies: Copies, rounds: int) -> None:
+    """Print the time of single writes, in turn with plain insertions."""
+    draw = random.Random(23)
+    times: dict[str, list[float]] = {"POST memories": [], "INSERT": []}
+    before = Usage()
+    for number in range(rounds):
+        body = {"content": note_with_rare_words(10_000_000 + number, draw), "user_id": f"u{number % 100}"}
+        times["POST memories"].append(timed(partial(target.post, "memories", body))[0])
+        times["INSERT"].append(timed(copies.insert)[0])
+    report(times, before)
+
+
+def sessions(target: Target, rounds: int) -> None:
+    """Print the time of appending a message, and of the contexts of a short and a long session."""
+    draw = random.Random(24)
+    made = {}
+    for count in (100, 10_000):
+        made[count] = target.post("sessions", {"model": "gpt-4o", "user_id": f"session-{count}"})["id"]
+        for start in range(0, count, 100):
+            rows = [
+                {"role": "user" if turn % 2 else "assistant", "content": note_with_rare_words(start + turn, draw)}
+                for turn in range(100)
+            ]
+            target.post(f"sessions/{made[count]}/messages", {"messages": rows})
+    times: dict[str, list[float]] = {"append": [], "context of 100": [], "context of 10,000": []}
+    before = Usage()
+    for number in range(rounds):
+        row = {"role": "user", "content": note_with_rare_words(number, draw)}
+        times["append"].append(timed(partial(target.post, f"sessions/{made[100]}/messages", {"messages": [row]}))[0])
+    report({"append": times.pop("append")}, before)
+    before = Usage()
+    for _ in range(max(rounds // 5, 10)):
+        for count, name in zip(made, times, strict=True):
+            body = {"max_tokens": 2_000, "query": question_with_rare_words(draw), "preview": True}
+            times[name].append(timed(partial(target.post, f"sessions/{made[count]}/context", body))[0])
+    report(times, before)
+
+
+def report(times: dict[str, list[float]], before: Usage) -> None:
+    """Print median and 95th percentile of each, and the processor time of all together."""
+    for name, values in times.items():
+        print(f"{name:<20} p50 {median(values):7.2f} ms   p95 {p95(values):7.2f} ms")
+    print(f"processor ms of a round: {Usage().since(before, len(next(iter(times.values()))))}")
+
+
+def main() -> None:
+    parser = argument_parser(__doc__, memories=100_000, clients=2, rounds=200, recall=False)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="memory-platform-bench-", ignore_cleanup_errors=True) as temporary:
+        folder: Path = (options.keep or Path(temporary)).resolve()
+        with throwaway_database(folder):
+            from memories.embeddings.providers import default_model
+
+            tenant = new_benchmark_tenant(f"writes {time.time()}")
+            with web_server(folder, {"worker": _WORKER, "beat": f"{_BEAT} {folder / 'beat'}"}) as port:
+                target = Target(port, new_key(tenant.pk))
+                seconds = load(target, tenant.pk, options) if options.memories else 0.0
+                copies = Copies(tenant.pk, default_model().dimension)
+                before = Usage()
+                copied = copies.fill()
+                if seconds:
+                    print(f"COPY + CREATE INDEX {copied:.1f} s; / load {copied / seconds:.2f}")
+                    print(f"processor ms of a row: {Usage().since(before, options.memories)}")
+                single_writes(target, copies, options.rounds)
+                sessions(target, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Request an erasure or its dry run, and set retention policies (ADR-0130)."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from compaction.models import Erasure, RetentionPolicy
+from compaction.models.erasure import RETENTION_DAYS_MAX
+from compaction.tasks import enqueue_erasure
+from memories.models import Memory, Partition, Tenant
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+
+
+@transaction.atomic
+def request_erasure(
+    *,
+    tenant: Tenant,
+    memory_id: UUID | None = None,
+    partition: str | None = None,
+    is_dry_run: bool = False,
+    is_enqueued: bool = True,
+    by: Actor,
+    now: datetime,
+) -> Erasure:
+    """Queue the erasure of a memory, a partition or, without either, the tenant; inside the tenant's scope.
+
+    Raises `NotFound`, and `InvalidInput` for the root, which is the tenant.
+    """
+    erasure = Erasure(tenant_id=tenant.pk, scope=Erasure.Scope.TENANT, is_dry_run=is_dry_run, created_at=now)
+    if memory_id is not None:
+        memory: Memory | None = Memory.objects.for_tenant(tenant.pk).with_id(memory_id).first()
+        if memory is None:
+            raise NotFound("not_found", "There is no such memory.", "memory_id")
+        erasure.scope = Erasure.Scope.MEMORY
+        erasure.memory_id, erasure.partition_path = memory_id, memory.partition_path
+    elif partition is not None:
+        _check_partition(tenant, partition)
+        erasure.scope, erasure.partition_path = Erasure.Scope.PARTITION, partition
+    erasure.requested_by, erasure.requested_by_id = by.stored_label, by.id
+    erasure.save(force_insert=True)
+    if not is_dry_run:
+        record_audit("request_erasure", "erasure", [erasure.pk], tenant_id=tenant.pk, by=by, now=now)
+    if is_enqueued:
+        enqueue_erasure(tenant.pk, erasure.pk)
+    return erasure
+
+
+def _check_partition(tenant: Tenant, path: str) -> None:
+    if not path:
+        raise InvalidInput("is_the_tenant", "The root is the whole tenant: erase the tenant instead.", "partition")
+    if not Partition.objects.for_tenant(tenant.pk).at([path]).exists():
+        raise NotFound("not_found", "There is no such partition.", "partition")
+
+
+@transaction.atomic
+def retry_erasure(*, erasure: Erasure, by: Actor, now: datetime) -> Erasure:
+    """Continue a failed erasure. Raises `Conflict` `not_failed`."""
+    failed = Erasure.objects.for_tenant(erasure.tenant_id).with_id(erasure.pk).filter(state=Erasure.State.FAILED)
+    if not failed.update(state=Erasure.State.QUEUED, attempts=0, error_code=""):
+        raise Conflict("not_failed", "Only a failed erasure can be resumed.")
+    record_audit("retry_erasure", "erasure", [erasure.pk], tenant_id=erasure.tenant_id, by=by, now=now)
+    enqueue_erasure(erasure.tenant_id, erasure.pk)
+    erasure.refresh_from_db()
+    return erasure
+
+
+@transaction.atomic
+def set_retention_policy(
+    *, tenant: Tenant, partition: str, days: int, age_from: str, by: Actor, now: datetime
+) -> RetentionPolicy:
+    """Set after how many days the memories and sessions of a partition are erased. Raises `InvalidInput`."""
+    if age_from not in RetentionPolicy.From.values:
+        raise InvalidInput("unknown", f"Use one of {', '.join(RetentionPolicy.From.values)}.", "age_from")
+    if not 1 <= days <= RETENTION_DAYS_MAX:
+        raise InvalidInput("out_of_range", f"Use 1 to {RETENTION_DAYS_MAX:,} days.", "days")
+    policy, _ = RetentionPolicy.objects.update_or_create(
+        tenant_id=tenant.pk,
+        partition_path=partition,
+        age_from=age_from,
+        defaults={"days": days, "created_by": by.stored_label, "created_at": now},
+    )
+    record_audit("set_retention", "retention_policy", [policy.pk], tenant_id=tenant.pk, fields=["days"], by=by, now=now)
+    return policy
+
+
+@transaction.atomic
+def remove_retention_policy(*, policy: RetentionPolicy, by: Actor, now: datetime) -> None:
+    """End a policy; what it has not erased yet stays."""
+    tenant_id = policy.tenant_id
+    record_audit("remove_retention", "retention_policy", [policy.pk], tenant_id=tenant_id, by=by, now=now)
+    policy.delete()

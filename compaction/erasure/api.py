@@ -1,0 +1,124 @@
+"""Endpoints of erasures and retention policies. They need a key of the whole tenant with the scope admin."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiExample
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from compaction.erasure import actions
+from compaction.erasure import serializers as schemas
+from compaction.models import Erasure, RetentionPolicy
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.permissions import require_whole_tenant
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.cursor_pagination import PageInput, page_of
+from memory_platform.rest.serializers import EmptyInput
+
+_PERSON = OpenApiExample("Count what a person has", {"partition": "user=alex", "dry_run": True}, request_only=True)
+_MEMORY = OpenApiExample("Erase a memory", {"memory_id": "5d7f0a52-1d0f-4d0e-9f0a-3a4f2a1b7c11"}, request_only=True)
+_YEAR = OpenApiExample("Keep a year", {"partition": "user=alex", "days": 365, "age_from": "created"}, request_only=True)
+
+
+class ErasureEndpointBase(Endpoint):
+    """The base of these endpoints."""
+
+    scopes = dict.fromkeys(("GET", "POST", "DELETE"), "admin")
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse keys with a partition before anything is read."""
+        super().initial(request, *args, **kwargs)
+        require_whole_tenant(self.key)
+
+
+class ErasureListEndpoint(ErasureEndpointBase):
+    """Request and list erasures."""
+
+    @operation("erasures_list", {200: page_of(schemas.ErasureOutput)}, parameters=[PageInput])
+    def get(self, request: Request) -> Response:
+        """Erasures and dry runs, newest first, with their receipts. Dry runs are deleted after a day."""
+        values = self.query(PageInput)
+        rows = Erasure.objects.for_tenant(self.tenant_id)
+        answer = schemas.ErasureOutput().to_representation
+        return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
+
+    @operation(
+        "erasures_create",
+        {202: schemas.ErasureOutput},
+        404,
+        request=schemas.ErasureInput,
+        examples=[_PERSON, _MEMORY],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Erase a memory, a partition or the tenant in the background, or only count what would go.
+
+        An erasure cannot be undone. Archiving (`DELETE` of a memory) can.
+        """
+        values = self.body(schemas.ErasureInput)
+        with tenant_scope(self.tenant_id):
+            erasure = actions.request_erasure(**values, **self.acting)
+        answer = schemas.ErasureOutput(erasure).data
+        headers = {"Location": f"/api/v1/erasures/{erasure.pk}"}
+        return Response(answer, status=status.HTTP_202_ACCEPTED, headers=headers)
+
+
+class ErasureEndpoint(ErasureEndpointBase):
+    """One erasure."""
+
+    @operation("erasures_read", {200: schemas.ErasureOutput}, 404)
+    def get(self, request: Request, erasure_id: UUID) -> Response:
+        """State and counts; once it is done, the signed receipt and whether it is valid."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            rows = Erasure.objects.for_tenant(self.tenant_id).with_id(erasure_id)
+            return Response(schemas.ErasureOutput(self.found(rows, "erasure")).data)
+
+
+class RetentionPolicyListEndpoint(ErasureEndpointBase):
+    """Set and list retention policies."""
+
+    @operation("retention_policies_list", {200: schemas.RetentionPoliciesOutput}, tag="erasures")
+    def get(self, request: Request) -> Response:
+        """All policies by partition. A policy of a partition also applies below it; the earliest one erases."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            policies = list(RetentionPolicy.objects.for_tenant(self.tenant_id).by_partition())
+            return Response(schemas.RetentionPoliciesOutput({"policies": policies}).data)
+
+    @operation(
+        "retention_policies_set",
+        {200: schemas.RetentionPolicyOutput},
+        request=schemas.RetentionPolicyInput,
+        examples=[_YEAR],
+        parameters=[IDEMPOTENCY_KEY],
+        tag="erasures",
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Set the days of a partition; the policy with the same partition and `age_from` is replaced."""
+        values = self.body(schemas.RetentionPolicyInput)
+        path = values["partition"].path if values["partition"] else ""
+        with tenant_scope(self.tenant_id):
+            policy = actions.set_retention_policy(**{**values, "partition": path}, **self.acting)
+        return Response(schemas.RetentionPolicyOutput(policy).data)
+
+
+class RetentionPolicyEndpoint(ErasureEndpointBase):
+    """One retention policy."""
+
+    @operation("retention_policies_remove", {204: None}, 404, tag="erasures")
+    def delete(self, request: Request, policy_id: int) -> Response:
+        """End a policy; nothing that it erased comes back."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            rows = RetentionPolicy.objects.for_tenant(self.tenant_id).with_id(policy_id)
+            policy = self.found(rows, "retention policy")
+            actions.remove_retention_policy(policy=policy, by=self.actor, now=self.now)
+        return Response(status=status.HTTP_204_NO_CONTENT)

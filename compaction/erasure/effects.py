@@ -1,0 +1,142 @@
+"""Delete or redact the rows of one part, and count what that takes: steps inside a transaction (ADR-0130)."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from django.db.models import CASCADE, SET_NULL, Model, Q, QuerySet
+from django.db.models.deletion import get_candidate_relations_to_delete
+
+from compaction.erasure.parts import UNCOUNTED, Part, kind_of
+from compaction.erasure.queries import all_ids, delete_rows, drop_references, first_ids
+from compaction.erasure.selection import CHUNK
+from compaction.models import Message, Session
+from compaction.pipeline.session_rows import (
+    count_message_tokens,
+    count_shown_tokens,
+    count_text_tokens,
+    recount_context,
+)
+from memories.models import PartitionSummary, TenantMemo
+from memories.services.tokens import token_counts
+
+#: Called with the kind of rows and their primary keys.
+Tally = Callable[[str, Sequence[Any]], None]
+
+
+def chosen_ids(part: Part) -> list[Any]:
+    """Return the rows of a part that its choice picks, read in chunks."""
+    if part.choose is None:
+        return all_ids(part.rows)
+    found: list[Any] = []
+    chunk: list[tuple[Any, ...]] = []
+    for row in part.rows.order_by().values_list("pk", *part.columns).iterator(CHUNK):
+        chunk.append(row)
+        if len(chunk) == CHUNK:
+            found += part.choose(chunk)
+            chunk = []
+    return found + (part.choose(chunk) if chunk else [])
+
+
+def count_rows(parts: Sequence[Part]) -> dict[str, int]:
+    """Return how many rows of each kind the parts would delete or redact, each row once."""
+    deleted: dict[type[Model], list[Q]] = defaultdict(list)
+    redacted: dict[str, set[Any]] = defaultdict(set)
+    for part in parts:
+        if part.change:
+            redacted[part.kind].update(chosen_ids(part))
+        else:
+            rows = part.rows if part.choose is None else part.model._default_manager.filter(pk__in=chosen_ids(part))
+            _add_tree(deleted, rows)
+    counted = {model: conditions for model, conditions in deleted.items() if model not in UNCOUNTED}
+    counts = {kind_of(model): _count(model, conditions) for model, conditions in counted.items()}
+    counts |= {kind: len(ids) for kind, ids in redacted.items()}
+    return {kind: count for kind, count in sorted(counts.items()) if count}
+
+
+def _count(model: type[Model], conditions: Sequence[Q]) -> int:
+    either = conditions[0]
+    for condition in conditions[1:]:
+        either |= condition
+    return model._default_manager.filter(either).count()
+
+
+def _add_tree(deleted: dict[type[Model], list[Q]], rows: "QuerySet[Any]") -> None:
+    deleted[rows.model].append(Q(pk__in=rows.order_by().values("pk")))
+    for model, column in _owned(rows.model):
+        _add_tree(deleted, model._default_manager.filter(**{f"{column}__in": rows.order_by().values("pk")}))
+
+
+def erase_next(part: Part, tally: Tally) -> bool:
+    """Delete the next batch of a part without a choice; return whether there was one."""
+    ids = first_ids(part.rows, part.batch)
+    if ids:
+        delete_tree(part.model, ids, tally)
+    return bool(ids)
+
+
+def erase_chosen(part: Part, ids: Sequence[Any], tally: Tally) -> None:
+    """Delete or redact these rows of a part, those that are still there."""
+    if part.change is None:
+        delete_tree(part.model, all_ids(part.rows.filter(pk__in=ids)), tally)
+        return
+    rows = list(part.rows.filter(pk__in=ids).select_for_update(of=("self",)))
+    for row in rows:
+        for column in part.columns:
+            setattr(row, column, part.change(getattr(row, column)))
+        row.save(update_fields=[*part.columns, *_recounted(row)])
+    for session in _sessions_of(rows):
+        session.save(update_fields=recount_context(session))
+    tally(part.kind, [row.pk for row in rows])
+
+
+def delete_tree(model: type[Model], ids: Sequence[Any], tally: Tally) -> None:
+    """Delete rows with all that belongs to them, children first, and count each kind."""
+    if not ids:
+        return
+    for child, column in _owned(model):
+        delete_tree(child, all_ids(child._default_manager.filter(**{f"{column}__in": ids})), tally)
+    for child, column in _referring(model):
+        drop_references(child, column, ids)
+    delete_rows(model._default_manager.all(), ids)
+    if model not in UNCOUNTED:
+        tally(kind_of(model), ids)
+
+
+def _owned(model: type[Model]) -> Iterator[tuple[Any, str]]:
+    """Yield the models, and their columns, whose rows end with a row of this one."""
+    return _relations(model, CASCADE)
+
+
+def _referring(model: type[Model]) -> Iterator[tuple[Any, str]]:
+    """Yield the models, and their columns, that forget a deleted row of this one."""
+    return _relations(model, SET_NULL)
+
+
+def _relations(model: type[Model], on_delete: Any) -> Iterator[tuple[Any, str]]:
+    relations: Any = get_candidate_relations_to_delete(model._meta)
+    for relation in relations:
+        if relation.on_delete is on_delete:
+            yield relation.related_model, relation.field.name
+
+
+def _recounted(row: Any) -> Sequence[str]:
+    """Count the tokens of a redacted text again; return the changed columns."""
+    if isinstance(row, Message):
+        row.tokens = count_message_tokens(row, row.session.model)
+        row.shown_tokens = row.tokens if row.compaction_id else count_shown_tokens(row, row.session.model)
+        return ["tokens", "shown_tokens"]
+    if isinstance(row, Session):
+        row.directive_tokens = count_text_tokens(row.directive, row.model) if row.directive else 0
+        return ["directive_tokens"]
+    if isinstance(row, (PartitionSummary, TenantMemo)):
+        counts = token_counts(row.content)
+        row.tokens_o200k_base, row.tokens_cl100k_base = counts["o200k_base"], counts["cl100k_base"]
+        return ["tokens_o200k_base", "tokens_cl100k_base"]
+    return []
+
+
+def _sessions_of(rows: Sequence[Any]) -> list[Session]:
+    """Return the sessions whose contexts changed with these rows, each once."""
+    sessions = {row.session_id: row.session for row in rows if isinstance(row, Message)}
+    return [*sessions.values(), *(row for row in rows if isinstance(row, Session))]

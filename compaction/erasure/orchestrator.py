@@ -1,0 +1,249 @@
+"""Run an erasure: claim, count, erase in batches, sign the receipt (ADR-0130).
+
+Each batch is one transaction with its counts, so a worker may be killed at any step: the next one goes on with the
+rows that are left. Called with no scope open.
+"""
+
+import logging
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, OperationalError
+
+from compaction.erasure.effects import chosen_ids, count_rows, erase_chosen, erase_next
+from compaction.erasure.parts import Part, parts_of
+from compaction.erasure.queries import ErasureQuerySet
+from compaction.erasure.selection import Selection
+from compaction.models import Erasure
+from compaction.services.erasure.quotes import QuotedTexts
+from compaction.services.erasure.receipts import FIRST_DIGEST, is_signed, next_digest, sign_receipt, target_hash
+from memories.partitions.maintenance import fold_counts_of
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
+
+logger = logging.getLogger(__name__)
+
+#: How long a claim lasts after its last batch; counting and searching for quotations renew nothing.
+_LEASE = timedelta(minutes=10)
+#: How long one task works before it leaves the rest to the next, below its own limit (tasks.py).
+SLICE = timedelta(minutes=3)
+#: Workers that may die, or batches that may meet rows written at the same moment, before the erasure fails.
+ATTEMPTS_MAX = 20
+#: A younger erasure is most likely on its way to a worker.
+_GRACE = timedelta(seconds=60)
+_SWEPT_MAX = 50
+_COUNTING, _SIGNING = "counting", "signing"
+
+#: Called with the erasure after each batch.
+Progress = Callable[[Erasure], None]
+
+
+class _LostClaimError(Exception):
+    """Another worker has the erasure."""
+
+
+class _TimeIsUpError(Exception):
+    """The next task continues."""
+
+
+def run_erasure(
+    tenant_id: UUID,
+    erasure_id: UUID,
+    *,
+    now: datetime,
+    time_limit: timedelta | None = None,
+    progress: Progress = lambda _: None,
+) -> str:
+    """Start or continue an erasure and return its state; "" if another worker has it or it has ended."""
+    until = now + _LEASE
+    rows = Erasure.objects.for_tenant(tenant_id)
+    with tenant_scope(tenant_id):
+        if not rows.claim(erasure_id, now=now, until=until):
+            return ""
+        erasure = rows.get(pk=erasure_id)
+    claim = _Claim(erasure, now, until, time_limit, progress)
+    try:
+        claim.run()
+    except _LostClaimError:
+        return ""
+    except (_TimeIsUpError, IntegrityError):
+        return claim.give_back()
+    except OperationalError:
+        with suppress(OperationalError):  # the database may be away: then the claim expires
+            claim.give_back()
+        raise
+    except Exception as error:  # noqa: BLE001 - an erasure ends in a defined state
+        # The error's message may quote a memory.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)
+        claim.write(state=Erasure.State.FAILED, error_code="internal_error", claimed_until=None)
+    return str(claim.erasure.state)
+
+
+@dataclass
+class _Claim:
+    """An erasure that this worker has."""
+
+    erasure: Erasure
+    now: datetime
+    until: datetime
+    time_limit: timedelta | None
+    progress: Progress
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def clock(self) -> datetime:
+        """The time, reckoned from the one that the task was given."""
+        return self.now + timedelta(seconds=time.monotonic() - self.began)
+
+    def rows(self) -> ErasureQuerySet:
+        rows: ErasureQuerySet = Erasure.objects.for_tenant(self.erasure.tenant_id)
+        return rows.claimed(self.erasure.pk, self.until)
+
+    def write(self, **values: Any) -> None:
+        """Write columns of the claimed row in a transaction of their own."""
+        with tenant_scope(self.erasure.tenant_id):
+            until = self.update(values)
+        self.remember(values, until)
+
+    def update(self, values: dict[str, Any]) -> datetime:
+        """Write columns of the claimed row and renew the claim; return its end. Inside the scope."""
+        until = self.clock + _LEASE
+        if not self.rows().update(**{"claimed_until": until} | values):
+            raise _LostClaimError
+        return until
+
+    def remember(self, values: dict[str, Any], until: datetime) -> None:
+        """Keep what was written, once it is committed."""
+        for name, value in values.items():
+            setattr(self.erasure, name, value)
+        self.until = until
+
+    def give_back(self) -> str:
+        """Return the erasure to the queue, or fail it after too many attempts."""
+        is_over = self.erasure.attempts >= ATTEMPTS_MAX
+        state = Erasure.State.FAILED if is_over else Erasure.State.QUEUED
+        try:
+            self.write(state=state, error_code="interrupted" if is_over else "", claimed_until=None)
+        except _LostClaimError:
+            return ""
+        return str(state)
+
+    def run(self) -> None:
+        erasure = self.erasure
+        self.write(step=_COUNTING, started_at=erasure.started_at or self.clock)
+        selection = Selection.of(erasure)
+        with tenant_scope(erasure.tenant_id):
+            whole = erasure.scope == Erasure.Scope.TENANT
+            parts = parts_of(selection, QuotedTexts(() if whole else selection.texts()))
+            expected = erasure.expected if erasure.counts else count_rows(parts)
+        self.write(expected=expected)
+        if not erasure.is_dry_run:
+            for part in parts:
+                self._erase(part)
+            fold_counts_of(erasure.tenant_id)
+        self._finish()
+
+    def _erase(self, part: Part) -> None:
+        tenant_id = self.erasure.tenant_id
+        if part.choose is None:
+            while self._batch(part, lambda tally: erase_next(part, tally)):
+                pass
+            return
+        with tenant_scope(tenant_id):
+            ids = chosen_ids(part)
+        for start in range(0, len(ids), part.batch):
+            self._batch(part, lambda tally, at=start: erase_chosen(part, ids[at : at + part.batch], tally))  # type: ignore[misc]
+
+    def _batch(self, part: Part, erase: Callable[[Callable[[str, Sequence[Any]], None]], Any]) -> Any:
+        """Erase one batch and count it in the same transaction."""
+        if self.time_limit is not None and time.monotonic() - self.began > self.time_limit.total_seconds():
+            raise _TimeIsUpError
+        counts, digests = dict(self.erasure.counts), dict(self.erasure.digests)
+
+        def tally(kind: str, ids: Sequence[Any]) -> None:
+            counts[kind] = counts.get(kind, 0) + len(ids)
+            digests[kind] = next_digest(digests.get(kind, FIRST_DIGEST), ids)
+
+        with tenant_scope(self.erasure.tenant_id):
+            done = erase(tally)
+            values = {"counts": counts, "digests": digests, "step": part.kind}
+            until = self.update(values)
+        self.remember(values, until)
+        self.progress(self.erasure)
+        return done
+
+    def _finish(self) -> None:
+        erasure, at = self.erasure, self.clock
+        values: dict[str, Any] = {"state": Erasure.State.DONE, "step": "", "finished_at": at, "claimed_until": None}
+        if erasure.is_dry_run:
+            self.write(**values)
+            return
+        erasure.finished_at = at
+        receipt = _receipt(erasure)
+        signature = sign_receipt(receipt, _secret())
+        with tenant_scope(erasure.tenant_id):
+            if erasure.scope != Erasure.Scope.TENANT:
+                by = Actor.system(f"erasure {erasure.pk}")
+                record_audit("erase", "erasure", [erasure.pk], tenant_id=erasure.tenant_id, by=by, now=at)
+            values |= {"receipt": receipt, "signature": signature, "partition_path": "", "memory_id": None}
+            until = self.update(values)
+        self.remember(values, until)
+
+
+def _receipt(erasure: Erasure) -> dict[str, Any]:
+    """Return what the deployment signs: numbers and hashes, no text and no path."""
+    target = str(erasure.memory_id or "") if erasure.scope == Erasure.Scope.MEMORY else erasure.partition_path
+    return {
+        "erasure_id": str(erasure.pk),
+        "tenant_id": str(erasure.tenant_id),
+        "scope": erasure.scope,
+        "target_hmac": target_hash(target, _secret()),
+        "older_than": erasure.older_than and erasure.older_than.isoformat(),
+        "requested_by": erasure.requested_by,
+        "requested_at": erasure.created_at.isoformat(),
+        "finished_at": erasure.finished_at and erasure.finished_at.isoformat(),
+        "rows": erasure.counts,
+        "ids_sha256": erasure.digests,
+    }
+
+
+def is_receipt_valid(erasure: Erasure) -> bool:
+    """Whether this deployment signed the receipt of an erasure, and nothing of it has changed since."""
+    secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return is_signed(erasure.receipt or {}, erasure.signature, [key.encode() for key in secrets])
+
+
+def erased_target_hash(target: str) -> str:
+    """Return the `target_hmac` of receipts for a memory's id or a partition's path."""
+    return target_hash(target, _secret())
+
+
+def abandoned_erasures(*, now: datetime) -> list[Erasure]:
+    """Return open erasures that no worker has; opens its own scope."""
+    with maintenance_scope():
+        return list(Erasure.objects.abandoned(now).older_than(now - _GRACE)[:_SWEPT_MAX])
+
+
+def erasure_receipts() -> list[Erasure]:
+    """Return the finished erasures of every tenant, also of erased ones, oldest first; opens its own scope."""
+    with admin_write_scope():
+        return list(Erasure.objects.receipts().order_by("finished_at"))
+
+
+def mark_files_cleaned(*, now: datetime) -> int:
+    """Record for finished erasures that every table was rewritten after `now`; return how many. Opens its scope."""
+    with admin_write_scope():
+        finished = Erasure.objects.with_uncleaned_files().filter(finished_at__lt=now)
+        return int(finished.update(files_cleaned_at=now))
+
+
+def _secret() -> bytes:
+    return str(settings.SECRET_KEY).encode()

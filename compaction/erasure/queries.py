@@ -1,0 +1,99 @@
+"""Erasures, and the rows that an erasure reaches."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from django.db import connections
+from django.db.models import F, Q, QuerySet
+
+from memories.tenancy.queries.rows import TenantRows
+
+_OPEN_STATES = ("queued", "running")
+
+
+class ErasureQuerySet(TenantRows):
+    """Erasures; a claimed one belongs to one worker."""
+
+    def newest_first(self) -> Self:
+        return self.order_by("-created_at", "id")
+
+    def receipts(self) -> Self:
+        """Finished erasures that are no dry runs."""
+        return self.filter(state="done", is_dry_run=False)
+
+    def open(self) -> Self:
+        return self.filter(state__in=_OPEN_STATES)
+
+    def abandoned(self, now: datetime) -> Self:
+        """Open ones that no worker has."""
+        return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now))
+
+    def older_than(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
+    def claim(self, erasure_id: UUID, *, now: datetime, until: datetime) -> int:
+        """Claim an abandoned erasure by one conditional UPDATE; return 1 on success, else 0."""
+        values = {"state": "running", "claimed_until": until, "attempts": F("attempts") + 1}
+        return self.abandoned(now).with_id(erasure_id).update(**values)
+
+    def claimed(self, erasure_id: UUID, until: datetime) -> Self:
+        """The erasure, if it is still claimed until exactly `until`."""
+        return self.filter(pk=erasure_id, state="running", claimed_until=until)
+
+    def of_age_open(self, path: str, age_from: str) -> Self:
+        """Open erasures that a retention policy requested."""
+        return self.open().filter(scope="age", partition_path=path, age_from=age_from)
+
+    def past_dry_runs(self, moment: datetime) -> Self:
+        """Dry runs that were requested before `moment`."""
+        return self.filter(is_dry_run=True, created_at__lt=moment)
+
+    def with_uncleaned_files(self) -> Self:
+        """Finished erasures whose texts may still be in freed space of data files."""
+        return self.receipts().filter(files_cleaned_at__isnull=True)
+
+
+class RetentionPolicyQuerySet(TenantRows):
+    def of_partition(self, path: str) -> Self:
+        return self.filter(partition_path=path)
+
+    def by_partition(self) -> Self:
+        return self.order_by("partition_path", "age_from")
+
+
+def first_ids(rows: "QuerySet[Any]", count: int) -> list[Any]:
+    """Return the primary keys of up to `count` rows, locked until the transaction ends."""
+    return list(rows.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True)[:count])
+
+
+def all_ids(rows: "QuerySet[Any]") -> list[Any]:
+    """Return the primary keys of the rows in their order."""
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def delete_rows(rows: "QuerySet[Any]", ids: Iterable[Any]) -> None:
+    """Delete rows by primary key without reading them; rows that refer to them are deleted before.
+
+    A row that was forgotten fails the transaction with a foreign key error instead of vanishing uncounted.
+    """
+    chosen: Any = rows.model._default_manager.filter(pk__in=list(ids))
+    chosen._raw_delete(chosen.db)
+
+
+def drop_references(model: Any, column: str, ids: Iterable[Any]) -> None:
+    """Set a nullable reference to deleted rows to NULL."""
+    model._default_manager.filter(**{f"{column}__in": list(ids)}).update(**{column: None})
+
+
+def rewrite_tables(tables: Iterable[str], *, database: str) -> None:
+    """Rewrite each table and its indexes in a transaction of its own, as the role that owns them.
+
+    A catalogue is not analysed. Freed space then contains nothing of deleted rows.
+    """
+    connection = connections[database]
+    for table in tables:
+        options = "FULL" if table.startswith("pg_") else "FULL, ANALYZE"
+        with connection.cursor() as cursor:
+            cursor.execute(f"VACUUM ({options}) {connection.ops.quote_name(table)}")

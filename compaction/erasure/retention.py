@@ -1,0 +1,53 @@
+"""Scheduled work on erasures: what is past its retention, and dry runs that nobody needs any more (ADR-0130)."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from compaction.erasure.selection import Selection
+from compaction.models import Erasure, RetentionPolicy
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
+
+#: Dry runs name what they counted, so they are not kept.
+DRY_RUN_KEPT = timedelta(days=1)
+_POLICY_LABEL = "retention policy"
+
+
+def erasures_of_policies(*, now: datetime) -> list[Erasure]:
+    """Queue an erasure for each retention policy with something to erase, and return them; opens its own scopes."""
+    with maintenance_scope():
+        policies = list(RetentionPolicy.objects.order_by("tenant_id", "partition_path"))
+    found = (_erasure_of(policy, now) for policy in policies)
+    return [erasure for erasure in found if erasure is not None]
+
+
+def _erasure_of(policy: RetentionPolicy, now: datetime) -> Erasure | None:
+    erasure = Erasure(
+        tenant_id=policy.tenant_id,
+        scope=Erasure.Scope.AGE,
+        partition_path=policy.partition_path,
+        age_from=policy.age_from,
+        older_than=now - timedelta(days=policy.days),
+        requested_by=_POLICY_LABEL,
+        created_at=now,
+    )
+    with tenant_scope(policy.tenant_id):
+        open_ones = Erasure.objects.for_tenant(policy.tenant_id)
+        if open_ones.of_age_open(policy.partition_path, policy.age_from).exists():
+            return None
+        selection = Selection.of(erasure)
+        if not selection.memories.exists() and not selection.sessions.exists():
+            return None
+        erasure.save(force_insert=True)
+    return erasure
+
+
+def delete_past_dry_runs(*, now: datetime) -> int:
+    """Delete dry runs older than `DRY_RUN_KEPT` in every tenant; return how many."""
+    with maintenance_scope():
+        tenant_ids: list[UUID] = Erasure.objects.past_dry_runs(now - DRY_RUN_KEPT).tenant_ids()
+    deleted = 0
+    for tenant_id in tenant_ids:
+        with tenant_scope(tenant_id):
+            rows = Erasure.objects.for_tenant(tenant_id).past_dry_runs(now - DRY_RUN_KEPT)
+            deleted += rows.delete()[0]
+    return deleted

@@ -1,0 +1,108 @@
+"""What an erasure selects: memories and sessions, and the places whose texts may quote them (ADR-0130)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Self
+from uuid import UUID
+
+from django.db.models import F, Q, QuerySet, TextField
+from django.db.models.functions import Cast, Coalesce
+
+from compaction.models import Erasure, Message, RetentionPolicy, Session
+from memories.models import Memory, MemoryVersion
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.queries.conditions import path_condition
+
+#: Rows that a server-side cursor reads at once.
+CHUNK = 1_000
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The memories and sessions of one erasure, as rows of one tenant inside its scope."""
+
+    tenant_id: UUID
+    scope: str
+    path: str
+    memory_id: UUID | None
+    older_than: datetime | None
+    age_from: str
+
+    @classmethod
+    def of(cls, erasure: Erasure) -> Self:
+        return cls(
+            erasure.tenant_id,
+            erasure.scope,
+            erasure.partition_path,
+            erasure.memory_id,
+            erasure.older_than,
+            erasure.age_from,
+        )
+
+    @property
+    def is_partition(self) -> bool:
+        return self.scope == Erasure.Scope.PARTITION
+
+    @cached_property
+    def memories(self) -> "QuerySet[Any]":
+        rows = Memory.objects.for_tenant(self.tenant_id)
+        if self.scope == Erasure.Scope.MEMORY:
+            return rows.filter(pk=self.memory_id)
+        if self.scope == Erasure.Scope.AGE:
+            column = "created_at" if self.age_from == RetentionPolicy.From.CREATED else "archived_at"
+            return rows.filter(self.within("partition_path"), **{f"{column}__lt": self.older_than})
+        session_ids = self.sessions.annotate(id_text=Cast("pk", TextField())).values("id_text")
+        return rows.filter(self.within("partition_path") | Q(session__in=session_ids))
+
+    @cached_property
+    def sessions(self) -> "QuerySet[Any]":
+        rows = Session.objects.for_tenant(self.tenant_id)
+        if self.scope == Erasure.Scope.MEMORY:
+            return rows.none()
+        rows = rows.filter(self.within("partition_path"))
+        if self.scope == Erasure.Scope.AGE:
+            ended: Any = F("closed_at")
+            if self.age_from == RetentionPolicy.From.CREATED:
+                ended = Coalesce("last_message_at", "created_at")
+            rows = rows.annotate(ended_at=ended).filter(ended_at__lt=self.older_than)
+        return rows
+
+    @cached_property
+    def cited_messages(self) -> "QuerySet[Any]":
+        """The messages of other sessions that a journal took the one memory from."""
+        rows = Message.objects.for_tenant(self.tenant_id)
+        if self.scope != Erasure.Scope.MEMORY:
+            return rows.none()
+        metadata = self.memories.values_list("metadata", flat=True).first() or {}
+        named = metadata.get("message_ids", []) if metadata.get("type") == "journal" else []
+        return rows.filter(pk__in=[each for each in named if _is_id(each)])
+
+    def within(self, column: str) -> Q:
+        """Rows in the partition and below it."""
+        return path_condition(column, self.path, exact=False) or Q(pk__isnull=False)
+
+    def around(self, column: str) -> Q:
+        """Rows above the partition, and those in it and below it that the erasure leaves."""
+        above = Q(**{f"{column}__in": [place.path for place in parse_partition(self.path).ancestors()]})
+        return above if self.is_partition else above | self.within(column)
+
+    def texts(self) -> Iterator[str]:
+        """Yield what is erased: every version of each memory, and messages that the one memory comes from."""
+        versions = MemoryVersion.objects.for_tenant(self.tenant_id).filter(memory__in=self.memories.values("pk"))
+        for rows in (self.memories, versions, self.cited_messages):
+            yield from rows.order_by().values_list("content", flat=True).iterator(CHUNK)
+
+    def named_among(self, ids: set[UUID]) -> set[UUID]:
+        """Return those of the ids that are memories or sessions of this erasure."""
+        return {
+            pk for rows in (self.memories, self.sessions) for pk in rows.filter(pk__in=ids).values_list("pk", flat=True)
+        }
+
+
+def _is_id(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(UUID(value))
+    except ValueError:
+        return False

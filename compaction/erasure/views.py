@@ -1,0 +1,138 @@
+"""Erase a memory, a partition or the tenant: what would go, confirmation, progress and receipts; retention policies."""
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+
+from compaction.erasure.actions import (
+    remove_retention_policy,
+    request_erasure,
+    retry_erasure,
+    set_retention_policy,
+)
+from compaction.erasure.forms import ConfirmForm, EraseForm, RetentionForm
+from compaction.erasure.orchestrator import is_receipt_valid
+from compaction.models import Erasure, RetentionPolicy
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.members import operator_actor, tenants_of
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import acting, submit, tenant_page
+from memory_platform.web.flash_messages import add_flash, flash_error
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.permissions import operator_required
+from memory_platform.web.rendering import render_page
+from memory_platform.web.tables import SortColumn, read_table
+
+_SECTION = "erasures"
+_COLUMNS = (SortColumn("requested", "created_at", datetime),)
+
+
+@tenant_page("admin", to_change="admin")
+def erasures(request: HtmxRequest) -> HttpResponseBase:
+    """The erasures with their receipts, and the retention policies; a POST sets a policy."""
+    form = RetentionForm(request.POST if request.method == "POST" else None, label_suffix="")
+    if request.method == "POST":
+        who = acting(request, timezone.now())
+        if submit(request, form, lambda: set_retention_policy(**form.cleaned_data, **who)):
+            add_flash(request, "Retention policy saved. It is applied every hour.")
+            return redirect("erasures", request.tenant.id)
+    with tenant_scope(request.tenant.id):
+        table = read_table(request, _COLUMNS, Erasure.objects.for_tenant(request.tenant.id).page)
+        policies = list(RetentionPolicy.objects.for_tenant(request.tenant.id).by_partition())
+    rows = [(row, bool(row.receipt) and is_receipt_valid(row)) for row in table.rows]
+    page = {"section": _SECTION, "form": form, "table": table, "rows": rows, "policies": policies}
+    page["is_unfinished"] = any(row.is_open for row in table.rows)
+    return render_page(request, "compaction/erasure/erasures.html", page, fragment="rows", form=form)
+
+
+@tenant_page(to_change="admin")
+def retention_remove(request: HtmxRequest, policy_id: int) -> HttpResponseBase:
+    """End a retention policy."""
+    with tenant_scope(request.tenant.id):
+        policy = get_object_or_404(RetentionPolicy.objects.for_tenant(request.tenant.id), pk=policy_id)
+        remove_retention_policy(policy=policy, by=operator_actor(request.operator), now=timezone.now())
+    add_flash(request, "Retention policy removed.")
+    return redirect("erasures", request.tenant.id)
+
+
+@tenant_page("admin", to_change="admin")
+def erase(request: HtmxRequest) -> HttpResponseBase:
+    """What erasing the target of the URL means; a POST counts what would go."""
+    form = EraseForm(request.POST if request.method == "POST" else request.GET, label_suffix="")
+    if not form.is_valid():
+        raise Http404
+    if request.method == "POST":
+        try:
+            with tenant_scope(request.tenant.id):
+                erasure = request_erasure(**form.target(), is_dry_run=True, **acting(request, timezone.now()))
+        except PlatformError as error:
+            flash_error(request, error.detail)
+            return redirect("erasures", request.tenant.id)
+        return redirect("erasure", request.tenant.id, erasure.pk)
+    page = {"section": _SECTION, **form.cleaned_data}
+    return render_page(request, "compaction/erasure/erase.html", page)
+
+
+@operator_required("admin", to_change="admin")
+def erasure(request: HtmxRequest, tenant_id: UUID, erasure_id: UUID) -> HttpResponseBase:
+    """Progress and counts of an erasure, then its receipt; a POST erases what a dry run counted.
+
+    The operator who erased a tenant can still read the receipt.
+    """
+    request.tenants = tenants_of(request.operator)
+    request.tenant = next((tenant for tenant in request.tenants if tenant.id == tenant_id), None)  # type: ignore[assignment]
+    with tenant_scope(tenant_id):
+        row: Erasure = get_object_or_404(Erasure.objects.for_tenant(tenant_id), pk=erasure_id)
+    is_own = row.requested_by_id == str(request.operator.user.pk)
+    if request.tenant is None and not (is_own or request.operator.user.is_superuser):
+        raise Http404
+    if request.method == "POST" and request.tenant is not None:
+        return _confirm(request, row)
+    return _erasure_page(request, row)
+
+
+def _confirm(request: HtmxRequest, row: Erasure) -> HttpResponseBase:
+    """Request the erasure of a finished dry run, or continue a failed one."""
+    form = ConfirmForm(request.POST, label_suffix="", name=_name_to_type(request, row))
+    who = acting(request, timezone.now())
+    if row.state == Erasure.State.FAILED:
+        with tenant_scope(row.tenant_id):
+            retry_erasure(erasure=row, by=who["by"], now=who["now"])
+        return redirect("erasure", row.tenant_id, row.pk)
+    if not row.is_dry_run or row.is_open:
+        raise Http404
+    target: dict[str, Any] = {"memory_id": row.memory_id}
+    if row.scope == Erasure.Scope.PARTITION:
+        target["partition"] = row.partition_path
+    started = submit(request, form, lambda: request_erasure(**target, **who))
+    if started is None:
+        return _erasure_page(request, row, form)
+    return redirect("erasure", row.tenant_id, started.pk)
+
+
+def _erasure_page(request: HtmxRequest, row: Erasure, form: ConfirmForm | None = None) -> HttpResponse:
+    name = _name_to_type(request, row)
+    is_refused = form is not None and bool(form.errors)
+    counts = row.expected if row.is_dry_run else row.counts or row.expected
+    page = {
+        "section": _SECTION,
+        "erasure": row,
+        "rows": sorted(counts.items()),
+        "name": name,
+        "form": form or ConfirmForm(label_suffix="", name=name),
+        "is_valid": bool(row.receipt) and is_receipt_valid(row),
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
+    return render_page(request, "compaction/erasure/erasure.html", page, fragment="body", status=status)
+
+
+def _name_to_type(request: HtmxRequest, row: Erasure) -> str:
+    """Return what must be typed to erase: a partition's path or the tenant's name; "" for a memory."""
+    if row.scope == Erasure.Scope.TENANT:
+        return request.tenant.name if request.tenant else ""
+    return row.partition_path if row.scope == Erasure.Scope.PARTITION else ""

@@ -1,0 +1,39 @@
+"""The states of the entries of a journal, as compactions store them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+NEW, DUPLICATE, NEAR_DUPLICATE = "new", "duplicate", "near_duplicate"
+RECALLED, STORED, INVALID = "recalled", "stored", "invalid"
+#: Stored, or to be stored, and replaces other memories.
+REPLACES = "replaces"
+#: A reviewer decided that it is not stored.
+STRUCK = "struck"
+#: Entries that are stored when the compaction is applied, and those about which a reviewer decides.
+WAITING = (NEW, REPLACES)
+REVIEWED = (*WAITING, STRUCK)
+
+
+def is_under_review(journal: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a reviewer decides about any entry."""
+    return any(entry["status"] in REVIEWED for entry in journal)
+
+
+def stored_count(journal: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many entries of an applied compaction were stored as memories."""
+    return sum(entry["status"] in (STORED, REPLACES) for entry in journal)
+
+
+def strike_entry(entry: dict[str, Any], *, is_struck: bool) -> None:
+    """Strike an entry that waits to be stored, or keep it again."""
+    kept = REPLACES if entry.get("replaced_memory_ids") else NEW
+    entry["status"] = STRUCK if is_struck else kept
+
+
+def reset_entries(journal: Iterable[dict[str, Any]]) -> None:
+    """Have the entries that a rolled-back compaction stored wait again."""
+    for entry in journal:
+        if entry["status"] in (STORED, REPLACES):
+            entry["memory_id"] = None
+            entry.pop("replacement_act_ids", None)
+            strike_entry(entry, is_struck=False)

@@ -1,0 +1,54 @@
+"""Queries that are too long for an address: an id stands for them there (ADR-0140)."""
+
+from urllib.parse import quote
+from uuid import UUID
+
+from django.http import QueryDict
+
+from context.models import GoldenQuestion, LongQuery, Receipt
+from memories.tenancy.scopes import tenant_scope
+
+#: Parameter of an address that names a query instead of `query`.
+QUERY_ID = "query_id"
+#: The most characters, percent-encoded, that an address repeats. It may contain them twice, encoded again.
+ADDRESS_CHARACTERS_MAX = 1_000
+
+
+def is_long_query(text: str) -> bool:
+    """Whether an address names this query by an id."""
+    return len(text) > ADDRESS_CHARACTERS_MAX or len(quote(text)) > ADDRESS_CHARACTERS_MAX
+
+
+def query_parameters(text: str, query_id: UUID | None) -> dict[str, str]:
+    """Return the parameters of an address for a query that a row with this id has."""
+    if query_id is not None and is_long_query(text):
+        return {QUERY_ID: str(query_id)}
+    return {"query": text}
+
+
+def read_query_text(tenant_id: UUID, query_id: UUID) -> str | None:
+    """Return the text that an id stands for: of a long query, a receipt or a golden question. Inside a scope."""
+    text = LongQuery.objects.for_tenant(tenant_id).text_of(query_id)
+    if text is None:
+        receipt = Receipt.objects.for_tenant(tenant_id).with_id(query_id).only("query").first()
+        text = receipt.query if receipt else None
+    if text is None:
+        question = GoldenQuestion.objects.for_tenant(tenant_id).with_id(query_id).only("text").first()
+        text = question.text if question else None
+    return text
+
+
+def typed_inputs(tenant_id: UUID, address: QueryDict) -> QueryDict:
+    """Return the inputs of an address with the text of the query that it names; an unknown id stands for no text.
+
+    Call it with no scope open.
+    """
+    try:
+        query_id = UUID(address.get(QUERY_ID, ""))
+    except ValueError:
+        return address
+    with tenant_scope(tenant_id):
+        text = read_query_text(tenant_id, query_id)
+    inputs = address.copy()
+    inputs["query"] = text or ""
+    return inputs

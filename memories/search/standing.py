@@ -1,0 +1,37 @@
+"""Where a memory stands in the rankings of a search that did not return it. Call inside a scope."""
+
+from dataclasses import replace
+
+from memories.models import Memory
+from memories.search.queries.lexemes import tenant_query_lexemes
+from memories.search.retrievers import build_text_query
+from memories.services.search.fusion import RECIPROCAL_RANK_K
+from memories.store.readings import Candidate, CandidateQuery, CandidateRanks, SearchScope, read_candidate_of_any_state
+
+
+def read_standing(scope: SearchScope, memory: Memory, text: str, query: CandidateQuery) -> Candidate:
+    """Return a memory as a search for `text` in `scope` would find it, whether or not it is live and in scope.
+
+    Each rank counts the better memories of the scope, so it is exact and reads the vectors or the matching rows of the
+    whole scope; None without a vector of the query's model, or without a word of the query.
+    """
+    ranks = [_vector_rank(scope, memory, query), _text_rank(scope, memory, text)]
+    fused = sum(1.0 / (RECIPROCAL_RANK_K + rank) for rank in ranks if rank is not None)
+    by_vector, by_text = ({memory.pk.int: rank} if rank is not None else {} for rank in ranks)
+    found = CandidateRanks(by_vector, by_text, {memory.pk.int: fused} if fused else {})
+    return read_candidate_of_any_state(scope, memory.pk, query, found)
+
+
+def _vector_rank(scope: SearchScope, memory: Memory, query: CandidateQuery) -> int | None:
+    own = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory.pk])
+    if query.vector is None or not own.nearest_to(query.vector, query.model).exists():
+        return None
+    return 1 + sum(rows.how_many_nearer(query.vector, query.model, own, memory) for rows in scope.sources())
+
+
+def _text_rank(scope: SearchScope, memory: Memory, text: str) -> int | None:
+    words = build_text_query(scope, tenant_query_lexemes(scope.tenant_id, text))
+    own = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory.pk])
+    if not own.matching_any(replace(words, newest=None)).exists():
+        return None
+    return 1 + sum(rows.how_many_match_better(words, own, memory) for rows in scope.sources())

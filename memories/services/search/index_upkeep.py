@@ -1,0 +1,31 @@
+"""What to do with the tail of a vector index: the vectors that it does not contain yet (ADR-0123)."""
+
+from enum import StrEnum
+
+#: A smaller tail is not worth an index of its own.
+REBUILD_ROWS_MIN = 5_000
+#: A rebuild takes a fifth of the time of insertions, for all vectors: it pays for a tail of this share of the index,
+REBUILD_SHARE = 0.25
+#: and for one as large as the index while more is being loaded, because it will soon be followed by another.
+GROWING_REBUILD_SHARE = 1.0
+#: A tail that grows is left alone up to this size, which a search reads in some 9 ms.
+GROWING_TAIL_MAX = 20_000
+#: More new vectors than this between two looks mean that a load is going on.
+GROWTH_ROWS = 500
+
+
+class TailStep(StrEnum):
+    """What happens to the tail next."""
+
+    REBUILD = "rebuild"
+    INSERT = "insert"
+    WAIT = "wait"
+
+
+def next_tail_step(*, tail: int, former_tail: int, indexed: int, can_rebuild: bool) -> TailStep:
+    """Return the cheapest step for a tail of that many vectors; `former_tail` is that of the look before."""
+    is_growing = tail > former_tail + GROWTH_ROWS
+    share = GROWING_REBUILD_SHARE if is_growing else REBUILD_SHARE
+    if can_rebuild and tail >= max(REBUILD_ROWS_MIN, share * indexed):
+        return TailStep.REBUILD
+    return TailStep.WAIT if not tail or (is_growing and tail <= GROWING_TAIL_MAX) else TailStep.INSERT

@@ -1,0 +1,38 @@
+"""Tokens that the database accepts as a row scope: signed, and valid in one connection (ADR-0128)."""
+
+import hmac
+from typing import Any
+
+from django.conf import settings
+
+_BLOCK_BYTES = 64
+_KEY_EXISTS = "SELECT to_regclass('row_scopes.signing_key') IS NOT NULL"
+_STORE_KEY = (
+    "WITH gone AS (DELETE FROM row_scopes.signing_key WHERE inner_pad <> %(inner)s)"
+    " INSERT INTO row_scopes.signing_key (inner_pad, outer_pad) SELECT %(inner)s, %(outer)s"
+    " WHERE NOT EXISTS (SELECT FROM row_scopes.signing_key WHERE inner_pad = %(inner)s)"
+)
+
+
+def row_scope_token(name: str, argument: str, backend_pid: int) -> str:
+    """Return the value of `app.scope` for a scope in the connection of a server process; `argument` names its tenants.
+
+    A pooler may give each transaction another connection, so tokens are valid in all of them where there is one.
+    """
+    backend = backend_pid if settings.DATABASE_PREPARED_STATEMENTS else 0
+    signed = f"{name}:{argument}:{backend}:"
+    return signed + hmac.digest(_signing_key(), signed.encode(), "sha256").hex()
+
+
+def store_signing_key(connection: Any) -> None:
+    """Store the key in the database, as the owner of the tables; nothing before its table is there."""
+    key = _signing_key().ljust(_BLOCK_BYTES, b"\0")
+    pads = {name: bytes(byte ^ pad for byte in key) for name, pad in (("inner", 0x36), ("outer", 0x5C))}
+    with connection.cursor() as cursor:
+        cursor.execute(_KEY_EXISTS)
+        if cursor.fetchone()[0]:
+            cursor.execute(_STORE_KEY, pads)
+
+
+def _signing_key() -> bytes:
+    return hmac.digest(settings.SECRET_KEY.encode(), b"row scopes", "sha256")

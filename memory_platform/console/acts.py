@@ -1,0 +1,258 @@
+"""Acts of people, rules and agents in a tenant: what each changed, and whether it can be undone (ADR-0137).
+
+An act is an entry of the audit log that somebody may want to undo. Called inside a scope.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from compaction.models import Compaction
+from context.models import BudgetProfile, BudgetProfileAssignment, ScoringProfileAssignment, ScoringProfileVersion
+from memories.models import AuditEntry, HygieneAct, Memory, PartitionSummary
+from memories.services.tenancy.audit_targets import audit_target_page, displayed_target_id
+
+#: Targets of an act that are shown.
+TARGETS_SHOWN_MAX = 3
+_EXCERPT_CHARACTERS = 90
+MEMORIES, COMPACTIONS, PROFILES, TEXTS = "memories", "compactions", "profiles", "texts"
+GROUPS = {MEMORIES: "Memories", COMPACTIONS: "Compactions", PROFILES: "Profiles", TEXTS: "Summaries and memo"}
+
+#: Acts that have a row with what their undo needs.
+STORED_ACTS = {
+    "merge_memories": "Merged memories",
+    "archive_memories": "Archived memories",
+    "restore_memories": "Restored memories",
+    "pin_memories": "Pinned memories",
+    "unpin_memories": "Unpinned memories",
+    "change_memories": "Changed the kind",
+    "move_memories": "Moved memories",
+    "replace_memories": "Replaced a fact",
+    "dismiss_findings": "Dismissed findings",
+}
+_OF_MEMORIES = STORED_ACTS | {
+    "archive_memory": "Archived a memory",
+    "restore_memory": "Restored a memory",
+    **{f"undo_{act}": f"Undid: {act}" for act in HygieneAct.Act.values},
+}
+_OF_COMPACTIONS = {
+    "apply_compaction": "Applied a compaction",
+    "approve_compaction": "Approved a compaction",
+    "reject_compaction": "Rejected a compaction",
+    "roll_back_compaction": "Rolled back a compaction",
+    "reopen_compaction": "Reopened a compaction",
+    "mark_compaction_reviewed": "Reviewed a compaction",
+}
+_OF_PROFILES = {
+    "create_budget_profile": "Created a budget profile",
+    "save_budget_profile": "Saved a budget profile",
+    "roll_back_budget_profile": "Rolled back a budget profile",
+    "retire_budget_profile": "Retired a budget profile",
+    "restore_budget_profile": "Restored a budget profile",
+    "assign_budget_profile": "Assigned a budget profile",
+    "unassign_budget_profile": "Ended an assignment",
+    "publish_scoring_profile": "Published a scoring profile",
+    "roll_back_scoring_profile": "Rolled back a scoring profile",
+    "retire_scoring_profile": "Retired a scoring profile",
+    "assign_scoring_profile": "Assigned a scoring profile",
+    "unassign_scoring_profile": "Ended an assignment",
+}
+_OF_TEXTS = {
+    "set_memo": "Changed the memo",
+    "save_summary": "Saved a summary",
+    "withdraw_summary": "Withdrew a summary",
+}
+_VERBS = {MEMORIES: _OF_MEMORIES, COMPACTIONS: _OF_COMPACTIONS, PROFILES: _OF_PROFILES, TEXTS: _OF_TEXTS}
+ACT_LABELS: Mapping[str, str] = {verb: label for verbs in _VERBS.values() for verb, label in verbs.items()}
+#: The state of a compaction in which a decision about it can be undone.
+_DECIDED = {
+    "apply_compaction": "applied",
+    "approve_compaction": "applied",
+    "reject_compaction": "rejected",
+    "roll_back_compaction": "rolled_back",
+}
+#: Only admins may undo these, as they alone may roll a scoring profile back.
+UNDONE_BY_ADMINS = ("publish_scoring_profile", "roll_back_scoring_profile")
+#: Single acts that a larger one at the same time consists of.
+_PARTS = ("archive_memory", "restore_memory")
+
+
+@dataclass(frozen=True)
+class ActTarget:
+    """A row that an act changed, by its text or name; `url` is "" without a page for this operator."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True)
+class ActRow:
+    """An act; `changes` are former and new values, `undo` is possible, done, or "" where the act has none."""
+
+    entry: AuditEntry
+    targets: Sequence[ActTarget]
+    changes: Sequence[str] = ()
+    undo: str = ""
+
+    @property
+    def label(self) -> str:
+        return ACT_LABELS[self.entry.verb]
+
+    @property
+    def more(self) -> int:
+        """How many changed rows are not shown."""
+        return max(len(self.entry.target_ids) - TARGETS_SHOWN_MAX, 0) if self.entry.target_kind == "memory" else 0
+
+
+_TITLED = ("compaction", "partition_summary")
+POSSIBLE, DONE = "possible", "undone"
+
+
+def verbs_of(group: str) -> Collection[str]:
+    """Return the verbs of a group of `GROUPS`, of all groups for ""."""
+    return _VERBS.get(group, ACT_LABELS)
+
+
+def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool) -> list[ActRow]:
+    """Return the rows of these entries, without parts of larger acts. Up to eleven queries."""
+    larger = {(entry.at, entry.actor_id) for entry in entries if entry.verb not in _PARTS}
+    shown = [entry for entry in entries if entry.verb not in _PARTS or (entry.at, entry.actor_id) not in larger]
+    acts = HygieneAct.objects.for_tenant(tenant_id).in_bulk([row.pk for row in shown if row.verb in STORED_ACTS])
+    texts, archived = _memories(tenant_id, shown)
+    texts |= _titles(tenant_id, shown)
+    states = _undo_states(tenant_id, shown, acts, archived)
+    return [
+        ActRow(
+            entry,
+            targets=[_target(tenant_id, entry, place, texts, is_admin) for place in range(_shown_targets(entry))],
+            changes=list(_changes(acts[entry.pk])) if entry.pk in acts else entry.fields if _has_fields(entry) else [],
+            undo="" if entry.verb in UNDONE_BY_ADMINS and not is_admin else states.get(entry.pk, ""),
+        )
+        for entry in shown
+    ]
+
+
+def _has_fields(entry: AuditEntry) -> bool:
+    return entry.verb in ("save_budget_profile", "roll_back_budget_profile")
+
+
+def _shown_targets(entry: AuditEntry) -> int:
+    return min(len(entry.target_ids), TARGETS_SHOWN_MAX)
+
+
+def _memories(tenant_id: UUID, entries: Sequence[AuditEntry]) -> tuple[dict[str, str], dict[str, bool]]:
+    """Return the texts of the memories that the entries show, and whether each is archived. One query."""
+    ids = {pk for entry in entries if entry.target_kind == "memory" for pk in entry.target_ids[:TARGETS_SHOWN_MAX]}
+    rows = Memory.objects.for_tenant(tenant_id).with_ids(ids).values_list("pk", "content", "archived_at")
+    found = list(rows) if ids else []
+    return {str(pk): text for pk, text, _ in found}, {str(pk): at is not None for pk, _, at in found}
+
+
+def _titles(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
+    """Return the titles of the sessions of compactions, and the partitions of summaries, by id. Two queries."""
+    ids = {kind: {pk for row in entries if row.target_kind == kind for pk in row.target_ids} for kind in _TITLED}
+    compactions = Compaction.objects.for_tenant(tenant_id).with_ids(ids["compaction"]).with_titled_sessions()
+    summaries = PartitionSummary.objects.for_tenant(tenant_id).filter(summary_id__in=ids["partition_summary"])
+    paths = summaries.values_list("summary_id", "partition__path", "style").distinct()
+    titles = {str(row.pk): row.session.title for row in compactions.without_details()} if ids["compaction"] else {}
+    named = {str(pk): f"{path or '(root)'}, {style}" for pk, path, style in paths} if ids["partition_summary"] else {}
+    return titles | named
+
+
+def _target(tenant_id: UUID, entry: AuditEntry, place: int, texts: Mapping[str, str], is_admin: bool) -> ActTarget:
+    target_id = entry.target_ids[place]
+    text = texts.get(target_id, displayed_target_id(target_id)).strip()
+    page = audit_target_page(entry.verb, entry.target_kind, target_id, is_first=not place)
+    url = ""
+    if page is not None and (is_admin or not page.admins_only):
+        url = reverse(page.name, args=[tenant_id, *page.args])
+        url = f"{url}?{urlencode(page.query)}" if page.query else url
+    return ActTarget(text if len(text) <= _EXCERPT_CHARACTERS else f"{text[: _EXCERPT_CHARACTERS - 1]}…", url)
+
+
+def _changes(act: HygieneAct) -> Iterator[str]:
+    """Yield the former and the new values of an act, with the number of memories of each."""
+    if act.act == HygieneAct.Act.MERGE:
+        yield f"{len(act.archived_ids):,} merged into {len(act.kept):,}"
+    values = Counter(
+        (row["field"], _value(row["before"]), _value(row["after"]))
+        for row in act.changed
+        if row["field"] != "archived_at"
+    )
+    for (field, before, after), count in values.most_common(TARGETS_SHOWN_MAX):
+        yield f"{field.removesuffix('_path')}: {before} → {after}" + (f" ({count:,})" if count > 1 else "")
+
+
+def _value(value: Any) -> str:
+    return {True: "yes", False: "no", "": "(root)"}.get(value, str(value))
+
+
+def _undo_states(
+    tenant_id: UUID, entries: Sequence[AuditEntry], acts: Mapping[UUID, HygieneAct], archived: Mapping[str, bool]
+) -> dict[UUID, str]:
+    states = {pk: DONE if act.undone_at else POSSIBLE for pk, act in acts.items()}
+    for entry in entries:
+        if entry.verb in _PARTS and entry.target_ids[0] in archived:
+            is_as_left = archived[entry.target_ids[0]] == (entry.verb == "archive_memory")
+            states[entry.pk] = POSSIBLE if is_as_left else DONE
+    possible = {
+        *_compactions(tenant_id, [entry for entry in entries if entry.verb in _DECIDED]),
+        *_profiles(tenant_id, [entry for entry in entries if entry.target_kind.endswith("_profile")]),
+    }
+    return states | dict.fromkeys(possible, POSSIBLE)
+
+
+def _decided_at(entry: AuditEntry) -> datetime | None:
+    """Return when a person decided: never for a compaction that the policy applied."""
+    return None if entry.verb == "apply_compaction" else entry.at
+
+
+def _compactions(tenant_id: UUID, entries: Sequence[AuditEntry]) -> Iterator[UUID]:
+    """Yield the last decision about each compaction, if it still holds."""
+    rows = Compaction.objects.for_tenant(tenant_id).without_details()
+    compactions = {str(row.pk): row for row in rows.with_ids(entry.target_ids[0] for entry in entries)}
+    latest = rows.latest_applied_ids({row.session_id for row in compactions.values()}) if compactions else set()
+    for entry in entries:
+        row = compactions.get(entry.target_ids[0])
+        is_current = row is not None and row.decided_at == _decided_at(entry) and row.state == _DECIDED[entry.verb]
+        if row is not None and is_current and (row.state != "applied" or row.pk in latest):
+            yield entry.pk
+
+
+def _profiles(tenant_id: UUID, entries: Sequence[AuditEntry]) -> Iterator[UUID]:
+    """Yield the acts on profiles and assignments whose result is in use."""
+    by_kind = {
+        "budget_profile": (BudgetProfile.objects.for_tenant(tenant_id).active(), BudgetProfileAssignment),
+        "scoring_profile": (ScoringProfileVersion.objects.for_tenant(tenant_id).active(), ScoringProfileAssignment),
+    }
+    for kind, (versions, assignment) in by_kind.items():
+        own = [entry for entry in entries if entry.target_kind == kind]
+        if not own:
+            continue
+        active = {f"{name} {version}" for name, version in versions.values_list("name", "version")}
+        assigned = assignment.objects.for_tenant(tenant_id).active()
+        holders = {
+            (key_id or path or "tenant"): name
+            for key_id, path, name in assigned.values_list("api_key_id", "partition_path", "profile_name")
+        }
+        for entry in own:
+            if _is_in_use(entry, active, holders):
+                yield entry.pk
+
+
+def _is_in_use(entry: AuditEntry, active: Collection[str], holders: Mapping[str, str]) -> bool:
+    if entry.verb.startswith("assign_"):
+        return holders.get(entry.target_ids[1]) == entry.target_ids[0]
+    if entry.verb.startswith("unassign_"):
+        return entry.target_ids[1] not in holders
+    name, _, version = entry.target_ids[-1].rpartition(" ")
+    if entry.verb == "retire_budget_profile":
+        return name not in {each.rpartition(" ")[0] for each in active}
+    is_reversible = entry.verb.startswith(("save_", "roll_back_", "publish_"))
+    return is_reversible and entry.target_ids[-1] in active and version != "0"

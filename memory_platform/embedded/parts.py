@@ -1,0 +1,52 @@
+"""The parts of `make run`, and when a part that ended starts again (ADR-0126)."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from memory_platform.embedded.processes import ChildProcess
+
+#: The first restart is immediate; each further one within `STABLE_SECONDS` waits twice as long as the one before.
+FIRST_WAIT_SECONDS = 1.0
+LONGEST_WAIT_SECONDS = 30.0
+#: A part that ran for this long has recovered.
+STABLE_SECONDS = 60.0
+
+
+@dataclass
+class Part:
+    """A process and how to start it; `restarts` counts those since it last ran for a minute."""
+
+    start: Callable[[], ChildProcess]
+    child: ChildProcess
+    restarts: int = 0
+    started_at: float = field(default_factory=time.monotonic)
+    #: When it starts again; None while it runs.
+    due_at: float | None = None
+
+    def note_end(self, now: float) -> float:
+        """Record that it ended; return the seconds until it starts again."""
+        if now - self.started_at >= STABLE_SECONDS:
+            self.restarts = 0
+        wait = restart_wait_seconds(self.restarts)
+        self.restarts += 1
+        self.due_at = now + wait
+        return wait
+
+    def restart(self) -> None:
+        """Start the process again. Raises what `start` raises, and then remains due."""
+        self.child = self.start()
+        self.started_at, self.due_at = time.monotonic(), None
+
+
+def restart_wait_seconds(restarts: int) -> float:
+    """Return the seconds to wait after so many restarts in succession."""
+    return min(FIRST_WAIT_SECONDS * 2.0 ** (restarts - 1), LONGEST_WAIT_SECONDS) if restarts else 0.0
+
+
+def describe_end(child: ChildProcess, wait_seconds: float) -> str:
+    """Return the line for the person at the terminal."""
+    code = child.process.returncode
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    when = "at once" if wait_seconds == 0 else f"in {wait_seconds:g} s"
+    return f"{child.name} ended ({how}) and starts again {when}. Its log is {child.log}.\n"

@@ -1,0 +1,20 @@
+"""Ends what a killed supervisor leaves. Its standard input ends with the supervisor, however that ends."""
+
+import json
+import sys
+
+from memory_platform.embedded.processes import ProcessRecord, end_processes
+
+TIMEOUT_SECONDS = 4.0
+
+
+def main() -> None:
+    """Read a list of processes per line; at the end of input, end those of the last line that still run."""
+    rows: list[ProcessRecord] = []
+    for line in sys.stdin:
+        rows = json.loads(line)
+    end_processes(rows, timeout_seconds=TIMEOUT_SECONDS)
+
+
+if __name__ == "__main__":
+    main()

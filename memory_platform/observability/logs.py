@@ -1,0 +1,25 @@
+"""Log records as JSON lines; what the messages contain is decided where they are written."""
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from memory_platform.observability.requests import REQUEST_ID, TASK
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, request id, task, values, and the traceback of an error."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {name: value for name, value in (("request_id", REQUEST_ID.get()), ("task", TASK.get())) if value}
+        line |= getattr(record, "values", {})
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)

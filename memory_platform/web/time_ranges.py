@@ -1,0 +1,32 @@
+"""The ranges of time that charts and lists offer, each in bins of one length."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class ActivityRange:
+    """A range that the overview offers: `steps` bins up to now, each `step` long (`per` in words)."""
+
+    name: str
+    label: str
+    per: str
+    step: timedelta
+    steps: int
+
+    def starts_at(self, now: datetime) -> list[datetime]:
+        """Return the start of each bin, the current one last; hours and days are those of UTC."""
+        current = now - (now - _EPOCH) % self.step
+        return [current - self.step * place for place in reversed(range(self.steps))]
+
+
+SPANS: Sequence[ActivityRange] = (
+    ActivityRange("24h", "24 hours", "an hour", timedelta(hours=1), 24),
+    ActivityRange("7d", "7 days", "six hours", timedelta(hours=6), 28),
+    ActivityRange("30d", "30 days", "a day", timedelta(days=1), 30),
+    ActivityRange("90d", "90 days", "a day", timedelta(days=1), 90),
+)
+DEFAULT_SPAN = SPANS[1]

@@ -1,0 +1,52 @@
+"""After an erasure and `clean_erased_files`, neither the database's files nor a dump contain the text."""
+
+import os
+import subprocess
+from io import StringIO
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.core.management import call_command
+
+from memories.models import Tenant
+from memory_platform.embedded.postgres import PROGRAMS
+from tests import servers
+from tests.integration.compaction.erasure.planting import CANARY, PERSON, plant
+from tests.integration.compaction.erasure.test_erasure import erase, reread
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def files_with(text: str) -> list[str]:
+    """Return the files of this process's database that contain the text, of tables, indexes and long values."""
+    with psycopg.connect(os.environ[servers.SUPERUSER_URL], dbname=servers.own_database(), autocommit=True) as server:
+        server.execute("CHECKPOINT")
+        query = (
+            "SELECT current_setting('data_directory'), oid::text FROM pg_database WHERE datname = current_database()"
+        )
+        row = server.execute(query).fetchone()
+    assert row is not None
+    folder = Path(row[0]) / "base" / row[1]
+    return [path.name for path in folder.iterdir() if path.is_file() and text.encode() in path.read_bytes()]
+
+
+def dump() -> str:
+    """Return a dump of this process's database as SQL."""
+    url = psycopg.conninfo.make_conninfo(os.environ[servers.SUPERUSER_URL], dbname=servers.own_database())
+    command = [str(PROGRAMS / "pg_dump"), "--dbname", url]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_no_file_and_no_dump_contains_an_erased_text(tenant: Tenant) -> None:
+    plant(tenant)
+    assert len(files_with(CANARY)) > 20
+    assert CANARY in dump()
+    erasure = erase(tenant, partition=PERSON)
+    assert files_with(CANARY)  # freed space still contains it
+    out = StringIO()
+    call_command("clean_erased_files", stdout=out)
+    assert "after 1 erasures" in out.getvalue()
+    assert files_with(CANARY) == []
+    assert CANARY not in dump()
+    assert reread(erasure).files_cleaned_at is not None

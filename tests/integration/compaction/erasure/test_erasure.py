@@ -1,0 +1,170 @@
+"""Erasures of a memory, a partition and a tenant: what goes, what stays, and what the receipt says."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.utils import timezone
+
+from compaction.erasure.actions import request_erasure
+from compaction.erasure.orchestrator import erased_target_hash, is_receipt_valid, run_erasure
+from compaction.models import Compaction, Erasure, Message, Session
+from memories.models import AuditEntry, Memory, MemoryVersion, PartitionCount, PartitionSummary, Tenant
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
+from memory_platform.postgres.base import APPS, has_tenant
+from tests.factories import TESTER, make_memory, make_tenant
+from tests.integration.compaction.erasure.planting import CANARY, FACT, KEPT, PERSON, places_with, plant
+
+pytestmark = pytest.mark.django_db
+
+
+def erase(tenant: Tenant, **target: Any) -> Erasure:
+    """Request an erasure and run it to its end."""
+    now = timezone.now()
+    with tenant_scope(tenant.pk):
+        erasure = request_erasure(tenant=tenant, **target, is_enqueued=False, by=TESTER, now=now)
+    run_erasure(tenant.pk, erasure.pk, now=now)
+    return reread(erasure)
+
+
+def reread(erasure: Erasure) -> Erasure:
+    with tenant_scope(erasure.tenant_id):
+        return Erasure.objects.get(pk=erasure.pk)
+
+
+def rows_of(model: Any, tenant: Tenant) -> list[Any]:
+    with tenant_scope(tenant.pk):
+        return list(model.objects.for_tenant(tenant.pk))
+
+
+def test_partition_goes_from_every_table_and_the_dry_run_counted_it(tenant: Tenant) -> None:
+    plant(tenant)
+    assert len(places_with(CANARY)) > 20
+    dry = erase(tenant, partition=PERSON, is_dry_run=True)
+    assert len(places_with(CANARY)) > 20
+    assert (dry.state, dry.counts, dry.receipt) == ("done", {}, None)
+    erasure = erase(tenant, partition=PERSON)
+    assert erasure.state == "done"
+    assert erasure.counts == erasure.expected == dry.expected
+    expected = {"memories": 4, "sessions": 1, "messages": 3, "memory versions": 1, "partitions": 1, "receipts": 3}
+    assert expected.items() <= erasure.counts.items()
+    # Only the dry run names it still; it is deleted after a day.
+    assert places_with(CANARY) == {"compaction_erasure"}
+
+
+def test_what_other_people_and_operators_wrote_stays_without_the_quotation(tenant: Tenant) -> None:
+    plant(tenant)
+    erase(tenant, partition=PERSON)
+    assert {row.content for row in rows_of(Memory, tenant)} == {"Somebody else likes tea.", "Tea is hot."}
+    (session,) = rows_of(Session, tenant)
+    assert session.directive == KEPT
+    messages = {row.content for row in rows_of(Message, tenant)}
+    assert messages == {KEPT, "", f"[CONTEXT SUMMARY]\n{KEPT}"}
+    (compaction,) = rows_of(Compaction, tenant)
+    assert (compaction.summary_text, compaction.statements[0]["text"]) == (KEPT, "[erased]")
+    assert session.current_id == compaction.pk
+    (summary,) = rows_of(PartitionSummary, tenant)
+    assert (summary.content, summary.origin) == (KEPT, "operator")
+    assert summary.tokens_o200k_base < 20
+    with tenant_scope(tenant.pk):
+        counts = dict(PartitionCount.objects.for_tenant(tenant.pk).values_list("path", "subtree_rows"))
+    assert counts == {"": 2, "user=sam": 1}
+
+
+def test_one_memory_goes_with_its_versions_and_quotations_and_others_of_the_person_stay(tenant: Tenant) -> None:
+    memory = plant(tenant)
+    dry = erase(tenant, memory_id=memory.pk, is_dry_run=True)
+    erasure = erase(tenant, memory_id=memory.pk)
+    assert erasure.counts == erasure.expected == dry.expected
+    assert places_with(FACT) == set()
+    assert {row.content for row in rows_of(Memory, tenant)} == {
+        *("Somebody else likes tea.", "Tea is hot.", "Another memory of the same person."),
+    }
+    assert not rows_of(MemoryVersion, tenant)
+    assert len(rows_of(Session, tenant)) == 2
+    assert {row.content for row in rows_of(Message, tenant)} == {KEPT, "", f"[CONTEXT SUMMARY]\n{KEPT}"}
+
+
+def test_messages_that_a_journal_cites_go_with_its_memory(tenant: Tenant) -> None:
+    plant(tenant)
+    message = next(row for row in rows_of(Message, tenant) if row.sequence == 0)
+    metadata = {"type": "journal", "message_ids": [str(message.pk)]}
+    memory = make_memory(tenant, "A model's own words.", partition=PERSON, metadata=metadata)
+    erase(tenant, memory_id=memory.pk)
+    assert next(row for row in rows_of(Message, tenant) if row.pk == message.pk).content == "[erased]"
+
+
+def test_tenant_goes_from_every_table_and_no_other_tenant_does(tenant: Tenant) -> None:
+    other = make_tenant()
+    plant(tenant)
+    plant(other)
+    before = {model: len(rows_of(model, other)) for model in tenant_models()}
+    erasure = erase(tenant)
+    assert erasure.state == "done"
+    assert erasure.counts == erasure.expected
+    with admin_write_scope():
+        left = {model for model in tenant_models() if model.objects.filter(tenant_id=tenant.pk).exists()}
+        assert not Tenant.objects.filter(pk=tenant.pk).exists()
+    assert left == {Erasure}
+    assert {model: len(rows_of(model, other)) for model in tenant_models()} == before
+    assert is_receipt_valid(erasure)
+
+
+def tenant_models() -> list[Any]:
+    return [model for app in APPS for model in apps.get_app_config(app).get_models() if has_tenant(model)]
+
+
+class _Killed(BaseException):
+    """A worker that dies."""
+
+
+def dying_after(batches: int) -> Callable[[Erasure], None]:
+    left = iter(range(batches))
+
+    def progress(_: Erasure) -> None:
+        if next(left, None) is None:
+            raise _Killed
+
+    return progress
+
+
+@pytest.mark.parametrize("target", ["partition", "tenant"])
+def test_killed_erasure_goes_on_where_it_was(tenant: Tenant, target: str) -> None:
+    plant(tenant)
+    now = timezone.now()
+    with tenant_scope(tenant.pk):
+        scope = {"partition": PERSON} if target == "partition" else {}
+        erasure = request_erasure(tenant=tenant, **scope, is_enqueued=False, by=TESTER, now=now)
+    for deaths in range(1, 12):
+        with pytest.raises(_Killed):
+            run_erasure(tenant.pk, erasure.pk, now=now, progress=dying_after(3))
+        assert run_erasure(tenant.pk, erasure.pk, now=now) == ""  # another worker has it
+        now += timedelta(hours=1)
+        assert reread(erasure).attempts == deaths
+    assert run_erasure(tenant.pk, erasure.pk, now=now) == "done"
+    done = reread(erasure)
+    assert done.counts == done.expected
+    assert is_receipt_valid(done)
+    assert places_with(CANARY) == set()
+
+
+def test_receipt_names_nothing_and_notices_a_change(tenant: Tenant) -> None:
+    plant(tenant)
+    erasure = erase(tenant, partition=PERSON)
+    assert (erasure.partition_path, erasure.memory_id) == ("", None)
+    assert erasure.receipt is not None
+    assert erasure.receipt["target_hmac"] == erased_target_hash(PERSON)
+    assert CANARY not in str(erasure.receipt)
+    assert is_receipt_valid(erasure)
+    erasure.receipt["rows"]["memories"] += 1
+    assert not is_receipt_valid(erasure)
+
+
+def test_audit_says_who_erased_but_not_what(tenant: Tenant) -> None:
+    plant(tenant)
+    erasure = erase(tenant, partition=PERSON)
+    entries = [row for row in rows_of(AuditEntry, tenant) if row.target_kind == "erasure"]
+    assert sorted(row.verb for row in entries) == ["erase", "request_erasure"]
+    assert {row.target_ids[0] for row in entries} == {str(erasure.pk)}

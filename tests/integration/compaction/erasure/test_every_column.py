@@ -1,0 +1,96 @@
+"""Every text column of every tenant table is decided: it goes with its row, is searched for quotations, or stays."""
+
+from uuid import uuid4
+
+import pytest
+from django.apps import apps
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Field, JSONField, Model, TextField
+
+from compaction.erasure.effects import _owned
+from compaction.erasure.parts import parts_of
+from compaction.erasure.selection import Selection
+from compaction.models import Erasure
+from compaction.services.erasure.quotes import QuotedTexts
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.postgres.base import APPS, has_tenant
+
+pytestmark = pytest.mark.django_db
+
+#: Columns that stay as they are, and why.
+STAYS = {
+    "Memory, MemoryVersion and what belongs to them, sessions and what belongs to them": "go with their rows",
+    "receipt": "blocks, omitted, candidates, plan, profile, budget_profile, budget, warnings, timings: ids and numbers",
+    "receipt.partition_path": "of another partition",
+    "goldenquestion.partition_path": "of another partition",
+    "commonlexeme.lexeme": "single words that are in at least a thousandth of all memories; counted again",
+    "partitioncount.path": "derived; empty ones are deleted",
+    "partitioncountchange.path": "derived; deleted when they are folded",
+    "apikey": "names and prefixes are configuration; keys are revoked, not erased",
+    "idempotencyrecord.idempotency_key": "chosen by the client; deleted after 24 hours",
+    "auditentry.fields": "names of fields",
+    "recalledtext.context_partition": "of the receiver; deleted after 30 days",
+    "retrievaltick.context_partition": "of the receiver; folded within seconds",
+    "retrievaltick.recalled_hashes": "hashes",
+    "hygieneact.link_ids": "numbers",
+    "hygieneact.pair_ids": "numbers",
+    "hygieneact.finding_ids": "numbers",
+    "erasure": "the record of erasures itself",
+    "embeddingmodel.error": "codes of providers",
+    "budgetprofile": "settings",
+    "scoringprofileversion": "numbers and settings, but for the argument, which is searched",
+    "evaluationanswer": "ids of questions and numbers",
+    "evaluationrun": "settings and ids, but for corpus and results, which are searched",
+}
+
+
+def text_columns(model: type[Model]) -> set[str]:
+    """The columns of free text and JSON; choices, names of people and codes are bounded CharFields, listed apart."""
+    kinds = (TextField, JSONField, ArrayField)
+    fields: list[Field] = [field for field in model._meta.local_concrete_fields if isinstance(field, kinds)]
+    return {field.name for field in fields}
+
+
+def tree(model: type[Model], found: set[type[Model]]) -> set[type[Model]]:
+    """The model and all whose rows end with its rows."""
+    if model not in found:
+        found.add(model)
+        for child, _ in _owned(model):
+            tree(child, found)
+    return found
+
+
+def test_every_text_column_is_decided() -> None:
+    selection = Selection(uuid4(), Erasure.Scope.PARTITION, "user=alex", None, None, "")
+    with tenant_scope(selection.tenant_id):
+        parts = parts_of(selection, QuotedTexts(["one two three four five six seven eight nine"]))
+    gone: set[type[Model]] = set()
+    searched: set[tuple[type[Model], str]] = set()
+    for part in parts:
+        if part.choose is None:
+            tree(part.model, gone)
+        searched |= {(part.model, column) for column in part.columns}
+    models = [model for app in APPS for model in apps.get_app_config(app).get_models() if has_tenant(model)]
+    undecided = [
+        f"{model._meta.model_name}.{column}"
+        for model in models
+        if model not in gone
+        for column in text_columns(model)
+        if (model, column) not in searched
+        and f"{model._meta.model_name}.{column}" not in STAYS
+        and str(model._meta.model_name) not in STAYS
+    ]
+    assert undecided == []
+
+
+def test_tables_that_go_with_a_memory_or_a_session_are_these() -> None:
+    selection = Selection(uuid4(), Erasure.Scope.MEMORY, "user=alex", uuid4(), None, "")
+    with tenant_scope(selection.tenant_id):
+        *_, sessions, memories = parts_of(selection, QuotedTexts([]))
+    assert {model.__name__ for model in tree(memories.model, set())} == {
+        *("Memory", "MemoryVersion", "MemoryEmbedding", "MemoryLink", "MissingVector", "UncomparedMemory"),
+        *("MemoryPair", "MemoryFinding", "RecalledText", "Feedback", "GoldenMemory"),
+    }
+    assert {model.__name__ for model in tree(sessions.model, set())} == {
+        *("Session", "Message", "Compaction", "CompactionMember", "Run"),
+    }

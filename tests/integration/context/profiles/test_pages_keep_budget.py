@@ -1,0 +1,57 @@
+"""A budget that was found for a question is kept: in the profile, in a new one, or for its partition."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from context.models import BudgetProfile, BudgetProfileAssignment
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.page_helpers import client_of, page, text_of, undo_of
+
+INPUTS = {"query": "What does ERR_4012 mean?", "partition": "agent=support", "max_tokens": 669}
+
+
+@pytest.fixture
+def client(operator: User) -> Client:
+    return client_of(operator)
+
+
+def keep(client: Client, tenant: Tenant, **typed: Any) -> Any:
+    address = f"{page('budget-keep', tenant)}?{urlencode(INPUTS)}"
+    return client.post(address, {"max_tokens": 669, "edited_from": 0, **typed}, follow=True)
+
+
+def budgets(tenant: Tenant) -> dict[str, int]:
+    with tenant_scope(tenant.pk):
+        return dict(BudgetProfile.objects.for_tenant(tenant.pk).current().values_list("name", "default_tokens"))
+
+
+def test_budget_becomes_the_next_version_and_the_workbench_uses_it(client: Client, tenant: Tenant) -> None:
+    shown = text_of(client.get(f"{page('budget-keep', tenant)}?{urlencode(INPUTS)}"))
+    assert 'value="669"' in shown
+    assert "default_tokens=669" in shown
+    done = keep(client, tenant, keep_in="profile")
+    assert budgets(tenant) == {"default": 669}
+    assert "669 tokens saved in default 1." in text_of(done)
+    assert "max_tokens" not in done.redirect_chain[-1][0]
+    client.post(undo_of(done))
+    assert budgets(tenant) == {"default": BudgetProfile().default_tokens}
+
+
+def test_budget_is_kept_for_one_partition(client: Client, tenant: Tenant) -> None:
+    keep(client, tenant, keep_in="partition", new_name="support-long")
+    assert budgets(tenant) == {"support-long": 669}
+    with tenant_scope(tenant.pk):
+        (row,) = BudgetProfileAssignment.objects.for_tenant(tenant.pk).current()
+    assert (row.profile_name, row.partition_path) == ("support-long", "agent=support")
+
+
+def test_new_profile_needs_a_free_name_and_a_changed_profile_is_not_overwritten(client: Client, tenant: Tenant) -> None:
+    assert "budget_profile=long" in keep(client, tenant, keep_in="new", new_name="long").redirect_chain[-1][0]
+    for typed in ({"keep_in": "new"}, {"keep_in": "new", "new_name": "long"}, {"keep_in": "profile", "edited_from": 9}):
+        assert keep(client, tenant, **typed).status_code == 422
+    assert budgets(tenant) == {"long": 669}

@@ -1,0 +1,85 @@
+"""The page that explains a memory: the answer, and the actions that change it, each with its undo."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from context.models import GoldenQuestion, Receipt
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.console_pages import with_result_address
+from tests.integration.page_helpers import as_stored, client_of, make_bakery_memories, page, text_of, undo_of
+from tests.users import new_operator
+
+QUESTION = "What does ERR_4012 mean?"
+
+
+@pytest.fixture
+def client(operator: User) -> Client:
+    return client_of(operator)
+
+
+def explain(client: Client, tenant: Tenant, **inputs: Any) -> Any:
+    return client.get(with_result_address(f"{page('context-explain', tenant)}?{urlencode(inputs)}"))
+
+
+def test_page_explains_any_memory_and_offers_what_changes_it(client: Client, tenant: Tenant) -> None:
+    memories = make_bakery_memories(tenant)
+    inputs = {"query": QUESTION, "partition": "agent=service", "max_tokens": 400, "memory": memories[2].pk}
+    response = explain(client, tenant, **inputs)
+    assert "The memory is in agent=support, which the context does not search." in text_of(response)
+    done = client.post(page("context-explain", tenant), inputs | {"action": "move", "to": "agent=service"}, follow=True)
+    assert as_stored(memories[2]).partition_path == "agent=service"
+    assert "Moved to agent=service." in text_of(done)
+    assert explain(client, tenant, **inputs).context["explanation"].is_included
+    client.post(undo_of(done))
+    assert as_stored(memories[2]).partition_path == "agent=support"
+
+
+def test_pin_and_mark_as_expected_lead_back_to_the_explanation(client: Client, tenant: Tenant) -> None:
+    memory = make_bakery_memories(tenant)[4]
+    inputs = {"query": QUESTION, "max_tokens": 60, "memory": memory.pk}
+    done = client.post(page("context-explain", tenant), inputs | {"action": "pin"}, follow=True)
+    assert as_stored(memory).pinned
+    assert done.context["form"]["query"].value() == QUESTION
+    client.post(undo_of(done))
+    assert not as_stored(memory).pinned
+    client.post(page("context-explain", tenant), inputs | {"action": "expect"})
+    with tenant_scope(tenant.pk):
+        (question,) = GoldenQuestion.objects.for_tenant(tenant.pk)
+        assert [row.memory_id for row in question.evidence.all()] == [memory.pk]
+    assert "In the golden question" in text_of(explain(client, tenant, **inputs))
+
+
+def test_words_find_memories_and_a_missing_query_is_requested(client: Client, tenant: Tenant) -> None:
+    memory = make_bakery_memories(tenant)[3]
+    found = explain(client, tenant, query=QUESTION, memory="Brodersen")
+    assert [row.pk for row, _ in found.context["found"]] == [memory.pk]
+    assert "Enter a query" in text_of(explain(client, tenant, memory=memory.pk))
+    assert explain(client, tenant, query=QUESTION, memory="00000000-0000-4000-8000-000000000000").status_code == 422
+    assert client.post(page("context-explain", tenant), {"memory": memory.pk, "action": "x"}).status_code == 404
+
+
+def test_viewer_reads_and_changes_nothing(tenant: Tenant) -> None:
+    memory, viewer = make_bakery_memories(tenant)[0], client_of(new_operator("vera", "viewer", tenant))
+    inputs = {"query": QUESTION, "memory": memory.pk}
+    answer = explain(viewer, tenant, **inputs)
+    assert "Mark as expected" not in text_of(answer)
+    assert viewer.post(page("context-explain", tenant), inputs | {"action": "pin"}).status_code == 403
+
+
+def test_page_of_a_memory_counts_where_it_was_excluded_and_why(client: Client, tenant: Tenant, api: Any) -> None:
+    memories = make_bakery_memories(tenant)
+    for budget in (60, 60, 800):
+        api.post("/api/v1/context", {"query": QUESTION, "max_tokens": budget})
+    with tenant_scope(tenant.pk):
+        rows = list(Receipt.objects.for_tenant(tenant.pk))
+    for memory in memories:
+        use = client.get(page("memory-votes", tenant, memory.pk)).context["use"]
+        included = sum(memory.pk in row.memory_ids for row in rows)
+        assert (use.included, use.outcomes.get("kept", 0), use.searched) == (included, included, 3)
+        assert use.excluded + use.not_considered + included == 3
+        assert sum(count for _, count in use.reasons) == use.excluded == len(use.excluding)

@@ -1,0 +1,124 @@
+"""The Activity page: every act with what it changed, and its undo when the message is long gone."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from compaction.review.actions import approve_compaction
+from context.models import BudgetProfileAssignment
+from context.profiles.actions.assignments import BUDGET_ASSIGNMENTS
+from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
+from context.profiles.budget_profiles import current_budget_profile
+from memories.hygiene.actions import merge_memories
+from memories.models import Tenant
+from memories.store.actions.bulk import apply_bulk_action
+from memories.store.actions.edit import archive_memory
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.page_helpers import HTMX, TESTER, as_stored, client_of, make_bakery_memories, page, text_of
+from tests.integration.session_scripts import as_decided, compacted, make_long_session, under_review
+from tests.users import new_operator
+
+
+@pytest.fixture
+def client(operator: User) -> Client:
+    return client_of(operator)
+
+
+def rows_of(client: Client, tenant: Tenant, **query: str) -> list[Any]:
+    return list(client.get(page("activity", tenant), query).context["rows"])
+
+
+def undo(client: Client, tenant: Tenant, row: Any) -> str:
+    return text_of(client.post(page("activity-undo", tenant, row.entry.pk), follow=True))
+
+
+def by_now() -> dict[str, Any]:
+    return {"by": TESTER, "now": timezone.now()}
+
+
+def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Client, tenant: Tenant) -> None:
+    assert "No acts yet" in text_of(client.get(page("activity", tenant)))
+    one, other, third, fourth, _ = make_bakery_memories(tenant)
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=fourth, **by_now())
+        seen = {one.pk: one.version, other.pk: other.version}
+        apply_bulk_action(tenant_id=tenant.pk, action="kind", kind="episode", seen=seen, **by_now())
+        merge_memories(tenant_id=tenant.pk, groups={one.pk: [third.pk]}, **by_now())
+    merged, changed, archived = rows_of(client, tenant, group="memories")
+    assert [merged.label, changed.label, archived.label] == ["Merged memories", "Changed the kind", "Archived a memory"]
+    assert merged.changes == ["1 merged into 1"], "the archived memory of a merge is no act of its own"
+    assert sorted(changed.changes) == ["kind: fact → episode", "kind: procedure → episode"]
+    assert archived.targets[0].text == fourth.content
+    assert "as they were" in undo(client, tenant, merged)
+    assert "as they were" in undo(client, tenant, changed)
+    assert "live again" in undo(client, tenant, archived)
+    assert [as_stored(row).archived_at for row in (third, fourth)] == [None, None]
+    assert [as_stored(row).kind for row in (one, other)] == ["procedure", "fact"]
+    assert "Not undone" in undo(client, tenant, merged)
+    states = {row.label: row.undo for row in rows_of(client, tenant, group="memories")}
+    assert states["Merged memories"] == states["Changed the kind"] == states["Archived a memory"] == "undone"
+
+
+def test_acts_on_profiles_are_undone_while_they_are_in_use(client: Client, tenant: Tenant) -> None:
+    def assigned() -> list[tuple[str, str]]:
+        with tenant_scope(tenant.pk):
+            rows = BudgetProfileAssignment.objects.for_tenant(tenant.pk).active()
+            return list(rows.values_list("profile_name", "partition_path"))
+
+    def tokens(name: str) -> int:
+        with tenant_scope(tenant.pk):
+            return current_budget_profile(tenant.pk, name).default_tokens
+
+    with tenant_scope(tenant.pk):
+        for name in ("short", "long"):
+            create_budget_profile(tenant_id=tenant.pk, name=name, **by_now())
+        changes = {"default_tokens": 321}
+        save_budget_profile(tenant_id=tenant.pk, name="long", changes=changes, edited_from=1, **by_now())
+        for name in ("short", "long"):
+            BUDGET_ASSIGNMENTS.assign(tenant_id=tenant.pk, profile_name=name, partition_path="user=a", **by_now())
+    before = tokens("long")
+    to_long, to_short, saved, *_ = rows_of(client, tenant, group="profiles")
+    assert (to_long.undo, to_short.undo, saved.undo) == ("possible", "", "possible")
+    undo(client, tenant, to_long)
+    assert assigned() == [("short", "user=a")]
+    undo(client, tenant, rows_of(client, tenant, group="profiles")[0])
+    assert assigned() == [("long", "user=a")], "an undo is an act"
+    with tenant_scope(tenant.pk):
+        BUDGET_ASSIGNMENTS.unassign(tenant_id=tenant.pk, partition_path="user=a", **by_now())
+    undo(client, tenant, rows_of(client, tenant, group="profiles")[0])
+    assert assigned() == [("long", "user=a")]
+    assert "version 1 again" in undo(client, tenant, saved)
+    assert (before, tokens("long")) == (321, tokens("short"))
+
+
+def test_approval_is_undone_from_the_list(client: Client, tenant: Tenant) -> None:
+    under_review(tenant)
+    proposal = compacted(make_long_session(tenant))
+    with tenant_scope(tenant.pk):
+        approve_compaction(compaction=proposal, **by_now())
+    (approved,) = [row for row in rows_of(client, tenant, group="compactions") if row.undo]
+    assert "waits for review again" in undo(client, tenant, approved)
+    assert as_decided(proposal).state == "proposed"
+    assert not [row for row in rows_of(client, tenant, group="compactions") if row.undo]
+
+
+def test_acts_are_narrowed_and_undone_by_those_who_may(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
+    one, *_ = make_bakery_memories(tenant)
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=one, **by_now())
+    (row,) = rows_of(client, tenant, group="memories")
+    assert rows_of(client, tenant, by="operator") == []
+    assert len(rows_of(client, tenant, by="system")) == 2
+    assert client.get(page("activity", tenant), {"by": "nobody"}, headers=HTMX).status_code == 422
+    assert client.post(page("activity-undo", tenant, uuid4())).status_code == 404
+    viewer = client_of(new_operator("vera", "viewer", tenant))
+    assert viewer.post(page("activity-undo", tenant, row.entry.pk)).status_code == 403
+    assert "</form></td>" not in text_of(viewer.get(page("activity", tenant)))
+    stranger = client_of(new_operator("sven", "operator", other_tenant))
+    assert stranger.post(page("activity-undo", tenant, row.entry.pk)).status_code == 404
+    assert stranger.post(page("activity-undo", other_tenant, row.entry.pk)).status_code == 404
+    assert as_stored(one).archived_at is not None

@@ -1,0 +1,1 @@
+"""Attacks with generated input: short in `make test`, long in `make fuzz`."""

@@ -1,0 +1,39 @@
+"""When a part of `make run` starts again."""
+
+from pathlib import Path
+from subprocess import Popen
+from typing import cast
+
+from memory_platform.embedded.parts import STABLE_SECONDS, Part, describe_end, restart_wait_seconds
+from memory_platform.embedded.processes import ChildProcess
+
+
+class Ended:
+    def __init__(self, returncode: int) -> None:
+        self.returncode = returncode
+
+
+def ended(code: int) -> ChildProcess:
+    return ChildProcess("beat", cast("Popen[bytes]", Ended(code)), Path("logs/beat.log"))
+
+
+def test_first_restart_is_immediate_and_further_ones_wait_twice_as_long_up_to_thirty_seconds() -> None:
+    assert [restart_wait_seconds(count) for count in (0, 1, 2, 3, 4, 5, 6, 7, 500)] == [
+        *(0.0, 1.0, 2.0, 4.0, 8.0),
+        *(16.0, 30.0, 30.0, 30.0),
+    ]
+
+
+def test_part_that_ran_for_a_minute_has_recovered() -> None:
+    part = Part(lambda: ended(0), ended(1), started_at=100.0)
+    assert [part.note_end(100.0), part.note_end(101.0), part.note_end(102.0)] == [0.0, 1.0, 2.0]
+    assert part.due_at == 104.0
+    part.restart()
+    assert part.due_at is None
+    assert part.note_end(part.started_at + STABLE_SECONDS) == 0.0
+
+
+def test_line_says_how_it_ended_and_when_it_starts_again() -> None:
+    log = "Its log is logs/beat.log.\n"
+    assert describe_end(ended(-9), 0.0) == f"beat ended (signal 9) and starts again at once. {log}"
+    assert describe_end(ended(3), 4.0) == f"beat ended (exit code 3) and starts again in 4 s. {log}"

@@ -134,11 +134,11 @@ def test_failed_request_says_so_and_keeps_what_was_there(
         else:
             route.abort()
 
-    console.route("**/context?*", fail)
+    console.route("**/context/address/preview", fail)
     console.locator("input[type=range]").fill("200")
     expect(console.locator("#errors")).to_contain_text(message)
     assert used(console) == before
-    console.unroute("**/context?*")
+    console.unroute("**/context/address/preview")
     console.locator("input[type=range]").fill("250")
     expect(console.locator("#budget-title")).to_contain_text("of 250 tokens used")
     expect(console.locator("#errors")).to_be_empty()

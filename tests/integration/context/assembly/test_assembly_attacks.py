@@ -1,6 +1,7 @@
 """Texts that try to leave their fence, through the whole assembly: in every style, section and length."""
 
 import pytest
+from django.conf import settings
 
 from context.receipts.results import Focus
 from context.services.rendering import RENDER_STYLES, fence_nonce
@@ -21,7 +22,6 @@ from tests.parsed_contexts import parse_context
 
 pytestmark = pytest.mark.django_db
 
-SECRET = "a secret that the attacker does not have and guesses all the same"
 DIGITS = "012345678901"
 WORD = "zebra"
 
@@ -54,9 +54,9 @@ ATTACKS = {
 }
 
 
-def armed(attack: str, tenant: Tenant, secret: str) -> str:
+def armed(attack: str, tenant: Tenant) -> str:
     """The attack with what its author may know of the fence."""
-    nonces = [fence_nonce(secret.encode(), str(tenant.pk), counter) for counter in range(4)]
+    nonces = [fence_nonce(settings.SECRET_KEY.encode(), str(tenant.pk), counter) for counter in range(4)]
     wide = "".join(chr(ord(digit) + 0xFEE0) for digit in nonces[0])
     text = attack.replace("{spread}", "-".join(nonces[0])).replace("{wide}", wide)
     text = text.replace("{zero}", "\u200b".join(nonces[0]))
@@ -66,14 +66,13 @@ def armed(attack: str, tenant: Tenant, secret: str) -> str:
 
 
 @pytest.fixture
-def tenant(settings: object) -> Tenant:
-    settings.SECRET_KEY = SECRET  # type: ignore[attr-defined]
+def tenant() -> Tenant:
     return make_empty_tenant()
 
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_attack_stays_inside_its_fence_in_every_style_section_and_length(tenant: Tenant, name: str) -> None:
-    attack = armed(ATTACKS[name], tenant, SECRET)
+    attack = armed(ATTACKS[name], tenant)
     rows = [f"{attack} one", f"two: {attack}", f"three {WORD} {attack} end"]
     focus, linked, _ = store(tenant, [new_row(text, "user=alex") for text in rows])
     with tenant_scope(tenant.pk):
@@ -113,7 +112,7 @@ def test_attack_stays_inside_its_fence_in_every_style_section_and_length(tenant:
 def _assert_fence_stands_once_around_all(text: str, tenant: Tenant) -> None:
     if not text:
         return
-    nonces = [fence_nonce(SECRET.encode(), str(tenant.pk), counter) for counter in range(12)]
+    nonces = [fence_nonce(settings.SECRET_KEY.encode(), str(tenant.pk), counter) for counter in range(12)]
     used = next(nonce for nonce in nonces if nonce in text.partition("\n")[0])
     assert text.count(used) == 2
     assert text.startswith(("<memory-", '{"fence":"memory-'))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -185,17 +186,17 @@ def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(cli
     def states() -> dict[str, bool]:
         return {part.name: part.state.is_ok for part in client.get(reverse("health")).context["parts"]}
 
-    heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
+    cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
     heartbeats._written.clear()
     assert (states()["workers"], states()["beat"], states()["summariser"]) == (False, False, True)
     heartbeats.record_heartbeat(heartbeats.WORKER)
-    heartbeats.cache.set(heartbeats.BEAT, timezone.now().timestamp() - 2 * heartbeats.BEAT_AWAY_AFTER_SECONDS)
+    cache.set(heartbeats.BEAT, timezone.now().timestamp() - 2 * heartbeats.BEAT_AWAY_AFTER_SECONDS)
     assert (states()["workers"], states()["beat"]) == (True, False)
-    heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
+    cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
 
 
 def test_parts_that_are_away_are_told_on_one_line_of_the_overview(client: Client, tenant: Tenant) -> None:
-    heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
+    cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
     assert "Workers unavailable" in text_of(client.get(reverse("health-summary"), headers=HTMX))
     assert client.get(reverse("health-summary"))["Location"] == reverse("health")
 

@@ -13,6 +13,7 @@ from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.models import Tenant
 from memories.services.partitions.paths import PartitionError, parse_partition
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.numerals import counted
 
 
 class Command(PlatformCommand):
@@ -67,4 +68,4 @@ class Command(PlatformCommand):
         return erasure.pk
 
     def _show(self, erasure: Erasure) -> None:
-        self.stderr.write(f"{erasure.done:,} of {erasure.total:,} rows: {erasure.step}")
+        self.stderr.write(f"{erasure.done:,} of {counted(erasure.total, 'row', 'rows')}: {erasure.step}")

@@ -6,6 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from compaction.erasure.orchestrator import erased_target_hash, erasure_receipts, is_receipt_valid
 from memories.management.command import PlatformCommand
+from memory_platform.web.numerals import counted
 
 
 class Command(PlatformCommand):
@@ -26,9 +27,9 @@ class Command(PlatformCommand):
                 continue
             is_valid = is_receipt_valid(erasure)
             shown, invalid = shown + 1, invalid + (not is_valid)
-            what = f"{erasure.scope} of tenant {erasure.tenant_id}, {erasure.done:,} rows"
+            what = f"{erasure.scope} of tenant {erasure.tenant_id}, {counted(erasure.done, 'row', 'rows')}"
             state = "valid" if is_valid else "NOT VALID"
             self.stdout.write(f"{erasure.finished_at:%Y-%m-%d %H:%M} {erasure.pk} {what}: {state}")
-        self.stdout.write(f"{shown} receipts, {invalid} not valid.")
+        self.stdout.write(f"{counted(shown, 'receipt', 'receipts')}, {invalid} not valid.")
         if invalid:
-            raise CommandError(f"{invalid} receipts are not valid.")
+            raise CommandError(f"Not valid: {counted(invalid, 'receipt', 'receipts')}.")

@@ -21,6 +21,7 @@ from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.numerals import counted
 from memory_platform.web.rendering import render_page
 
 _NAMES = {"name": "new_name", "default_tokens": "max_tokens"}
@@ -66,7 +67,11 @@ def _kept(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, pa
     if keep_in is KeepBudgetIn.PROFILE and row.version > profile.version:
         undo = reverse("budget-rollback", args=[request.tenant.id, row.name, profile.version])
     assigned = f" and assigned to {partition or 'the whole tenant'}" if keep_in is KeepBudgetIn.PARTITION else ""
-    add_flash(request, f"{row.default_tokens:,} tokens saved in {row.name} {row.version}{assigned}.", undo_url=undo)
+    add_flash(
+        request,
+        f"{counted(row.default_tokens, 'token', 'tokens')} saved in {row.name} {row.version}{assigned}.",
+        undo_url=undo,
+    )
     inputs = request.GET.copy()
     inputs.pop("max_tokens", None)
     if keep_in is KeepBudgetIn.NEW_PROFILE:

@@ -142,8 +142,8 @@ def test_command_counts_erases_and_verifies(tenant: Tenant) -> None:
     assert places_with(CANARY) == set()
     listed = StringIO()
     call_command("verify_erasures", target=PERSON, stdout=listed)
-    assert "1 receipts, 0 not valid." in listed.getvalue()
+    assert "1 receipt, 0 not valid." in listed.getvalue()
     with tenant_scope(tenant.pk):
         Erasure.objects.filter(is_dry_run=False).update(counts={}, receipt={"rows": {}})
-    with pytest.raises(CommandError, match="1 receipts are not valid"):
+    with pytest.raises(CommandError, match="Not valid: 1 receipt"):
         call_command("verify_erasures", stdout=StringIO())

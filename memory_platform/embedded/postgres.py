@@ -114,7 +114,7 @@ def machine_memory_bytes() -> int:
 
 def _make_cluster(cluster: Path, password: str, user: str | None) -> None:
     """Run initdb in a temporary folder, then rename it: an interrupted first start leaves no partial cluster."""
-    with tempfile.TemporaryDirectory(dir=cluster.parent, prefix=".postgres-") as folder:
+    with tempfile.TemporaryDirectory(dir=cluster.parent, prefix=".postgres-", ignore_cleanup_errors=True) as folder:
         fresh = Path(folder) / "cluster"
         password_file = Path(folder) / "password"
         password_file.write_text(password)
@@ -130,6 +130,7 @@ def _make_cluster(cluster: Path, password: str, user: str | None) -> None:
             user=user,
             group=user,
             extra_groups=[] if user else None,
+            start_new_session=True,  # Ctrl-C reaches the supervisor alone, which then ends it
         )
         if done.returncode:
             last_line = (done.stderr.strip().splitlines() or ["no message"])[-1]

@@ -182,7 +182,8 @@
     const left = leftAt().find(function (one) { return one.address === window.location.href; });
     if (!left) return;
     tickBoxes().forEach(function (box) { if (!box.checked && left.ticked.includes(box.value)) box.click(); });
-    if (left.top > window.scrollY) window.scrollTo({ top: left.top, behavior: "instant" });
+    // After the next frame: as boxes are ticked, the bar for them appears and the browser moves what is below it.
+    window.requestAnimationFrame(function () { window.scrollTo({ top: left.top, behavior: "instant" }); });
   }
 
   document.addEventListener("htmx:afterSettle", function (event) {

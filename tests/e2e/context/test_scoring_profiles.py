@@ -64,7 +64,7 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     console.get_by_role("link", name="Compare on a query").click()
     console.fill("#id_query", "What does ERR_4012 mean?")
     console.get_by_role("button", name="Compare", exact=True).click()
-    expect(console.get_by_role("heading", name="1 block did not move")).to_be_visible()
+    expect(console.get_by_role("heading", name="7 blocks did not move")).to_be_visible()
     assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     console.goto(page("scoring-profile", acme, "own") + "?version=2")
     console.fill("#id_pool_size", "60")

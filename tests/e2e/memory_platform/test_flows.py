@@ -154,5 +154,5 @@ def test_near_duplicate_leads_to_the_memory_that_says_the_same(console: Page, ac
     store_memories_for_pages(acme, (f"{said_before.content[:-1]}!", "agent=service", "fact"))
     console.goto(f"{page('context-preview', acme)}?query={QUESTION}")
     row = console.locator(".excluded tbody tr", has_text="near-duplicate of")
-    press(row.get_by_role("link").last)
+    press(row.locator("td").nth(1).get_by_role("link").first)
     expect(console.locator(".memory-text")).to_contain_text("the plug of the torque sensor is wet")

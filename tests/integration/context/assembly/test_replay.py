@@ -48,6 +48,11 @@ def again(
     )
 
 
+def inputs_of(context: AssembledContext) -> dict[str, Any]:
+    """What was asked; who asked it is another with each replay."""
+    return {name: value for name, value in context.request.items() if name != "actor"}
+
+
 def summarise(tenant: Tenant, content: str, now: Any) -> PartitionSummary:
     with tenant_scope(tenant.pk):
         return save_summary(
@@ -196,7 +201,7 @@ def test_today_answers_the_same_inputs_from_todays_rows(tenant: Tenant) -> None:
     changed = again(tenant, given, "today", now=CONTEXT_NOW)
     assert not changed.is_verified
     assert "Alex likes spelt flour best." in block_texts(changed.context)
-    assert changed.context.request | {"given": 0} == given.request | {"given": 0}
+    assert inputs_of(changed.context) | {"given": 0} == inputs_of(given) | {"given": 0}
 
 
 def test_today_takes_todays_profile_for_what_was_not_asked_for(tenant: Tenant) -> None:
@@ -244,7 +249,7 @@ def test_every_input_comes_back_as_it_was_given(tenant: Tenant, wishes: dict[str
     query = "" if "focus" in wishes else QUESTION
     given = assemble_test_context(tenant, query, **wishes)
     today = again(tenant, given, "today", now=CONTEXT_NOW)
-    assert today.context.request == given.request
+    assert inputs_of(today.context) == inputs_of(given)
     assert today.is_verified
 
 

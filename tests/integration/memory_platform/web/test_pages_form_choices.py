@@ -152,7 +152,11 @@ def test_refused_number_is_told_beside_its_field(field: str, value: str, client:
 def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Tenant) -> None:
     client.post(page("budget-create", tenant), {"name": "short"})
     address = page("budget-assignments", tenant)
-    given = client.post(address, {"profile_name": "short", "partition": "agent=support"}, follow=True)
+    asked = client.post(address, {"profile_name": "short", "partition": "agent=support"})
+    assert asked.status_code == 422
+    assert "Assign anyway" in text_of(asked)
+    confirmed = {"profile_name": "short", "partition": "agent=support", "confirmed": "agent=support"}
+    given = client.post(address, confirmed, follow=True)
     assert "short assigned." in text_of(given)
     ended = client.post(page("budget-assignment-end", tenant), {"partition": "agent=support"}, follow=True)
     assert "short ended." in text_of(ended)

@@ -4,16 +4,22 @@ Row-level security of every tenant table reads a transaction-local setting, whic
 ADR-0128). A scope opens a transaction and sets it; outside of any scope a query returns nothing and an insert fails.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import DeadlockDetected
 
 from memories.tenancy.queries.prepared import send_prepared
 from memories.tenancy.row_scope_tokens import row_scope_token
 from memory_platform.postgres.base import DatabaseWrapper
+
+#: Runs of a write that meets a deadlock each time, before the client has to repeat it.
+DEADLOCK_TRIES_MAX = 3
+
+Result = TypeVar("Result")
 
 _READ = "SELECT coalesce(current_setting('app.scope', true), '')"
 _SET = "SELECT set_config('app.scope', %s, true)"
@@ -73,6 +79,20 @@ def tenant_scope(
     """
     open_scope = _pipelined_scope if is_pipelined else _scope
     return open_scope("tenant", str(tenant_id), waits_for_disk=waits_for_disk)
+
+
+def run_again_after_deadlock(write: Callable[[], Result]) -> Result:
+    """Return the result of `write`, which opens a scope of its own; run it again, twice at most, after a deadlock.
+
+    Two writes can each hold a row that the other's unique key needs; the database ends one of them, undone.
+    """
+    for _ in range(DEADLOCK_TRIES_MAX - 1):
+        try:
+            return write()
+        except OperationalError as error:
+            if connection.in_atomic_block or not isinstance(error.__cause__, DeadlockDetected):
+                raise
+    return write()
 
 
 def operator_read_scope(tenant_ids: Iterable[UUID]) -> AbstractContextManager[None]:

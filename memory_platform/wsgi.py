@@ -16,6 +16,7 @@ if len(settings.SECRET_KEY) < settings.SECRET_KEY_MIN_CHARACTERS:
 
 def _warm_up() -> None:
     """Load what every request needs, so that the first user of each process does not wait a second for it."""
+    from django.db import connection
     from django.urls import get_resolver
 
     from memories.embeddings.checks import log_model_problems
@@ -29,6 +30,7 @@ def _warm_up() -> None:
     if is_provider_local():
         get_embedder().embed(["warm"])
     log_model_problems()
+    connection.close()  # no request ends here that would give it back to the pool
     # All of this stays. Collecting garbage in it would now and then delay a request by a sixth of a second.
     gc.collect()
     gc.freeze()

@@ -5,11 +5,16 @@ TEST_WORKERS ?= 2
 SLOW_TEST_WORKERS ?= $(shell expr $(TEST_WORKERS) + 1)
 RUN_TESTS = $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
 FAST_TESTS := tests/unit tests/contracts
+ATTACK_TESTS := $(addprefix tests/integration/,\
+	memories/tenancy/test_admin_isolation.py memories/tenancy/test_console_isolation.py \
+	memories/tenancy/test_row_scope_tokens.py context/assembly/test_assembly_attacks.py context/assembly/test_hidden_text.py \
+	memory_platform/console/test_sign_in_limits.py memory_platform/rest/test_api_routes.py \
+	memory_platform/rest/test_api_bounded_answers.py memory_platform/rest/test_slow_clients.py)
 MEASURE_COVERAGE := --cov --cov-report=
 # The 20 files with the least coverage, and the total.
 REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || /^TOTAL/'
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check fmt css packers fuzz bench screenshots browser
+.PHONY: help run test coverage check fmt css packers fuzz chaos soak attack bench screenshots browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -56,6 +61,15 @@ packers: .venv/dev.stamp ## the contract of the packers over 100,000 generated i
 
 fuzz: .venv/dev.stamp ## 10,000 requests generated from the OpenAPI document (150 in `make test`); FUZZ_SEED=1 repeats a run
 	FUZZ_CASES=$${FUZZ_CASES:-10000} FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(PYTHON_BIN)/pytest -s tests/reliability/test_fuzz.py
+
+chaos: .venv/dev.stamp ## 50 kills -9 under load; every acknowledged write must be there once (4 kills in `make test`)
+	$(PYTHON_BIN)/python -m tests.reliability.chaos
+
+soak: .venv/dev.stamp ## 50 clients for ten minutes; the memory of the Python processes must stay within 10 %
+	$(PYTHON_BIN)/python -m tests.reliability.soak
+
+attack: .venv/dev.stamp ## foreign tenants, forged scopes, hostile texts, slow clients, guessed passwords, huge answers
+	$(RUN_TESTS) $(ATTACK_TESTS)
 
 bench: .venv/dev.stamp ## the benchmarks
 	@for module in benchmarks/bench_*.py; do $(PYTHON_BIN)/python -m benchmarks.$$(basename $$module .py); done

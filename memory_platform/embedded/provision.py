@@ -14,6 +14,8 @@ LOCALE = "PG_UNICODE_FAST"
 LOCALE_BEFORE_18 = "C.UTF-8"
 # Any number, the same for all: two provisioning runs wait for each other instead of failing.
 PROVISIONING_LOCK = 7_301_846_552
+#: The longest wait of the app for a lock; then the request is answered with 503 and the task tried again.
+LOCK_WAIT_MAX_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ def provision(superuser_url: str, *, database: str, owner: DatabaseLogin, app: D
         server.execute("SELECT pg_advisory_lock(%s)", [PROVISIONING_LOCK])  # released when the connection closes
         for login in (owner, app):
             _make_role(server, login)
+        limit = sql.SQL("ALTER ROLE {} SET lock_timeout = {}")
+        server.execute(limit.format(sql.Identifier(app.role), sql.Literal(f"{LOCK_WAIT_MAX_SECONDS}s")))
         _make_database(server, database, owner, app)
         with psycopg.connect(superuser_url, dbname=database, autocommit=True) as connection:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")

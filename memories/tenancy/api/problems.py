@@ -24,7 +24,8 @@ from memory_platform.rest.serializers import bounded_errors, flat_errors
 logger = logging.getLogger("memory_platform.api")
 
 PROBLEM_TYPE = "application/problem+json"
-ROLLED_BACK_STATES = "40"  # SQLSTATE class: deadlock, serialization failure
+#: SQLSTATE class of deadlocks and serialization failures, and the state of a wait for a lock that took too long.
+ROLLED_BACK_STATES = ("40", "55P03")
 
 
 def problem_payload(

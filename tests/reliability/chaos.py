@@ -1,0 +1,173 @@
+"""`make chaos`: kill -9 of Postgres, Redis, web, worker and beat in random order under load; then count.
+
+Each acknowledged write must be there exactly once, no session half compacted, no run stuck, no count wrong.
+test_chaos.py does the same with few kills and no compaction.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import psutil
+import psycopg
+
+from tests.integration.memory_platform.embedded.test_embedded_start import Start
+from tests.reliability.platform_under_load import Load, machine, new_key, started
+
+#: Words that a part has on its command line.
+PARTS = {
+    "postgres": "bin/postgres",
+    "redis": "redis-server",
+    "web": "gunicorn",
+    "worker": " worker ",
+    "beat": " beat ",
+}
+CLIENTS = 8
+READY_SECONDS = 300.0
+#: The supervisor needs a moment to notice a killed part; until then the platform may still call itself ready.
+NOTICE_SECONDS = 0.3
+#: A killed worker's lease ends after five minutes, and a sweep then continues its run.
+SETTLE_SECONDS = 600.0
+
+CHECKS = {
+    "memories stored twice": """
+        SELECT count(*) FROM (SELECT source_id FROM memories_memory WHERE source_id <> ''
+        GROUP BY tenant_id, source_id HAVING count(*) > 1) AS twice""",
+    "messages stored twice": """
+        SELECT count(*) FROM (SELECT source_id FROM compaction_message WHERE source_id <> ''
+        GROUP BY session_id, source_id HAVING count(*) > 1) AS twice""",
+    "sessions with gaps": """
+        SELECT count(*) FROM (SELECT session_id FROM compaction_message WHERE sequence IS NOT NULL
+        GROUP BY session_id HAVING max(sequence) - min(sequence) + 1 <> count(*)) AS gaps""",
+    "messages compacted by no applied compaction": """
+        SELECT count(*) FROM compaction_message AS m WHERE m.state = 'compacted' AND NOT EXISTS (
+        SELECT FROM compaction_compactionmember AS o JOIN compaction_compaction AS c ON c.id = o.compaction_id
+        WHERE o.message_id = m.id AND c.state IN ('applied', 'superseded'))""",
+    "applied compactions whose messages are still live": """
+        SELECT count(*) FROM compaction_compactionmember AS o
+        JOIN compaction_compaction AS c ON c.id = o.compaction_id JOIN compaction_message AS m ON m.id = o.message_id
+        WHERE c.state = 'applied' AND o.act = 'compacted' AND m.state = 'live'""",
+    "pending compactions without a run": """
+        SELECT count(*) FROM compaction_compaction AS c WHERE c.state = 'pending' AND NOT EXISTS (
+        SELECT FROM compaction_run AS r WHERE r.compaction_id = c.id AND r.state IN ('queued', 'running'))""",
+    "drift of partition counts": """
+        SELECT abs((SELECT count(*) FROM memories_memory WHERE archived_at IS NULL)
+        - (SELECT coalesce(sum(own_rows), 0) FROM memories_partitioncount)
+        - (SELECT coalesce(sum(rows), 0) FROM memories_partitioncountchange))""",
+}
+#: Work in the background, which must end.
+OPEN_WORK = {
+    "runs stuck": "SELECT count(*) FROM compaction_run WHERE state IN ('queued', 'running')",
+    "memories without a vector": "SELECT count(*) FROM memories_memory WHERE embedding_state <> 'ready'",
+}
+
+
+def main() -> int:
+    """Kill, wait, count; return 1 where something is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+        Path(folder).chmod(0o711)
+        start = started(Path(folder))
+        try:
+            faults = run(start, options.kills, options.seed)
+        finally:
+            end(start)
+    return int(any(faults.values()))
+
+
+def run(start: Start, kills: int, seed: int, *, has_compaction: bool = True) -> dict[str, int]:
+    """Kill parts under load, print what happened, and return the number of faults by kind."""
+    randomness, began = random.Random(seed), time.monotonic()
+    load = Load(start.port, new_key(start))
+    load.start(CLIENTS, has_compaction=has_compaction)
+    killed: Counter[str] = Counter()
+    returned: list[float] = []
+    try:
+        for _ in range(kills):
+            time.sleep(randomness.uniform(0.5, 2))
+            part = randomness.choice(list(PARTS))
+            killed[part] += kill(start, PARTS[part], randomness)
+            returned.append(wait_until_ready(start))
+    finally:
+        load.end()
+    faults = settle_and_count(start, load)
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}, seed {seed}, {time.monotonic() - began:.0f} s")
+    median = sorted(returned)[len(returned) // 2]
+    print(f"kills: {dict(killed)}; back after {median:.1f} s (median), at most {max(returned):.1f} s")
+    print(f"acknowledged: {len(load.memories)} memories, {len(load.messages)} messages; answers {load.statuses}")
+    print("\n".join(f"{name}: {count}" for name, count in faults.items()))
+    return faults
+
+
+def kill(start: Start, word: str, randomness: random.Random) -> int:
+    """Kill one process of the part; 0 where none runs."""
+    found = [each for each in start.running() if word in " ".join([*_command(each), ""])]
+    if found:
+        randomness.choice(found).kill()
+    return int(bool(found))
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def wait_until_ready(start: Start) -> float:
+    """Return the seconds until the platform is ready again."""
+    began = time.monotonic()
+    time.sleep(NOTICE_SECONDS)
+    while time.monotonic() - began < READY_SECONDS:
+        if start.process.poll() is not None:
+            raise SystemExit(f"The supervisor ended: {start.complained}")
+        try:
+            with urlopen(f"http://127.0.0.1:{start.port}/readyz", timeout=10) as answer:
+                if answer.status == 200:
+                    return time.monotonic() - began
+        except (URLError, OSError):
+            time.sleep(0.1)
+    raise SystemExit("The platform did not come back.")
+
+
+def settle_and_count(start: Start, load: Load) -> dict[str, int]:
+    """Wait until the work in the background is done, and count what is wrong."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    with start.superuser() as connection:
+        while any(counts(connection, OPEN_WORK).values()) and time.monotonic() < deadline:
+            time.sleep(1)
+        faults = counts(connection, OPEN_WORK | CHECKS)
+        for name, table, wanted in (
+            ("memories lost", "memories_memory", load.memories),
+            ("messages lost", "compaction_message", load.messages),
+        ):
+            rows = connection.execute(f"SELECT source_id FROM {table} WHERE source_id = ANY (%s)", [list(wanted)])
+            faults[name] = len(wanted - {row[0] for row in rows})
+    return faults
+
+
+def counts(connection: psycopg.Connection, statements: dict[str, str]) -> dict[str, int]:
+    """Return the one number that each statement selects."""
+    rows = {name: connection.execute(statement).fetchone() for name, statement in statements.items()}
+    return {name: int(row[0]) if row else 0 for name, row in rows.items()}
+
+
+def end(start: Start) -> None:
+    start.process.terminate()
+    start.process.wait(60)
+    for process in start.running():
+        process.kill()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

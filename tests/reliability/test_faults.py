@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPMessage
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from redis import Redis
@@ -89,11 +90,12 @@ def test_broker_that_loses_its_queue_loses_no_work(running: Start, key: str) -> 
         process.suspend()  # or it could take the task before the queue is lost
     status, _, run = ask(running, key, "POST", f"sessions/{session}/compact", {})
     assert status == 202, run
-    Redis.from_url(endpoints.cache_url).flushall()  # the broker is another database of the same server
+    # The broker is another database of the same server.
+    Redis(unix_socket_path=urlsplit(endpoints.cache_url).path).flushall()
     for process in workers:
         process.resume()
     deadline = time.monotonic() + SWEEP_MAX_SECONDS
     with running.superuser() as reader:
-        while reader.execute(RUN_STATES).fetchall() != [("finished",)]:
-            assert time.monotonic() < deadline
+        while (states := reader.execute(RUN_STATES).fetchall()) != [("done",)]:
+            assert time.monotonic() < deadline, states
             time.sleep(0.5)

@@ -39,10 +39,10 @@ class PreviewForm(PlatformForm):
 
     STYLES = [("markdown", "Markdown"), ("xml", "XML"), ("json", "JSON")]
     # "stable" keeps the order of an earlier context, which a preview does not have.
-    ORDERINGS = [("", "By profile")] + [
+    ORDERINGS = [("", "Profile default")] + [
         choice for choice in BudgetProfile.Ordering.choices if choice[0] != BudgetProfile.Ordering.STABLE
     ]
-    PACKERS = [("", "By profile"), *PACKER_CHOICES]
+    PACKERS = [("", "Profile default"), *PACKER_CHOICES]
     #: Fields of the same name in a context request.
     SAME = (
         *("query", "exact", "max_tokens", "profile", "budget_profile", "packer", "ordering", "as_of"),

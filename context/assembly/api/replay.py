@@ -39,10 +39,10 @@ class ReplayEndpoint(AssemblingEndpoint):
         {200: ReceiptOutput},
         404,
         request=ReplayInput,
-        examples=[RequestExample("As it was given", {"mode": "recorded"})],
+        examples=[RequestExample("Original", {"mode": "recorded"})],
     )
     def post(self, request: Request, receipt_id: UUID) -> Response:
-        """As it was given, or from the same inputs with the data of today. Nothing is stored or counted."""
+        """Return the original context, or run the same inputs on today's data. Nothing is stored or counted."""
         values = self.body(ReplayInput)
         replayed = replay_context(receipt_id=receipt_id, mode=values["mode"], **self.caller)
         return Response(replayed.as_answer(explain=values["explain"]))

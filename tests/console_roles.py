@@ -23,6 +23,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, None): {
         *("overview", "health", "health-summary", "design", "job-notifications", "search", "tenant-overview", "jobs"),
         *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log", "activity"),
+        "memory-findings",
         *("context-preview", "context-compare", "inclusion-budget", "context-suggest", "budget-curve"),
         *("context-log", "context-export", "agents", "receipt", "budget-compare", "budget-effect", "evaluation"),
         *("golden-questions", "golden-export", "scoring-profiles", "scoring-compare", "scoring-effect"),
@@ -38,7 +39,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (_OPERATOR, None): {"memory-merge"},
     (ADMIN, None): {"memory-export"},
     (_OPERATOR, _OPERATOR): {
-        "memory-import-export",
+        *("memory-import-export", "memory-new"),
         *(
             "snapshot-delete",
             "budget-rollback",
@@ -58,6 +59,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (None, VIEWER): {"shortcuts", "compaction-presence", "context-address"},
     (None, _OPERATOR): {
         *("memory-archive", "memory-restore", "memory-pin", "memory-unpin", "memory-version-restore"),
+        *("memory-link", "memory-link-remove", "memory-link-restore"),
         *("memories-bulk-undo", "hygiene-bulk-undo", "text-tokens", "summary-withdraw", "summary-restore"),
         *("budget-retire", "budget-restore"),
         *("vote-restore", "vote-withdraw", "budget-create", "budget-assignment-end", "budget-assignment-undo"),

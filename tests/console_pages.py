@@ -102,7 +102,7 @@ NO_PAGES = {
         "partition-children",
         "roll-ups",
     ),
-    *("summaries", "text-tokens", "job-notifications"),
+    *("summaries", "text-tokens", "job-notifications", "palette"),
 }
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
 PROBES = {"healthz", "readyz", "metrics"}

@@ -51,13 +51,13 @@ def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page("viewer")
 def memory_findings(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Show what the comparison of a memory with its partition found; polls until the comparison ran."""
-    if not wants_fragment(request):
-        return redirect("memory", request.tenant.id, memory_id)
     with tenant_scope(request.tenant.id):
         memory = Memory.objects.for_tenant(request.tenant.id).with_id(memory_id).first()
         if memory is None:
             raise Http404
         page = {"memory": memory, "comparison": findings.memory_comparison(request.tenant.id, memory)}
+    if not wants_fragment(request):
+        return redirect("memory", request.tenant.id, memory_id)
     return render(request, "memories/hygiene/_memory_findings.html", page)
 
 

@@ -6,7 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from memory_platform.console import health
 from memory_platform.console.metrics import metrics
-from memory_platform.console.views import pages, palette
+from memory_platform.console.views import first_steps, pages, palette
 
 #: What Django calls for an exception that no view handled.
 handler500 = "memory_platform.web.unavailable.error_page"
@@ -17,6 +17,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-out", LogoutView.as_view(), name="sign-out"),
     path("", pages.tenant_list_overview, name="overview"),
     path("t/<uuid:tenant_id>", pages.tenant_overview_page, name="tenant-overview"),
+    path("t/<uuid:tenant_id>/first-steps/receipt", first_steps.first_receipt, name="first-receipt"),
+    path("t/<uuid:tenant_id>/first-steps/dismiss", first_steps.first_steps_dismiss, name="first-steps-dismiss"),
+    path("t/<uuid:tenant_id>/first-steps/show", first_steps.first_steps_show, name="first-steps-show"),
     path("t/<uuid:tenant_id>/jobs", pages.job_list, name="jobs"),
     path("t/<uuid:tenant_id>/activity", pages.act_list, name="activity"),
     path("t/<uuid:tenant_id>/activity/<uuid:entry_id>/undo", pages.act_undo, name="activity-undo"),

@@ -56,7 +56,10 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("scoring-publish", "scoring-rollback", "scoring-retire"),
     },
     # None changes what others see: a choice in a cookie, that somebody looks at a compaction, a query to link to.
-    (None, VIEWER): {"shortcuts", "compaction-presence", "context-address"},
+    (None, VIEWER): {
+        *("shortcuts", "compaction-presence", "context-address"),
+        *("first-receipt", "first-steps-dismiss", "first-steps-show"),
+    },
     (None, _OPERATOR): {
         *("memory-archive", "memory-restore", "memory-pin", "memory-unpin", "memory-version-restore"),
         *("memory-link", "memory-link-remove", "memory-link-restore"),

@@ -16,7 +16,7 @@ from memories.search.queries.lexemes import CommonLexemeQuerySet
 from memories.tenancy.queries.api_keys import ApiKeyManager
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.sign_ins import SignInFailuresQuerySet
-from memories.tenancy.queries.tenants import MembershipQuerySet, TenantQuerySet
+from memories.tenancy.queries.tenants import MembershipQuerySet, OwnRows, TenantQuerySet
 
 
 def check(condition: "Q | Lookup[Any]", name: str) -> models.CheckConstraint:
@@ -101,6 +101,24 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"user {self.user_id} in tenant {self.tenant_id}"
+
+
+class FirstSteps(models.Model):
+    """What one operator did with the first steps of a tenant that no other row tells."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    receipt_opened_at = models.DateTimeField(null=True)
+    dismissed_at = models.DateTimeField(null=True)
+
+    objects = OwnRows.as_manager()
+
+    class Meta:
+        verbose_name_plural = "first steps"
+        constraints = [unique("first_steps_are_unique", "user", "tenant")]
+
+    def __str__(self) -> str:
+        return f"first steps of user {self.user_id} in tenant {self.tenant_id}"
 
 
 class ApiKey(AbstractAPIKey):

@@ -104,6 +104,13 @@ class MembershipQuerySet(TenantRows):
         return self.select_related("user").prefetch_related("user__groups").order_by("user__username")
 
 
+class OwnRows(TenantRows):
+    """Rows that belong to one operator in a tenant."""
+
+    def of_user(self, user_id: int) -> Self:
+        return self.filter(user_id=user_id)
+
+
 def users_by_username(username: str) -> models.QuerySet[Any]:
     """Return the user with that name."""
     return get_user_model()._default_manager.filter(username=username)

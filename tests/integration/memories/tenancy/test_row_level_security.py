@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from compaction.models import CompactionMember, CompactionPrompt, Erasure, ProviderBreaker, RetentionPolicy, Run
@@ -25,6 +26,7 @@ from context.models import (
 from memories.models import (
     CommonLexeme,
     EmbeddingModel,
+    FirstSteps,
     HygieneAct,
     IdempotencyRecord,
     Memory,
@@ -141,6 +143,7 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
     HygieneAct.objects.create(tenant=tenant, act="archive", at=FACTORY_NOW)
     Erasure.objects.create(tenant=tenant, scope="tenant", created_at=FACTORY_NOW)
     RetentionPolicy.objects.create(tenant=tenant, days=1, age_from="created", created_at=FACTORY_NOW)
+    FirstSteps.objects.create(tenant=tenant, user=User.objects.get(username=f"member-{tenant.name}"))
     CommonLexeme.objects.create(tenant=tenant, lexeme="project", rows=1000)
     Snapshot.objects.create(tenant=tenant, name="before", recorded_at=FACTORY_NOW, created_at=FACTORY_NOW)
     RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=[""], at=FACTORY_NOW)

@@ -20,9 +20,11 @@ from memories.store.views.links import memory_link, memory_link_remove, memory_l
 from memories.store.views.memories import MEMORY_ACTIONS, memory_action, memory_detail, memory_version_restore
 from memories.store.views.memory_list import memory_list
 from memories.store.views.new_memory import memory_new
+from memories.tenancy.views import members
 from memories.tenancy.views.api_keys import api_key_revoke, api_keys
 from memories.tenancy.views.audit_log import audit_log
-from memories.tenancy.views.tenant_settings import member_add, member_remove, tenant_settings
+from memories.tenancy.views.invitations import invitation
+from memories.tenancy.views.tenant_settings import tenant_settings
 
 _LINK = "t/<uuid:tenant_id>/memories/<uuid:memory_id>/links/<int:link_id>"
 
@@ -31,8 +33,17 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/keys/<str:prefix>/revoke", api_key_revoke, name="api-key-revoke"),
     path("t/<uuid:tenant_id>/audit", audit_log, name="audit-log"),
     path("t/<uuid:tenant_id>/settings", tenant_settings, name="tenant-settings"),
-    path("t/<uuid:tenant_id>/settings/members/add", member_add, name="member-add"),
-    path("t/<uuid:tenant_id>/settings/members/<str:username>/remove", member_remove, name="member-remove"),
+    path("t/<uuid:tenant_id>/members", members.members, name="members"),
+    path("t/<uuid:tenant_id>/members/add", members.member_add, name="member-add"),
+    path("t/<uuid:tenant_id>/members/invite", members.invitation_create, name="invitation-create"),
+    path(
+        "t/<uuid:tenant_id>/members/invitations/<uuid:invitation_id>/revoke",
+        members.invitation_revoke,
+        name="invitation-revoke",
+    ),
+    path("t/<uuid:tenant_id>/members/<str:username>/role", members.member_role, name="member-role"),
+    path("t/<uuid:tenant_id>/members/<str:username>/remove", members.member_remove, name="member-remove"),
+    path("join/<uuid:tenant_id>/<str:secret>", invitation, name="invitation"),
     path("t/<uuid:tenant_id>/memo", memo, name="memo"),
     path("t/<uuid:tenant_id>/text-tokens", text_tokens, name="text-tokens"),
     path("t/<uuid:tenant_id>/summaries", summaries, name="summaries"),

@@ -6,7 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from memory_platform.console import health
 from memory_platform.console.metrics import metrics
-from memory_platform.console.views import first_steps, pages, palette
+from memory_platform.console.views import account, first_steps, pages, palette
 
 #: What Django calls for an exception that no view handled.
 handler500 = "memory_platform.web.unavailable.error_page"
@@ -29,6 +29,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("t/<uuid:tenant_id>/palette", palette.palette, name="palette"),
     path("design", pages.design_guide, name="design"),
     path("job-notifications", pages.job_notifications, name="job-notifications"),
+    path("account/password", account.password_change, name="password-change"),
     path("theme", pages.choose_theme, name="theme"),
     path("shortcuts", pages.choose_shortcuts, name="shortcuts"),
     path("admin/", admin.site.urls),

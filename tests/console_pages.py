@@ -43,7 +43,9 @@ PAGES: dict[str, tuple[str, ...]] = {
     "activity": ("", "group=profiles&by=key"),
     "audit-log": ("", "actor=nobody"),
     "tenant-settings": ("",),
+    "members": ("",),
     "member-remove": ("",),
+    "password-change": ("",),
     # what an agent gets to read
     "tenant-overview": ("",),
     "context-compare": ("", f"left=adr-0040&right=conversation-recall&{_ASKED}"),
@@ -104,7 +106,7 @@ NO_PAGES = {
     ),
     *("summaries", "text-tokens", "job-notifications", "palette"),
 }
-OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
+OPEN_TO_ALL = {"sign-in", "sign-out", "theme", "invitation"}
 PROBES = {"healthz", "readyz", "metrics"}
 #: What other addresses begin with.
 ELSEWHERE = {"admin/", "api/"}

@@ -23,7 +23,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, None): {
         *("overview", "health", "health-summary", "design", "job-notifications", "search", "tenant-overview", "jobs"),
         *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log", "activity"),
-        *("memory-findings", "palette"),
+        *("memory-findings", "palette", "members"),
         *("context-preview", "context-compare", "inclusion-budget", "context-suggest", "budget-curve"),
         *("context-log", "context-export", "agents", "receipt", "budget-compare", "budget-effect", "evaluation"),
         *("golden-questions", "golden-export", "scoring-profiles", "scoring-compare", "scoring-effect"),
@@ -35,6 +35,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("budgets", "budget", "budget-assignments", "evaluations", "golden-question"),
         *("scoring-profile", "scoring-assignments", "partitions", "roll-ups", "session-compact", "compaction"),
     },
+    (VIEWER, VIEWER): {"password-change"},
     (VIEWER, ADMIN): {"embeddings", "tenant-settings"},
     (_OPERATOR, None): {"memory-merge"},
     (ADMIN, None): {"memory-export"},
@@ -79,6 +80,9 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("compaction-strike", "compaction-undo-approval", "activity-undo"),
         *("compaction-reject", "compaction-reopen", "compaction-regenerate", "compaction-mark-reviewed"),
     },
-    (None, ADMIN): {"member-add", "embedding-retry", "prompt-rollback", "retention-remove"},
+    (None, ADMIN): {
+        *("member-add", "member-role", "invitation-create", "invitation-revoke"),
+        *("embedding-retry", "prompt-rollback", "retention-remove"),
+    },
 }
 RULES = {name: RoleRule(*least) for least, names in TABLE.items() for name in names}

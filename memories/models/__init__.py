@@ -14,9 +14,9 @@ from memories.models.records import (
     Snapshot,
     TenantMemo,
 )
-from memories.models.tenancy import ApiKey, CommonLexeme, FirstSteps, Membership, SignInFailures, Tenant
+from memories.models.tenancy import ApiKey, CommonLexeme, FirstSteps, Invitation, Membership, SignInFailures, Tenant
 
 __all__ = ["ApiKey", "AuditEntry", "CommonLexeme", "EmbeddingModel", "FirstSteps", "HygieneAct", "IdempotencyRecord"]
-__all__ += ["Membership", "Memory", "MemoryEmbedding", "MemoryFinding", "MemoryLink", "MemoryPair", "MemoryVersion"]
-__all__ += ["MissingVector", "Partition", "PartitionCount", "PartitionCountChange", "PartitionSummary"]
+__all__ += ["Invitation", "Membership", "Memory", "MemoryEmbedding", "MemoryFinding", "MemoryLink", "MemoryPair"]
+__all__ += ["MemoryVersion", "MissingVector", "Partition", "PartitionCount", "PartitionCountChange", "PartitionSummary"]
 __all__ += ["RecalledText", "RetrievalTick", "SignInFailures", "Snapshot", "Tenant", "TenantMemo", "UncomparedMemory"]

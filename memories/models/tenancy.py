@@ -16,7 +16,7 @@ from memories.search.queries.lexemes import CommonLexemeQuerySet
 from memories.tenancy.queries.api_keys import ApiKeyManager
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.sign_ins import SignInFailuresQuerySet
-from memories.tenancy.queries.tenants import MembershipQuerySet, OwnRows, TenantQuerySet
+from memories.tenancy.queries.tenants import InvitationQuerySet, MembershipQuerySet, OwnRows, TenantQuerySet
 
 
 def check(condition: "Q | Lookup[Any]", name: str) -> models.CheckConstraint:
@@ -101,6 +101,32 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"user {self.user_id} in tenant {self.tenant_id}"
+
+
+class Invitation(models.Model):
+    """A link by which one person becomes a member of a tenant; only the hash of its secret is stored (ADR-0146)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    secret_hash = models.CharField(max_length=64, editable=False)
+    role = models.CharField(max_length=16)
+    note = models.CharField(max_length=100, default="", blank=True, help_text="For whom it is.")
+    created_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            unique("invitation_secret_is_unique", "tenant", "secret_hash"),
+            one_of("role", ["viewer", "operator", "admin"], "invitation_role_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"invitation as {self.role}"
 
 
 class FirstSteps(models.Model):

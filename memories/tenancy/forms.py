@@ -8,7 +8,9 @@ from django.core.exceptions import ValidationError
 
 from memories.services.partitions.paths import PartitionError, parse_partition
 from memories.services.store.content import ContentError
+from memories.tenancy.actions.invitations import INVITATION_DAYS_DEFAULT, INVITATION_DAYS_MAX
 from memory_platform.web.forms import PlatformForm
+from memory_platform.web.roles import Role
 
 
 class PartitionField(forms.CharField):
@@ -58,6 +60,40 @@ class AuditFilterForm(PlatformForm):
     target_id = forms.CharField(label="Object ID", required=False, max_length=150)
     after = forms.DateTimeField(label="From", required=False)
     before = forms.DateTimeField(label="Until", required=False)
+
+
+ROLE_CHOICES = [(role.value, role.value) for role in Role]
+
+
+class RoleForm(PlatformForm):
+    """The role of a member."""
+
+    role = forms.ChoiceField(choices=ROLE_CHOICES)
+
+
+class InvitationForm(RoleForm):
+    """A link for somebody without an account."""
+
+    units = {"days": "days"}
+
+    note = forms.CharField(label="For whom", required=False, max_length=100)
+    days = forms.IntegerField(
+        label="Expires after", min_value=1, max_value=INVITATION_DAYS_MAX, initial=INVITATION_DAYS_DEFAULT
+    )
+
+
+class InvitedForm(PlatformForm):
+    """The account that an invited person creates."""
+
+    username = forms.CharField(label="User name", max_length=150)
+    password = forms.CharField(label="Password", max_length=4_096, strip=False)
+    password_again = forms.CharField(label="Password again", max_length=4_096, strip=False)
+
+    def clean(self) -> dict[str, Any]:
+        fields: dict[str, Any] = self.cleaned_data
+        if fields.get("password") and fields.get("password_again") and fields["password"] != fields["password_again"]:
+            self.add_error("password_again", "The two passwords differ.")
+        return fields
 
 
 class MemberForm(PlatformForm):

@@ -41,10 +41,16 @@ COMMANDS: Sequence[Command] = (
     Command("New snapshot", "snapshots"),
     Command("Edit the memo", "memo"),
     Command("New API key", "api-keys", Role.ADMIN, anchor="#id_name"),
+    Command("Invite a member", "members", Role.ADMIN, anchor="#invite-title"),
     Command("Erase data", "erase", Role.ADMIN),
 )
 #: Pages outside of a tenant.
-_OTHER_PAGES = {"All tenants": "overview", "Health": "health", "API documentation": "api-docs"}
+_OTHER_PAGES = {
+    "All tenants": "overview",
+    "Change password": "password-change",
+    "Health": "health",
+    "API documentation": "api-docs",
+}
 
 
 def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> list[SearchGroup]:

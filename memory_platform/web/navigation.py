@@ -69,6 +69,7 @@ NAVIGATION: Sequence[NavigationGroup] = (
             NavigationEntry("jobs", "Jobs", "activity"),
             NavigationEntry("activity", "Activity", "arrow-back-up"),
             NavigationEntry("api-keys", "API keys", "key", admins_only=True),
+            NavigationEntry("members", "Members", "user"),
             NavigationEntry("audit-log", "Audit log", "history"),
             NavigationEntry("erasures", "Erasures", "x", admins_only=True),
             NavigationEntry("tenant-settings", "Settings", "settings"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.auth.password_validation import validate_password
@@ -11,7 +12,7 @@ from django.db import IntegrityError, transaction
 from memories.models import Membership, Tenant
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
-from memory_platform.web.roles import Role
+from memory_platform.web.roles import Role, role_of
 
 #: Models that the group `admin` may change in Django admin.
 ADMIN_MODELS = ("tenant", "membership", "apikey", "memory", "memoryversion", "memorylink", "tenantmemo", "auditentry")
@@ -30,14 +31,12 @@ def create_operator(
 ) -> User:
     """Create a user who can sign in, with a role (viewer, operator, admin) and membership of the given tenants."""
     user = User(username=username.strip(), is_staff=True, is_superuser=sees_every_tenant)
-    try:
-        operator_role = Role(role)
-        User.username_validator(user.username)
-        validate_password(password, user)
-    except ValueError as error:
-        raise InvalidInput("bad_role", f"A role is one of {', '.join(Role)}.", "role") from error
-    except ValidationError as error:
-        raise InvalidInput("bad_login", " ".join(error.messages), "username") from error
+    operator_role = _role(role)
+    for field, validate in (("username", _check_username), ("password", partial(validate_password, password))):
+        try:
+            validate(user)
+        except ValidationError as error:
+            raise InvalidInput("bad_login", " ".join(error.messages), field) from error
     user.set_password(password)
     try:
         with transaction.atomic():
@@ -60,11 +59,56 @@ def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membe
 
 
 @transaction.atomic
+def change_role(*, membership: Membership, role: str, is_fixed: bool, by: Actor, now: datetime) -> Role:
+    """Give a member another role, which holds in all their tenants; return it.
+
+    Raises `InvalidInput`, or `Conflict`: `fixed_role` if the caller may not change it (`users_with_fixed_roles`), or
+    `last_admin`.
+    """
+    new, user = _role(role), membership.user
+    if is_fixed:
+        detail = f"{user.get_username()} is a superuser or belongs to other tenants. A superuser changes the role."
+        raise Conflict("fixed_role", detail, "role")
+    if new == role_of(user):
+        return new
+    if new is not Role.ADMIN:
+        _keep_an_admin(membership)
+    groups = _groups()
+    user.groups.remove(*groups.values())
+    user.groups.add(groups[new])
+    tenant_id = membership.tenant_id
+    record_audit("change_role", "user", [user.pk], tenant_id=tenant_id, fields=["role"], by=by, now=now)
+    return new
+
+
+@transaction.atomic
 def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
-    """Remove an operator's access to a tenant."""
+    """Remove an operator's access to a tenant. Raises `Conflict` `last_admin`."""
+    _keep_an_admin(membership)
     tenant, user_id = membership.tenant, membership.user_id
     membership.delete()
     record_audit("remove_member", "user", [user_id], tenant_id=tenant.pk, by=by, now=now)
+
+
+def _keep_an_admin(membership: Membership) -> None:
+    """Raise `Conflict` `last_admin` if the tenant would have no admin without this member."""
+    rows = Membership.objects.for_tenant(membership.tenant_id)
+    list(rows.locked())
+    others = [row.user for row in rows.with_roles() if row.user_id != membership.user_id]
+    if role_of(membership.user) is Role.ADMIN and not any(role_of(user) is Role.ADMIN for user in others):
+        name = membership.user.get_username()
+        raise Conflict("last_admin", f"{name} is the only admin. Make another member an admin first.", "role")
+
+
+def _role(name: str) -> Role:
+    try:
+        return Role(name)
+    except ValueError as error:
+        raise InvalidInput("bad_role", f"A role is one of {', '.join(Role)}.", "role") from error
+
+
+def _check_username(user: User) -> None:
+    User.username_validator(user.username)
 
 
 def _groups() -> dict[Role, Group]:

@@ -20,7 +20,7 @@ from memories.store.views.links import memory_link, memory_link_remove, memory_l
 from memories.store.views.memories import MEMORY_ACTIONS, memory_action, memory_detail, memory_version_restore
 from memories.store.views.memory_list import memory_list
 from memories.store.views.new_memory import memory_new
-from memories.tenancy.views import members
+from memories.tenancy.views import members, saved_views
 from memories.tenancy.views.api_keys import api_key_revoke, api_keys
 from memories.tenancy.views.audit_log import audit_log
 from memories.tenancy.views.invitations import invitation
@@ -44,6 +44,9 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/members/<str:username>/role", members.member_role, name="member-role"),
     path("t/<uuid:tenant_id>/members/<str:username>/remove", members.member_remove, name="member-remove"),
     path("join/<uuid:tenant_id>/<str:secret>", invitation, name="invitation"),
+    path("t/<uuid:tenant_id>/views", saved_views.saved_view_create, name="saved-view-create"),
+    path("t/<uuid:tenant_id>/views/<uuid:view_id>", saved_views.saved_view_change, name="saved-view-change"),
+    path("t/<uuid:tenant_id>/views/<uuid:view_id>/delete", saved_views.saved_view_delete, name="saved-view-delete"),
     path("t/<uuid:tenant_id>/memo", memo, name="memo"),
     path("t/<uuid:tenant_id>/text-tokens", text_tokens, name="text-tokens"),
     path("t/<uuid:tenant_id>/summaries", summaries, name="summaries"),

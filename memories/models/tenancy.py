@@ -16,7 +16,13 @@ from memories.search.queries.lexemes import CommonLexemeQuerySet
 from memories.tenancy.queries.api_keys import ApiKeyManager
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.sign_ins import SignInFailuresQuerySet
-from memories.tenancy.queries.tenants import InvitationQuerySet, MembershipQuerySet, OwnRows, TenantQuerySet
+from memories.tenancy.queries.tenants import (
+    InvitationQuerySet,
+    MembershipQuerySet,
+    OwnRows,
+    SavedViewQuerySet,
+    TenantQuerySet,
+)
 
 
 def check(condition: "Q | Lookup[Any]", name: str) -> models.CheckConstraint:
@@ -101,6 +107,39 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"user {self.user_id} in tenant {self.tenant_id}"
+
+
+class SavedView(models.Model):
+    """The filters of a list under a name, of one operator or shared in the tenant (ADR-0145)."""
+
+    class List(models.TextChoices):
+        """The lists by the URL names of their pages."""
+
+        MEMORIES = "memories", "Memories"
+        CONTEXTS = "context-log", "Context log"
+        SESSIONS = "sessions", "Sessions"
+        AUDIT = "audit-log", "Audit log"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    list = models.CharField(max_length=16, choices=List)
+    name = models.CharField(max_length=60)
+    filters = models.JSONField(help_text="The query parameters of the list, without the page.")
+    is_shared = models.BooleanField(default=False)
+    created_at = models.DateTimeField()
+
+    objects = SavedViewQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("tenant", "user", "list", Lower("name"), name="saved_view_name_is_unique"),
+            one_of("list", ["memories", "context-log", "sessions", "audit-log"], "saved_view_list_is_known"),
+        ]
+        indexes = [models.Index(fields=["user"], name="saved_view_of_user")]
+
+    def __str__(self) -> str:
+        return f"{self.list} {self.name}"
 
 
 class Invitation(models.Model):

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import models
+from django.db.models.functions import Lower
 
 from memories.services.tenancy.tenant_names import HIDDEN_PREFIX
 from memories.tenancy.queries.rows import TenantRows
@@ -142,6 +143,18 @@ class OwnRows(TenantRows):
 
     def of_user(self, user_id: int) -> Self:
         return self.filter(user_id=user_id)
+
+
+class SavedViewQuerySet(OwnRows):
+    def of_list(self, name: str) -> Self:
+        return self.filter(list=name)
+
+    def visible_to(self, user_id: int) -> Self:
+        """One's own views and shared ones, by name."""
+        return self.filter(models.Q(user_id=user_id) | models.Q(is_shared=True)).order_by(Lower("name"), "pk")
+
+    def named(self, name: str) -> Self:
+        return self.filter(name__iexact=name)
 
 
 def users_by_username(username: str) -> models.QuerySet[Any]:

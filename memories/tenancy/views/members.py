@@ -56,6 +56,7 @@ def member_role(request: HtmxRequest, username: str) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         member = _member_or_404(request, username)
         is_fixed = member.user_id in users_with_fixed_roles([member.user], request.operator)
+
     def change() -> Role:
         return change_role(membership=member, role=form.cleaned_data["role"], is_fixed=is_fixed, by=by, now=now)
 

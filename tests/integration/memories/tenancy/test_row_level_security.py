@@ -41,6 +41,7 @@ from memories.models import (
     PartitionSummary,
     RecalledText,
     RetrievalTick,
+    SavedView,
     Snapshot,
     Tenant,
     UncomparedMemory,
@@ -146,6 +147,14 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
     Erasure.objects.create(tenant=tenant, scope="tenant", created_at=FACTORY_NOW)
     RetentionPolicy.objects.create(tenant=tenant, days=1, age_from="created", created_at=FACTORY_NOW)
     create_invitation(tenant=tenant, role=Role.VIEWER, note="", days=1, by=TESTER, now=FACTORY_NOW)
+    SavedView.objects.create(
+        tenant=tenant,
+        user=User.objects.get(username=f"member-{tenant.name}"),
+        list="memories",
+        name="pinned",
+        filters={"pinned": "on"},
+        created_at=FACTORY_NOW,
+    )
     FirstSteps.objects.create(tenant=tenant, user=User.objects.get(username=f"member-{tenant.name}"))
     CommonLexeme.objects.create(tenant=tenant, lexeme="project", rows=1000)
     Snapshot.objects.create(tenant=tenant, name="before", recorded_at=FACTORY_NOW, created_at=FACTORY_NOW)

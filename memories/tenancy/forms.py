@@ -127,9 +127,12 @@ class NewViewForm(SavedViewForm):
     def clean_query(self) -> dict[str, str]:
         """Return the filters of the query string."""
         try:
-            return kept_filters(QueryDict(self.cleaned_data["query"]).dict())
+            filters = kept_filters(QueryDict(self.cleaned_data["query"]).dict())
         except TooManyFieldsSent as error:
             raise ValidationError("The address has too many filters.", code="too_long") from error
+        if any("\x00" in text for pair in filters.items() for text in pair):
+            raise ValidationError("A filter contains a NUL character.", code="bad_characters")
+        return filters
 
 
 class MemberForm(PlatformForm):

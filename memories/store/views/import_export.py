@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -20,7 +21,7 @@ from memories.store.actions.imports import import_memories, preview_import
 from memories.store.actions.store import StoreResult, StoreStatus
 from memories.store.forms import MemoryExportForm, MemoryImportForm
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, ImportFile, export_lines
-from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, tenant_page
 from memory_platform.web.flash_messages import flash_error
@@ -30,6 +31,8 @@ from memory_platform.web.rendering import render_page
 #: Lines that a preview shows from the beginning of a file, and invalid lines that the page shows in all.
 LINES_SHOWN_MAX = 20
 FAULTS_SHOWN_MAX = 100
+#: Of the previewed file in the form that imports it, beside which other fields need room. Text packs to much less.
+PACKED_CHARACTERS_MAX = settings.DATA_UPLOAD_MAX_MEMORY_SIZE - 64 * 1024
 
 
 @tenant_page("operator", to_change="operator")
@@ -77,6 +80,9 @@ def _read(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
                 done = import_memories(rows=rows, **who)
                 return {"lines": _shown(read, done.results, 0), "report": read.report(done.results), "act": done.act}
             results = preview_import(rows=rows, **who)
+        packed = pack_text(fields["text"])
+        if len(packed) > PACKED_CHARACTERS_MAX:
+            raise InvalidInput("too_large", "The file is too large to be previewed. Split it.", "file")
     except PlatformError as error:
         form.add_error("file", error.detail)
         return {}
@@ -86,7 +92,7 @@ def _read(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
         "lines": _shown(read, results, LINES_SHOWN_MAX),
         "written": len(written),
         "tokens": sum(memory.tokens_o200k_base for memory in written if memory is not None),
-        "packed": pack_text(fields["text"]),
+        "packed": packed,
     }
 
 

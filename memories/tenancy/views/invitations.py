@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from memories.models import Invitation, Tenant
@@ -23,6 +24,7 @@ from memory_platform.web.flash_messages import add_flash
 _TEMPLATE = "memories/tenancy/invitation.html"
 
 
+@sensitive_post_parameters()
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, tenant_id: UUID, secret: str) -> HttpResponse:

@@ -9,6 +9,7 @@ from django.contrib.auth.forms import PasswordChangeForm
 from django.http import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from memories.services.tenancy.sign_in_limits import sign_in_keys
@@ -24,6 +25,7 @@ from memory_platform.web.times import format_wait
 _TEMPLATE = "memory_platform/console/password_change.html"
 
 
+@sensitive_post_parameters()
 @operator_required("viewer")
 @require_http_methods(["GET", "HEAD", "POST"])
 def password_change(request: HtmxRequest) -> HttpResponseBase:

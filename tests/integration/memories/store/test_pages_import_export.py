@@ -1,6 +1,8 @@
 """The console page that exports and imports memories."""
 
+import base64
 import json
+import random
 import re
 from typing import Any
 
@@ -156,6 +158,13 @@ def test_bad_file_is_an_error_beside_its_field(
     response = upload(client, tenant, name, content)
     assert response.status_code == 422
     assert sentence in text_of(response)
+
+
+def test_file_that_does_not_pack_into_the_second_form_is_refused(client: Client, tenant: Tenant) -> None:
+    noise = base64.b64encode(random.Random(1).randbytes(6 * 1024 * 1024 - 100)).decode()
+    response = upload(client, tenant, "a.jsonl", noise)
+    assert response.status_code == 422
+    assert "too large to be previewed" in text_of(response)
 
 
 @pytest.mark.parametrize("packed", ["nonsense", pack_text("x" * (8 * 1024 * 1024 + 1)), pack_text("content")[:-8]])

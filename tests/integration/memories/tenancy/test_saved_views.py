@@ -122,6 +122,7 @@ def test_viewer_saves_a_view_and_cannot_share_it(viewer: Client, tenant: Tenant)
         ({"name": "x" * 61}, "At most 60 characters"),
         ({"name": "Other", "query": "cursor=x"}, "Set at least one filter"),
         ({"name": "Other", "query": "q=" + "x" * 5_001}, "none with a very long text"),
+        ({"name": "Other", "query": "q=%00"}, "NUL character"),
         ({"name": "Other", "list": "nonsense"}, "Select a valid choice"),
     ],
 )

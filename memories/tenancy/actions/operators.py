@@ -1,8 +1,9 @@
 """Create operators, and add them to tenants or remove them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
+from uuid import UUID
 
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.auth.password_validation import validate_password
@@ -12,6 +13,7 @@ from django.db import IntegrityError, transaction
 from memories.models import Membership, Tenant
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.scopes import authentication_scope
 from memory_platform.web.roles import Role, role_of
 
 #: Models that the group `admin` may change in Django admin.
@@ -63,7 +65,7 @@ def change_role(*, membership: Membership, role: str, is_fixed: bool, by: Actor,
     """Give a member another role, which holds in all their tenants; return it.
 
     Raises `InvalidInput`, or `Conflict`: `fixed_role` if the caller may not change it (`users_with_fixed_roles`), or
-    `last_admin`.
+    `last_admin` if one of their tenants would have no admin.
     """
     new, user = _role(role), membership.user
     if is_fixed:
@@ -72,7 +74,9 @@ def change_role(*, membership: Membership, role: str, is_fixed: bool, by: Actor,
     if new == role_of(user):
         return new
     if new is not Role.ADMIN:
-        _keep_an_admin(membership)
+        with authentication_scope():
+            tenant_ids = Membership.objects.of_users([user.pk]).tenant_ids()
+        _keep_an_admin(membership, tenant_ids)
     groups = _groups()
     user.groups.remove(*groups.values())
     user.groups.add(groups[new])
@@ -84,20 +88,23 @@ def change_role(*, membership: Membership, role: str, is_fixed: bool, by: Actor,
 @transaction.atomic
 def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
     """Remove an operator's access to a tenant. Raises `Conflict` `last_admin`."""
-    _keep_an_admin(membership)
+    _keep_an_admin(membership, [membership.tenant_id])
     tenant, user_id = membership.tenant, membership.user_id
     membership.delete()
     record_audit("remove_member", "user", [user_id], tenant_id=tenant.pk, by=by, now=now)
 
 
-def _keep_an_admin(membership: Membership) -> None:
-    """Raise `Conflict` `last_admin` if the tenant would have no admin without this member."""
-    rows = Membership.objects.for_tenant(membership.tenant_id)
-    list(rows.locked())
-    others = [row.user for row in rows.with_roles() if row.user_id != membership.user_id]
-    if role_of(membership.user) is Role.ADMIN and not any(role_of(user) is Role.ADMIN for user in others):
+def _keep_an_admin(membership: Membership, tenant_ids: Collection[UUID]) -> None:
+    """Raise `Conflict` `last_admin` if one of these tenants would have no admin without this member."""
+    list(Membership.objects.for_tenant(membership.tenant_id).locked())
+    with authentication_scope():
+        rows = Membership.objects.of_tenants(tenant_ids).with_roles()
+        kept = {row.tenant_id for row in rows if row.user_id != membership.user_id and role_of(row.user) is Role.ADMIN}
+    if role_of(membership.user) is Role.ADMIN and set(tenant_ids) - kept:
         name = membership.user.get_username()
-        raise Conflict("last_admin", f"{name} is the only admin. Make another member an admin first.", "role")
+        raise Conflict(
+            "last_admin", f"{name} is the only admin of a tenant. Make another member an admin first.", "role"
+        )
 
 
 def _role(name: str) -> Role:

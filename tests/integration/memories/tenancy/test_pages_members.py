@@ -109,10 +109,22 @@ def test_admin_of_both_tenants_changes_the_role(tenant: Tenant, other_tenant: Te
 
 def test_last_admin_is_neither_removed_nor_given_a_lower_role(admin: Client, anna: User, tenant: Tenant) -> None:
     new_operator("otto", "operator", tenant)
-    assert "anna is the only admin." in text_of(set_role(admin, tenant, "anna", "viewer"))
-    assert "anna is the only admin." in text_of(admin.post(page("member-remove", tenant, "anna"), follow=True))
+    assert "anna is the only admin of a tenant." in text_of(set_role(admin, tenant, "anna", "viewer"))
+    assert "anna is the only admin of a tenant." in text_of(
+        admin.post(page("member-remove", tenant, "anna"), follow=True)
+    )
     assert members_of(tenant) == ["anna", "otto"]
     assert role_in_database(anna) is Role.ADMIN
+
+
+def test_role_is_kept_where_another_tenant_would_lose_its_last_admin(tenant: Tenant, other_tenant: Tenant) -> None:
+    both = new_operator("both", "admin", tenant, other_tenant)
+    new_operator("adam", "admin", tenant)
+    client = client_of(both)
+    assert "both is the only admin of a tenant." in text_of(set_role(client, tenant, "both", "viewer"))
+    new_operator("eve", "admin", other_tenant)
+    set_role(client, tenant, "both", "viewer")
+    assert role_in_database(both) is Role.VIEWER
 
 
 def test_one_of_two_admins_who_removes_themselves_is_warned_and_led_away(admin: Client, tenant: Tenant) -> None:

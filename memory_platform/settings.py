@@ -201,6 +201,7 @@ TEMPLATES = [
                 "figures": "memory_platform.web.templatetags.figures",
                 "reviews": "compaction.review.templatetags.reviews",
                 "pressure": "compaction.sessions.templatetags.pressure",
+                "saved_views": "memories.tenancy.templatetags.saved_views",
                 "settings": "context.profiles.templatetags.settings",
                 "tables": "memory_platform.web.tables",
             },

@@ -4,28 +4,34 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
-from memory_platform.console import health, views
+from memory_platform.console import health
 from memory_platform.console.metrics import metrics
+from memory_platform.console.views import account, first_steps, pages, palette
 
 #: What Django calls for an exception that no view handled.
 handler500 = "memory_platform.web.unavailable.error_page"
 urlpatterns: list[URLPattern | URLResolver] = [
     # First, because a request tries the addresses in their order and most are for the API.
     path("api/", include("memory_platform.api_urls")),
-    path("sign-in", views.SignIn.as_view(), name="sign-in"),
+    path("sign-in", pages.SignIn.as_view(), name="sign-in"),
     path("sign-out", LogoutView.as_view(), name="sign-out"),
-    path("", views.tenant_list_overview, name="overview"),
-    path("t/<uuid:tenant_id>", views.tenant_overview_page, name="tenant-overview"),
-    path("t/<uuid:tenant_id>/jobs", views.job_list, name="jobs"),
-    path("t/<uuid:tenant_id>/activity", views.act_list, name="activity"),
-    path("t/<uuid:tenant_id>/activity/<uuid:entry_id>/undo", views.act_undo, name="activity-undo"),
-    path("health", views.components, name="health"),
-    path("health/summary", views.components_summary, name="health-summary"),
-    path("t/<uuid:tenant_id>/search", views.global_search, name="search"),
-    path("design", views.design_guide, name="design"),
-    path("job-notifications", views.job_notifications, name="job-notifications"),
-    path("theme", views.choose_theme, name="theme"),
-    path("shortcuts", views.choose_shortcuts, name="shortcuts"),
+    path("", pages.tenant_list_overview, name="overview"),
+    path("t/<uuid:tenant_id>", pages.tenant_overview_page, name="tenant-overview"),
+    path("t/<uuid:tenant_id>/first-steps/receipt", first_steps.first_receipt, name="first-receipt"),
+    path("t/<uuid:tenant_id>/first-steps/dismiss", first_steps.first_steps_dismiss, name="first-steps-dismiss"),
+    path("t/<uuid:tenant_id>/first-steps/show", first_steps.first_steps_show, name="first-steps-show"),
+    path("t/<uuid:tenant_id>/jobs", pages.job_list, name="jobs"),
+    path("t/<uuid:tenant_id>/activity", pages.act_list, name="activity"),
+    path("t/<uuid:tenant_id>/activity/<uuid:entry_id>/undo", pages.act_undo, name="activity-undo"),
+    path("health", pages.components, name="health"),
+    path("health/summary", pages.components_summary, name="health-summary"),
+    path("t/<uuid:tenant_id>/search", pages.global_search, name="search"),
+    path("t/<uuid:tenant_id>/palette", palette.palette, name="palette"),
+    path("design", pages.design_guide, name="design"),
+    path("job-notifications", pages.job_notifications, name="job-notifications"),
+    path("account/password", account.password_change, name="password-change"),
+    path("theme", pages.choose_theme, name="theme"),
+    path("shortcuts", pages.choose_shortcuts, name="shortcuts"),
     path("admin/", admin.site.urls),
     path("", include("context.urls")),
     path("", include("memories.urls")),

@@ -26,6 +26,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "memories": ("", "q=battery+warranty+invoice", "partition=nonsense", "state=archived"),
     "memory": ("",),
     "memory-import-export": ("",),
+    "memory-new": ("", "partition=agent%3Dsupport"),
     "memory-merge": ("",),
     "memo": ("",),
     "snapshots": ("",),
@@ -42,7 +43,9 @@ PAGES: dict[str, tuple[str, ...]] = {
     "activity": ("", "group=profiles&by=key"),
     "audit-log": ("", "actor=nobody"),
     "tenant-settings": ("",),
+    "members": ("",),
     "member-remove": ("",),
+    "password-change": ("",),
     # what an agent gets to read
     "tenant-overview": ("",),
     "context-compare": ("", f"left=adr-0040&right=conversation-recall&{_ASKED}"),
@@ -95,14 +98,15 @@ NO_PAGES = {
         "context-export",
         "golden-export",
         "memory-export",
+        "memory-findings",
         "memories-bulk",
         "health-summary",
         "partition-children",
         "roll-ups",
     ),
-    *("summaries", "text-tokens", "job-notifications"),
+    *("summaries", "text-tokens", "job-notifications", "palette"),
 }
-OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
+OPEN_TO_ALL = {"sign-in", "sign-out", "theme", "invitation"}
 PROBES = {"healthz", "readyz", "metrics"}
 #: What other addresses begin with.
 ELSEWHERE = {"admin/", "api/"}

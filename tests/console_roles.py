@@ -23,6 +23,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, None): {
         *("overview", "health", "health-summary", "design", "job-notifications", "search", "tenant-overview", "jobs"),
         *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log", "activity"),
+        *("memory-findings", "palette", "members"),
         *("context-preview", "context-compare", "inclusion-budget", "context-suggest", "budget-curve"),
         *("context-log", "context-export", "agents", "receipt", "budget-compare", "budget-effect", "evaluation"),
         *("golden-questions", "golden-export", "scoring-profiles", "scoring-compare", "scoring-effect"),
@@ -34,11 +35,12 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("budgets", "budget", "budget-assignments", "evaluations", "golden-question"),
         *("scoring-profile", "scoring-assignments", "partitions", "roll-ups", "session-compact", "compaction"),
     },
+    (VIEWER, VIEWER): {"password-change"},
     (VIEWER, ADMIN): {"embeddings", "tenant-settings"},
     (_OPERATOR, None): {"memory-merge"},
     (ADMIN, None): {"memory-export"},
     (_OPERATOR, _OPERATOR): {
-        "memory-import-export",
+        *("memory-import-export", "memory-new"),
         *(
             "snapshot-delete",
             "budget-rollback",
@@ -55,9 +57,14 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("scoring-publish", "scoring-rollback", "scoring-retire"),
     },
     # None changes what others see: a choice in a cookie, that somebody looks at a compaction, a query to link to.
-    (None, VIEWER): {"shortcuts", "compaction-presence", "context-address"},
+    (None, VIEWER): {
+        *("shortcuts", "compaction-presence", "context-address"),
+        *("saved-view-create", "saved-view-change", "saved-view-delete"),
+        *("first-receipt", "first-steps-dismiss", "first-steps-show"),
+    },
     (None, _OPERATOR): {
         *("memory-archive", "memory-restore", "memory-pin", "memory-unpin", "memory-version-restore"),
+        *("memory-link", "memory-link-remove", "memory-link-restore"),
         *("memories-bulk-undo", "hygiene-bulk-undo", "text-tokens", "summary-withdraw", "summary-restore"),
         *("budget-retire", "budget-restore"),
         *("vote-restore", "vote-withdraw", "budget-create", "budget-assignment-end", "budget-assignment-undo"),
@@ -74,6 +81,9 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("compaction-strike", "compaction-undo-approval", "activity-undo"),
         *("compaction-reject", "compaction-reopen", "compaction-regenerate", "compaction-mark-reviewed"),
     },
-    (None, ADMIN): {"member-add", "embedding-retry", "prompt-rollback", "retention-remove"},
+    (None, ADMIN): {
+        *("member-add", "member-role", "invitation-create", "invitation-revoke"),
+        *("embedding-retry", "prompt-rollback", "retention-remove"),
+    },
 }
 RULES = {name: RoleRule(*least) for least, names in TABLE.items() for name in names}

@@ -37,6 +37,7 @@ from memories.models import (
     PartitionCountChange,
     PartitionSummary,
     RetrievalTick,
+    SavedView,
     Snapshot,
     Tenant,
     TenantMemo,
@@ -152,13 +153,14 @@ def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:
     by_models = above.filter(origin=PartitionSummary.Origin.ROLL_UP).exclude(summariser="extractive")
     oldest = selection.memories.order_by("recorded_from").values_list("recorded_from", flat=True).first()
     by_models = by_models.filter(recorded_from__gte=oldest) if oldest else by_models.none()
-    audit = AuditEntry.objects.for_tenant(tenant_id)
+    audit, views = AuditEntry.objects.for_tenant(tenant_id), SavedView.objects.for_tenant(tenant_id)
     path_of = partial(_without_paths, path=selection.path)
     return [
         *([Part(summaries.filter(selection.within("partition__path")))] if selection.is_partition else ()),
         Part(by_models),
         finder.quoting(above, "content"),
         finder.quoting(TenantMemo.objects.for_tenant(tenant_id), "content"),
+        finder.quoting(views, "filters", is_deleted=True),
         finder.quoting(Snapshot.objects.for_tenant(tenant_id), "name", is_deleted=True),
         finder.quoting(CompactionPrompt.objects.for_tenant(tenant_id), "text"),
         finder.quoting(EvaluationRun.objects.for_tenant(tenant_id), "corpus_text", "results"),
@@ -166,6 +168,7 @@ def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:
         finder.quoting(Feedback.objects.for_tenant(tenant_id), "reason"),
         finder.quoting(audit, "reason"),
         *([Part(audit, ("target_ids",), partial(_changed_by, path_of), path_of)] if selection.is_partition else ()),
+        *([Part(views, ("filters",), partial(_changed_by, path_of))] if selection.is_partition else ()),
     ]
 
 

@@ -82,6 +82,10 @@ class SessionQuerySet(TenantRows):
         begun = said.annotate(begin=Left("content", TITLE_READ_CHARACTERS)).values("begin")[:1]
         return self.annotate(first_said=Coalesce(Subquery(begun), Value("")))
 
+    def with_messages(self, messages: "MessageQuerySet") -> Self:
+        """Sessions that any of these messages belongs to."""
+        return self.filter(pk__in=messages.order_by().values("session"))
+
     def counted_by_partition(self) -> QuerySet[Any, Any]:
         """Return rows of (partition path, sessions, open sessions)."""
         is_open = Q(closed_at__isnull=True)

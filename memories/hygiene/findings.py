@@ -19,6 +19,8 @@ from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.queries.rows import Backlog
 
 ROWS_PER_PAGE = 25
+#: Neighbours of a memory that its page shows.
+NEIGHBOURS_SHOWN_MAX = 5
 #: Rows of a list that are counted.
 COUNTED_MAX = 1_000
 #: Rows read at once for a page, and the maximum number of reads.
@@ -101,6 +103,38 @@ class HygieneActionEffect:
     def tokens(self) -> int:
         """The tokens that agents no longer read."""
         return sum(memory.tokens_o200k_base for memory in self.archived_memories)
+
+
+@dataclass(frozen=True)
+class FoundNeighbour:
+    """The other memory of an open pair, and the list that contains the pair."""
+
+    list: HygieneList
+    other: Memory
+    is_older: bool
+
+
+@dataclass(frozen=True)
+class MemoryComparison:
+    """What the comparison of a memory with its partition found; `is_waiting` until it ran."""
+
+    neighbours: Sequence[FoundNeighbour]
+    is_waiting: bool
+
+
+def memory_comparison(tenant_id: UUID, memory: Memory) -> MemoryComparison:
+    """Return the open pairs of a memory, and whether it waits for its comparison; inside a scope. Two queries."""
+    pairs = MemoryPair.objects.for_tenant(tenant_id).open().of_memory(memory.pk).with_memories()
+    found = [_neighbour(pair, memory) for pair in pairs[:NEIGHBOURS_SHOWN_MAX]]
+    # Pairs with an archived memory stay until the next sweep; a replaced memory is archived.
+    neighbours = [row for row in found if row.other.archived_at is None or row.list.kind == rules.REPLACED]
+    is_waiting = memory.archived_at is None and UncomparedMemory.objects.for_tenant(tenant_id).is_waiting(memory.pk)
+    return MemoryComparison(neighbours, is_waiting)
+
+
+def _neighbour(pair: MemoryPair, memory: Memory) -> FoundNeighbour:
+    is_older = pair.newer_id == memory.pk
+    return FoundNeighbour(rules.LISTS[pair.kind], pair.older if is_older else pair.newer, is_older)
 
 
 def hygiene_list_lengths(tenant_id: UUID, partition: str, *, reach: str = "", now: datetime) -> list[HygieneListLength]:

@@ -71,6 +71,10 @@ class UncomparedMemoryQuerySet(TenantRows):
         """Add the current versions of these memories to the backlog. One statement."""
         send_prepared(_ENQUEUE, [tenant_id, list(memory_ids)])
 
+    def is_waiting(self, memory_id: UUID) -> bool:
+        """Whether a version of the memory waits for its comparison."""
+        return self.filter(memory_id=memory_id).exists()
+
     def within(self, path: str) -> Self:
         """Rows of memories in `path` or below it."""
         return self.filter(path_condition("memory__partition_path", path, exact=False))
@@ -111,6 +115,10 @@ class DismissableQuerySet(TenantRows):
 
 class MemoryPairQuerySet(DismissableQuerySet):
     sides = ("older", "newer")
+
+    def of_memory(self, memory_id: UUID) -> Self:
+        """Pairs with this memory, the newest first."""
+        return self.filter(Q(older_id=memory_id) | Q(newer_id=memory_id)).order_by("-found_at", "-pk")
 
     def found_by_comparison(self) -> Self:
         """Pairs of two live texts, without those of which one replaced the other."""

@@ -14,7 +14,7 @@ from memories.hygiene import findings
 from memories.hygiene.actions import perform_hygiene_action
 from memories.hygiene.findings import HygieneActionEffect
 from memories.hygiene.forms import HygieneActionForm, HygieneFilterForm
-from memories.models import HygieneAct, Partition
+from memories.models import HygieneAct, Memory, Partition
 from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE_LIST, HygieneList
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 from memories.store.views.bulk import undo_bulk_action
@@ -46,6 +46,19 @@ def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
         waiting = findings.comparison_backlog(request.tenant.id)
     page: dict[str, Any] = {"waiting": waiting, "is_progress": True}
     return render(request, "memories/hygiene/_hygiene_progress.html", page)
+
+
+@tenant_page("viewer")
+def memory_findings(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """Show what the comparison of a memory with its partition found; polls until the comparison ran."""
+    with tenant_scope(request.tenant.id):
+        memory = Memory.objects.for_tenant(request.tenant.id).with_id(memory_id).first()
+        if memory is None:
+            raise Http404
+        page = {"memory": memory, "comparison": findings.memory_comparison(request.tenant.id, memory)}
+    if not wants_fragment(request):
+        return redirect("memory", request.tenant.id, memory_id)
+    return render(request, "memories/hygiene/_memory_findings.html", page)
 
 
 @tenant_page("viewer", to_change="operator")

@@ -14,9 +14,19 @@ from memories.models.records import (
     Snapshot,
     TenantMemo,
 )
-from memories.models.tenancy import ApiKey, CommonLexeme, Membership, SignInFailures, Tenant
+from memories.models.tenancy import (
+    ApiKey,
+    CommonLexeme,
+    FirstSteps,
+    Invitation,
+    Membership,
+    SavedView,
+    SignInFailures,
+    Tenant,
+)
 
-__all__ = ["ApiKey", "AuditEntry", "CommonLexeme", "EmbeddingModel", "HygieneAct", "IdempotencyRecord", "Membership"]
-__all__ += ["Memory", "MemoryEmbedding", "MemoryFinding", "MemoryLink", "MemoryPair", "MemoryVersion"]
-__all__ += ["MissingVector", "Partition", "PartitionCount", "PartitionCountChange", "PartitionSummary"]
-__all__ += ["RecalledText", "RetrievalTick", "SignInFailures", "Snapshot", "Tenant", "TenantMemo", "UncomparedMemory"]
+__all__ = ["ApiKey", "AuditEntry", "CommonLexeme", "EmbeddingModel", "FirstSteps", "HygieneAct", "IdempotencyRecord"]
+__all__ += ["Invitation", "Membership", "Memory", "MemoryEmbedding", "MemoryFinding", "MemoryLink", "MemoryPair"]
+__all__ += ["MemoryVersion", "MissingVector", "Partition", "PartitionCount", "PartitionCountChange", "PartitionSummary"]
+__all__ += ["RecalledText", "RetrievalTick", "SavedView", "SignInFailures", "Snapshot", "Tenant", "TenantMemo"]
+__all__ += ["UncomparedMemory"]

@@ -119,6 +119,7 @@ class HygieneAct(models.Model):
         KIND = "kind"
         MOVE = "move"
         REPLACE = "replace"
+        IMPORT = "import"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -16,7 +16,13 @@ from memories.search.queries.lexemes import CommonLexemeQuerySet
 from memories.tenancy.queries.api_keys import ApiKeyManager
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.sign_ins import SignInFailuresQuerySet
-from memories.tenancy.queries.tenants import MembershipQuerySet, TenantQuerySet
+from memories.tenancy.queries.tenants import (
+    InvitationQuerySet,
+    MembershipQuerySet,
+    OwnRows,
+    SavedViewQuerySet,
+    TenantQuerySet,
+)
 
 
 def check(condition: "Q | Lookup[Any]", name: str) -> models.CheckConstraint:
@@ -101,6 +107,83 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"user {self.user_id} in tenant {self.tenant_id}"
+
+
+class SavedView(models.Model):
+    """The filters of a list under a name, of one operator or shared in the tenant (ADR-0145)."""
+
+    class List(models.TextChoices):
+        """The lists by the URL names of their pages."""
+
+        MEMORIES = "memories", "Memories"
+        CONTEXTS = "context-log", "Context log"
+        SESSIONS = "sessions", "Sessions"
+        AUDIT = "audit-log", "Audit log"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    list = models.CharField(max_length=16, choices=List)
+    name = models.CharField(max_length=60)
+    filters = models.JSONField(help_text="The query parameters of the list, without the page.")
+    is_shared = models.BooleanField(default=False)
+    created_at = models.DateTimeField()
+
+    objects = SavedViewQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("tenant", "user", "list", Lower("name"), name="saved_view_name_is_unique"),
+            one_of("list", ["memories", "context-log", "sessions", "audit-log"], "saved_view_list_is_known"),
+        ]
+        indexes = [models.Index(fields=["user"], name="saved_view_of_user")]
+
+    def __str__(self) -> str:
+        return f"{self.list} {self.name}"
+
+
+class Invitation(models.Model):
+    """A link by which one person becomes a member of a tenant; only the hash of its secret is stored (ADR-0146)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    secret_hash = models.CharField(max_length=64, editable=False)
+    role = models.CharField(max_length=16)
+    note = models.CharField(max_length=100, default="", blank=True, help_text="For whom it is.")
+    created_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            unique("invitation_secret_is_unique", "tenant", "secret_hash"),
+            one_of("role", ["viewer", "operator", "admin"], "invitation_role_is_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"invitation as {self.role}"
+
+
+class FirstSteps(models.Model):
+    """What one operator did with the first steps of a tenant that no other row tells."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    receipt_opened_at = models.DateTimeField(null=True)
+    dismissed_at = models.DateTimeField(null=True)
+
+    objects = OwnRows.as_manager()
+
+    class Meta:
+        verbose_name_plural = "first steps"
+        constraints = [unique("first_steps_are_unique", "user", "tenant")]
+
+    def __str__(self) -> str:
+        return f"first steps of user {self.user_id} in tenant {self.tenant_id}"
 
 
 class ApiKey(AbstractAPIKey):

@@ -10,14 +10,18 @@ from django.forms.fields import InvalidJSONInput
 from django.http import QueryDict
 
 from memories.models import Memory
+from memories.services.partitions.paths import parse_partition
 from memories.services.store.bulk import BULK_CHANGE_KIND, BULK_MEMORIES_MAX, LISTED_ACTIONS, MOVE
 from memories.services.store.content import check_content, check_metadata, normalise_content
-from memories.services.store.drafts import is_kind_name
-from memories.services.store.import_export_files import FILE_TYPES
+from memories.services.store.drafts import MAX_LABEL_CHARACTERS, NewMemory, is_kind_name
+from memories.services.store.import_export_files import FILE_TYPES, ImportFileError, file_type_of, unpack_text
 from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
 from memory_platform.web.forms import PlatformForm
 
 COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
+#: Kinds of links that a form offers; others can be typed.
+DEFAULT_LINK_KIND = "related"
+COMMON_LINK_KINDS = (DEFAULT_LINK_KIND, "supports", "contradicts", "explains")
 QUERY_MAX_CHARACTERS = 4_000
 #: Rows of a list in one bulk action, and digits of a version number.
 ROWS_SELECTED_MAX = 200
@@ -89,18 +93,43 @@ class MergeSearchForm(PlatformForm):
     q = forms.CharField(label="Search", required=False, max_length=QUERY_MAX_CHARACTERS)
 
 
-class MemoryEditForm(PlatformForm):
-    """The fields of a memory that an operator may change; `seen_version` is the version they saw."""
+class MemoryFieldsForm(PlatformForm):
+    """The fields of a memory that an operator may enter and change."""
 
-    seen_version = forms.IntegerField(min_value=1)
-    content = forms.CharField(strip=False)
+    content = forms.CharField(label="Text", strip=False)
     kind = KindField()
     confidence = forms.FloatField(min_value=0, max_value=1)
-    expires_at = forms.DateTimeField(required=False)
+    expires_at = forms.DateTimeField(label="Expires", required=False)
     metadata = MetadataField(required=False)
 
     def clean_content(self) -> Any:
         return checked(check_content, normalise_content(with_unix_line_ends(self.cleaned_data["content"])))
+
+
+class MemoryNewForm(MemoryFieldsForm):
+    """A new memory."""
+
+    partition = PartitionField()
+    pinned = forms.BooleanField(required=False)
+    source_id = forms.CharField(label="Source ID", required=False, max_length=MAX_LABEL_CHARACTERS)
+
+    def new_memory(self) -> NewMemory:
+        """Return the memory that the valid fields describe; a memory of the same source ID gets all of them."""
+        fields = self.cleaned_data | {"partition": parse_partition(self.cleaned_data["partition"])}
+        return NewMemory(**fields, given=frozenset(fields))
+
+
+class MemoryLinkForm(PlatformForm):
+    """A link from a memory to another one, named by id or by words that only it contains."""
+
+    memory = forms.CharField(label="Memory", max_length=200)
+    link_kind = KindField(label="Kind of link")
+
+
+class MemoryEditForm(MemoryFieldsForm):
+    """The fields of a memory that an operator changes; `seen_version` is the version they saw."""
+
+    seen_version = forms.IntegerField(min_value=1)
 
     def changes_to(self, memory: Memory) -> dict[str, Any]:
         """Return the valid fields that differ from `memory`, ignoring what a browser cannot preserve."""
@@ -179,18 +208,47 @@ class MemoryExportForm(PlatformForm):
 
 
 class MemoryImportForm(PlatformForm):
-    """A file of memories, and the partition of lines that name none."""
+    """Memories as a file, as pasted text or as a previewed file, and the partition of those that name none."""
 
-    file = forms.FileField(label="File")
+    file = forms.FileField(label="File", required=False)
+    pasted = forms.CharField(label="Text", required=False, strip=False)
+    packed = forms.CharField(required=False)
+    type = forms.ChoiceField(choices=[(name, name) for name in FILE_TYPES], required=False)
     partition = PartitionField()
 
-    def clean_file(self) -> Any:
-        """Read the file as UTF-8 into `text`."""
+    def clean_file(self) -> str | None:
+        """Return the text of the file, which is UTF-8."""
         file = self.cleaned_data["file"]
+        if file is None:
+            return None
         if file.size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise ValidationError("The file is larger than 8 MiB.", code="too_large")
         try:
-            self.cleaned_data["text"] = file.read().decode("utf-8-sig")
+            return str(file.read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise ValidationError("The file is not UTF-8.", code="not_utf8") from error
-        return file
+
+    def clean_pasted(self) -> str:
+        return with_unix_line_ends(self.cleaned_data["pasted"])
+
+    def clean_packed(self) -> str:
+        packed = self.cleaned_data["packed"]
+        try:
+            return unpack_text(packed, settings.DATA_UPLOAD_MAX_MEMORY_SIZE) if packed else ""
+        except ImportFileError as error:
+            raise ValidationError(error.detail, code=error.code) from error
+
+    def clean(self) -> dict[str, Any]:
+        """Add `text` and its `type`."""
+        fields: dict[str, Any] = self.cleaned_data
+        texts = [fields[name] for name in ("packed", "file", "pasted") if fields.get(name)]
+        if not texts and not self.errors:
+            self.add_error("file", "Select a file or paste text.")
+        elif texts:
+            fields["text"] = texts[0]
+            fields["type"] = fields.get("type") or file_type_of(self._file_name(), texts[0])
+        return fields
+
+    def _file_name(self) -> str:
+        file = self.files.get("file")
+        return str(getattr(file, "name", ""))

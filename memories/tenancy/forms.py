@@ -4,11 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
+from django.core.exceptions import TooManyFieldsSent, ValidationError
+from django.http import QueryDict
 
+from memories.models import SavedView
 from memories.services.partitions.paths import PartitionError, parse_partition
 from memories.services.store.content import ContentError
+from memories.services.tenancy.saved_views import FILTER_CHARACTERS_MAX, NAME_CHARACTERS_MAX, kept_filters
+from memories.tenancy.actions.invitations import INVITATION_DAYS_DEFAULT, INVITATION_DAYS_MAX
 from memory_platform.web.forms import PlatformForm
+from memory_platform.web.roles import Role
 
 
 class PartitionField(forms.CharField):
@@ -58,6 +63,76 @@ class AuditFilterForm(PlatformForm):
     target_id = forms.CharField(label="Object ID", required=False, max_length=150)
     after = forms.DateTimeField(label="From", required=False)
     before = forms.DateTimeField(label="Until", required=False)
+
+
+ROLE_CHOICES = [(role.value, role.value) for role in Role]
+
+
+class RoleForm(PlatformForm):
+    """The role of a member."""
+
+    role = forms.ChoiceField(choices=ROLE_CHOICES)
+
+
+class InvitationForm(RoleForm):
+    """A link for somebody without an account."""
+
+    units = {"days": "days"}
+
+    note = forms.CharField(label="For whom", required=False, max_length=100)
+    days = forms.IntegerField(
+        label="Expires after", min_value=1, max_value=INVITATION_DAYS_MAX, initial=INVITATION_DAYS_DEFAULT
+    )
+
+
+class InvitedForm(PlatformForm):
+    """The account that an invited person creates."""
+
+    username = forms.CharField(label="User name", max_length=150)
+    password = forms.CharField(label="Password", max_length=4_096, strip=False)
+    password_again = forms.CharField(label="Password again", max_length=4_096, strip=False)
+
+    def clean(self) -> dict[str, Any]:
+        fields: dict[str, Any] = self.cleaned_data
+        if fields.get("password") and fields.get("password_again") and fields["password"] != fields["password_again"]:
+            self.add_error("password_again", "The two passwords differ.")
+        return fields
+
+
+class SavedViewForm(PlatformForm):
+    """The name of a saved view, and whether the tenant shares it."""
+
+    name = forms.RegexField(
+        r"^.+\Z", max_length=NAME_CHARACTERS_MAX, error_messages={"invalid": "Enter a name on one line."}
+    )
+    is_shared = forms.BooleanField(label="Share in the tenant", required=False)
+
+    def __init__(self, *args: Any, may_share: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.may_share = may_share
+
+    def clean_is_shared(self) -> bool:
+        is_shared: bool = self.cleaned_data["is_shared"]
+        if is_shared and not self.may_share:
+            raise ValidationError("Only operators and admins share views.", code="forbidden")
+        return is_shared
+
+
+class NewViewForm(SavedViewForm):
+    """A view to save: the list and its query string."""
+
+    list = forms.ChoiceField(choices=SavedView.List.choices)
+    query = forms.CharField(max_length=3 * FILTER_CHARACTERS_MAX)
+
+    def clean_query(self) -> dict[str, str]:
+        """Return the filters of the query string."""
+        try:
+            filters = kept_filters(QueryDict(self.cleaned_data["query"]).dict())
+        except TooManyFieldsSent as error:
+            raise ValidationError("The address has too many filters.", code="too_long") from error
+        if any("\x00" in text for pair in filters.items() for text in pair):
+            raise ValidationError("A filter contains a NUL character.", code="bad_characters")
+        return filters
 
 
 class MemberForm(PlatformForm):

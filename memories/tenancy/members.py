@@ -1,5 +1,6 @@
 """The tenants of an operator and the people of a tenant."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,14 +19,31 @@ class TenantMember:
     user: User
     role: Role | None
     is_member: bool
+    #: Whether the operator who looks at the page may change the role.
+    has_own_role: bool = False
 
 
-def tenant_members(tenant_id: UUID) -> list[TenantMember]:
-    """Return members by name, then other superusers. Runs in a scope; three queries."""
+def tenant_members(tenant_id: UUID, operator: Operator) -> list[TenantMember]:
+    """Return members by name, then other superusers. Runs in a scope; up to four queries."""
     people = [row.user for row in Membership.objects.for_tenant(tenant_id).with_roles()]
-    members = [TenantMember(user, role_of(user), True) for user in people]
+    fixed = users_with_fixed_roles(people, operator) if operator.can_administer else {user.pk for user in people}
+    members = [TenantMember(user, role_of(user), True, user.pk not in fixed) for user in people]
     others = User.objects.filter(is_superuser=True, is_staff=True, is_active=True).order_by("username")
     return members + [TenantMember(user, Role.ADMIN, False) for user in others if user not in people]
+
+
+def users_with_fixed_roles(users: Iterable[User], operator: Operator) -> set[int]:
+    """Return the ids of users whose role the admin may not change: superusers, and those of tenants that are not his.
+
+    A role holds in all tenants of a person, so an admin of one tenant must not give it in another.
+    """
+    by_id = {user.pk: user for user in users}
+    fixed = {pk for pk, user in by_id.items() if user.is_superuser}
+    if operator.user.is_superuser:
+        return fixed
+    own = [tenant.pk for tenant in tenants_of(operator)]
+    with authentication_scope():
+        return fixed | Membership.objects.of_users(by_id.keys()).user_ids_outside(own)
 
 
 def tenants_of(operator: Operator) -> list[Tenant]:
@@ -33,6 +51,13 @@ def tenants_of(operator: Operator) -> list[Tenant]:
     with authentication_scope():
         tenants = Tenant.objects.visible()
         return list(tenants if operator.user.is_superuser else tenants.of_member(operator.user.pk))
+
+
+def visible_tenant(tenant_id: UUID) -> Tenant | None:
+    """Return a tenant before anyone has signed in; None for an absent or hidden one."""
+    with authentication_scope():
+        tenant: Tenant | None = Tenant.objects.visible().of_tenants([tenant_id]).first()
+        return tenant
 
 
 def has_tenants() -> bool:

@@ -181,11 +181,11 @@ SELECT setval(pg_get_serial_sequence({name}, {text}), greatest(nextval(pg_get_se
 
 @dataclass(frozen=True)
 class ImportedTenant:
-    """What an import has stored, and how many memberships it left out because no such user exists here."""
+    """What an import has stored, and how many rows it left out because their user does not exist here."""
 
     tenant_id: UUID
     rows: int
-    memberships_left_out: int
+    rows_left_out: int
 
 
 def import_tenant_rows(

@@ -34,6 +34,7 @@ STORED_ACTS = {
     "change_memories": "Changed the kind",
     "move_memories": "Moved memories",
     "replace_memories": "Replaced a fact",
+    "import_memories": "Imported memories",
     "dismiss_findings": "Dismissed findings",
 }
 _OF_MEMORIES = STORED_ACTS | {

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from compaction.models import Session
+from compaction.models import Message, Session
 from context.models import Receipt
 from memories.models import Partition
 from memories.search.browsing import find_memories_by_id_or_text
@@ -33,46 +33,65 @@ class GlobalSearchResult:
 
 @dataclass(frozen=True)
 class SearchGroup:
-    """At most `SHOWN_MAX` results of one kind, and the page that lists all of that kind."""
+    """At most `SHOWN_MAX` results of one kind, and the page that lists all of that kind, if there is one."""
 
     name: str
     title: str
     hits: Sequence[GlobalSearchResult]
-    all_address: str
-    all_text: str
+    all_address: str = ""
+    all_text: str = ""
 
 
 def search_everything(tenant_id: UUID, text: str, *, now: datetime) -> list[SearchGroup]:
-    """Return memories by id or text, contexts by id or query, sessions by id, partitions by path; up to six queries."""
+    """Return memories, contexts, sessions and partitions, the first three by id or text; up to seven queries."""
     if len(text) < SEARCH_CHARACTERS_MIN:
         return []
-
-    def at(name: str, *more: object, **query: str) -> str:
-        address = reverse(name, args=[tenant_id, *more])
-        return f"{address}?{urlencode(query)}" if query else address
-
-    memories = [
-        GlobalSearchResult(at("memory", row.pk), row.content, row.partition_path)
-        for row in find_memories_by_id_or_text(tenant_id, text, count=SHOWN_MAX, now=now)
-    ]
     logged = Receipt.objects.for_tenant(tenant_id).without_details().newest_first()
     contexts = [
-        GlobalSearchResult(at("receipt", row.pk), row.query or "No query", row.partition_path, row.created_at)
+        GlobalSearchResult(
+            address_in(tenant_id, "receipt", row.pk), row.query or "No query", row.partition_path, row.created_at
+        )
         for row in _by_id(logged, text) or logged.asking(text)[:SHOWN_MAX]
     ]
-    sessions = [
-        GlobalSearchResult(at("session", row.pk), row.title, row.partition_path, row.created_at)
-        for row in _by_id(Session.objects.for_tenant(tenant_id).with_titles().newest_first(), text)
-    ]
     paths = Partition.objects.for_tenant(tenant_id).holding(text).paths(SHOWN_MAX)
-    partitions = [GlobalSearchResult(at("partitions", partition=path), path) for path in paths]
+    partitions = [GlobalSearchResult(address_in(tenant_id, "partitions", partition=path), path) for path in paths]
     groups = (
-        SearchGroup("memories", "Memories", memories, at("memories", q=text), "Search all memories"),
-        SearchGroup("receipts", "Context log", contexts, at("context-log", q=text), "Search all contexts"),
-        SearchGroup("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
-        SearchGroup("partitions", "Partitions", partitions, at("partitions", q=text), "All partitions"),
+        memory_group(tenant_id, text, now=now),
+        SearchGroup(
+            "receipts", "Context log", contexts, address_in(tenant_id, "context-log", q=text), "Search all contexts"
+        ),
+        session_group(tenant_id, text),
+        SearchGroup(
+            "partitions", "Partitions", partitions, address_in(tenant_id, "partitions", q=text), "All partitions"
+        ),
     )
     return [group for group in groups if group.hits]
+
+
+def address_in(tenant_id: UUID, name: str, *more: object, **query: str) -> str:
+    """Return the address of a page of the tenant, with a query string."""
+    address = reverse(name, args=[tenant_id, *more])
+    return f"{address}?{urlencode(query)}" if query else address
+
+
+def memory_group(tenant_id: UUID, text: str, *, now: datetime) -> SearchGroup:
+    """Return memories by id or words; inside a scope."""
+    hits = [
+        GlobalSearchResult(address_in(tenant_id, "memory", row.pk), row.content, row.partition_path)
+        for row in find_memories_by_id_or_text(tenant_id, text, count=SHOWN_MAX, now=now)
+    ]
+    return SearchGroup("memories", "Memories", hits, address_in(tenant_id, "memories", q=text), "Search all memories")
+
+
+def session_group(tenant_id: UUID, text: str) -> SearchGroup:
+    """Return sessions by id or the words of a message; inside a scope."""
+    rows = Session.objects.for_tenant(tenant_id).with_titles().newest_first()
+    messages = Message.objects.for_tenant(tenant_id).containing_text(text)
+    hits = [
+        GlobalSearchResult(address_in(tenant_id, "session", row.pk), row.title, row.partition_path, row.created_at)
+        for row in _by_id(rows, text) or rows.with_messages(messages)[:SHOWN_MAX]
+    ]
+    return SearchGroup("sessions", "Sessions", hits, address_in(tenant_id, "sessions"), "All sessions")
 
 
 def _by_id(rows: TenantRows, text: str) -> list[Any]:

@@ -8,6 +8,9 @@ window.combobox = function (field, list, chosen) {
   field.setAttribute("aria-controls", list.id);
   field.setAttribute("aria-expanded", "false");
 
+  // With `data-lists-all`, an empty field lists everything, the first option is marked, and the list does not close.
+  const listsAll = "listsAll" in field.dataset;
+
   function options() {
     return Array.from(list.querySelectorAll('[role="option"]:not([aria-disabled])'));
   }
@@ -48,7 +51,7 @@ window.combobox = function (field, list, chosen) {
     } else if (event.key === "Enter" && !list.hidden && marked()) {
       event.preventDefault();
       chosen(marked());
-    } else if (event.key === "Escape" && !list.hidden) {
+    } else if (event.key === "Escape" && !list.hidden && !listsAll) {
       event.preventDefault();
       show(false);
     } else if (event.key === "Escape" && field.type === "search") {
@@ -57,10 +60,11 @@ window.combobox = function (field, list, chosen) {
   });
   field.addEventListener("input", function () {
     mark(null);
-    if (!field.value.trim()) show(false);
+    if (!field.value.trim() && !listsAll) show(false);
   });
   list.addEventListener("htmx:afterSwap", function () {
-    show(document.activeElement === field && field.value.trim() !== "");
+    show(document.activeElement === field && (field.value.trim() !== "" || listsAll));
+    if (listsAll) mark(options()[0]);
   });
   return show;
 };

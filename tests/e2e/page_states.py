@@ -81,6 +81,33 @@ def search_open(stage: PageStage) -> None:
     page.locator(".search-list [role=option]").first.wait_for()
 
 
+def palette_open(stage: PageStage) -> None:
+    page = stage.open("sessions")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("memo", delay=20)
+    page.locator("#palette-list [role=option]").first.wait_for()
+
+
+def view_form_open(stage: PageStage) -> None:
+    stage.open("memories", "kind=fact").locator(".saved-view-edit summary").first.click()
+    stage.page.locator("#view-new").wait_for()
+
+
+def import_previewed(stage: PageStage) -> None:
+    """The lines of an import before it; nothing is stored."""
+    page = stage.open("memory-import-export")
+    page.get_by_text("Paste text instead").click()
+    page.fill("#id_pasted", "content,pinned\nThe shop in Bremen opens at nine.,true\nx,maybe\n")
+    page.get_by_role("button", name="Preview").click()
+    page.locator("#preview-title").wait_for()
+
+
+def link_looked_up(stage: PageStage) -> None:
+    page = stage.open("memory", memory_id="linked_memory_id")
+    page.locator("#id_memory").press_sequentially("sensor", delay=20)
+    page.locator("#link-targets [role=option]").first.wait_for()
+
+
 def menu_open(stage: PageStage) -> None:
     page = stage.open("memories")
     if stage.is_narrow:
@@ -183,6 +210,10 @@ def sign_in_page(stage: PageStage) -> None:
 
 STATES: Mapping[str, Callable[[PageStage], None]] = {
     "search-open": search_open,
+    "palette-open": palette_open,
+    "view-form": view_form_open,
+    "import-previewed": import_previewed,
+    "link-looked-up": link_looked_up,
     "menu-open": menu_open,
     "confirm-open": confirm_open,
     "toast-shown": toast_shown,

@@ -1,9 +1,12 @@
 """Files of memories: JSON lines or CSV with one memory each. Written and read again, every value is the same."""
 
+import base64
+import binascii
 import csv
 import io
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +30,31 @@ csv.field_size_limit(CELL_CHARACTERS_MAX)
 
 class ImportFileError(CodedError):
     """A file that cannot be read as a whole."""
+
+
+def file_type_of(name: str, text: str) -> str:
+    """Return the type of a file by its name; of a text without one by its first character."""
+    suffix = name.lower().rpartition(".")[2]
+    if suffix in FILE_TYPES:
+        return suffix
+    return JSONL if text.lstrip().startswith("{") else CSV
+
+
+def pack_text(text: str) -> str:
+    """Return a text compressed and in ASCII, so that a form field carries it unchanged and small."""
+    return base64.b64encode(zlib.compress(text.encode())).decode()
+
+
+def unpack_text(packed: str, bytes_max: int) -> str:
+    """Return the text of `pack_text`. Raises `ImportFileError` for anything else and for more than `bytes_max`."""
+    try:
+        unpacker = zlib.decompressobj()
+        data = unpacker.decompress(base64.b64decode(packed, validate=True), bytes_max + 1)
+        if unpacker.eof and len(data) <= bytes_max:
+            return data.decode()
+    except (binascii.Error, zlib.error, UnicodeDecodeError):
+        pass
+    raise ImportFileError("malformed", "The previewed file did not arrive whole. Select it again.")
 
 
 def csv_header() -> str:

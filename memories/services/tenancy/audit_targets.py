@@ -16,12 +16,13 @@ _PAGES = {
 _LISTS = {
     "api_key": "api-keys",
     "embedding_model": "embeddings",
+    "invitation": "members",
     "partition_summary": "partitions",
     "prompt": "prompts",
     "run": "runs",
     "tenant": "tenant-settings",
     "tenant_memo": "memo",
-    "user": "tenant-settings",
+    "user": "members",
 }
 _PROFILES = {"budget_profile": "budget", "scoring_profile": "scoring-profile"}
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

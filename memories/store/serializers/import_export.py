@@ -24,7 +24,8 @@ from memories.services.store.import_export_files import (
     csv_rows,
     memory_line,
 )
-from memories.store.actions.store import store_memories
+from memories.store.actions.imports import IMPORT_BATCH_ROWS
+from memories.store.actions.store import StoreResult, store_memories
 from memories.store.serializers.answers import FieldErrorOutput, MemoryTextOutput
 from memories.store.serializers.inputs import MemoryInput, build_new_memory
 from memories.tenancy.audit import Actor
@@ -108,6 +109,8 @@ class ImportFile:
     def __init__(self, text: str, file_type: str, *, key: ApiKey | None, now: datetime, default_path: Any) -> None:
         self.rows: dict[int, NewMemory] = {}
         self.faults: dict[int, list[dict[str, str]]] = {}
+        #: The texts of invalid lines that have one.
+        self.faulty_texts: dict[int, str] = {}
         checker = ImportedMemoryInput(context={"now": now, "key": key})
         try:
             for count, (line, values) in enumerate(_lines(text, file_type)):
@@ -131,22 +134,27 @@ class ImportFile:
             self.faults[line] = bounded_errors(flat_errors(error.detail), ROW_PROBLEMS_MAX)
         except InvalidInput as error:
             self.faults[line] = [{"field": error.field, "code": error.code, "detail": error.detail}]
+        if line in self.faults:
+            self.faulty_texts[line] = str(values.get("content", ""))
 
     def store(self, *, tenant: Tenant, reach: str = "", by: Actor, now: datetime) -> dict[str, Any]:
         """Store the valid rows; return the values of an `ImportOutput`. Opens a scope for each batch."""
+        rows, results = list(self.rows.values()), list[StoreResult]()
+        for start in range(0, len(rows), IMPORT_BATCH_ROWS):
+            batch = rows[start : start + IMPORT_BATCH_ROWS]
+            ahead = embed_ahead(tenant.pk, (normalise_content(row.content) for row in batch))
+            with tenant_scope(tenant.pk):
+                results += store_memories(tenant=tenant, rows=batch, ahead=ahead, reach=reach, by=by, now=now)
+        return self.report(results)
+
+    def report(self, results: Iterable[StoreResult]) -> dict[str, Any]:
+        """Return the values of an `ImportOutput`; `results` are those of the valid rows, in their order."""
         lines: list[dict[str, Any]] = [
             {"line": line, "status": "invalid", "id": None, "errors": faults} for line, faults in self.faults.items()
         ]
-        numbers = list(self.rows)
-        for start in range(0, len(numbers), _ROWS_PER_READ):
-            batch = numbers[start : start + _ROWS_PER_READ]
-            rows = [self.rows[line] for line in batch]
-            ahead = embed_ahead(tenant.pk, (normalise_content(row.content) for row in rows))
-            with tenant_scope(tenant.pk):
-                results = store_memories(tenant=tenant, rows=rows, ahead=ahead, reach=reach, by=by, now=now)
-            for line, result in zip(batch, results, strict=True):
-                memory_id = result.memory and result.memory.pk
-                lines.append({"line": line, "status": result.status, "id": memory_id, "errors": result.problems})
+        for line, result in zip(self.rows, results, strict=True):
+            memory_id = result.memory and result.memory.pk
+            lines.append({"line": line, "status": result.status, "id": memory_id, "errors": result.problems})
         counts = Counter(str(row["status"]) for row in lines)
         names = ("created", "updated", "existing", "invalid")
         return {**{name: counts[name] for name in names}, "lines": sorted(lines, key=lambda row: row["line"])}

@@ -1,40 +1,51 @@
 """The page that exports and imports memories as files."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import PartitionPath, parse_partition
-from memories.services.store.import_export_files import CSV, FILE_TYPES, IMPORT_EXPORT_FIELDS, IMPORT_LINES_MAX, JSONL
+from memories.services.store.import_export_files import (
+    FILE_TYPES,
+    IMPORT_EXPORT_FIELDS,
+    IMPORT_LINES_MAX,
+    JSONL,
+    pack_text,
+)
+from memories.store.actions.imports import import_memories, preview_import
+from memories.store.actions.store import StoreResult, StoreStatus
 from memories.store.forms import MemoryExportForm, MemoryImportForm
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, ImportFile, export_lines
-from memories.tenancy.exceptions import InvalidInput
-from memories.tenancy.members import operator_actor
+from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_of, tenant_page
+from memories.tenancy.tenant_pages import acting, tenant_page
 from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 
-#: Invalid lines that the page names.
+#: Lines that a preview shows from the beginning of a file, and invalid lines that the page shows in all.
+LINES_SHOWN_MAX = 20
 FAULTS_SHOWN_MAX = 100
+#: Of the previewed file in the form that imports it, beside which other fields need room. Text packs to much less.
+PACKED_CHARACTERS_MAX = settings.DATA_UPLOAD_MAX_MEMORY_SIZE - 64 * 1024
 
 
 @tenant_page("operator", to_change="operator")
 def memory_import_export(request: HtmxRequest) -> HttpResponseBase:
-    """Show the forms of export and import; import an uploaded file and report its lines."""
-    is_post = request.method == "POST"
-    form = MemoryImportForm(request.POST, request.FILES) if is_post else MemoryImportForm()
+    """Show the forms of export and import; a POST previews a file, or stores the previewed one."""
+    form = MemoryImportForm(request.POST, request.FILES) if request.method == "POST" else MemoryImportForm()
     page: dict[str, Any] = {"section": "memories", "form": form, "lines_max": IMPORT_LINES_MAX, "types": FILE_TYPES}
     page["fields"] = [name for name in IMPORT_EXPORT_FIELDS if name != "content"]
-    if is_post and form.is_valid():
-        page |= _imported(request, form)
+    if form.is_bound and form.is_valid():
+        page |= _read(request, form)
     with tenant_scope(request.tenant.id):
         page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
-    return render_page(request, "memories/store/import_export.html", page, form=form if is_post else None)
+    return render_page(request, "memories/store/import_export.html", page, form=form if form.is_bound else None)
 
 
 @tenant_page("admin")
@@ -53,20 +64,45 @@ def memory_export(request: HtmxRequest) -> HttpResponseBase:
     return response
 
 
-def _imported(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
-    """Import the file of a valid form; return what the page shows about it."""
-    fields, now = form.cleaned_data, timezone.now()
+def _read(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
+    """Preview or store the file of a valid form; return what the page shows about it."""
+    fields, who = form.cleaned_data, acting(request, timezone.now())
     place = parse_partition(fields["partition"])
-    file_type = CSV if fields["file"].name.lower().endswith(".csv") else JSONL
 
     def default_path(requested: PartitionPath | None) -> PartitionPath:
         return place if requested is None else requested
 
     try:
-        read = ImportFile(fields["text"], file_type, key=None, now=now, default_path=default_path)
-    except InvalidInput as error:
+        read = ImportFile(fields["text"], fields["type"], key=None, now=who["now"], default_path=default_path)
+        rows = list(read.rows.values())
+        with tenant_scope(request.tenant.id):
+            if fields["packed"]:
+                done = import_memories(rows=rows, **who)
+                return {"lines": _shown(read, done.results, 0), "report": read.report(done.results), "act": done.act}
+            results = preview_import(rows=rows, **who)
+        packed = pack_text(fields["text"])
+        if len(packed) > PACKED_CHARACTERS_MAX:
+            raise InvalidInput("too_large", "The file is too large to be previewed. Split it.", "file")
+    except PlatformError as error:
         form.add_error("file", error.detail)
         return {}
-    report = read.store(tenant=tenant_of(request), by=operator_actor(request.operator), now=now)
-    faults = [line for line in report["lines"] if line["status"] == "invalid"]
-    return {"report": report, "faults": faults[:FAULTS_SHOWN_MAX]}
+    written = [row.memory for row in results if row.status in (StoreStatus.CREATED, StoreStatus.UPDATED)]
+    return {
+        "preview": read.report(results),
+        "lines": _shown(read, results, LINES_SHOWN_MAX),
+        "written": len(written),
+        "tokens": sum(memory.tokens_o200k_base for memory in written if memory is not None),
+        "packed": packed,
+    }
+
+
+def _shown(read: ImportFile, results: Sequence[StoreResult], count: int) -> list[dict[str, Any]]:
+    """Return the first `count` lines with their memories as stored, and the first invalid ones after them."""
+    memories = {line: result.memory for line, result in zip(read.rows, results, strict=True)}
+    texts = read.faulty_texts | {line: row.content for line, row in read.rows.items()}
+    lines = read.report(results)["lines"]
+    faults = [row for row in lines[count:] if row["status"] == StoreStatus.INVALID]
+    return [
+        {**row, "memory": memories.get(row["line"]), "text": texts.get(row["line"], "")}
+        for row in [*lines[:count], *faults[:FAULTS_SHOWN_MAX]]
+    ]

@@ -11,10 +11,17 @@ from django.utils import timezone
 from django.utils.http import urlencode
 
 from memories.embeddings.indexer import index_now
+from memories.hygiene.findings import memory_comparison
 from memories.models import Memory, MemoryVersion
 from memories.search.browsing import read_memory_detail
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
-from memories.store.forms import MemoryEditForm, memory_form_initial
+from memories.store.forms import (
+    COMMON_LINK_KINDS,
+    DEFAULT_LINK_KIND,
+    MemoryEditForm,
+    MemoryLinkForm,
+    memory_form_initial,
+)
 from memories.store.views.memory_list import list_again, list_return_query
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
@@ -41,10 +48,10 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Show a memory with its versions and links; save an edit as its next version."""
     form = MemoryEditForm(request.POST, label_suffix="") if request.method == "POST" else None
     if form is None or not form.is_valid():
-        return _memory_page(request, memory_id, form)
+        return memory_page(request, memory_id, form)
     try:
         with tenant_scope(request.tenant.id):
-            current = _memory(request, memory_id)
+            current = memory_or_404(request, memory_id)
             before = current.version
             saved = update_memory(
                 memory=current,
@@ -55,7 +62,7 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
             )
     except PlatformError as error:
         form.add_error(error.field if error.field in form.fields else None, error.detail)
-        return _memory_page(request, memory_id, form)
+        return memory_page(request, memory_id, form)
     index_now(request.tenant.id, [memory_id])
     if saved.version == before:
         add_flash(request, "No changes made.")
@@ -76,7 +83,7 @@ def memory_action(request: HtmxRequest, memory_id: UUID, name: str) -> HttpRespo
 def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) -> HttpResponseBase:
     """Restore an earlier version's fields as a new version."""
     with tenant_scope(request.tenant.id):
-        current = _memory(request, memory_id)
+        current = memory_or_404(request, memory_id)
         earlier = MemoryVersion.objects.for_tenant(request.tenant.id).of_memory(memory_id).numbered(version)
     if earlier is None:
         raise Http404
@@ -92,7 +99,7 @@ def _perform(
     """Call an action on a memory, offer its undo, and show the page that the request came from."""
     try:
         with tenant_scope(request.tenant.id):
-            action(memory=_memory(request, memory_id), by=operator_actor(request.operator), now=timezone.now())
+            action(memory=memory_or_404(request, memory_id), by=operator_actor(request.operator), now=timezone.now())
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
@@ -103,11 +110,14 @@ def _perform(
     return _again(request, memory_id)
 
 
+def memory_page_again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """Show the memory again after an action on its page."""
+    return memory_page(request, memory_id) if request.htmx else redirect("memory", request.tenant.id, memory_id)
+
+
 def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     from_list = _list_query(request)
-    if from_list is not None:
-        return list_again(request, from_list)
-    return _memory_page(request, memory_id) if request.htmx else redirect("memory", request.tenant.id, memory_id)
+    return memory_page_again(request, memory_id) if from_list is None else list_again(request, from_list)
 
 
 def _list_query(request: HtmxRequest) -> str | None:
@@ -116,18 +126,27 @@ def _list_query(request: HtmxRequest) -> str | None:
     return None if back is None else list_return_query(back)
 
 
-def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:
+def memory_or_404(request: HtmxRequest, memory_id: UUID) -> Memory:
+    """Return a memory of the tenant; inside a scope."""
     memory: Memory | None = Memory.objects.for_tenant(request.tenant.id).with_ids([memory_id]).first()
     if memory is None:
         raise Http404
     return memory
 
 
-def _memory_page(request: HtmxRequest, memory_id: UUID, form: MemoryEditForm | None = None) -> HttpResponse:
+def memory_page(
+    request: HtmxRequest,
+    memory_id: UUID,
+    form: MemoryEditForm | None = None,
+    *,
+    link_form: MemoryLinkForm | None = None,
+) -> HttpResponse:
+    """Render the page of a memory, or its body for htmx; 422 if a form has errors."""
     with tenant_scope(request.tenant.id):
         detail = read_memory_detail(request.tenant.id, memory_id)
-    if detail is None:
-        raise Http404
+        if detail is None:
+            raise Http404
+        comparison = memory_comparison(request.tenant.id, detail.memory)
     memory = detail.memory
     neighbours = [
         LinkedNeighbour(other.pk, other.content, other.archived_at is not None, link.kind, other is link.target)
@@ -140,6 +159,9 @@ def _memory_page(request: HtmxRequest, memory_id: UUID, form: MemoryEditForm | N
         "memory": memory,
         "graph": link_graph(memory.content, neighbours),
         "form": form or MemoryEditForm(initial=memory_form_initial(memory), label_suffix=""),
+        "link_form": link_form or MemoryLinkForm(initial={"link_kind": DEFAULT_LINK_KIND}, label_suffix=""),
+        "link_kinds": COMMON_LINK_KINDS,
+        "comparison": comparison,
         "is_expired": memory.expires_at is not None and memory.expires_at <= timezone.now(),
     }
-    return render_page(request, "memories/store/memory.html", page, fragment="body", form=form)
+    return render_page(request, "memories/store/memory.html", page, fragment="body", form=link_form or form)

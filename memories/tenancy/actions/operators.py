@@ -1,7 +1,9 @@
 """Create operators, and add them to tenants or remove them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import partial
+from uuid import UUID
 
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.auth.password_validation import validate_password
@@ -11,7 +13,8 @@ from django.db import IntegrityError, transaction
 from memories.models import Membership, Tenant
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
-from memory_platform.web.roles import Role
+from memories.tenancy.scopes import authentication_scope
+from memory_platform.web.roles import Role, role_of
 
 #: Models that the group `admin` may change in Django admin.
 ADMIN_MODELS = ("tenant", "membership", "apikey", "memory", "memoryversion", "memorylink", "tenantmemo", "auditentry")
@@ -30,14 +33,12 @@ def create_operator(
 ) -> User:
     """Create a user who can sign in, with a role (viewer, operator, admin) and membership of the given tenants."""
     user = User(username=username.strip(), is_staff=True, is_superuser=sees_every_tenant)
-    try:
-        operator_role = Role(role)
-        User.username_validator(user.username)
-        validate_password(password, user)
-    except ValueError as error:
-        raise InvalidInput("bad_role", f"A role is one of {', '.join(Role)}.", "role") from error
-    except ValidationError as error:
-        raise InvalidInput("bad_login", " ".join(error.messages), "username") from error
+    operator_role = _role(role)
+    for field, validate in (("username", _check_username), ("password", partial(validate_password, password))):
+        try:
+            validate(user)
+        except ValidationError as error:
+            raise InvalidInput("bad_login", " ".join(error.messages), field) from error
     user.set_password(password)
     try:
         with transaction.atomic():
@@ -60,11 +61,61 @@ def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membe
 
 
 @transaction.atomic
+def change_role(*, membership: Membership, role: str, is_fixed: bool, by: Actor, now: datetime) -> Role:
+    """Give a member another role, which holds in all their tenants; return it.
+
+    Raises `InvalidInput`, or `Conflict`: `fixed_role` if the caller may not change it (`users_with_fixed_roles`), or
+    `last_admin` if one of their tenants would have no admin.
+    """
+    new, user = _role(role), membership.user
+    if is_fixed:
+        detail = f"{user.get_username()} is a superuser or belongs to other tenants. A superuser changes the role."
+        raise Conflict("fixed_role", detail, "role")
+    if new == role_of(user):
+        return new
+    if new is not Role.ADMIN:
+        with authentication_scope():
+            tenant_ids = Membership.objects.of_users([user.pk]).tenant_ids()
+        _keep_an_admin(membership, tenant_ids)
+    groups = _groups()
+    user.groups.remove(*groups.values())
+    user.groups.add(groups[new])
+    tenant_id = membership.tenant_id
+    record_audit("change_role", "user", [user.pk], tenant_id=tenant_id, fields=["role"], by=by, now=now)
+    return new
+
+
+@transaction.atomic
 def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
-    """Remove an operator's access to a tenant."""
+    """Remove an operator's access to a tenant. Raises `Conflict` `last_admin`."""
+    _keep_an_admin(membership, [membership.tenant_id])
     tenant, user_id = membership.tenant, membership.user_id
     membership.delete()
     record_audit("remove_member", "user", [user_id], tenant_id=tenant.pk, by=by, now=now)
+
+
+def _keep_an_admin(membership: Membership, tenant_ids: Collection[UUID]) -> None:
+    """Raise `Conflict` `last_admin` if one of these tenants would have no admin without this member."""
+    list(Membership.objects.for_tenant(membership.tenant_id).locked())
+    with authentication_scope():
+        rows = Membership.objects.of_tenants(tenant_ids).with_roles()
+        kept = {row.tenant_id for row in rows if row.user_id != membership.user_id and role_of(row.user) is Role.ADMIN}
+    if role_of(membership.user) is Role.ADMIN and set(tenant_ids) - kept:
+        name = membership.user.get_username()
+        raise Conflict(
+            "last_admin", f"{name} is the only admin of a tenant. Make another member an admin first.", "role"
+        )
+
+
+def _role(name: str) -> Role:
+    try:
+        return Role(name)
+    except ValueError as error:
+        raise InvalidInput("bad_role", f"A role is one of {', '.join(Role)}.", "role") from error
+
+
+def _check_username(user: User) -> None:
+    User.username_validator(user.username)
 
 
 def _groups() -> dict[Role, Group]:

@@ -6,7 +6,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Q, Subquery
 from psycopg import sql
 from rest_framework_api_key.models import BaseAPIKeyManager
 
@@ -45,6 +45,10 @@ class ApiKeyQuerySet(TenantRows):
     def usable_first(self) -> Self:
         """Usable keys by name, then revoked ones."""
         return self.order_by("revoked", "name", "prefix")
+
+    def named_like(self, text: str) -> Self:
+        """Usable keys with `text` in their name or at the beginning of their prefix, by name."""
+        return self.filter(Q(name__icontains=text) | Q(prefix__startswith=text), revoked=False).by_name()
 
     def with_last_change(self, entries: AuditEntryQuerySet) -> Self:
         """Adds `last_change`, the time of the key's newest of these audit entries, if any."""

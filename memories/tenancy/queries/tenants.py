@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import models
+from django.db.models.functions import Lower
 
 from memories.services.tenancy.tenant_names import HIDDEN_PREFIX
 from memories.tenancy.queries.rows import TenantRows
@@ -96,12 +97,64 @@ class TenantQuerySet(models.QuerySet[Any]):
 
 
 class MembershipQuerySet(TenantRows):
+    def with_tenant(self) -> Self:
+        """The tenant in the same query."""
+        return self.select_related("tenant")
+
     def of_username(self, username: str) -> Self:
         return self.filter(user__username=username)
 
     def with_roles(self) -> Self:
         """By user name, with users and their groups prefetched."""
         return self.select_related("user").prefetch_related("user__groups").order_by("user__username")
+
+    def of_user(self, user_id: int) -> Self:
+        return self.filter(user_id=user_id)
+
+    def locked(self) -> Self:
+        """Locked until the transaction ends: removals of two admins see each other."""
+        return self.select_for_update(of=("self",)).order_by("pk")
+
+    def user_ids_outside(self, tenant_ids: Collection[UUID]) -> set[int]:
+        """The users of these memberships that belong to another tenant than these."""
+        rows = self.exclude(tenant_id__in=list(tenant_ids)).order_by()
+        return set(rows.values_list("user_id", flat=True).distinct())
+
+    def of_users(self, user_ids: Collection[int]) -> Self:
+        return self.filter(user_id__in=list(user_ids))
+
+
+class InvitationQuerySet(TenantRows):
+    def open(self) -> Self:
+        """Neither accepted nor revoked, the newest first; expired ones too."""
+        return self.filter(accepted_at__isnull=True, revoked_at__isnull=True).order_by("-created_at", "pk")
+
+    def usable(self, secret_hash: str, now: datetime) -> Self:
+        """The one with this hash, if it can still be accepted."""
+        return self.open().filter(secret_hash=secret_hash, expires_at__gt=now)
+
+    def locked(self) -> Self:
+        """Locked until the transaction ends: of two people with one link the second is refused."""
+        return self.select_for_update(of=("self",))
+
+
+class OwnRows(TenantRows):
+    """Rows that belong to one operator in a tenant."""
+
+    def of_user(self, user_id: int) -> Self:
+        return self.filter(user_id=user_id)
+
+
+class SavedViewQuerySet(OwnRows):
+    def of_list(self, name: str) -> Self:
+        return self.filter(list=name)
+
+    def visible_to(self, user_id: int) -> Self:
+        """One's own views and shared ones, by name."""
+        return self.filter(models.Q(user_id=user_id) | models.Q(is_shared=True)).order_by(Lower("name"), "pk")
+
+    def named(self, name: str) -> Self:
+        return self.filter(name__iexact=name)
 
 
 def users_by_username(username: str) -> models.QuerySet[Any]:

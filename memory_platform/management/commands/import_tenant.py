@@ -48,6 +48,6 @@ class Command(PlatformCommand):
             reason = str(error).splitlines()[0]
             raise CommandError(f"The database refused a row, so nothing was stored: {reason}") from error
         self.stdout.write(f"Stored {counted(imported.rows, 'row', 'rows')} of the tenant {imported.tenant_id}.")
-        if imported.memberships_left_out:
-            left_out = counted(imported.memberships_left_out, "membership is", "memberships are")
+        if imported.rows_left_out:
+            left_out = counted(imported.rows_left_out, "row about a user is", "rows about users are")
             self.stdout.write(f"{left_out} left out: no operator of that name exists here.")

@@ -12,6 +12,7 @@ from django.utils.timesince import timesince
 
 from memory_platform import __version__
 from memory_platform.web.flash_messages import read_flash_link
+from memory_platform.web.navigation import NAVIGATION
 from memory_platform.web.numerals import counted, with_minus_sign
 from memory_platform.web.times import format_time
 
@@ -26,6 +27,7 @@ register.filters |= {
     "ready_count": lambda components: sum(component.state.is_ok for component in components),
 }
 register.simple_tag(lambda: __version__, name="version")
+register.simple_tag(lambda: NAVIGATION, name="navigation")
 
 USEFULNESS_WITHOUT_VOTES = 0.5
 

@@ -66,3 +66,42 @@ def test_memory_is_archived_and_restored_from_its_page(console: Page, acme: Tena
     expect(console.get_by_role("radio")).to_have_count(2)
     console.get_by_role("button", name="Merge 2 memories").click()
     expect(console.locator(".flash")).to_contain_text("Merged: 1 archived, 1 kept.")
+
+
+@at_both_widths
+def test_memory_is_added_and_linked_by_keyboard(console: Page, acme: Tenant) -> None:
+    console.goto(page("memories", acme))
+    console.get_by_role("link", name="Add memory").click()
+    console.get_by_label("Text", exact=True).fill("The plug of the Otter 4 is tight.")
+    console.get_by_label("Partition", exact=True).fill("agent=service")
+    console.get_by_role("button", name="Add memory").click()
+    expect(console.locator(".flash")).to_contain_text("Memory stored.")
+    target = console.get_by_role("combobox", name="Link to")
+    target.press_sequentially("torque wet")
+    expect(console.locator("#link-targets").get_by_role("option")).to_have_count(2)
+    target.press("ArrowDown")
+    expect(console.locator("#link-targets").get_by_role("option", selected=True)).to_contain_text("ERR_4012")
+    target.press("Enter")
+    fits(console)
+    console.get_by_role("button", name="Add link").click()
+    expect(console.locator("#links-title + span")).to_have_text("1 from it")
+    console.get_by_text("As a list").click()
+    console.get_by_role("button", name="Remove link related").click()
+    expect(console.get_by_text("No links to other memories.")).to_be_visible()
+    console.locator(".flash").get_by_role("button", name="Undo").click()
+    expect(console.locator("#links-title + span")).to_have_text("1 from it")
+
+
+def test_pasted_lines_are_previewed_imported_and_undone(console: Page, acme: Tenant) -> None:
+    console.goto(page("memory-import-export", acme))
+    console.get_by_text("Paste text instead").click()
+    console.get_by_label("Lines of CSV or JSON").fill(
+        "content,pinned\nThe shop in Bremen opens at nine.,true\nx,maybe\n"
+    )
+    console.get_by_role("button", name="Preview").click()
+    expect(console.locator("tbody tr").nth(1)).to_contain_text("invalid")
+    console.get_by_role("button", name="Import 1 memory").click()
+    expect(console.get_by_role("heading", name="Import finished")).to_be_visible()
+    console.get_by_role("button", name="Undo import").click()
+    expect(console.locator(".flash")).to_contain_text("Undone: 1 memory")
+    expect(console.locator("tbody tr")).to_have_count(len(WORKSHOP))

@@ -6,7 +6,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import NARROW
+from tests.e2e.console import NARROW, QUESTION, at_both_widths
+from tests.factories import make_key
+from tests.integration.context_helpers import assemble_test_context
 from tests.integration.page_helpers import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,3 +58,19 @@ def test_tables_of_the_curves_are_open_without_javascript(
     opened.get_by_role("link", name="24 hours").click()
     expect(opened).to_have_url(re.compile("range=24h"))
     context.close()
+
+
+@at_both_widths
+def test_first_steps_lead_to_the_receipt_and_end(console: Page, acme: Tenant) -> None:
+    make_key(acme)
+    assemble_test_context(acme, QUESTION)
+    console.goto(page("tenant-overview", acme))
+    steps = console.locator(".first-step")
+    expect(steps.nth(3)).to_have_attribute("aria-current", "step")
+    console.get_by_role("button", name="Dismiss", exact=True).click()
+    expect(console.locator("#first-steps")).to_have_count(0)
+    console.locator(".flash").get_by_role("button", name="Undo").click()
+    steps.get_by_role("button", name="Open the newest receipt").click()
+    expect(console.get_by_role("heading", level=1)).to_contain_text(QUESTION)
+    console.goto(page("tenant-overview", acme))
+    expect(console.locator("#first-steps")).to_have_count(0)

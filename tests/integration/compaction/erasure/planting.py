@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import uuid4
 
+from django.contrib.auth.models import User
 from django.db import connections
 from django.utils import timezone
 
@@ -27,6 +28,7 @@ from memories.models import (
     PartitionSummary,
     RecalledText,
     RetrievalTick,
+    SavedView,
     Snapshot,
     Tenant,
     TenantMemo,
@@ -117,6 +119,9 @@ def _plant_texts(tenant: Tenant) -> None:
     by_model = {"origin": "rollup", "summariser": "openai", "style": "detailed"}
     rows.create(tenant=tenant, partition=places[""], version=1, **by_model, **text | {"content": f"A bird: {CANARY}."})
     TenantMemo.objects.create(tenant=tenant, version=1, **text)
+    view = {"tenant": tenant, "user": User.objects.create_user(f"owner of {uuid4()}"), "list": "memories"}
+    for name, filters in (("words", {"q": QUOTING}), ("place", {"partition": PERSON})):
+        SavedView.objects.create(**view, name=name, filters=filters, created_at=now)
     Snapshot.objects.create(tenant=tenant, name=FACT, recorded_at=now, created_at=now)
     CompactionPrompt.objects.create(tenant=tenant, version=2, text=QUOTING, recorded_from=now)
     run = {"profile_name": "p", "profile_version": 1, "profile_numbers": {}, "packer": "greedy", "budgets": [100]}

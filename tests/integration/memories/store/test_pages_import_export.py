@@ -1,5 +1,9 @@
 """The console page that exports and imports memories."""
 
+import base64
+import json
+import random
+import re
 from typing import Any
 
 import pytest
@@ -8,8 +12,11 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.models import Tenant
+from memories.services.store.import_export_files import pack_text
+from memories.store.actions import imports
+from memories.tenancy.exceptions import Conflict
 from tests.factories import make_memory
-from tests.integration.page_helpers import client_of, text_of
+from tests.integration.page_helpers import client_of, page, text_of
 from tests.integration.rest_helpers import all_stored_memories
 from tests.users import new_operator
 
@@ -22,9 +29,21 @@ def client(tenant: Tenant) -> Client:
 
 
 def upload(client: Client, tenant: Tenant, name: str, content: str | bytes, **fields: Any) -> Any:
+    """Step 1: the preview of a file."""
     body = content.encode() if isinstance(content, str) else content
-    file = SimpleUploadedFile(name, body)
-    return client.post(reverse("memory-import-export", args=[tenant.pk]), {"file": file, **fields})
+    return client.post(
+        reverse("memory-import-export", args=[tenant.pk]), {"file": SimpleUploadedFile(name, body), **fields}
+    )
+
+
+def store(client: Client, tenant: Tenant, previewed: Any) -> Any:
+    """Step 2: the form that the preview contains."""
+    sent = dict(re.findall(r'<input type="hidden" name="(packed|type|partition)" value="([^"]*)"', text_of(previewed)))
+    return client.post(reverse("memory-import-export", args=[tenant.pk]), sent)
+
+
+def contents(tenant: Tenant) -> list[str]:
+    return sorted(row.content for row in all_stored_memories(tenant) if row.archived_at is None)
 
 
 def test_export_is_imported_by_another_tenant(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
@@ -35,19 +54,92 @@ def test_export_is_imported_by_another_tenant(client: Client, tenant: Tenant, ot
     assert response["Content-Disposition"] == 'attachment; filename="memories.csv"'
     file = b"".join(response.streaming_content)
     other = client_of(new_operator("olga", "operator", other_tenant))
-    text = text_of(upload(other, other_tenant, "memories.csv", file))
+    text = text_of(store(other, other_tenant, upload(other, other_tenant, "memories.csv", file)))
     assert "Import finished" in text
     (row,) = all_stored_memories(other_tenant)
     assert (row.content, row.partition_path, row.source_id) == ("=1+1", "user=alex", "s1")
     assert client.get(url, {"type": "xml"}).status_code == 302
 
 
+def test_preview_shows_rows_as_stored_with_counts_and_stores_nothing(client: Client, tenant: Tenant) -> None:
+    make_memory(tenant, "known", source_id="k")
+    make_memory(tenant, "old", source_id="u")
+    rows = ['{"content": "  fine  "}', '{"content": "known", "source_id": "k"}', '{"content": "new", "source_id": "u"}']
+    response = upload(client, tenant, "notes.jsonl", "\n".join([*rows, '{"content": "x", "colour": 1}']))
+    counts = {name: response.context["preview"][name] for name in ("created", "updated", "existing", "invalid")}
+    assert counts == {"created": 1, "updated": 1, "existing": 1, "invalid": 1}
+    assert response.context["lines"][0]["memory"].content == "fine"
+    assert response.context["tokens"] == 2
+    text = text_of(response)
+    assert "Import 2 memories" in text
+    assert "There is no such field." in text
+    assert contents(tenant) == ["known", "old"]
+
+
 def test_lines_without_a_partition_go_to_the_chosen_one_and_faults_are_named(client: Client, tenant: Tenant) -> None:
     lines = '{"content": "fine"}\n{"content": "x", "colour": 1}\n'
-    text = text_of(upload(client, tenant, "notes.jsonl", lines, partition="user=alex"))
+    text = text_of(store(client, tenant, upload(client, tenant, "notes.jsonl", lines, partition="user=alex")))
     assert "colour" in text
     assert "There is no such field." in text
     assert [row.partition_path for row in all_stored_memories(tenant)] == ["user=alex"]
+
+
+def test_first_lines_and_later_faults_are_shown(client: Client, tenant: Tenant) -> None:
+    lines = [json.dumps({"content": f"memory {number}"}) for number in range(30)] + ['{"content": ""}']
+    response = upload(client, tenant, "notes.jsonl", "\n".join(lines))
+    assert [row["line"] for row in response.context["lines"]] == [*range(1, 21), 31]
+
+
+@pytest.mark.parametrize(
+    "text", ["content,kind\r\nAlex prefers tea.,preference\r\n", '{"content": "Alex prefers tea."}']
+)
+def test_pasted_text_is_csv_or_json_lines(client: Client, tenant: Tenant, text: str) -> None:
+    previewed = client.post(reverse("memory-import-export", args=[tenant.pk]), {"pasted": text})
+    store(client, tenant, previewed)
+    assert contents(tenant) == ["Alex prefers tea."]
+
+
+def test_import_is_undone_once_and_on_the_activity_page(client: Client, tenant: Tenant) -> None:
+    store(client, tenant, upload(client, tenant, "a.csv", "content\none\ntwo\n"))
+    text = text_of(client.get(page("activity", tenant)))
+    assert "Imported memories" in text
+    (undo,) = re.findall(r'action="([^"]+/undo)', text)
+    assert "2 memories" in text_of(client.post(undo, follow=True))
+    assert contents(tenant) == []
+
+
+def test_undo_leaves_what_was_changed_since(client: Client, tenant: Tenant) -> None:
+    done = store(client, tenant, upload(client, tenant, "a.csv", "content\none\ntwo\n"))
+    memory = next(row for row in all_stored_memories(tenant) if row.content == "one")
+    client.post(page("memory-pin", tenant, memory.pk))
+    client.post(page("memories-bulk-undo", tenant, done.context["act"].pk))
+    assert contents(tenant) == ["one"]
+
+
+def test_file_without_new_memories_has_nothing_to_import(client: Client, tenant: Tenant) -> None:
+    make_memory(tenant, "known")
+    text = text_of(upload(client, tenant, "a.csv", "content\nknown\n"))
+    assert "There is nothing to import." in text
+
+
+def test_failure_in_a_later_batch_stores_nothing(
+    client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "IMPORT_BATCH_ROWS", 1)
+    previewed = upload(client, tenant, "a.csv", "content\none\ntwo\n")
+    real, calls = imports.store_memories, []
+
+    def fail_at_second(**arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise Conflict("busy", "Try again.")
+        return real(**arguments)
+
+    monkeypatch.setattr(imports, "store_memories", fail_at_second)
+    response = store(client, tenant, previewed)
+    assert response.status_code == 422
+    assert "Try again." in text_of(response)
+    assert contents(tenant) == []
 
 
 @pytest.mark.parametrize(
@@ -57,6 +149,7 @@ def test_lines_without_a_partition_go_to_the_chosen_one_and_faults_are_named(cli
         ("a.jsonl", "\n", "contains no memories"),
         ("a.csv", "kind\nfact\n", "names the columns"),
         ("a.jsonl", "x" * (8 * 1024 * 1024 + 1), "larger than 8 MiB"),
+        ("a.csv", "content\n" + "x\n" * 10_001, "at most 10,000 memories"),
     ],
 )
 def test_bad_file_is_an_error_beside_its_field(
@@ -65,6 +158,25 @@ def test_bad_file_is_an_error_beside_its_field(
     response = upload(client, tenant, name, content)
     assert response.status_code == 422
     assert sentence in text_of(response)
+
+
+def test_file_that_does_not_pack_into_the_second_form_is_refused(client: Client, tenant: Tenant) -> None:
+    noise = base64.b64encode(random.Random(1).randbytes(6 * 1024 * 1024 - 100)).decode()
+    response = upload(client, tenant, "a.jsonl", noise)
+    assert response.status_code == 422
+    assert "too large to be previewed" in text_of(response)
+
+
+@pytest.mark.parametrize("packed", ["nonsense", pack_text("x" * (8 * 1024 * 1024 + 1)), pack_text("content")[:-8]])
+def test_second_step_refuses_what_no_preview_made(client: Client, tenant: Tenant, packed: str) -> None:
+    response = client.post(reverse("memory-import-export", args=[tenant.pk]), {"packed": packed})
+    assert response.status_code == 422
+    assert "did not arrive whole" in text_of(response)
+
+
+def test_neither_file_nor_text_is_an_error(client: Client, tenant: Tenant) -> None:
+    response = client.post(reverse("memory-import-export", args=[tenant.pk]), {"file": ""})
+    assert "Select a file or paste text." in text_of(response)
 
 
 def test_operator_imports_and_viewer_sees_neither(tenant: Tenant) -> None:

@@ -18,7 +18,7 @@ from memories.tenancy.audit import record_audit
 from memories.tenancy.scopes import authentication_scope, tenant_scope
 from tests.factories import make_key
 from tests.integration.page_helpers import HTMX, TESTER, client_of, make_bakery_memories, page, text_of
-from tests.users import PASSWORD, api_client, new_operator
+from tests.users import api_client, new_operator
 
 SEARCH = "/api/v1/memories/search"
 
@@ -253,22 +253,10 @@ def test_admin_changes_the_language_and_others_only_read_it(admin: Client, viewe
     assert "Select a valid choice" in text_of(response)
 
 
-def test_settings_name_members_with_their_roles(viewer: Client, anna: User, tenant: Tenant) -> None:
-    User.objects.create_superuser("root", password=PASSWORD)
-    gone = new_operator("gone", "operator", tenant)
-    gone.is_active = False
-    gone.save()
-    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text_of(viewer.get(page("tenant-settings", tenant)))))
-    assert "anna admin" in text
-    assert "vera you viewer" in text
-    assert "gone cannot sign in" in text
-    assert "root admin in every tenant" in text
-
-
 def test_query_count_does_not_grow_with_members_and_keys(admin: Client, tenant: Tenant) -> None:
     def queries() -> list[int]:
         counts = []
-        for name in ("tenant-settings", "api-keys"):
+        for name in ("members", "api-keys"):
             with CaptureQueriesContext(connection) as captured:
                 admin.get(page(name, tenant))
             counts.append(len(captured))
@@ -281,41 +269,3 @@ def test_query_count_does_not_grow_with_members_and_keys(admin: Client, tenant: 
         new_operator(f"more-{number}", "viewer", tenant)
         make_key(tenant)
     assert queries() == before
-
-
-def test_member_is_added_by_name_and_removed_after_a_question(admin: Client, tenant: Tenant) -> None:
-    otto = new_operator("otto", "viewer")
-    admin.post(page("member-add", tenant), {"username": "otto"})
-    assert members_of(tenant) == ["anna", "otto"]
-    assert client_of(otto).get(page("memories", tenant)).status_code == 200
-    address = page("member-remove", tenant, "otto")
-    assert "Remove otto from Acme?" in text_of(admin.get(address))
-    assert "removed from Acme" in text_of(admin.post(address, follow=True))
-    assert members_of(tenant) == ["anna"]
-    assert client_of(otto).get(page("memories", tenant)).status_code == 404
-    log = text_of(admin.get(page("audit-log", tenant), {"target_kind": "user"}))
-    assert log.count(f'href="{page("tenant-settings", tenant)}" title="otto">otto</a>') == 2
-
-
-@pytest.mark.parametrize("username", ["", "nobody", "customer"])
-def test_only_somebody_with_a_role_can_be_added(username: str, admin: Client, tenant: Tenant) -> None:
-    User.objects.create_user("customer", password=PASSWORD)
-    response = admin.post(page("member-add", tenant), {"username": username})
-    assert response.status_code == 422
-    assert 'id="username-errors"><ul class="errorlist"' in text_of(response)
-    assert members_of(tenant) == ["anna"]
-
-
-def test_only_an_admin_changes_members(viewer: Client, operator: User, anna: User, tenant: Tenant) -> None:
-    before = members_of(tenant)
-    for client in (viewer, client_of(operator)):
-        assert client.post(page("member-add", tenant), {"username": "anna"}).status_code == 403
-        assert client.post(page("member-remove", tenant, "anna")).status_code == 403
-    assert members_of(tenant) == before
-
-
-def test_admin_who_removes_themselves_is_warned_and_led_away(admin: Client, tenant: Tenant) -> None:
-    address = page("member-remove", tenant, "anna")
-    assert "your own access" in text_of(admin.get(address))
-    assert admin.post(address)["Location"] == "/"
-    assert members_of(tenant) == []

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from compaction.models import CompactionMember, CompactionPrompt, Erasure, ProviderBreaker, RetentionPolicy, Run
@@ -25,6 +26,7 @@ from context.models import (
 from memories.models import (
     CommonLexeme,
     EmbeddingModel,
+    FirstSteps,
     HygieneAct,
     IdempotencyRecord,
     Memory,
@@ -39,6 +41,7 @@ from memories.models import (
     PartitionSummary,
     RecalledText,
     RetrievalTick,
+    SavedView,
     Snapshot,
     Tenant,
     UncomparedMemory,
@@ -46,6 +49,7 @@ from memories.models import (
 from memories.partitions.actions import link_memories, set_tenant_memo
 from memories.services.search.lexemes import search_columns
 from memories.store.actions.edit import update_memory
+from memories.tenancy.actions.invitations import create_invitation
 from memories.tenancy.scopes import (
     admin_write_scope,
     authentication_scope,
@@ -53,6 +57,7 @@ from memories.tenancy.scopes import (
     operator_read_scope,
     tenant_scope,
 )
+from memory_platform.web.roles import Role
 from tests.factories import FACTORY_NOW, TESTER, make_key, make_memory, make_tenant
 from tests.sessions import new_compaction, new_message, new_session
 from tests.users import new_operator
@@ -141,6 +146,16 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
     HygieneAct.objects.create(tenant=tenant, act="archive", at=FACTORY_NOW)
     Erasure.objects.create(tenant=tenant, scope="tenant", created_at=FACTORY_NOW)
     RetentionPolicy.objects.create(tenant=tenant, days=1, age_from="created", created_at=FACTORY_NOW)
+    create_invitation(tenant=tenant, role=Role.VIEWER, note="", days=1, by=TESTER, now=FACTORY_NOW)
+    SavedView.objects.create(
+        tenant=tenant,
+        user=User.objects.get(username=f"member-{tenant.name}"),
+        list="memories",
+        name="pinned",
+        filters={"pinned": "on"},
+        created_at=FACTORY_NOW,
+    )
+    FirstSteps.objects.create(tenant=tenant, user=User.objects.get(username=f"member-{tenant.name}"))
     CommonLexeme.objects.create(tenant=tenant, lexeme="project", rows=1000)
     Snapshot.objects.create(tenant=tenant, name="before", recorded_at=FACTORY_NOW, created_at=FACTORY_NOW)
     RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=[""], at=FACTORY_NOW)

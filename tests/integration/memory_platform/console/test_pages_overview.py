@@ -43,7 +43,7 @@ def test_operator_without_a_tenant_is_told_what_to_do(db: None) -> None:
 
 def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> None:
     text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
-    assert "Getting started" in text
+    assert "0 of 4 done" in text
     assert "No contexts yet" in text
 
 
@@ -56,7 +56,6 @@ def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User,
     assert "What does ERR_4012 mean?" in text
     assert f"{context.budget.used} of 200 tokens" in text
     assert "We repair cargo bikes." in text
-    assert "Getting started" not in text
 
 
 def test_word_that_templates_know_is_a_name_like_any_other(operator: User, tenant: Tenant) -> None:

@@ -13,6 +13,7 @@ from django.urls import resolve, reverse
 from django.utils import timezone
 
 from memories.models import Tenant
+from memory_platform.web.navigation import NAVIGATION
 from tests.architecture import ROOT
 from tests.integration.context_helpers import assemble_test_context
 from tests.integration.page_helpers import (
@@ -32,7 +33,8 @@ BESIDE_THE_NAVIGATION = {"search", "design"}
 
 
 def _in_navigation() -> set[str]:
-    return set(re.findall(r'{% url "([a-z-]+)"', (ROOT / "templates/memory_platform/web/_nav.html").read_text()))
+    named = re.findall(r'{% url "([a-z-]+)"', (ROOT / "templates/memory_platform/web/_nav.html").read_text())
+    return {*named, *(entry.name for group in NAVIGATION for entry in group.entries)}
 
 
 def _pages() -> list[Path]:

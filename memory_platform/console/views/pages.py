@@ -37,6 +37,7 @@ from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, 
 from memory_platform.console.activity import activity_curves
 from memory_platform.console.acts import UNDONE_BY_ADMINS, read_acts, verbs_of
 from memory_platform.console.design_samples import component_samples
+from memory_platform.console.first_steps import first_steps
 from memory_platform.console.forms import ActFilterForm, JobFilterForm, RangeForm, SearchForm
 from memory_platform.console.global_search import SEARCH_CHARACTERS_MIN, search_everything
 from memory_platform.console.health import cached_components, read_components
@@ -61,6 +62,8 @@ _TENANT_COLUMNS = (
     SortColumn("memories", "live", int),
     SortColumn("tokens", "tokens", int),
 )
+#: Endpoints that the first steps show, by the last part of their URL names.
+_SHOWN_ENDPOINTS = ("memories", "context")
 RECENT_CONTEXTS_MAX = 6
 REASONS_SHOWN_MAX = 5
 COOKIE_AGE_SECONDS = 365 * 24 * 3600
@@ -101,6 +104,8 @@ def tenant_overview_page(request: HtmxRequest) -> HttpResponseBase:
         page["charts"] = activity_curves(request.tenant.id, span, now=now)
         if not wants_fragment(request):
             page |= _tenant_figures(request.tenant.id, now)
+            page["checklist"] = first_steps(request.tenant.id, request.operator.user.pk)
+            page["api_urls"] = {name: request.build_absolute_uri(reverse(f"api-{name}")) for name in _SHOWN_ENDPOINTS}
     return render_page(request, "memory_platform/console/tenant_overview.html", page, fragment="activity", form=form)
 
 
@@ -112,7 +117,6 @@ def _tenant_figures(tenant_id: UUID, now: datetime) -> dict[str, Any]:
     return {
         "memories": tally,
         "gone": gone,
-        "is_empty": not tally.live and not gone,
         "partition_count": Partition.objects.for_tenant(tenant_id).how_many(),
         "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
         "contexts": list(receipts.newest_first().without_details()[:RECENT_CONTEXTS_MAX]),

@@ -1,0 +1,89 @@
+"""Links of a memory: add one on its page, remove it, and undo both."""
+
+from uuid import UUID
+
+from django.http import Http404, HttpResponseBase
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.models import Memory, MemoryLink
+from memories.partitions.actions import link_memories, unlink_memories
+from memories.search.browsing import find_memories_by_id_or_text
+from memories.store.forms import MemoryLinkForm
+from memories.store.views.memories import memory_or_404, memory_page, memory_page_again
+from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError
+from memories.tenancy.members import operator_actor
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import submit, tenant_page
+from memory_platform.web.flash_messages import add_flash, flash_error
+from memory_platform.web.htmx import HtmxRequest
+
+
+@tenant_page(to_change="operator")
+def memory_link(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """Link the memory to another one, and show its page again."""
+    form = MemoryLinkForm(request.POST, label_suffix="")
+    link = submit(request, form, lambda: _link(request, memory_id, form))
+    if link is None:
+        return memory_page(request, memory_id, link_form=form)
+    undo = reverse("memory-link-remove", args=[request.tenant.id, memory_id, link.pk])
+    add_flash(request, f"Linked as {link.kind}.", undo_url=undo)
+    return memory_page_again(request, memory_id)
+
+
+@tenant_page(to_change="operator")
+def memory_link_remove(request: HtmxRequest, memory_id: UUID, link_id: int) -> HttpResponseBase:
+    """End a link of the memory; it stays in the history."""
+    with tenant_scope(request.tenant.id):
+        link = _link_or_404(request, memory_id, link_id)
+        unlink_memories(link=link, by=operator_actor(request.operator), now=timezone.now())
+    undo = reverse("memory-link-restore", args=[request.tenant.id, memory_id, link_id])
+    add_flash(request, f"Link {link.kind} removed.", undo_url=undo)
+    return memory_page_again(request, memory_id)
+
+
+@tenant_page(to_change="operator")
+def memory_link_restore(request: HtmxRequest, memory_id: UUID, link_id: int) -> HttpResponseBase:
+    """Link the memories of an ended link again."""
+    by, now = operator_actor(request.operator), timezone.now()
+    try:
+        with tenant_scope(request.tenant.id):
+            ended = _link_or_404(request, memory_id, link_id)
+            link_memories(source=ended.source, target=ended.target, kind=ended.kind, by=by, now=now)
+    except PlatformError as error:
+        flash_error(request, f"Not undone: {error.detail}")
+    else:
+        add_flash(request, f"Linked as {ended.kind} again.")
+    return memory_page_again(request, memory_id)
+
+
+def _link(request: HtmxRequest, memory_id: UUID, form: MemoryLinkForm) -> MemoryLink:
+    """Create the link of a valid form; inside a scope."""
+    source, now = memory_or_404(request, memory_id), timezone.now()
+    target = _target(request, form.cleaned_data["memory"])
+    kind = form.cleaned_data["link_kind"]
+    try:
+        return link_memories(source=source, target=target, kind=kind, by=operator_actor(request.operator), now=now)
+    except InvalidInput as error:  # the action names the fields of the API
+        raise InvalidInput(
+            error.code, error.detail, {"target_id": "memory", "kind": "link_kind"}[error.field]
+        ) from error
+
+
+def _target(request: HtmxRequest, text: str) -> Memory:
+    """Return the one memory with this id or these words. Raises `NotFound` or `InvalidInput`."""
+    found = find_memories_by_id_or_text(request.tenant.id, text, count=2, now=timezone.now())
+    live = [memory for memory in found if memory.archived_at is None]
+    if not live:
+        raise NotFound("not_found", "No live memory has this ID or text.", "memory")
+    if len(live) > 1:
+        raise InvalidInput("ambiguous", "Several memories match. Select one from the list.", "memory")
+    return live[0]
+
+
+def _link_or_404(request: HtmxRequest, memory_id: UUID, link_id: int) -> MemoryLink:
+    rows = MemoryLink.objects.for_tenant(request.tenant.id).touching(memory_id).with_ends()
+    link: MemoryLink | None = rows.with_id(link_id).first()
+    if link is None:
+        raise Http404
+    return link

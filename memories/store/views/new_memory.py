@@ -1,0 +1,74 @@
+"""The page that adds a memory."""
+
+from typing import Any
+
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.embeddings.indexer import index_now
+from memories.models import Memory, Partition
+from memories.services.store.drafts import NewMemory
+from memories.store.actions.store import StoreStatus, store_memories
+from memories.store.forms import COMMON_KINDS, MemoryNewForm
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import acting, tenant_page
+from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
+
+
+@tenant_page("operator", to_change="operator")
+def memory_new(request: HtmxRequest) -> HttpResponseBase:
+    """Show the form; store a memory as `POST memories` of the API does, and open its page."""
+    if request.method != "POST":
+        names = ("partition", "kind")
+        given = {name: request.GET[name] for name in names if name in request.GET}
+        return _page(request, MemoryNewForm(initial=_defaults() | given, label_suffix=""))
+    form = MemoryNewForm(request.POST, label_suffix="")
+    memory = _stored(request, form) if form.is_valid() else None
+    if memory is None:
+        return _page(request, form)
+    index_now(request.tenant.id, [memory.pk])
+    return redirect("memory", request.tenant.id, memory.pk)
+
+
+def _defaults() -> dict[str, Any]:
+    """Return the values that a memory has if the API is given its text alone."""
+    return {name: getattr(NewMemory(""), name) for name in ("kind", "confidence", "metadata")}
+
+
+def _stored(request: HtmxRequest, form: MemoryNewForm) -> Memory | None:
+    """Store the memory of a valid form and flash the result; None after errors, which are added to the form."""
+    try:
+        with tenant_scope(request.tenant.id):
+            (result,) = store_memories(rows=[form.new_memory()], **acting(request, timezone.now()))
+    except PlatformError as error:
+        form.add_error(None, error.detail)
+        return None
+    for problem in result.problems:
+        form.add_error(problem.field if problem.field in form.fields else None, problem.detail)
+    if result.memory is not None:
+        _flash_result(request, result.memory, result.status)
+    return result.memory
+
+
+def _flash_result(request: HtmxRequest, memory: Memory, status: str) -> None:
+    own = [request.tenant.id, memory.pk]
+    match status:
+        case StoreStatus.CREATED:
+            add_flash(request, "Memory stored.", undo_url=reverse("memory-archive", args=own))
+        case StoreStatus.UPDATED:
+            undo = reverse("memory-version-restore", args=[*own, memory.version - 1])
+            add_flash(request, f"Saved as version {memory.version}: this source ID already existed.", undo_url=undo)
+        case _:
+            add_flash(request, "Already stored: the partition has this text. Nothing was changed.")
+
+
+def _page(request: HtmxRequest, form: MemoryNewForm) -> HttpResponse:
+    with tenant_scope(request.tenant.id):
+        partitions = Partition.objects.for_tenant(request.tenant.id).offered_paths()
+    page = {"section": "memories", "form": form, "partitions": partitions, "kinds": COMMON_KINDS}
+    return render_page(request, "memories/store/memory_new.html", page, form=form)

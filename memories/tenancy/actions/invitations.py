@@ -1,0 +1,68 @@
+"""Invite a person to a tenant by a one-time link, revoke the link, accept it (ADR-0146)."""
+
+import secrets
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from memories.models import Invitation, Tenant
+from memories.services.tenancy.invitation_secrets import secret_hash
+from memories.tenancy.actions.operators import create_operator
+from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.exceptions import InvalidInput, NotFound
+from memory_platform.web.roles import Role
+
+#: Days for which a link can be accepted.
+INVITATION_DAYS_MAX, INVITATION_DAYS_DEFAULT = 30, 7
+#: Random bytes of a link: too many to guess, so that a plain hash protects them.
+_SECRET_BYTES = 32
+
+
+@transaction.atomic
+def create_invitation(
+    *, tenant: Tenant, role: Role, note: str, days: int, by: Actor, now: datetime
+) -> tuple[Invitation, str]:
+    """Create an invitation; return it and the secret of its link, which is not stored."""
+    if not 1 <= days <= INVITATION_DAYS_MAX:
+        raise InvalidInput("out_of_range", f"An invitation lasts 1 to {INVITATION_DAYS_MAX} days.", "days")
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    invitation = Invitation.objects.create(
+        tenant=tenant,
+        secret_hash=secret_hash(secret),
+        role=role,
+        note=note,
+        created_by=by.stored_label,
+        created_at=now,
+        expires_at=now + timedelta(days=days),
+    )
+    audit_rows("create_invitation", [invitation], fields=["role"], by=by, now=now)
+    return invitation, secret
+
+
+@transaction.atomic
+def revoke_invitation(*, invitation: Invitation, by: Actor, now: datetime) -> None:
+    """Make the link useless."""
+    invitation.revoked_at = now
+    invitation.save(update_fields=["revoked_at"])
+    audit_rows("revoke_invitation", [invitation], by=by, now=now)
+
+
+@transaction.atomic
+def accept_invitation(*, tenant: Tenant, secret: str, username: str, password: str, by: Actor, now: datetime) -> User:
+    """Create the account of the invited person, with the role and the membership of the invitation.
+
+    `by` names the inviter, as the invited person is nobody yet.
+
+    Raises `NotFound` if the link is used, revoked or expired; `InvalidInput` or `Conflict` as `create_operator` does.
+    """
+    invitation: Invitation | None = (
+        Invitation.objects.for_tenant(tenant.pk).usable(secret_hash(secret), now).locked().first()
+    )
+    if invitation is None:
+        raise NotFound("not_found", "This link is used, revoked or expired.")
+    user = create_operator(username=username, password=password, role=invitation.role, tenants=[tenant], by=by, now=now)
+    invitation.accepted_at = now
+    invitation.save(update_fields=["accepted_at"])
+    audit_rows("accept_invitation", [invitation], by=by, now=now)
+    return user

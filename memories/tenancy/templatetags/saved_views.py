@@ -1,0 +1,30 @@
+"""The saved views above a list."""
+
+from typing import Any
+
+from django import template
+
+from memories.models import SavedView
+from memories.services.tenancy.saved_views import kept_filters
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.views.saved_views import view_address
+
+register = template.Library()
+
+
+@register.inclusion_tag("memories/tenancy/_saved_views.html", takes_context=True)
+def saved_views(context: dict[str, Any], list_name: str) -> dict[str, Any]:
+    """Render the views of a list, and the form that saves its filters. One query."""
+    request = context["request"]
+    filters, operator = kept_filters(request.GET.dict()), request.operator
+    with tenant_scope(request.tenant.id):
+        rows = SavedView.objects.for_tenant(request.tenant.id).of_list(list_name).visible_to(operator.user.pk)
+        views = [{"view": view, "address": view_address(view), "is_current": view.filters == filters} for view in rows]
+    return {
+        "request": request,
+        "csrf_token": context.get("csrf_token"),
+        "list_name": list_name,
+        "views": views,
+        "query": request.GET.urlencode(),
+        "can_save": bool(filters) and not any(view["is_current"] for view in views),
+    }

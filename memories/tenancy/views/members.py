@@ -1,0 +1,140 @@
+"""The page of a tenant's members: add, change the role, remove, invite."""
+
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.forms import Form
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.models import Invitation, Membership
+from memories.tenancy.actions.invitations import create_invitation, revoke_invitation
+from memories.tenancy.actions.operators import add_member, change_role, remove_member
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.forms import InvitationForm, MemberForm, RoleForm
+from memories.tenancy.members import operator_actor, tenant_members, users_with_fixed_roles
+from memories.tenancy.queries.tenants import users_by_username
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import acting, submit, tenant_page
+from memory_platform.web.flash_messages import add_flash, flash_error
+from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.rendering import render_page
+from memory_platform.web.roles import Role, role_of
+
+_MEMBERS = "members"
+INVITATIONS_SHOWN_MAX = 50
+
+
+@tenant_page("viewer")
+def members(request: HtmxRequest) -> HttpResponseBase:
+    """List the members of the tenant with their roles and, for admins, the open invitations."""
+    return _members_page(request)
+
+
+@tenant_page(to_change="admin")
+def member_add(request: HtmxRequest) -> HttpResponseBase:
+    """Make an existing account a member of the tenant."""
+    form = MemberForm(request.POST, label_suffix="")
+    person = users_by_username(form.cleaned_data["username"]).first() if form.is_valid() else None
+    if form.is_valid() and (person is None or role_of(person) is None):
+        form.add_error("username", "No account with a role has this name. Invite the person below.")
+    if person is None or form.errors:
+        return _members_page(request, member_form=form)
+    with tenant_scope(request.tenant.id):
+        add_member(user=person, **acting(request, timezone.now()))
+    add_flash(request, f"{person.get_username()} sees this tenant.")
+    return redirect(_MEMBERS, request.tenant.id)
+
+
+@tenant_page(to_change="admin")
+def member_role(request: HtmxRequest, username: str) -> HttpResponseBase:
+    """Change the role of a member."""
+    form, by, now = RoleForm(request.POST), operator_actor(request.operator), timezone.now()
+    with tenant_scope(request.tenant.id):
+        member = _member_or_404(request, username)
+        is_fixed = member.user_id in users_with_fixed_roles([member.user], request.operator)
+
+    def change() -> Role:
+        return change_role(membership=member, role=form.cleaned_data["role"], is_fixed=is_fixed, by=by, now=now)
+
+    role = submit(request, form, change)
+    if role is None:
+        flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+    else:
+        add_flash(request, f"{username} is now {role}.")
+    return redirect(_MEMBERS, request.tenant.id)
+
+
+@tenant_page("admin", to_change="admin")
+def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
+    """Confirm, then remove a member's access to the tenant."""
+    user = request.operator.user
+    with tenant_scope(request.tenant.id):
+        member = _member_or_404(request, username)
+    is_oneself = member.user_id == user.pk
+    if request.method != "POST":
+        page = {"section": _MEMBERS, "member": member.user, "is_oneself": is_oneself}
+        return render_page(request, "memories/tenancy/member_remove.html", page)
+    try:
+        with tenant_scope(request.tenant.id):
+            remove_member(membership=member, by=operator_actor(request.operator), now=timezone.now())
+    except PlatformError as error:
+        flash_error(request, error.detail)
+        return redirect(_MEMBERS, request.tenant.id)
+    add_flash(request, f"{username} removed from {request.tenant.name}.")
+    return redirect("overview") if is_oneself and not user.is_superuser else redirect(_MEMBERS, request.tenant.id)
+
+
+@tenant_page(to_change="admin")
+def invitation_create(request: HtmxRequest) -> HttpResponseBase:
+    """Create an invitation. The text of its link is only in this answer."""
+    form = InvitationForm(request.POST, label_suffix="")
+    created = submit(request, form, lambda: create_invitation(**form.cleaned_data, **acting(request, timezone.now())))
+    if created is None:
+        return _members_page(request, invitation_form=form)
+    invitation, secret = created
+    link = request.build_absolute_uri(reverse("invitation", args=[request.tenant.id, secret]))
+    return _members_page(request, made={"invitation": invitation, "link": link})
+
+
+@tenant_page(to_change="admin")
+def invitation_revoke(request: HtmxRequest, invitation_id: UUID) -> HttpResponseBase:
+    """Make the link of an open invitation useless."""
+    with tenant_scope(request.tenant.id):
+        invitation = Invitation.objects.for_tenant(request.tenant.id).open().with_id(invitation_id).first()
+        if invitation is None:
+            raise Http404
+        revoke_invitation(invitation=invitation, by=operator_actor(request.operator), now=timezone.now())
+    add_flash(request, "Invitation revoked.")
+    return redirect(_MEMBERS, request.tenant.id)
+
+
+def _member_or_404(request: HtmxRequest, username: str) -> Membership:
+    """Return the membership; inside a scope."""
+    rows = Membership.objects.for_tenant(request.tenant.id).of_username(username)
+    member: Membership = get_object_or_404(rows.with_roles().with_tenant())
+    return member
+
+
+def _members_page(
+    request: HtmxRequest,
+    *,
+    member_form: MemberForm | None = None,
+    invitation_form: InvitationForm | None = None,
+    made: dict[str, Any] | None = None,
+) -> HttpResponse:
+    tenant_id, now = request.tenant.id, timezone.now()
+    page: dict[str, Any] = {"section": _MEMBERS, "roles": list(Role), "now": now, "made": made}
+    page["member_form"] = member_form or MemberForm(label_suffix="")
+    page["invitation_form"] = invitation_form or InvitationForm(initial={"role": Role.OPERATOR}, label_suffix="")
+    with tenant_scope(tenant_id):
+        page["members"] = tenant_members(tenant_id, request.operator)
+        if request.operator.can_administer:
+            page["invitations"] = list(Invitation.objects.for_tenant(tenant_id).open()[:INVITATIONS_SHOWN_MAX])
+    forms: list[Form | None] = [member_form, invitation_form]
+    is_refused = any(form is not None and form.errors for form in forms)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
+    return render_page(request, "memories/tenancy/members.html", page, status=status)

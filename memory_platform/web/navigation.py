@@ -1,0 +1,78 @@
+"""The pages of a tenant in the order of the navigation, which the frame and the command palette show."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NavigationEntry:
+    """A page of a tenant: its URL name, which is also its section, its label and its icon."""
+
+    name: str
+    label: str
+    icon: str
+    admins_only: bool = False
+
+
+@dataclass(frozen=True)
+class NavigationGroup:
+    """Pages under one title; the first group has none."""
+
+    title: str
+    entries: Sequence[NavigationEntry]
+
+
+NAVIGATION: Sequence[NavigationGroup] = (
+    NavigationGroup(
+        "",
+        (NavigationEntry("tenant-overview", "Overview", "layout-dashboard"),),
+    ),
+    NavigationGroup(
+        "Memory store",
+        (
+            NavigationEntry("memories", "Memories", "database"),
+            NavigationEntry("hygiene", "Hygiene", "spray"),
+            NavigationEntry("partitions", "Partitions", "folder"),
+            NavigationEntry("memo", "Memo", "bulb"),
+            NavigationEntry("snapshots", "Snapshots", "camera"),
+            NavigationEntry("embeddings", "Embeddings", "brain"),
+        ),
+    ),
+    NavigationGroup(
+        "Sessions",
+        (
+            NavigationEntry("sessions", "Sessions", "stack-2"),
+            NavigationEntry("reviews", "Reviews", "checklist"),
+            NavigationEntry("prompts", "Prompt", "pencil", admins_only=True),
+        ),
+    ),
+    NavigationGroup(
+        "Contexts",
+        (
+            NavigationEntry("context-preview", "Context workbench", "eye"),
+            NavigationEntry("context-log", "Context log", "file-text"),
+            NavigationEntry("agents", "Agents", "user"),
+            NavigationEntry("budgets", "Budget profiles", "adjustments-horizontal"),
+            NavigationEntry("scoring-profiles", "Scoring profiles", "scale"),
+        ),
+    ),
+    NavigationGroup(
+        "Evaluation",
+        (
+            NavigationEntry("evaluations", "Evaluations", "gauge"),
+            NavigationEntry("golden-questions", "Golden questions", "award"),
+        ),
+    ),
+    NavigationGroup(
+        "Administration",
+        (
+            NavigationEntry("jobs", "Jobs", "activity"),
+            NavigationEntry("activity", "Activity", "arrow-back-up"),
+            NavigationEntry("api-keys", "API keys", "key", admins_only=True),
+            NavigationEntry("members", "Members", "user"),
+            NavigationEntry("audit-log", "Audit log", "history"),
+            NavigationEntry("erasures", "Erasures", "x", admins_only=True),
+            NavigationEntry("tenant-settings", "Settings", "settings"),
+        ),
+    ),
+)

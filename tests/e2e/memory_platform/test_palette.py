@@ -1,0 +1,45 @@
+"""The command palette in a browser: opened by keys and button, used without a mouse."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from memories.models import Tenant
+from tests.e2e.console import NARROW, at_both_widths
+from tests.integration.page_helpers import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@at_both_widths
+def test_palette_opens_an_action_and_a_memory_by_keyboard(console: Page, acme: Tenant) -> None:
+    console.goto(page("snapshots", acme))
+    console.keyboard.press("Control+k")
+    field = console.get_by_role("combobox", name="Command, page")
+    expect(field).to_be_focused()
+    expect(console.get_by_role("option", selected=True)).to_have_text("Add memory")
+    console.keyboard.press("Escape")
+    expect(console.locator("#palette")).to_be_hidden()
+    console.get_by_role("button", name="Commands").click()
+    field.press_sequentially("torque wet")
+    memory = console.get_by_role("option", name="ERR_4012 means")
+    expect(memory).to_have_attribute("aria-selected", "true")
+    assert field.get_attribute("aria-activedescendant") == memory.get_attribute("id")
+    console.keyboard.press("Enter")
+    expect(console.get_by_role("heading", level=1)).to_contain_text("ERR_4012 means")
+    console.keyboard.press("Control+k")
+    field.press_sequentially("add mem")
+    expect(console.locator("#palette-list [role=option]")).to_have_count(1)
+    console.keyboard.press("Enter")
+    expect(console).to_have_url(re.compile("/memories/new$"))
+
+
+@pytest.mark.parametrize("viewport", [NARROW], ids=["narrow"])
+def test_palette_closes_and_gives_the_focus_back(console: Page, acme: Tenant) -> None:
+    console.goto(page("memories", acme))
+    button = console.get_by_role("button", name="Commands")
+    button.click()
+    expect(console.locator("#palette-list [role=option]").first).to_be_visible()
+    console.get_by_role("button", name="Close", exact=True).click()
+    expect(button).to_be_focused()

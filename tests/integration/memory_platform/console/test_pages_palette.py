@@ -1,0 +1,87 @@
+"""What the command palette lists, for whom, and that it is bounded."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.console.global_search import SHOWN_MAX
+from tests.factories import make_key, make_memory
+from tests.integration.page_helpers import HTMX, client_of, page, text_of
+from tests.sessions import new_message, new_session
+from tests.users import new_operator
+
+pytestmark = pytest.mark.django_db
+
+
+def say(tenant: Tenant, text: str) -> None:
+    with tenant_scope(tenant.pk):
+        new_message(new_session(tenant), content=text)
+
+
+def groups(user: User, tenant: Tenant, text: str = "") -> dict[str, list[str]]:
+    response: Any = client_of(user).get(page("palette", tenant), {"q": text}, headers=HTMX)
+    return {group.title: [hit.text for hit in group.hits] for group in response.context["groups"]}
+
+
+def test_without_text_it_lists_the_actions_and_pages_of_the_role(tenant: Tenant, operator: User) -> None:
+    admin, viewer = new_operator("ada", "admin", tenant), new_operator("vera", "viewer", tenant)
+    assert list(groups(operator, tenant)) == ["Actions", "Pages"]
+    assert "Add memory" in groups(operator, tenant)["Actions"]
+    assert "New API key" not in groups(operator, tenant)["Actions"]
+    assert "New API key" in groups(admin, tenant)["Actions"]
+    assert "Add memory" not in groups(viewer, tenant)["Actions"]
+    assert {"Prompt", "Erasures"} & set(groups(viewer, tenant)["Pages"]) == set()
+
+
+def test_every_word_of_the_text_is_in_a_name_or_its_group(tenant: Tenant, operator: User) -> None:
+    assert groups(operator, tenant, "LOG con")["Pages"] == ["Context log"]
+    assert "Snapshots" in groups(operator, tenant, "memory store")["Pages"]
+
+
+def test_it_finds_five_of_each_kind_of_row_by_text(tenant: Tenant) -> None:
+    admin = new_operator("ada", "admin", tenant)
+    for number in range(SHOWN_MAX + 1):
+        make_memory(tenant, f"The torque sensor {number} is wet.")
+        make_key(tenant)
+        say(tenant, f"Which torque test key {number}?")
+    found = groups(admin, tenant, "torque")
+    assert (len(found["Memories"]), len(found["Sessions"])) == (SHOWN_MAX, SHOWN_MAX)
+    assert groups(admin, tenant, "test key")["API keys"] == ["test key"] * SHOWN_MAX
+
+
+def test_only_admins_find_keys_and_nobody_finds_rows_of_another_tenant(
+    tenant: Tenant, other_tenant: Tenant, operator: User
+) -> None:
+    make_key(tenant)
+    make_memory(other_tenant, "The torque sensor is wet.")
+    say(other_tenant, "torque")
+    assert groups(operator, tenant, "test key") == {}
+    assert groups(operator, tenant, "torque") == {}
+
+
+def test_nothing_found_says_so_and_without_htmx_it_is_the_search(tenant: Tenant, operator: User) -> None:
+    client = client_of(operator)
+    assert "Nothing matches." in text_of(client.get(page("palette", tenant), {"q": "zeppelin"}, headers=HTMX))
+    assert client.get(page("palette", tenant), {"q": "a b"}).headers["Location"].endswith("/search?q=a+b")
+
+
+def test_queries_do_not_grow_with_the_rows(tenant: Tenant) -> None:
+    admin = new_operator("ada", "admin", tenant)
+
+    def count() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            groups(admin, tenant, "torque")
+        return len(queries)
+
+    for _ in range(2):
+        make_memory(tenant, "The torque sensor is wet.")
+    few = count()
+    for number in range(4):
+        make_memory(tenant, f"The torque sensor {number} is wet.")
+        say(tenant, "torque")
+    assert count() <= few

@@ -19,13 +19,14 @@ from memories.store.views.import_export import memory_export, memory_import_expo
 from memories.store.views.memories import MEMORY_ACTIONS, memory_action, memory_detail, memory_version_restore
 from memories.store.views.memory_list import memory_list
 from memories.tenancy.views.api_keys import api_key_revoke, api_keys
-from memories.tenancy.views.audit_log import audit_log
+from memories.tenancy.views.audit_log import audit_export, audit_log
 from memories.tenancy.views.tenant_settings import member_add, member_remove, tenant_settings
 
 urlpatterns = [
     path("t/<uuid:tenant_id>/keys", api_keys, name="api-keys"),
     path("t/<uuid:tenant_id>/keys/<str:prefix>/revoke", api_key_revoke, name="api-key-revoke"),
     path("t/<uuid:tenant_id>/audit", audit_log, name="audit-log"),
+    path("t/<uuid:tenant_id>/audit/export", audit_export, name="audit-export"),
     path("t/<uuid:tenant_id>/settings", tenant_settings, name="tenant-settings"),
     path("t/<uuid:tenant_id>/settings/members/add", member_add, name="member-add"),
     path("t/<uuid:tenant_id>/settings/members/<str:username>/remove", member_remove, name="member-remove"),

@@ -22,9 +22,19 @@ class RoleRule:
 TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, None): {
         *("overview", "health", "health-summary", "design", "job-notifications", "search", "tenant-overview", "jobs"),
-        *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log", "activity"),
+        *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "activity"),
+        *("audit-log", "audit-export"),
         *("context-preview", "context-compare", "inclusion-budget", "context-suggest", "budget-curve"),
-        *("context-log", "context-export", "agents", "receipt", "budget-compare", "budget-effect", "evaluation"),
+        *(
+            "context-log",
+            "context-export",
+            "audit-export",
+            "agents",
+            "receipt",
+            "budget-compare",
+            "budget-effect",
+            "evaluation",
+        ),
         *("golden-questions", "golden-export", "scoring-profiles", "scoring-compare", "scoring-effect"),
         *("sessions", "session", "session-simulate", "reviews", "compaction-compare", "partition-children"),
     },

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 
 from memories.services.partitions.paths import PartitionError, parse_partition
 from memories.services.store.content import ContentError
+from memories.services.store.import_export_files import FILE_TYPES
 from memory_platform.web.forms import PlatformForm
 
 
@@ -58,6 +59,16 @@ class AuditFilterForm(PlatformForm):
     target_id = forms.CharField(label="Object ID", required=False, max_length=150)
     after = forms.DateTimeField(label="From", required=False)
     before = forms.DateTimeField(label="Until", required=False)
+
+
+class AuditExportForm(AuditFilterForm):
+    """The filters of the audit log, and the type of the file."""
+
+    type = forms.ChoiceField(required=False, choices=[(name, name) for name in FILE_TYPES])
+
+    def filters(self) -> dict[str, Any]:
+        """Return the valid filters as `AuditEntryQuerySet.narrowed` takes them."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "type"}
 
 
 class MemberForm(PlatformForm):

@@ -26,6 +26,7 @@ from context.models import GoldenMemory, GoldenQuestion
 from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.saved_questions import SavedQuestion
 from memories.services.partitions.paths import parse_partition
+from memories.tenancy.audit import record_export
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
@@ -144,9 +145,12 @@ golden_memory_remove = _change_view(
 def golden_export(request: HtmxRequest) -> HttpResponseBase:
     """The questions and the memories of their partitions as a corpus: a ZIP file of two JSONL files."""
     try:
-        data = export_golden(request.tenant.id, now=timezone.now())
+        now, tenant_id = timezone.now(), request.tenant.id
+        data = export_golden(tenant_id, now=now)
     except PlatformError as error:
         flash_error(request, error.detail)
         return redirect("golden-questions", request.tenant.id)
+    with tenant_scope(tenant_id):
+        record_export("golden_question", (), tenant_id=tenant_id, by=operator_actor(request.operator), now=now)
     disposition = {"Content-Disposition": 'attachment; filename="golden-questions.zip"'}
     return HttpResponse(data, content_type="application/zip", headers=disposition)

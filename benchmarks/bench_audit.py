@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
 
 from benchmarks.database import benchmark_actor, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW
@@ -81,7 +82,7 @@ def _write_concurrently(writers: int) -> float:
         return time.perf_counter() - began
 
 
-def _writer(tenant_id: object) -> Callable[[int], None]:
+def _writer(tenant_id: UUID) -> Callable[[int], None]:
     """Return a function that writes entries in as many transactions, each of which works for a while after it."""
     from django.db import connection
 
@@ -90,14 +91,14 @@ def _writer(tenant_id: object) -> Callable[[int], None]:
 
     def write(count: int) -> None:
         for number in range(count):
-            with tenant_scope(tenant_id):  # type: ignore[arg-type]
+            with tenant_scope(tenant_id):
                 record_audit(
                     "act",
                     "memory",
                     [number],
                     tenant_id=tenant_id,
                     by=benchmark_actor(),
-                    now=BENCHMARK_NOW,  # type: ignore[arg-type]
+                    now=BENCHMARK_NOW,
                 )
                 time.sleep(0.002)
         connection.close()  # the threads of the next round need it

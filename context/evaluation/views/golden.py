@@ -14,13 +14,14 @@ from django.utils import timezone
 from context.evaluation.actions.golden_questions import (
     add_golden_memory,
     collect_golden_question,
+    golden_question_state,
     remove_golden_memory,
     remove_golden_question,
     restore_golden_question,
     update_golden_question,
 )
 from context.evaluation.export import export_golden
-from context.evaluation.forms import GoldenMemoryForm, GoldenQuestionForm
+from context.evaluation.forms import GoldenMemoryForm, GoldenQuestionEditForm
 from context.evaluation.views.changes import tenant_change
 from context.models import GoldenMemory, GoldenQuestion
 from context.profiles.views.form_errors import add_error_to_form
@@ -84,7 +85,8 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         question = _question(request, question_id)
         evidence = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
     initial = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of", "max_tokens")}
-    form = GoldenQuestionForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
+    initial["seen"] = golden_question_state(question)
+    form = GoldenQuestionEditForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
         try:
             with tenant_scope(request.tenant.id):

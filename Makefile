@@ -14,7 +14,7 @@ MEASURE_COVERAGE := --cov --cov-report=
 # The 20 files with the least coverage, and the total.
 REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || /^TOTAL/'
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check fmt css packers fuzz chaos soak attack bench screenshots browser
+.PHONY: help run test coverage check fmt audit css packers fuzz chaos soak attack bench screenshots browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,12 @@ fmt: .venv/dev.stamp ## format and fix what can be fixed
 	$(PYTHON_BIN)/ruff check --fix .
 	$(PYTHON_BIN)/ruff format .
 	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --target-version 5.2
+
+# In an environment of its own: its packages are no requirements of the tests. --strict fails for a package without an answer.
+audit: .venv/run.stamp ## known vulnerabilities of all pinned packages, by pip-audit; needs the network
+	$(PYTHON_BIN)/python -m venv --clear .venv/audit
+	.venv/audit/bin/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-audit.txt
+	.venv/audit/bin/pip-audit --strict --require-hashes --disable-pip --requirement requirements-dev.txt
 
 css: .venv/run.stamp ## trim Tabler's stylesheet to what the pages can use; commit the result
 	$(PYTHON_BIN)/python bin/trim_stylesheet.py

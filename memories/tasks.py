@@ -22,6 +22,7 @@ from memories.partitions.maintenance import fold_partition_counts
 from memories.search import languages
 from memories.search.vector_index import extend_vector_indexes
 from memories.store.recall import delete_expired_records, fold_retrievals_of_tenants
+from memories.tenancy import audit_chain
 from memories.tenancy.sign_in import delete_expired_sign_in_failures
 from memory_platform.postgres.roles import known_owner
 
@@ -30,6 +31,7 @@ logger = logging.getLogger(__name__)
 #: Below the broker's visibility timeout, so that a slow batch is not delivered twice.
 EMBED_TIME_LIMIT_SECONDS = 300
 FOLD_TIME_LIMIT_SECONDS = 60
+SEAL_TIME_LIMIT_SECONDS = 300
 #: A million rows take longer; the sweep continues.
 DERIVE_TIME_LIMIT_SECONDS = 600
 COMPARE_TIME_LIMIT_SECONDS = 600
@@ -134,6 +136,18 @@ def sweep_languages() -> int:
 def count_common_lexemes_task() -> int:
     """Count the words that are in many memories of a tenant."""
     return languages.count_common_lexemes_of_tenants()
+
+
+@shared_task(time_limit=SEAL_TIME_LIMIT_SECONDS)
+def seal_audit_entries_task() -> int:
+    """Seal new audit entries; the next run continues an interrupted one."""
+    return audit_chain.seal_audit_entries(now=timezone.now())
+
+
+@shared_task(**_RETRIED, max_retries=3, time_limit=DERIVE_TIME_LIMIT_SECONDS)
+def check_audit_logs_task() -> int:
+    """Check the audit log of every tenant; return how many are broken."""
+    return audit_chain.check_audit_logs(now=timezone.now())
 
 
 def enqueue_language_change(tenant_id: UUID) -> None:

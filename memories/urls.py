@@ -22,7 +22,7 @@ from memories.store.views.memory_list import memory_list
 from memories.store.views.new_memory import memory_new
 from memories.tenancy.views import members, saved_views
 from memories.tenancy.views.api_keys import api_key_revoke, api_keys
-from memories.tenancy.views.audit_log import audit_log
+from memories.tenancy.views.audit_log import audit_export, audit_log
 from memories.tenancy.views.invitations import invitation
 from memories.tenancy.views.tenant_settings import tenant_settings
 
@@ -32,6 +32,7 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/keys", api_keys, name="api-keys"),
     path("t/<uuid:tenant_id>/keys/<str:prefix>/revoke", api_key_revoke, name="api-key-revoke"),
     path("t/<uuid:tenant_id>/audit", audit_log, name="audit-log"),
+    path("t/<uuid:tenant_id>/audit/export", audit_export, name="audit-export"),
     path("t/<uuid:tenant_id>/settings", tenant_settings, name="tenant-settings"),
     path("t/<uuid:tenant_id>/members", members.members, name="members"),
     path("t/<uuid:tenant_id>/members/add", members.member_add, name="member-add"),

@@ -19,6 +19,8 @@ BEAT_SCHEDULE = {
     "Find unused and expiring memories": _every(600.0, "memories.tasks.find_hygiene_problems_task"),
     "Find unhelpful memories": _every(600.0, "context.tasks.find_unhelpful_task"),
     "Finish language changes": _every(600.0, "memories.tasks.sweep_languages"),
+    "Seal audit entries": _every(5.0, "memories.tasks.seal_audit_entries_task"),
+    "Check audit logs": _every(3600.0, "memories.tasks.check_audit_logs_task", expires=False),
     "Update common words": _every(900.0, "memories.tasks.count_common_lexemes_task"),
     "Update partition counts": _every(10.0, "memories.tasks.fold_partition_counts_task"),
     "Delete expired records": _every(3600.0, "memories.tasks.delete_expired_records_task", expires=False),

@@ -95,6 +95,7 @@ PAGES: dict[str, tuple[str, ...]] = {
 NO_PAGES = {
     *("budget-effect", "inclusion-budget", "context-suggest", "hygiene-progress", "scoring-effect"),
     *(
+        "audit-export",
         "context-export",
         "golden-export",
         "memory-export",

@@ -12,8 +12,10 @@ from rest_framework.response import Response
 from compaction.erasure import actions
 from compaction.erasure import serializers as schemas
 from compaction.models import Erasure, RetentionPolicy
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, operation
+from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.scopes import tenant_scope
@@ -107,18 +109,29 @@ class RetentionPolicyListEndpoint(ErasureEndpointBase):
         path = values["partition"].path if values["partition"] else ""
         with tenant_scope(self.tenant_id):
             policy = actions.set_retention_policy(**{**values, "partition": path}, **self.acting)
-        return Response(schemas.RetentionPolicyOutput(policy).data)
+            answer = schemas.RetentionPolicyOutput(policy).data
+        return Response(answer, headers={"ETag": content_etag(answer)})
 
 
 class RetentionPolicyEndpoint(ErasureEndpointBase):
     """One retention policy."""
 
-    @operation("retention_policies_remove", {204: None}, 404, tag="erasures")
+    def edited_row(self, policy_id: int) -> RetentionPolicy:
+        """Return the policy that `If-Match` is about."""
+        rows = RetentionPolicy.objects.for_tenant(self.tenant_id).with_id(policy_id)
+        policy: RetentionPolicy = self.found(rows, "retention policy")
+        return policy
+
+    def shown(self, policy_id: int) -> dict[str, Any]:
+        """Return the answer for a policy; inside a scope."""
+        return schemas.RetentionPolicyOutput(self.edited_row(policy_id)).data
+
+    @operation("retention_policies_remove", {204: None}, *(404, 412), tag="erasures", parameters=[IF_MATCH])
+    @conditional
     def delete(self, request: Request, policy_id: int) -> Response:
         """End a policy; nothing that it erased comes back."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            rows = RetentionPolicy.objects.for_tenant(self.tenant_id).with_id(policy_id)
-            policy = self.found(rows, "retention policy")
+            policy = self.edited_row(policy_id)
             actions.remove_retention_policy(policy=policy, by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)

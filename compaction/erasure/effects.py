@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import CASCADE, SET_NULL, Model, Q, QuerySet
@@ -17,8 +18,9 @@ from compaction.pipeline.session_rows import (
     count_text_tokens,
     recount_context,
 )
-from memories.models import PartitionSummary, TenantMemo
+from memories.models import AuditEntry, PartitionSummary, Tenant, TenantMemo
 from memories.services.tokens import token_counts
+from memories.tenancy.audit_chain import delete_audit_log, redact_audit_entries
 
 #: Called with the kind of rows and their primary keys.
 Tally = Callable[[str, Sequence[Any]], None]
@@ -63,6 +65,8 @@ def _count(model: type[Model], conditions: Sequence[Q]) -> int:
 
 def _add_tree(deleted: dict[type[Model], list[Q]], rows: "QuerySet[Any]") -> None:
     deleted[rows.model].append(Q(pk__in=rows.order_by().values("pk")))
+    if rows.model is Tenant:
+        deleted[AuditEntry].append(Q(tenant__in=rows.order_by().values("pk")))
     for model, column in _owned(rows.model):
         _add_tree(deleted, model._default_manager.filter(**{f"{column}__in": rows.order_by().values("pk")}))
 
@@ -75,7 +79,7 @@ def erase_next(part: Part, tally: Tally) -> bool:
     return bool(ids)
 
 
-def erase_chosen(part: Part, ids: Sequence[Any], tally: Tally) -> None:
+def erase_chosen(part: Part, ids: Sequence[Any], tally: Tally, *, now: datetime) -> None:
     """Delete or redact these rows of a part, those that are still there."""
     if part.change is None:
         delete_tree(part.model, all_ids(part.rows.filter(pk__in=ids)), tally)
@@ -84,7 +88,7 @@ def erase_chosen(part: Part, ids: Sequence[Any], tally: Tally) -> None:
     for row in rows:
         for column in part.columns:
             setattr(row, column, part.change(getattr(row, column)))
-        row.save(update_fields=[*part.columns, *_recounted(row)])
+    _store(rows, part, now)
     for session in _sessions_of(rows):
         session.save(update_fields=recount_context(session))
     tally(part.kind, [row.pk for row in rows])
@@ -101,6 +105,18 @@ def delete_tree(model: type[Model], ids: Sequence[Any], tally: Tally) -> None:
     delete_rows(model._default_manager.all(), ids)
     if model not in UNCOUNTED:
         tally(kind_of(model), ids)
+    if model is Tenant:
+        tally(kind_of(AuditEntry), all_ids(AuditEntry.objects.of_tenants(ids)))
+        delete_audit_log(ids)
+
+
+def _store(rows: Sequence[Any], part: Part, now: datetime) -> None:
+    """Store redacted rows."""
+    if part.model is AuditEntry and rows:
+        redact_audit_entries(rows[0].tenant_id, rows, now=now)
+        return
+    for row in rows:
+        row.save(update_fields=[*part.columns, *_recounted(row)])
 
 
 def _owned(model: type[Model]) -> Iterator[tuple[Any, str]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -160,7 +161,8 @@ class _Claim:
         with tenant_scope(tenant_id):
             ids = chosen_ids(part)
         for start in range(0, len(ids), part.batch):
-            self._batch(part, lambda tally, at=start: erase_chosen(part, ids[at : at + part.batch], tally))  # type: ignore[misc]
+            batch = ids[start : start + part.batch]
+            self._batch(part, partial(erase_chosen, part, batch, now=self.clock))
 
     def _batch(self, part: Part, erase: Callable[[Callable[[str, Sequence[Any]], None]], Any]) -> Any:
         """Erase one batch and count it in the same transaction."""

@@ -28,6 +28,7 @@ from context.models import (
 )
 from memories.models import (
     AuditEntry,
+    AuditSeal,
     HygieneAct,
     IdempotencyRecord,
     Memory,
@@ -41,13 +42,16 @@ from memories.models import (
     Snapshot,
     Tenant,
     TenantMemo,
+    UnsealedAuditEntry,
 )
 from memories.services.partitions.paths import is_within
 from memories.tenancy.queries.conditions import session_summary_condition
 from memory_platform.postgres.base import APPS, has_tenant
 
-#: Derived from other rows, and written by triggers while those go.
-UNCOUNTED = frozenset({PartitionCount, PartitionCountChange})
+#: Derived from other rows, and written by triggers and workers while those go.
+UNCOUNTED = frozenset({PartitionCount, PartitionCountChange, UnsealedAuditEntry})
+#: Deleted in one transaction with the tenant, and not before.
+_AUDIT_LOG = (AuditSeal, AuditEntry)
 #: Rows erased in one transaction, with those that belong to them.
 ROWS_BATCH = 500
 #: A session may have tens of thousands of messages.
@@ -205,10 +209,10 @@ def _places(selection: Selection) -> list[Part]:
 
 
 def _whole_tenant(selection: Selection) -> list[Part]:
-    """Return every table of a tenant, in an order that foreign keys allow, then the tenant."""
+    """Return every table of a tenant, in an order that foreign keys allow, then the tenant with its audit log."""
     first: list[Any] = [Session, Memory, ScoringProfileVersion]
     others = [model for app in sorted(APPS) for model in apps.get_app_config(app).get_models() if has_tenant(model)]
-    models = [*first, *(model for model in others if model not in (*first, Erasure))]
+    models = [*first, *(model for model in others if model not in (*first, *_AUDIT_LOG, Erasure))]
     batches = {Session: SESSIONS_BATCH}
     rows = [
         Part(model.objects.for_tenant(selection.tenant_id), batch=batches.get(model, ROWS_BATCH)) for model in models

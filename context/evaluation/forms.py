@@ -83,6 +83,12 @@ class GoldenQuestionForm(PlatformForm):
     max_tokens = budget_field()
 
 
+class GoldenQuestionEditForm(GoldenQuestionForm):
+    """A change of a golden question; `seen` names the state that its editor saw."""
+
+    seen = forms.CharField(max_length=64, required=False, empty_value=None)
+
+
 class NewGoldenForm(GoldenQuestionForm):
     """A golden question by hand: its text, its partition, and its evidence, selected or by id."""
 

@@ -1,14 +1,11 @@
 """The context log as a file: one line for each receipt, without texts of memories."""
 
-import csv
-import io
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
 from context.models import Receipt
-from memories.services.store.import_export_files import CSV
+from memories.services.store.record_files import record_header, record_line
 from memories.tenancy.scopes import tenant_scope
 
 #: Receipts in one file, and in one transaction.
@@ -24,16 +21,14 @@ def exported_receipts(tenant_id: UUID, filters: Mapping[str, Any], file_type: st
 
     Call it with no scope open; each batch is read in its own.
     """
-    if file_type == CSV:
-        yield _csv_line(COLUMNS)
+    yield record_header(COLUMNS, file_type)
     after: tuple[Any, Any] | None = None
     for _ in range(EXPORTED_MAX // BATCH):
         with tenant_scope(tenant_id):
             rows = Receipt.objects.for_tenant(tenant_id).listed(reach="", **filters).with_keys()
             batch = list(rows.page("-created_at", after=after, count=BATCH))
         for row in batch:
-            values = dict(zip(COLUMNS, _values(row), strict=True))
-            yield _csv_line(map(_cell, values.values())) if file_type == CSV else json.dumps(values) + "\n"
+            yield record_line(dict(zip(COLUMNS, _values(row), strict=True)), file_type)
         if len(batch) < BATCH:
             return
         after = (batch[-1].created_at, batch[-1].pk)
@@ -56,15 +51,3 @@ def _values(row: Receipt) -> tuple[Any, ...]:
         row.latency_ms,
         [warning["code"] for warning in row.warnings],
     )
-
-
-def _cell(value: Any) -> Any:
-    """Return a value for a spreadsheet: lists joined, and a text that would be a formula marked as text."""
-    text = " ".join(value) if isinstance(value, list) else value
-    return f"'{text}" if isinstance(text, str) and text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
-
-
-def _csv_line(values: Any) -> str:
-    line = io.StringIO()
-    csv.writer(line).writerow(values)
-    return line.getvalue()

@@ -1,10 +1,10 @@
 """Models of what is stored."""
 
+from memories.models.audit import AuditCheck, AuditEntry, AuditSeal, UnsealedAuditEntry
 from memories.models.embedding import EmbeddingModel, MissingVector
 from memories.models.hygiene import HygieneAct, MemoryFinding, MemoryPair, UncomparedMemory
 from memories.models.memory import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, Partition
 from memories.models.records import (
-    AuditEntry,
     IdempotencyRecord,
     PartitionCount,
     PartitionCountChange,
@@ -25,8 +25,8 @@ from memories.models.tenancy import (
     Tenant,
 )
 
-__all__ = ["ApiKey", "AuditEntry", "CommonLexeme", "EmbeddingModel", "FirstSteps", "HygieneAct", "IdempotencyRecord"]
-__all__ += ["Invitation", "Membership", "Memory", "MemoryEmbedding", "MemoryFinding", "MemoryLink", "MemoryPair"]
-__all__ += ["MemoryVersion", "MissingVector", "Partition", "PartitionCount", "PartitionCountChange", "PartitionSummary"]
-__all__ += ["RecalledText", "RetrievalTick", "SavedView", "SignInFailures", "Snapshot", "Tenant", "TenantMemo"]
-__all__ += ["UncomparedMemory"]
+__all__ = ["ApiKey", "AuditCheck", "AuditEntry", "AuditSeal", "CommonLexeme", "EmbeddingModel", "FirstSteps"]
+__all__ += ["HygieneAct", "IdempotencyRecord", "Invitation", "Membership", "Memory", "MemoryEmbedding", "MemoryFinding"]
+__all__ += ["MemoryLink", "MemoryPair", "MemoryVersion", "MissingVector", "Partition", "PartitionCount"]
+__all__ += ["PartitionCountChange", "PartitionSummary", "RecalledText", "RetrievalTick", "SavedView", "SignInFailures"]
+__all__ += ["Snapshot", "Tenant", "TenantMemo", "UncomparedMemory", "UnsealedAuditEntry"]

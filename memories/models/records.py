@@ -1,9 +1,8 @@
-"""Rows beside memories: memo, summaries, snapshots, retrievals, recalled texts, stored answers, audit log, counts."""
+"""Rows beside memories: memo, summaries, snapshots, retrievals, recalled texts, stored answers, counts."""
 
 import uuid
 
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
@@ -14,7 +13,7 @@ from memories.partitions.queries.partitions import PartitionSummaryQuerySet, Sna
 from memories.partitions.queries.tree import PartitionCountChangeQuerySet, PartitionCountQuerySet
 from memories.services.store.content import MAX_CONTENT_BYTES
 from memories.store.queries.ticks import RecalledTextQuerySet, RetrievalTickQuerySet
-from memories.tenancy.queries.tenants import AuditEntryQuerySet, IdempotencyRecordQuerySet
+from memories.tenancy.queries.tenants import IdempotencyRecordQuerySet
 
 #: The length of the package's key prefixes.
 API_KEY_PREFIX_CHARACTERS = 8
@@ -197,44 +196,6 @@ class IdempotencyRecord(models.Model):
 
     def __str__(self) -> str:
         return f"answer {self.status} of key {self.api_key_id}"
-
-
-class AuditEntry(models.Model):
-    """Who did what to which rows: names of fields, never their text; the reason where the act required one."""
-
-    class ActorKind(models.TextChoices):
-        OPERATOR = "operator"
-        KEY = "key"
-        SYSTEM = "system"
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
-    at = models.DateTimeField()
-    actor_kind = models.CharField(max_length=8, choices=ActorKind)
-    actor_id = models.CharField(max_length=150, default="", blank=True)
-    actor_label = models.CharField(max_length=150, default="", blank=True)
-    verb = models.CharField(max_length=64)
-    target_kind = models.CharField(max_length=64)
-    target_ids = ArrayField(models.CharField(max_length=150), default=list)
-    fields = ArrayField(models.CharField(max_length=64), default=list, blank=True)
-    reason = models.TextField(
-        default="", blank=True, help_text="The reason that the actor gave, where one is required."
-    )
-
-    objects = AuditEntryQuerySet.as_manager()
-
-    class Meta:
-        verbose_name_plural = "audit entries"
-        indexes = [
-            models.Index(fields=["tenant", "-at"], name="audit_newest"),
-            models.Index(fields=["tenant", "actor_id", "-at"], name="audit_of_actor"),
-            models.Index(fields=["tenant", "target_kind", "-at"], name="audit_of_kind"),
-            models.Index(fields=["tenant", "verb", "-at"], name="audit_of_verb"),
-            GinIndex(fields=["target_ids"], name="audit_about"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.verb} {self.target_kind} by {self.actor_kind}"
 
 
 class PartitionCount(models.Model):

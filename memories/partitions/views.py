@@ -96,6 +96,9 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         rows = PartitionSummary.objects.for_tenant(request.tenant.id).current().of_partition(path)
         current = get_object_or_404(rows.of_style(request.POST.get("style", "")))
+        if request.POST.get("seen_version") not in (None, str(current.version)):
+            flash_error(request, "Someone saved another text in the meantime. Read it before you withdraw it.")
+            return redirect(_address(request, path))
         actions.withdraw_summary(summary=current, by=operator_actor(request.operator), now=timezone.now())
     again = urlencode({"partition": path, "style": current.style})
     undo = f"{reverse('summary-restore', args=[request.tenant.id])}?{again}"

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from memories.models import ApiKey, AuditEntry
 
 ACTOR_LABEL_CHARACTERS_MAX = 150
+#: The namespace of the ids of entries about reads, which name actor, row and hour.
+_READS = UUID("6f6b1f0e-2c2d-5b0e-9a54-3d1f7a1f5c21")
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,19 @@ def record_audit(
     entry.target_ids = [str(target) for target in target_ids]
     entry.save(force_insert=True)
     return entry
+
+
+def record_read(verb: str, target_kind: str, target_id: object, *, tenant_id: UUID, by: Actor, now: datetime) -> None:
+    """Record that an actor read a row, at most once for each hour of the clock (UTC)."""
+    entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, target_ids=[str(target_id)])
+    entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
+    entry.id = uuid5(_READS, f"{verb} {target_kind} {target_id} {by.kind} {by.id} {now.astimezone(UTC):%Y-%m-%dT%H}")
+    AuditEntry.objects.bulk_create([entry], ignore_conflicts=True)
+
+
+def record_export(target_kind: str, filters: Iterable[str], *, tenant_id: UUID, by: Actor, now: datetime) -> AuditEntry:
+    """Record that an actor downloads rows of a kind; `filters` are the names of those that were set."""
+    return record_audit("export", target_kind, [], tenant_id=tenant_id, fields=filters, by=by, now=now)
 
 
 class AuditedRow(Protocol):

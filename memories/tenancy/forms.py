@@ -10,6 +10,7 @@ from django.http import QueryDict
 from memories.models import SavedView
 from memories.services.partitions.paths import PartitionError, parse_partition
 from memories.services.store.content import ContentError
+from memories.services.store.import_export_files import FILE_TYPES
 from memories.services.tenancy.saved_views import FILTER_CHARACTERS_MAX, NAME_CHARACTERS_MAX, kept_filters
 from memories.tenancy.actions.invitations import INVITATION_DAYS_DEFAULT, INVITATION_DAYS_MAX
 from memory_platform.web.forms import PlatformForm
@@ -133,6 +134,16 @@ class NewViewForm(SavedViewForm):
         if any("\x00" in text for pair in filters.items() for text in pair):
             raise ValidationError("A filter contains a NUL character.", code="bad_characters")
         return filters
+
+
+class AuditExportForm(AuditFilterForm):
+    """The filters of the audit log, and the type of the file."""
+
+    type = forms.ChoiceField(required=False, choices=[(name, name) for name in FILE_TYPES])
+
+    def filters(self) -> dict[str, Any]:
+        """Return the valid filters as `AuditEntryQuerySet.narrowed` takes them."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "type"}
 
 
 class MemberForm(PlatformForm):

@@ -35,9 +35,10 @@ from compaction.services.pipeline.states import (
 )
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.tasks import enqueue_compaction
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import conditional, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import page_of
@@ -90,6 +91,14 @@ class CompactionEndpointBase(SessionEndpointBase):
             run = Run.objects.for_tenant(self.tenant_id).of_compaction(row.pk).newest_first().first()
             context = {"event_id": run.pk if run else None, "allowed_actions": allowed_review_actions(row)}
             return schemas.CompactionOutput(row, context=context).data
+
+    def edited_row(self, compaction_id: UUID) -> Any:
+        """Return the compaction that `If-Match` is about."""
+        return self.compaction(compaction_id)
+
+    def shown(self, compaction_id: UUID) -> dict[str, Any]:
+        """Return the answer for the compaction."""
+        return self.detail(compaction_id)
 
     def started(self, run: Run) -> Response:
         """Return the answer for a run that a worker does."""
@@ -175,11 +184,11 @@ class CompactionListEndpoint(CompactionEndpointBase):
 class CompactionEndpoint(CompactionEndpointBase):
     """One compaction."""
 
-    @_document("compactions_read", {200: schemas.CompactionOutput}, 404)
+    @_document("compactions_read", {200: schemas.CompactionOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, compaction_id: UUID) -> Response:
         """The summary with the messages behind each statement, the journal, and what is kept and missing."""
         self.query(EmptyInput)
-        return Response(self.detail(compaction_id))
+        return response_with_etag(request, self.detail(compaction_id))
 
 
 class CompactionReviewEndpoint(CompactionEndpointBase):
@@ -191,12 +200,13 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
     @_document(
         "compactions_review",
         {200: schemas.CompactionOutput, 202: schemas.StartedRunOutput},
-        *(404, 409),
+        *(404, 409, 412),
         request=schemas.ReviewInput,
         examples=[OpenApiExample(name, body, request_only=True) for name, body in _EXAMPLES.items()],
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
     )
     @idempotent
+    @conditional
     def post(self, request: Request, compaction_id: UUID) -> Response:
         """Approve, reject, edit, swap statements, strike or append facts, regenerate, roll back or mark as reviewed.
 
@@ -224,23 +234,37 @@ class EventEndpointBase(Endpoint):
         rows = Run.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_targets()
         return found(rows.with_id(event_id), Run, "event")
 
+    edited_row = run
+
+    def shown(self, event_id: UUID) -> dict[str, Any]:
+        """Return the answer for a run; inside a scope."""
+        return schemas.EventOutput(self.run(event_id)).data
+
 
 class EventEndpoint(EventEndpointBase):
     """One event."""
 
-    @_document("events_read", {200: schemas.EventOutput}, 404)
+    @_document("events_read", {200: schemas.EventOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, event_id: UUID) -> Response:
         """The progress of a job, and why it failed if it did."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(schemas.EventOutput(self.run(event_id)).data)
+            answer = self.shown(event_id)
+        return response_with_etag(request, answer)
 
 
 class EventRetryEndpoint(EventEndpointBase):
     """Retry an event."""
 
-    @_document("events_retry", {202: schemas.EventOutput}, *(404, 409), request=None, parameters=[IDEMPOTENCY_KEY])
+    @_document(
+        "events_retry",
+        {202: schemas.EventOutput},
+        *(404, 409, 412),
+        request=None,
+        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
+    )
     @idempotent
+    @conditional
     def post(self, request: Request, event_id: UUID) -> Response:
         """Retry a failed job."""
         self.body(EmptyInput)

@@ -1,5 +1,6 @@
 """Endpoints of the summary prompt, which belongs to the whole tenant, and of simulations."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from uuid import UUID
@@ -8,6 +9,7 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from compaction.models import CompactionPrompt
 from compaction.pipeline.actions import roll_back_prompt, save_prompt
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import try_prompt
@@ -19,9 +21,10 @@ from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.api.sessions import SessionEndpointBase
 from context.services.profiles.compaction_policy import problems_of_policy
 from memories.services.store.drafts import FieldProblem
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import if_match_version
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import invalid
@@ -34,7 +37,24 @@ _SESSION_ID = "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11"
 _TEXT = "Keep names, dates, decisions and open tasks. Write at most {budget_tokens} tokens."
 
 
-class PromptEndpoint(Endpoint):
+class PromptEndpointBase(Endpoint):
+    """The base of the endpoints that read or save the prompt."""
+
+    def read_version(self) -> int | None:
+        """Return the active version if `If-Match` names it, None where it allows any; inside a scope."""
+        return if_match_version(self.request, _current(stored_prompt_versions(self.tenant_id)).version)
+
+    def saved(self, prompt: CompactionPrompt) -> Response:
+        """Return the answer for a new version."""
+        return Response(schemas.PromptOutput(prompt).data, headers={"ETag": f'"{prompt.version}"'})
+
+
+def _current(versions: Sequence[CompactionPrompt]) -> CompactionPrompt:
+    """Return the active one of the versions, newest first; the last one is built in."""
+    return next((row for row in versions if row.pk and row.recorded_to is None), versions[-1])
+
+
+class PromptEndpoint(PromptEndpointBase):
     """The tenant's prompt."""
 
     body_bytes_max = TEXT_BODY_BYTES
@@ -46,26 +66,30 @@ class PromptEndpoint(Endpoint):
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             versions = stored_prompt_versions(self.tenant_id)
-        current = next((row for row in versions if row.pk and row.recorded_to is None), versions[-1])
-        return Response(schemas.PromptsOutput({"current": current, "versions": versions}).data)
+        current = _current(versions)
+        answer = schemas.PromptsOutput({"current": current, "versions": versions}).data
+        return Response(answer, headers={"ETag": f'"{current.version}"'})
 
     @_document(
         "prompts_save",
         {200: schemas.PromptOutput},
-        409,
+        *(409, 412),
         request=schemas.PromptInput,
         examples=[_example("A shorter prompt", {"text": _TEXT, "edited_from": 1})],
+        parameters=[IF_MATCH],
     )
     def put(self, request: Request) -> Response:
         """Activate a text as the next version."""
         require_whole_tenant(self.key)
         values = self.body(schemas.PromptInput)
         with tenant_scope(self.tenant_id):
+            if version := self.read_version():
+                values.setdefault("edited_from", version)
             prompt = save_prompt(tenant_id=self.tenant_id, by=self.actor, now=self.now, **values)
-        return Response(schemas.PromptOutput(prompt).data)
+        return self.saved(prompt)
 
 
-class PromptRollBackEndpoint(Endpoint):
+class PromptRollBackEndpoint(PromptEndpointBase):
     """Roll back to an earlier version."""
 
     scopes = {"POST": "admin"}
@@ -73,10 +97,10 @@ class PromptRollBackEndpoint(Endpoint):
     @_document(
         "prompts_roll_back",
         {200: schemas.PromptOutput},
-        409,
+        *(409, 412),
         request=schemas.PromptRollBackInput,
         examples=[_example("The built-in prompt", {"version": 1})],
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -84,8 +108,9 @@ class PromptRollBackEndpoint(Endpoint):
         require_whole_tenant(self.key)
         version = self.body(schemas.PromptRollBackInput)["version"]
         with tenant_scope(self.tenant_id):
+            self.read_version()
             prompt = roll_back_prompt(tenant_id=self.tenant_id, version=version, by=self.actor, now=self.now)
-        return Response(schemas.PromptOutput(prompt).data)
+        return self.saved(prompt)
 
 
 class PromptTrialEndpoint(SessionEndpointBase):

@@ -17,9 +17,10 @@ from compaction.sessions.actions import append_messages, expand_message, pin_mes
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.sessions.serializers import messages as schemas
 from memories.services.store.drafts import FieldProblem
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import conditional, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE
 from memories.tenancy.exceptions import invalid
@@ -121,25 +122,36 @@ class MessageEndpointBase(Endpoint):
         """Return the message within the key's reach."""
         return find_message(tenant_id=self.tenant_id, message_id=message_id, reach=self.key.partition_prefix)
 
+    edited_row = message
+
+    def shown(self, message_id: UUID) -> dict[str, Any]:
+        """Return the answer for the message; inside a scope."""
+        return schemas.MessageOutput(self.message(message_id)).data
+
 
 class MessageEndpoint(MessageEndpointBase):
     """One message."""
 
-    @operation("messages_read", {200: schemas.MessageOutput}, 404, tag="sessions")
+    @operation(
+        "messages_read", {200: schemas.MessageOutput, 304: None}, 404, tag="sessions", parameters=[IF_NONE_MATCH]
+    )
     def get(self, request: Request, message_id: UUID) -> Response:
         """The original, also of a masked or compacted message."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(schemas.MessageOutput(self.message(message_id)).data)
+            answer = self.shown(message_id)
+        return response_with_etag(request, answer)
 
     @operation(
         "messages_change",
         {200: schemas.MessageOutput},
-        *(404, 409),
+        *(404, 409, 412),
         tag="sessions",
         request=schemas.MessageChanges,
         examples=[OpenApiExample("Pin", {"pinned": True}, request_only=True)],
+        parameters=[IF_MATCH],
     )
+    @conditional
     def patch(self, request: Request, message_id: UUID) -> Response:
         """Pin the message, so that it is never compacted and comes first in contexts, or unpin it."""
         pinned = self.body(schemas.MessageChanges)["pinned"]
@@ -154,12 +166,13 @@ class MessageExpandEndpoint(MessageEndpointBase):
     @operation(
         "messages_expand",
         {200: schemas.MessageOutput},
-        *(404, 409),
+        *(404, 409, 412),
         tag="sessions",
         request=None,
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
     )
     @idempotent
+    @conditional
     def post(self, request: Request, message_id: UUID) -> Response:
         """Show a masked message in full again; a live one stays as it is, a compacted one is a 409 (`compacted`)."""
         self.body(EmptyInput)

@@ -17,9 +17,11 @@ from compaction.sessions.context import build_session_context
 from compaction.sessions.serializers import sessions as schemas
 from compaction.tasks import enqueue_compaction
 from context.receipts.results import ContextRequest
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import conditional, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_scope, writable_partition
 from memories.tenancy.scopes import tenant_scope
@@ -52,7 +54,16 @@ class SessionEndpointBase(Endpoint):
     def answer(self, session_id: UUID, status_code: int = 200) -> Response:
         """Return the session as it is now."""
         with tenant_scope(self.tenant_id):
-            return Response(schemas.SessionOutput(self.session(session_id)).data, status=status_code)
+            answer = schemas.SessionOutput(self.session(session_id)).data
+        return Response(answer, status=status_code, headers={"ETag": content_etag(answer)})
+
+    def edited_row(self, session_id: UUID) -> Session:
+        """Return the session that `If-Match` is about."""
+        return self.session(session_id, is_open=False)
+
+    def shown(self, session_id: UUID) -> dict[str, Any]:
+        """Return the answer for the session; inside a scope."""
+        return schemas.SessionOutput(self.edited_row(session_id)).data
 
 
 class SessionListEndpoint(SessionEndpointBase):
@@ -107,19 +118,23 @@ class SessionEndpoint(SessionEndpointBase):
 
     body_bytes_max = TEXT_BODY_BYTES
 
-    @operation("sessions_read", {200: schemas.SessionOutput}, 404)
+    @operation("sessions_read", {200: schemas.SessionOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, session_id: UUID) -> Response:
         """The session as it is now, with its pressure."""
         self.query(EmptyInput)
-        return self.answer(session_id)
+        with tenant_scope(self.tenant_id):
+            answer = schemas.SessionOutput(self.session(session_id)).data
+        return response_with_etag(request, answer)
 
     @operation(
         "sessions_change",
         {200: schemas.SessionOutput},
-        *(404, 409),
+        *(404, 409, 412),
         request=schemas.SessionChanges,
         examples=[_example("A smaller window", {"max_context_tokens": 16000})],
+        parameters=[IF_MATCH],
     )
+    @conditional
     def patch(self, request: Request, session_id: UUID) -> Response:
         """Change directive, model, window or metadata; with another model every message is counted again."""
         changes: dict[str, Any] = self.body(schemas.SessionChanges)
@@ -127,7 +142,8 @@ class SessionEndpoint(SessionEndpointBase):
             update_session(session=self.session(session_id), changes=changes, by=self.actor, now=self.now)
         return self.answer(session_id)
 
-    @operation("sessions_close", {204: None}, 404)
+    @operation("sessions_close", {204: None}, *(404, 412), parameters=[IF_MATCH])
+    @conditional
     def delete(self, request: Request, session_id: UUID) -> Response:
         """Close the session; it can be restored. Closing twice is no error."""
         self.query(EmptyInput)
@@ -139,7 +155,8 @@ class SessionEndpoint(SessionEndpointBase):
 class SessionRestoreEndpoint(SessionEndpointBase):
     """Restore a closed session."""
 
-    @operation("sessions_restore", {200: schemas.SessionOutput}, 404, request=None)
+    @operation("sessions_restore", {200: schemas.SessionOutput}, *(404, 412), request=None, parameters=[IF_MATCH])
+    @conditional
     def post(self, request: Request, session_id: UUID) -> Response:
         """Open a closed session again; an open one stays as it is."""
         self.body(EmptyInput)

@@ -29,6 +29,7 @@ from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_scope
+from memories.tenancy.audit import record_read
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_segments
 
@@ -121,10 +122,14 @@ class ReceiptEndpoint(Endpoint):
 
     @operation("context_read", {200: ReceiptOutput}, 404, parameters=[ReceiptInput])
     def get(self, request: Request, receipt_id: UUID) -> Response:
-        """The context as it was given; `explain=true` adds every candidate and the retrieval plan."""
+        """The context as it was given; `explain=true` adds every candidate and the retrieval plan.
+
+        The audit log records the read, once per key, context and hour.
+        """
         values = self.query(ReceiptInput)
         with tenant_scope(self.tenant_id):
             stored = read_receipt(tenant_id=self.tenant_id, receipt_id=receipt_id, reach=self.key.partition_prefix)
+            record_read("read_context", "receipt", receipt_id, tenant_id=self.tenant_id, by=self.actor, now=self.now)
         return Response(stored.as_answer(explain=values["explain"]))
 
 

@@ -12,6 +12,8 @@ from context.assembly.serializers.receipts import ReceiptOutput
 from context.assembly.serializers.replay import DiffInput, DiffOutput, ReplayInput
 from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
+from memories.tenancy.audit import record_read
+from memories.tenancy.scopes import tenant_scope
 
 _DIFF_EXAMPLES = [
     RequestExample(
@@ -42,9 +44,11 @@ class ReplayEndpoint(AssemblingEndpoint):
         examples=[RequestExample("Original", {"mode": "recorded"})],
     )
     def post(self, request: Request, receipt_id: UUID) -> Response:
-        """Return the original context, or run the same inputs on today's data. Nothing is stored or counted."""
+        """Return the original context, or run the same inputs on today's data. Only the audit log records it."""
         values = self.body(ReplayInput)
         replayed = replay_context(receipt_id=receipt_id, mode=values["mode"], **self.caller)
+        with tenant_scope(self.tenant_id):
+            record_read("read_context", "receipt", receipt_id, tenant_id=self.tenant_id, by=self.actor, now=self.now)
         return Response(replayed.as_answer(explain=values["explain"]))
 
 

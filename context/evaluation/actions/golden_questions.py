@@ -1,5 +1,6 @@
 """Collect, change, remove and restore golden questions. Their evidence are live memories of the tenant."""
 
+import hashlib
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
@@ -62,6 +63,12 @@ def collect_golden_question(
     return question
 
 
+def golden_question_state(question: GoldenQuestion) -> str:
+    """Return a hash of what `update_golden_question` changes."""
+    values = [question.text, question.answer, question.category, question.as_of, question.max_tokens]
+    return hashlib.sha256(repr(values).encode()).hexdigest()
+
+
 @transaction.atomic
 def update_golden_question(
     *,
@@ -71,11 +78,18 @@ def update_golden_question(
     category: str,
     as_of: datetime | None,
     max_tokens: int | None = None,
+    seen: str | None = None,
     by: Actor,
     now: datetime,
 ) -> GoldenQuestion:
-    """Change text, answer, category, time or budget. Raises `InvalidInput`, `Conflict` `duplicate` or `removed`."""
+    """Change text, answer, category, time or budget; `seen` is the `golden_question_state` that the caller read.
+
+    Raises `InvalidInput`, `Conflict` `duplicate`, `removed` or, for another state than `seen`, `question_changed`.
+    """
     current = _locked(question)
+    if seen not in (None, golden_question_state(current)):
+        detail = "Someone else changed the question in the meantime. Open it again before you save."
+        raise Conflict("question_changed", detail)
     values = _checked(text, answer, category, as_of, now) | {"max_tokens": _checked_budget(max_tokens)}
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if changed:

@@ -16,9 +16,10 @@ from context.evaluation.queries import EvaluationRunQuerySet
 from context.evaluation.report import run_differences
 from context.evaluation.serializers import evaluations as schemas
 from context.models import EvaluationAnswer, EvaluationRun
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import conditional, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import Conflict, InvalidInput
@@ -60,6 +61,12 @@ class EvaluationEndpointBase(Endpoint):
         """Return one run; inside a scope. Raises `NotFound`."""
         run: EvaluationRun = self.found(self.rows().without_details().with_id(run_id), "evaluation", field)
         return run
+
+    edited_row = run
+
+    def shown(self, run_id: UUID) -> dict[str, Any]:
+        """Return the answer for a run; inside a scope."""
+        return schemas.EvaluationOutput(self.run(run_id)).data
 
     def act(self, action: Callable[..., EvaluationRun], run_id: UUID) -> Response:
         """Return the run after an action on it."""
@@ -109,14 +116,16 @@ class EvaluationListEndpoint(EvaluationEndpointBase):
 class EvaluationEndpoint(EvaluationEndpointBase):
     """One evaluation."""
 
-    @operation("evaluations_read", {200: schemas.EvaluationOutput}, 404)
+    @operation("evaluations_read", {200: schemas.EvaluationOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, run_id: UUID) -> Response:
         """State, progress and, once it is done, the results by budget."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(schemas.EvaluationOutput(self.run(run_id)).data)
+            answer = self.shown(run_id)
+        return response_with_etag(request, answer)
 
-    @operation("evaluations_delete", {204: None}, *(404, 409))
+    @operation("evaluations_delete", {204: None}, *(404, 409, 412), parameters=[IF_MATCH])
+    @conditional
     def delete(self, request: Request, run_id: UUID) -> Response:
         """Delete the evaluation with its answers; one that a scoring profile needs is a 409."""
         self.query(EmptyInput)
@@ -175,11 +184,12 @@ class EvaluationCancelEndpoint(EvaluationEndpointBase):
     @operation(
         "evaluations_cancel",
         {200: schemas.EvaluationOutput},
-        *(404, 409),
+        *(404, 409, 412),
         request=None,
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
     )
     @idempotent
+    @conditional
     def post(self, request: Request, run_id: UUID) -> Response:
         """Cancel an unfinished evaluation; its answers stay."""
         return self.act(actions.cancel_evaluation, run_id)
@@ -191,11 +201,12 @@ class EvaluationRetryEndpoint(EvaluationEndpointBase):
     @operation(
         "evaluations_retry",
         {200: schemas.EvaluationOutput},
-        *(404, 409),
+        *(404, 409, 412),
         request=None,
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
     )
     @idempotent
+    @conditional
     def post(self, request: Request, run_id: UUID) -> Response:
         """Continue a failed or cancelled evaluation with its unanswered questions."""
         return self.act(actions.retry_evaluation, run_id)

@@ -16,9 +16,11 @@ from context.evaluation.actions import golden_questions as actions
 from context.evaluation.queries import GoldenQuestionQuerySet
 from context.evaluation.serializers import golden_questions as schemas
 from context.models import GoldenQuestion
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import conditional, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import PlatformError
@@ -57,7 +59,16 @@ class GoldenQuestionEndpointBase(Endpoint):
 
     def answer(self, question_id: UUID, code: int = status.HTTP_200_OK) -> Response:
         """Return the answer for a question; inside a scope."""
-        return Response(schemas.GoldenQuestionOutput(self.question(question_id)).data, status=code)
+        answer = self.shown(question_id)
+        return Response(answer, status=code, headers={"ETag": content_etag(answer)})
+
+    def edited_row(self, question_id: UUID, memory_id: UUID | None = None) -> GoldenQuestion:
+        """Return the question that `If-Match` is about."""
+        return self.question(question_id)
+
+    def shown(self, question_id: UUID, memory_id: UUID | None = None) -> dict[str, Any]:
+        """Return the answer for a question; inside a scope."""
+        return schemas.GoldenQuestionOutput(self.question(question_id)).data
 
     def act(self, action: Callable[..., GoldenQuestion], question_id: UUID, **values: Any) -> Response:
         """Return the question after an action on it."""
@@ -155,14 +166,23 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
 
     body_bytes_max = TEXT_BODY_BYTES
 
-    @_describe("golden_questions_read", _ONE, 404)
+    @_describe("golden_questions_read", {**_ONE, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, question_id: UUID) -> Response:
         """The question with its evidence, also a removed one."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return self.answer(question_id)
+            answer = self.shown(question_id)
+        return response_with_etag(request, answer)
 
-    @_describe("golden_questions_change", _ONE, *(404, 409), request=schemas.GoldenQuestionChanges, examples=[_CHANGE])
+    @_describe(
+        "golden_questions_change",
+        _ONE,
+        *(404, 409, 412),
+        request=schemas.GoldenQuestionChanges,
+        examples=[_CHANGE],
+        parameters=[IF_MATCH],
+    )
+    @conditional
     def patch(self, request: Request, question_id: UUID) -> Response:
         """Change text, answer, category, time or budget; absent fields stay."""
         require_whole_tenant(self.key)
@@ -173,7 +193,8 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
             actions.update_golden_question(question=question, **same | changes, by=self.actor, now=self.now)
             return self.answer(question_id)
 
-    @_describe("golden_questions_remove", {204: None}, 404)
+    @_describe("golden_questions_remove", {204: None}, *(404, 412), parameters=[IF_MATCH])
+    @conditional
     def delete(self, request: Request, question_id: UUID) -> Response:
         """Remove the question; it can be restored. Repeating this is no error."""
         require_whole_tenant(self.key)
@@ -185,7 +206,8 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
 class GoldenQuestionRestoreEndpoint(GoldenQuestionEndpointBase):
     """Restore a golden question."""
 
-    @_describe("golden_questions_restore", _ONE, *(404, 409), request=None)
+    @_describe("golden_questions_restore", _ONE, *(404, 409, 412), request=None, parameters=[IF_MATCH])
+    @conditional
     def post(self, request: Request, question_id: UUID) -> Response:
         """Restore a removed question."""
         require_whole_tenant(self.key)
@@ -196,14 +218,16 @@ class GoldenQuestionRestoreEndpoint(GoldenQuestionEndpointBase):
 class GoldenMemoryEndpoint(GoldenQuestionEndpointBase):
     """One memory of the evidence of a golden question."""
 
-    @_describe("golden_questions_add_memory", _ONE, *(404, 409), request=None)
+    @_describe("golden_questions_add_memory", _ONE, *(404, 409, 412), request=None, parameters=[IF_MATCH])
+    @conditional
     def put(self, request: Request, question_id: UUID, memory_id: UUID) -> Response:
         """Add a live memory in the question's partition to the evidence."""
         require_whole_tenant(self.key)
         self.body(EmptyInput)
         return self.act(actions.add_golden_memory, question_id, memory_id=memory_id)
 
-    @_describe("golden_questions_remove_memory", _ONE, *(404, 409))
+    @_describe("golden_questions_remove_memory", _ONE, *(404, 409, 412), parameters=[IF_MATCH])
+    @conditional
     def delete(self, request: Request, question_id: UUID, memory_id: UUID) -> Response:
         """Remove a memory from the evidence; the last one stays."""
         require_whole_tenant(self.key)

@@ -14,18 +14,20 @@ from django.utils import timezone
 from context.evaluation.actions.golden_questions import (
     add_golden_memory,
     collect_golden_question,
+    golden_question_state,
     remove_golden_memory,
     remove_golden_question,
     restore_golden_question,
     update_golden_question,
 )
 from context.evaluation.export import export_golden
-from context.evaluation.forms import GoldenMemoryForm, GoldenQuestionForm
+from context.evaluation.forms import GoldenMemoryForm, GoldenQuestionEditForm
 from context.evaluation.views.changes import tenant_change
 from context.models import GoldenMemory, GoldenQuestion
 from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.saved_questions import SavedQuestion
 from memories.services.partitions.paths import parse_partition
+from memories.tenancy.audit import record_export
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
@@ -83,7 +85,8 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         question = _question(request, question_id)
         evidence = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
     initial = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of", "max_tokens")}
-    form = GoldenQuestionForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
+    initial["seen"] = golden_question_state(question)
+    form = GoldenQuestionEditForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
         try:
             with tenant_scope(request.tenant.id):
@@ -144,9 +147,12 @@ golden_memory_remove = _change_view(
 def golden_export(request: HtmxRequest) -> HttpResponseBase:
     """The questions and the memories of their partitions as a corpus: a ZIP file of two JSONL files."""
     try:
-        data = export_golden(request.tenant.id, now=timezone.now())
+        now, tenant_id = timezone.now(), request.tenant.id
+        data = export_golden(tenant_id, now=now)
     except PlatformError as error:
         flash_error(request, error.detail)
         return redirect("golden-questions", request.tenant.id)
+    with tenant_scope(tenant_id):
+        record_export("golden_question", (), tenant_id=tenant_id, by=operator_actor(request.operator), now=now)
     disposition = {"Content-Disposition": 'attachment; filename="golden-questions.zip"'}
     return HttpResponse(data, content_type="application/zip", headers=disposition)

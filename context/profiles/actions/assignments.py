@@ -64,11 +64,18 @@ class Assignments(Generic[_Row]):
         return row
 
     @transaction.atomic
-    def unassign(self, *, tenant_id: UUID, by: Actor, now: datetime, **target: str) -> _Row:
-        """End the assignment of a `target`. Raises `NotFound` where there is none, else as `assign` does."""
+    def unassign(
+        self, *, tenant_id: UUID, replaces: str | None = None, by: Actor, now: datetime, **target: str
+    ) -> _Row:
+        """End the assignment of a `target`, if it is of the profile `replaces`, or of any.
+
+        Raises `NotFound` where there is none, else as `assign` does.
+        """
         row = self._active(tenant_id, _target(tenant_id, **target))
         if row is None:
             raise NotFound("not_assigned", f"No {self.kind} profile is assigned there.")
+        if replaces not in (None, row.profile_name):
+            raise _assigned_by_another()
         _end(row, now)
         self._audit(row, "unassign", by, now)
         return row
@@ -92,6 +99,10 @@ class Assignments(Generic[_Row]):
             return self.unassign(tenant_id=tenant_id, by=by, now=now, **target)
         name = former.profile_name
         return self.assign(tenant_id=tenant_id, profile_name=name, replaces=profile_name, by=by, now=now, **target)
+
+    def active(self, *, tenant_id: UUID, **target: str) -> _Row | None:
+        """Return the assignment of a `target`, locked; None without one. Raises as `assign` does."""
+        return self._active(tenant_id, _target(tenant_id, **target))
 
     def _active(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
         row: _Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()

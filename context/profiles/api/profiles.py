@@ -23,10 +23,10 @@ from context.profiles.serializers.profiles import (
 from context.profiles.versions import ProfileFieldComparison, ProfileVersion, changed_numbers, compare_versions
 from memories.models import ApiKey
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
-from memories.store.serializers.answers import memory_etag
+from memories.store.serializers.answers import content_etag, memory_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import if_match_version, response_with_etag
+from memories.tenancy.api.etags import if_match_version, require_etag, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound
@@ -40,6 +40,8 @@ CHANGE_PROBLEMS = (404, 409, 412)
 BACK_EXAMPLE = OpenApiExample("To the first version", {"version": 1}, request_only=True)
 #: The headers of a change that a client may repeat.
 REPEATABLE = [IDEMPOTENCY_KEY, IF_MATCH]
+#: Equals no ETag.
+_NOT_ASSIGNED = ""
 
 
 class ProfileEndpointBase(ViewSetMixin, Endpoint):
@@ -163,16 +165,29 @@ class AssignmentEndpoints(ProfileEndpointBase):
         require_whole_tenant(self.key)
         values = self.body(self.input)
         with tenant_scope(self.tenant_id):
-            row = self.act(self.kind.assignments.assign, profile_name=values[self.kind.noun], **self._target(values))
-            return Response(self.answer(row))
+            target = self._target(values)
+            self._require_match(target)
+            answer = self.answer(self.act(self.kind.assignments.assign, profile_name=values[self.kind.noun], **target))
+        return Response(answer, headers={"ETag": content_etag(answer)})
 
     def unassign(self, request: Request) -> Response:
         """End the assignment of a key or a partition."""
         require_whole_tenant(self.key)
         values = self.query(AssignmentTargetInput)
         with tenant_scope(self.tenant_id):
-            self.act(self.kind.assignments.unassign, **self._target(values))
+            target = self._target(values)
+            self._require_match(target)
+            self.act(self.kind.assignments.unassign, **target)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _require_match(self, target: dict[str, str]) -> None:
+        """Raise `StaleVersion` unless `If-Match` names the present assignment of the target."""
+
+        def etag() -> str:
+            row = self.kind.assignments.active(tenant_id=self.tenant_id, **target)
+            return content_etag(self.answer(row)) if row else _NOT_ASSIGNED
+
+        require_etag(self.request, etag)
 
     def _target(self, values: dict[str, Any]) -> dict[str, str]:
         """Return the target as the actions take it; a request names a key by its visible part."""
@@ -227,9 +242,12 @@ def describe_assignments(
         assign=describe(
             f"{noun}_assignments_set",
             {200: output},
-            *(404, 409),
+            *CHANGE_PROBLEMS,
             request=request,
             examples=[OpenApiExample("For one user", example, request_only=True)],
+            parameters=[IF_MATCH],
         ),
-        unassign=describe(f"{noun}_assignments_end", {204: None}, 404, parameters=[AssignmentTargetInput]),
+        unassign=describe(
+            f"{noun}_assignments_end", {204: None}, *(404, 412), parameters=[AssignmentTargetInput, IF_MATCH]
+        ),
     )

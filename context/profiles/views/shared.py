@@ -76,7 +76,8 @@ def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """End the assignment of a key or a partition."""
     target = {name: request.POST.get(name, "") for name in ("api_key", "partition")}
     with errors_as_flash(request):
-        row = perform(request, kind.assignments.unassign, **_target(request, **target))
+        seen = request.POST.get("replaces")
+        row = perform(request, kind.assignments.unassign, replaces=seen, **_target(request, **target))
         again = urlencode({"profile_name": row.profile_name, **target})
         undo = f"{reverse(f'{kind.prefix}-assignment-undo', args=[request.tenant.id])}?{again}"
         add_flash(request, f"Assignment of {row.profile_name} ended.", undo_url=undo)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import Http404, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
 
@@ -22,10 +22,12 @@ from context.workbench.preview_diff import PreviewDiff
 from memories.models import ApiKey, Partition
 from memories.services.store.import_export_files import CSV
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES
+from memories.tenancy.audit import record_export, record_read
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memory_platform.web.downloads import download, download_query
 from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import loads_result_later, render_page
@@ -44,7 +46,7 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(tenant_id):
         if form.is_valid():
             rows = Receipt.objects.for_tenant(tenant_id).listed(reach="", **form.filters(timezone.now()))
-            page["export_query"] = _export_query(request)
+            page["export_query"] = download_query(request)
             page["table"] = read_table(request, _COLUMNS, rows.with_keys().page)
         if is_whole:
             page |= {
@@ -56,14 +58,6 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
     return render_page(request, template if is_whole else f"{template}#fragment", page, status=status)
 
 
-def _export_query(request: HtmxRequest) -> str:
-    """Return the filters of the address as the beginning of a query string."""
-    query = request.GET.copy()
-    for name in ("cursor", "sort"):
-        query.pop(name, None)
-    return f"{query.urlencode()}&" if query else ""
-
-
 @tenant_page("viewer")
 def receipt_export(request: HtmxRequest) -> HttpResponseBase:
     """Download the filtered contexts without texts, newest first, as CSV or JSON Lines."""
@@ -72,10 +66,13 @@ def receipt_export(request: HtmxRequest) -> HttpResponseBase:
         flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect("context-log", request.tenant.id)
     file_type = form.cleaned_data["type"] or CSV
-    lines = exported_receipts(request.tenant.id, form.filters(timezone.now()), file_type)
-    response = StreamingHttpResponse(lines, content_type=f"{FILE_CONTENT_TYPES[file_type]}; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="contexts.{file_type}"'
-    return response
+    now = timezone.now()
+    with tenant_scope(request.tenant.id):
+        record_export(
+            "receipt", form.changed_data, tenant_id=request.tenant.id, by=operator_actor(request.operator), now=now
+        )
+    lines = exported_receipts(request.tenant.id, form.filters(now), file_type)
+    return download(lines, f"contexts.{file_type}", FILE_CONTENT_TYPES[file_type])
 
 
 @tenant_page("viewer")
@@ -87,6 +84,8 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
         with tenant_scope(tenant_id):
             row = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
             stored = None if is_today and loads_result_later(request) else stored_context(row)
+            by = operator_actor(request.operator)
+            record_read("read_context", "receipt", receipt_id, tenant_id=tenant_id, by=by, now=timezone.now())
     except NotFound as error:
         raise Http404 from error
     page: dict[str, Any] = {

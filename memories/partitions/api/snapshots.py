@@ -15,8 +15,9 @@ from memories.partitions.actions import create_snapshot, delete_snapshot
 from memories.partitions.queries.changes import CHANGE_KINDS
 from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
 from memories.services.store.moments import PointInTime
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import conditional, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_whole_tenant
 from memories.tenancy.scopes import tenant_scope
@@ -39,6 +40,14 @@ class SnapshotEndpointBase(Endpoint):
         rows = Snapshot.objects.for_tenant(self.tenant_id)
         snapshot: Snapshot = self.found(rows.with_id(snapshot_id), "snapshot", field)
         return snapshot
+
+    def edited_row(self, snapshot_id: UUID) -> Snapshot:
+        """Return the snapshot that `If-Match` is about."""
+        return self._snapshot(snapshot_id)
+
+    def shown(self, snapshot_id: UUID) -> dict[str, Any]:
+        """Return the answer for a snapshot; inside a scope."""
+        return serializers.SnapshotOutput(self._snapshot(snapshot_id)).data
 
 
 class SnapshotListEndpoint(SnapshotEndpointBase):
@@ -73,15 +82,16 @@ class SnapshotListEndpoint(SnapshotEndpointBase):
 class SnapshotEndpoint(SnapshotEndpointBase):
     """One snapshot."""
 
-    @operation("snapshots_read", {200: serializers.SnapshotOutput}, 404)
+    @operation("snapshots_read", {200: serializers.SnapshotOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, snapshot_id: UUID) -> Response:
         """The name and its recorded time."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            answer = serializers.SnapshotOutput(self._snapshot(snapshot_id)).data
-        return Response(answer)
+            answer = self.shown(snapshot_id)
+        return response_with_etag(request, answer)
 
-    @operation("snapshots_delete", {204: None}, 404)
+    @operation("snapshots_delete", {204: None}, *(404, 412), parameters=[IF_MATCH])
+    @conditional
     def delete(self, request: Request, snapshot_id: UUID) -> Response:
         """Delete the name. No memory or version is lost."""
         require_whole_tenant(self.key)

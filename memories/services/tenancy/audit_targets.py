@@ -9,6 +9,7 @@ _PAGES = {
     "evaluation": "evaluation",
     "golden_question": "golden-question",
     "memory": "memory",
+    "receipt": "receipt",
     "session": "session",
     "snapshot": "snapshot",
 }

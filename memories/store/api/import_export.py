@@ -25,11 +25,13 @@ from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, writable_partition
+from memories.tenancy.audit import record_export
 from memories.tenancy.exceptions import Forbidden, InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_segments
 from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import EmptyInput
+from memory_platform.web.downloads import download
 
 
 class _FileParser(BaseParser):
@@ -77,10 +79,9 @@ class ExportEndpoint(Endpoint):
         rows = Memory.objects.for_tenant(self.tenant_id).live(self.now).within(partition.path, exact=values["exact"])
         with tenant_scope(self.tenant_id):
             rows = rows.with_segments(requested_segments(values))
+            record_export("memory", request.query_params, tenant_id=self.tenant_id, by=self.actor, now=self.now)
         lines = export_lines(self.tenant_id, rows, values["type"])
-        response = StreamingHttpResponse(lines, content_type=f"{FILE_CONTENT_TYPES[values['type']]}; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="memories.{values["type"]}"'
-        return response
+        return download(lines, f"memories.{values['type']}", FILE_CONTENT_TYPES[values["type"]])
 
 
 class ImportEndpoint(Endpoint):

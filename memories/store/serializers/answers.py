@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.utils.encoders import JSONEncoder
 
 from memories.models import Memory, MemoryVersion
 from memory_platform.rest.fields import format_utc
@@ -15,8 +16,17 @@ ETAG_DIGEST_CHARACTERS = 16
 
 def memory_etag(answer: Mapping[str, Any]) -> str:
     """Return version and digest of an answer: `If-Match` compares the version, `If-None-Match` all of it."""
-    digest = hashlib.sha256(json.dumps(answer, sort_keys=True).encode()).hexdigest()[:ETAG_DIGEST_CHARACTERS]
-    return f'"{answer["version"]}.{digest}"'
+    return f'"{answer["version"]}.{_digest(answer)}"'
+
+
+def content_etag(answer: Mapping[str, Any]) -> str:
+    """Return the digest of an answer without versions; `If-Match` and `If-None-Match` compare all of it."""
+    return f'"{_digest(answer)}"'
+
+
+def _digest(answer: Mapping[str, Any]) -> str:
+    text = json.dumps(answer, sort_keys=True, cls=JSONEncoder)
+    return hashlib.sha256(text.encode()).hexdigest()[:ETAG_DIGEST_CHARACTERS]
 
 
 class EmbeddingOutput(serializers.Serializer[Any]):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
 
@@ -21,9 +21,12 @@ from memories.store.actions.imports import import_memories, preview_import
 from memories.store.actions.store import StoreResult, StoreStatus
 from memories.store.forms import MemoryExportForm, MemoryImportForm
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, ImportFile, export_lines
+from memories.tenancy.audit import record_export
 from memories.tenancy.exceptions import InvalidInput, PlatformError
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, tenant_page
+from memory_platform.web.downloads import download
 from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -56,12 +59,15 @@ def memory_export(request: HtmxRequest) -> HttpResponseBase:
         flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect("memory-import-export", request.tenant.id)
     fields = form.cleaned_data
-    rows = Memory.objects.for_tenant(request.tenant.id).live(timezone.now()).within(fields["partition"])
+    now, tenant_id = timezone.now(), request.tenant.id
+    rows = Memory.objects.for_tenant(tenant_id).live(now).within(fields["partition"])
+    with tenant_scope(request.tenant.id):
+        record_export(
+            "memory", form.changed_data, tenant_id=request.tenant.id, by=operator_actor(request.operator), now=now
+        )
     file_type = fields["type"] or JSONL
-    lines = export_lines(request.tenant.id, rows, file_type)
-    response = StreamingHttpResponse(lines, content_type=f"{FILE_CONTENT_TYPES[file_type]}; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="memories.{file_type}"'
-    return response
+    lines = export_lines(tenant_id, rows, file_type)
+    return download(lines, f"memories.{file_type}", FILE_CONTENT_TYPES[file_type])
 
 
 def _read(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from memories.models import Memory, Tenant
 from memories.services.tenancy.tenant_names import TenantNameError, check_tenant_name, hidden_name
 from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit_chain import delete_audit_log
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.languages import check_language
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
@@ -49,6 +50,8 @@ def drop_hidden_tenant(*, words: str, by: Actor) -> bool:
         return False
     # A partition with memories cannot be deleted.
     Memory.objects.for_tenant(tenant.pk).delete()
+    tenant_id = tenant.pk
     tenant.delete()
+    delete_audit_log([tenant_id])
     logger.debug("hidden tenant dropped by %s", by.label)
     return True

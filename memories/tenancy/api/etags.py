@@ -1,15 +1,17 @@
 """`ETag`, `If-None-Match`, `If-Match` (ADR-0058)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.store.serializers.answers import memory_etag
+from memories.store.serializers.answers import content_etag, memory_etag
 from memories.tenancy.exceptions import StaleVersion
+from memories.tenancy.scopes import tenant_scope
 
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _VERSION = re.compile(r"([0-9]{1,9})(\.[0-9a-f]*)?")
@@ -23,7 +25,7 @@ def is_etag_current(request: Request, etag: str) -> bool:
 
 def response_with_etag(request: Request, answer: Mapping[str, Any]) -> Response:
     """Return the answer with its `ETag`, or a 304 without a body where the client already has it."""
-    etag = memory_etag(answer)
+    etag = memory_etag(answer) if "version" in answer else content_etag(answer)
     if is_etag_current(request, etag):
         return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
     return Response(answer, headers={"ETag": etag})
@@ -31,10 +33,46 @@ def response_with_etag(request: Request, answer: Mapping[str, Any]) -> Response:
 
 def if_match_version(request: Request, current: int) -> int | None:
     """Return `current`, or None where `If-Match` allows any. Raises `StaleVersion` if it names other versions only."""
-    header = request.headers.get("If-Match")
-    if header is None or header.strip() == "*":
+    if not _has_condition(request):
         return None
-    matches = [_VERSION.fullmatch(tag) for tag in _TAG.findall(header)]
+    matches = [_VERSION.fullmatch(tag) for tag in _TAG.findall(request.headers["If-Match"])]
     if current not in {int(match[1]) for match in matches if match}:
-        raise StaleVersion("stale_version", "It has changed in the meantime. Read it again.", "If-Match")
+        raise _stale()
     return current
+
+
+def conditional(change: Callable[..., Response]) -> Callable[..., Response]:
+    """Run a method that changes one row only if `If-Match` names the row as it is.
+
+    The endpoint's `edited_row` returns the row and `shown` its answer, as a GET gives it; both take the ids of the URL.
+    With the header, check and change are one transaction that locks the row.
+    """
+
+    @wraps(change)
+    def handler(view: Any, request: Request, *args: Any, **ids: Any) -> Response:
+        if not _has_condition(request):
+            return change(view, request, *args, **ids)
+        request.data  # noqa: B018 - a client may send slowly, so read it before the transaction
+        with tenant_scope(view.tenant_id):
+            row = view.edited_row(**ids)
+            type(row)._default_manager.for_tenant(view.tenant_id).lock_row(row.pk)
+            require_etag(request, lambda: content_etag(view.shown(**ids)))
+            return change(view, request, *args, **ids)
+
+    return handler
+
+
+def require_etag(request: Request, current: Callable[[], str]) -> None:
+    """Raise `StaleVersion` if `If-Match` names other tags than the current one, which is computed only for that."""
+    if _has_condition(request):
+        named = {f'"{tag}"' for tag in _TAG.findall(request.headers["If-Match"])}
+        if current() not in named:
+            raise _stale()
+
+
+def _has_condition(request: Request) -> bool:
+    return request.headers.get("If-Match", "*").strip() != "*"
+
+
+def _stale() -> StaleVersion:
+    return StaleVersion("stale_version", "It has changed in the meantime. Read it again.", "If-Match")

@@ -10,10 +10,10 @@ from django.db.models import OuterRef, Q, Subquery
 from psycopg import sql
 from rest_framework_api_key.models import BaseAPIKeyManager
 
+from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.prepared import send_prepared
 from memories.tenancy.queries.rows import TenantRows
-from memories.tenancy.queries.tenants import AuditEntryQuerySet
 
 
 @cache

@@ -51,6 +51,10 @@ class TenantRows(models.QuerySet[Any]):
     def with_ids(self, row_ids: Iterable[Any]) -> Self:
         return self.filter(pk__in=list(row_ids))
 
+    def lock_row(self, row_id: Any) -> None:
+        """Let no other transaction change the row until this one ends."""
+        list(self.filter(pk=row_id).order_by().select_for_update().values_list("pk"))
+
     def how_many(self) -> int:
         return self.count()
 

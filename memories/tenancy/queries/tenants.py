@@ -1,6 +1,6 @@
-"""Tenants, members, users, idempotency records and audit entries."""
+"""Tenants, members, users and idempotency records."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
@@ -19,48 +19,6 @@ PATHS_OFFERED_MAX = 300
 class IdempotencyRecordQuerySet(TenantRows):
     def created_before(self, moment: datetime) -> Self:
         return self.filter(created_at__lt=moment)
-
-
-class AuditEntryQuerySet(TenantRows):
-    def newest_first(self) -> Self:
-        return self.order_by("-at", "id")
-
-    def of_kind(self, target_kind: str) -> Self:
-        return self.filter(target_kind=target_kind)
-
-    def of_verbs(self, verbs: Iterable[str]) -> Self:
-        return self.filter(verb__in=list(verbs))
-
-    def at_any(self, moments: Iterable[datetime]) -> Self:
-        return self.filter(at__in=list(moments))
-
-    def about(self, target_id: object) -> Self:
-        return self.filter(target_ids__contains=[str(target_id)])
-
-    def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
-        return self.filter(target_kind=target_kind, target_ids__overlap=[str(target_id) for target_id in target_ids])
-
-    def actor_ids(self, actor_kind: str) -> list[str]:
-        """The ids of the actors of this kind, each once."""
-        return list(self.filter(actor_kind=actor_kind).order_by().values_list("actor_id", flat=True).distinct())
-
-    def narrowed(self, filters: Mapping[str, Any]) -> Self:
-        """Entries with these texts in actor and action, about this kind and id, within these times; "" for any."""
-        lookups = {"actor": "actor_label__icontains", "action": "verb__contains", "target_kind": "target_kind"}
-        lookups |= {
-            "actor_kind": "actor_kind",
-            "target_id": "target_ids__contains",
-            "after": "at__gte",
-            "before": "at__lte",
-        }
-        values = {name: [value] if name == "target_id" else value for name, value in filters.items() if value}
-        return self.filter(**{lookups[name]: value for name, value in values.items()})
-
-    def names_in_newest(self, count: int) -> dict[str, list[str]]:
-        """`actors`, `actions` and `kinds` of the newest `count` entries in alphabetical order."""
-        found = list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
-        columns = zip(("actors", "actions", "kinds"), zip(*found, strict=True) if found else [()] * 3, strict=True)
-        return {name: sorted({text for text in texts if text}) for name, texts in columns}
 
 
 class TenantQuerySet(models.QuerySet[Any]):

@@ -8,15 +8,25 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponseBase
+from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 
 from memories.models import AuditEntry
+from memories.services.store.import_export_files import CSV
 from memories.services.tenancy.audit_targets import audit_target_page, displayed_target_id
-from memories.tenancy.forms import AuditFilterForm
+from memories.store.serializers.import_export import FILE_CONTENT_TYPES
+from memories.tenancy.audit import record_export
+from memories.tenancy.audit_chain import last_audit_check
+from memories.tenancy.audit_export import exported_audit_log
+from memories.tenancy.forms import AuditExportForm, AuditFilterForm
+from memories.tenancy.members import operator_actor
 from memories.tenancy.queries.tenants import usernames_by_id
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memory_platform.web.downloads import download, download_query
+from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, read_table
@@ -58,9 +68,26 @@ def audit_log(request: HtmxRequest) -> HttpResponseBase:
             names = usernames_by_id({pk for row in table.rows if row.target_kind == PERSON for pk in row.target_ids})
             rows = [{"entry": entry, **_targets(request, entry, names)} for entry in table.rows]
             page |= {"table": table, "rows": rows, "is_narrowed": any(form.cleaned_data.values())}
+            page["export_query"] = download_query(request)
         if not wants_fragment(request):
             page |= entries.names_in_newest(NAMES_READ_MAX)
+            page["check"] = last_audit_check(request.tenant.id)
     return render_page(request, "memories/tenancy/audit_log.html", page, fragment="fragment", form=form)
+
+
+@tenant_page("viewer")
+def audit_export(request: HtmxRequest) -> HttpResponseBase:
+    """Download the filtered audit log with its seals, newest first, as CSV or JSON Lines."""
+    form = AuditExportForm(request.GET, label_suffix="")
+    if not form.is_valid():
+        flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return redirect("audit-log", request.tenant.id)
+    tenant_id, file_type = request.tenant.id, form.cleaned_data["type"] or CSV
+    with tenant_scope(tenant_id):
+        by = operator_actor(request.operator)
+        record_export("audit_entry", form.changed_data, tenant_id=tenant_id, by=by, now=timezone.now())
+    lines = exported_audit_log(tenant_id, form.filters(), file_type)
+    return download(lines, f"audit.{file_type}", FILE_CONTENT_TYPES[file_type])
 
 
 def _targets(request: HtmxRequest, entry: AuditEntry, names: Mapping[str, str]) -> dict[str, Any]:

@@ -107,6 +107,20 @@ def test_question_is_changed_and_its_memories_too(client: Client, tenant: Tenant
     assert "at least one memory" in text_of(last)
 
 
+def test_change_of_a_question_that_someone_else_changed_is_refused(
+    client: Client, tenant: Tenant, memories: list[Memory]
+) -> None:
+    address = page("golden-question", tenant, golden(tenant, QUESTION, memories[1]).pk)
+    shown = client.get(address)
+    seen = shown.context["form"]["seen"].value()
+    assert f'name="seen" value="{seen}"' in text_of(shown)
+    assert client.post(address, {"text": QUESTION, "answer": "first", "seen": seen}).status_code == 302
+    second = client.post(address, {"text": QUESTION, "answer": "second", "seen": seen})
+    assert second.status_code == 422
+    assert "Someone else changed the question" in text_of(second)
+    assert 'value="first"' in text_of(client.get(address))
+
+
 def test_empty_and_doubled_words_are_refused(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
     golden(tenant, "Another one?", memories[1])
     address = page("golden-question", tenant, golden(tenant, QUESTION, memories[1]).pk)

@@ -150,6 +150,16 @@ def test_withdrawn_summary_stays_in_its_versions(client: Client, tenant: Tenant)
     assert client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}).status_code == 404
 
 
+def test_withdrawal_of_a_summary_that_was_saved_again_is_refused(client: Client, tenant: Tenant) -> None:
+    make_bakery_memories(tenant)
+    for version, content in enumerate(["Old.", "New."]):
+        client.post(at(tenant, **SUPPORT), {"style": "compact", "seen_version": version, "content": content})
+    form = SUPPORT | {"style": "compact", "seen_version": 1}
+    assert "Someone saved another text" in text_of(client.post(page("summary-withdraw", tenant), form, follow=True))
+    assert ("compact", "New.", True) in summary_texts(tenant)
+    assert 'name="seen_version" value="2"' in text_of(client.get(at(tenant, **SUPPORT)))
+
+
 def test_withdrawal_of_a_summary_is_undone_with_one_click_and_only_once(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     client.post(at(tenant, **SUPPORT), {"style": "detailed", "seen_version": 0, "content": "All of it."})

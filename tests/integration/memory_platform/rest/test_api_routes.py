@@ -111,11 +111,13 @@ class Rows:
             route = re.sub(rf"<\w+:{name}>", value, route)
         return f"/{route}"
 
-    def call(self, client: Any, method: str, route: str) -> Any:
+    def call(self, client: Any, method: str, route: str, headers: dict[str, str] | None = None) -> Any:
         """The request that this route takes."""
         short = route.removeprefix("api/v1/")
         body = json.loads(self._filled(json.dumps(BODIES.get(short, {})))) if method in {"post", "put", "patch"} else {}
-        return getattr(client, method)(self.url(method, route) + QUERIES.get((method, short), ""), body)
+        return getattr(client, method)(
+            self.url(method, route) + QUERIES.get((method, short), ""), body, headers=headers
+        )
 
     def _filled(self, body: str) -> str:
         for name in ("memory", "target", "session"):

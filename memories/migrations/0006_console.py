@@ -12,7 +12,7 @@ from memories.tenancy.row_security import enable_row_security
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memories", "0004_audit_of_verb"),
+        ("memories", "0005_audit_seals"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,117 @@
+"""The audit log and what proves that it is complete: seals, entries without one, the result of the last check."""
+
+import uuid
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+
+from memories.models.tenancy import Tenant, unique
+from memories.services.tenancy.audit_seals import HASH_CHARACTERS
+from memories.tenancy.queries.audit import (
+    AuditCheckQuerySet,
+    AuditEntryQuerySet,
+    AuditSealQuerySet,
+    UnsealedAuditEntryQuerySet,
+)
+
+
+class AuditEntry(models.Model):
+    """Who did what to which rows: names of fields, never their text; the reason where the act required one.
+
+    The database refuses changes by the application; `audit_chain` redacts, and deletes with the tenant (ADR-0142).
+    """
+
+    class ActorKind(models.TextChoices):
+        OPERATOR = "operator"
+        KEY = "key"
+        SYSTEM = "system"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.DO_NOTHING, related_name="+", db_index=False)
+    at = models.DateTimeField()
+    actor_kind = models.CharField(max_length=8, choices=ActorKind)
+    actor_id = models.CharField(max_length=150, default="", blank=True)
+    actor_label = models.CharField(max_length=150, default="", blank=True)
+    verb = models.CharField(max_length=64)
+    target_kind = models.CharField(max_length=64)
+    target_ids = ArrayField(models.CharField(max_length=150), default=list)
+    fields = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    reason = models.TextField(
+        default="", blank=True, help_text="The reason that the actor gave, where one is required."
+    )
+
+    objects = AuditEntryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "audit entries"
+        indexes = [
+            models.Index(fields=["tenant", "-at"], name="audit_newest"),
+            models.Index(fields=["tenant", "actor_id", "-at"], name="audit_of_actor"),
+            models.Index(fields=["tenant", "target_kind", "-at"], name="audit_of_kind"),
+            models.Index(fields=["tenant", "verb", "-at"], name="audit_of_verb"),
+            GinIndex(fields=["target_ids"], name="audit_about"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.target_kind} by {self.actor_kind}"
+
+
+class AuditSeal(models.Model):
+    """The place of an audit entry in its tenant's hash chain; a redaction has a seal of its own (ADR-0142).
+
+    `entry_id` is no foreign key, so that a seal outlives an entry that was deleted past the application.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.DO_NOTHING, related_name="+", db_index=False)
+    number = models.PositiveBigIntegerField(help_text="From 1 without gaps.")
+    entry_id = models.UUIDField()
+    is_redaction = models.BooleanField(default=False)
+    content_hash = models.CharField(max_length=HASH_CHARACTERS)
+    seal_hash = models.CharField(max_length=HASH_CHARACTERS)
+    sealed_at = models.DateTimeField()
+
+    objects = AuditSealQuerySet.as_manager()
+
+    class Meta:
+        constraints = [unique("audit_seal_number_is_unique", "tenant", "number")]
+        indexes = [models.Index(fields=["tenant", "entry_id"], name="audit_seal_of_entry")]
+
+    def __str__(self) -> str:
+        return f"seal {self.number} of entry {self.entry_id}"
+
+
+class UnsealedAuditEntry(models.Model):
+    """An audit entry that waits for its seal; inserted by a trigger, in the order of the entries."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    entry_id = models.UUIDField()
+
+    objects = UnsealedAuditEntryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "unsealed audit entries"
+        indexes = [models.Index(fields=["tenant", "id"], name="unsealed_entry_of_tenant")]
+
+    def __str__(self) -> str:
+        return f"unsealed entry {self.entry_id}"
+
+
+class AuditCheck(models.Model):
+    """The result of the last scheduled check of a tenant's audit log."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    checked_at = models.DateTimeField()
+    last_number = models.PositiveBigIntegerField(help_text="The number of the last correct seal.")
+    last_hash = models.CharField(max_length=HASH_CHARACTERS, default="", blank=True)
+    last_sealed_at = models.DateTimeField(null=True, help_text="Of the last correct seal.")
+    problem = models.CharField(max_length=32, default="", blank=True, help_text="Empty if nothing is wrong.")
+    problem_entry_id = models.UUIDField(null=True)
+
+    objects = AuditCheckQuerySet.as_manager()
+
+    class Meta:
+        constraints = [unique("audit_check_is_one_row", "tenant")]
+
+    def __str__(self) -> str:
+        return f"check of {self.last_number} seals: {self.problem or 'correct'}"

@@ -1,0 +1,33 @@
+"""Lines of files that people download: CSV for spreadsheets, or JSON Lines."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from memories.services.store.import_export_files import CSV
+
+
+def record_header(columns: Iterable[str], file_type: str) -> str:
+    """Return what precedes the lines of a file: the names of the columns in CSV, else nothing."""
+    return _csv_line(columns) if file_type == CSV else ""
+
+
+def record_line(values: Mapping[str, Any], file_type: str) -> str:
+    """Return the line of one record, with its line end."""
+    if file_type == CSV:
+        return _csv_line(map(_cell, values.values()))
+    return json.dumps(values, ensure_ascii=False) + "\n"
+
+
+def _cell(value: Any) -> Any:
+    """Return a value for a spreadsheet: lists joined, and a text that would be a formula marked as text."""
+    text = " ".join(value) if isinstance(value, list) else value
+    return f"'{text}" if isinstance(text, str) and text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
+
+
+def _csv_line(values: Iterable[Any]) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow(values)
+    return line.getvalue()

@@ -1,0 +1,175 @@
+"""Seal audit entries, check the seals, redact entries, and delete a log with its tenant (ADR-0142).
+
+A worker seals: writing an entry waits for nobody. Functions that open a scope say so; the others are steps in a scope.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from memories.models import AuditCheck, AuditEntry, AuditSeal, Tenant, UnsealedAuditEntry
+from memories.services.tenancy.audit_seals import (
+    FIRST_HASH,
+    AuditProblem,
+    BrokenEntry,
+    ChainCheck,
+    KnownSeal,
+    content_hash,
+    seal_hash,
+)
+from memories.tenancy.queries.audit import delete_audit_rows, lock_audit_seals, redact_audit_rows
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
+
+#: Entries sealed in one transaction.
+SEALED_BATCH = 1_000
+#: Seals read at once by a check.
+CHECKED_BATCH = 2_000
+
+
+@dataclass(frozen=True)
+class AuditLogState:
+    """What a check found: the last correct seal, what is broken, and how many entries wait for a seal."""
+
+    last: KnownSeal
+    last_sealed_at: datetime | None
+    broken: BrokenEntry | None
+    waiting: int
+
+
+@dataclass
+class _Chain:
+    """The end of a tenant's chain, to which seals are added under its lock."""
+
+    tenant_id: UUID
+    now: datetime
+    number: int
+    last_hash: str
+    made: list[AuditSeal] = field(default_factory=list)
+
+    @classmethod
+    def locked(cls, tenant_id: UUID, now: datetime) -> Self:
+        lock_audit_seals(tenant_id)
+        last = AuditSeal.objects.for_tenant(tenant_id).last_one()
+        return cls(tenant_id, now, last.number if last else 0, last.seal_hash if last else FIRST_HASH)
+
+    def add(self, entry: AuditEntry, *, is_redaction: bool = False) -> None:
+        self.number += 1
+        seal = AuditSeal(tenant_id=self.tenant_id, number=self.number, entry_id=entry.pk, sealed_at=self.now)
+        seal.is_redaction, seal.content_hash = is_redaction, content_hash(entry)
+        seal.seal_hash = self.last_hash = seal_hash(self.last_hash, seal)
+        self.made.append(seal)
+
+    def store(self) -> None:
+        AuditSeal.objects.bulk_create(self.made)
+
+
+def seal_audit_entries(*, now: datetime) -> int:
+    """Seal the waiting entries of all tenants; return how many. Opens its own scopes."""
+    with maintenance_scope():
+        tenant_ids = UnsealedAuditEntry.objects.tenant_ids()
+    return sum(seal_audit_entries_of(tenant_id, now=now) for tenant_id in tenant_ids)
+
+
+def seal_audit_entries_of(tenant_id: UUID, *, now: datetime) -> int:
+    """Seal the waiting entries of a tenant in batches; return how many. Opens its own scopes."""
+    sealed = 0
+    while True:
+        with tenant_scope(tenant_id):
+            batch = _seal_batch(tenant_id, now)
+        sealed += batch
+        if batch < SEALED_BATCH:
+            return sealed
+
+
+def _seal_batch(tenant_id: UUID, now: datetime) -> int:
+    chain = _Chain.locked(tenant_id, now)
+    rows = UnsealedAuditEntry.objects.for_tenant(tenant_id)
+    waiting = rows.oldest(SEALED_BATCH)
+    entries = AuditEntry.objects.for_tenant(tenant_id).in_bulk([entry_id for _, entry_id in waiting])
+    for _, entry_id in waiting:
+        if entry_id in entries:  # what is gone, the check cannot miss: nothing deletes an entry alone
+            chain.add(entries[entry_id])
+    chain.store()
+    rows.with_ids(pk for pk, _ in waiting).delete()
+    return len(waiting)
+
+
+def redact_audit_entries(tenant_id: UUID, entries: Sequence[AuditEntry], *, now: datetime) -> None:
+    """Store entries from which an erasure removed text, with a seal for each one that had a seal."""
+    chain = _Chain.locked(tenant_id, now)
+    redact_audit_rows(tenant_id, [(entry.pk, entry.reason, entry.target_ids) for entry in entries])
+    sealed = AuditSeal.objects.for_tenant(tenant_id).of_entries(entry.pk for entry in entries)
+    sealed_ids = {seal.entry_id for seal in sealed}
+    for entry in entries:
+        if entry.pk in sealed_ids:
+            chain.add(entry, is_redaction=True)
+    chain.store()
+
+
+def delete_audit_log(tenant_ids: Iterable[UUID]) -> None:
+    """Delete the audit logs of tenants whose rows this transaction has deleted."""
+    for tenant_id in tenant_ids:
+        delete_audit_rows(tenant_id)
+
+
+def check_audit_log(tenant_id: UUID, *, known: KnownSeal | None = None) -> AuditLogState:
+    """Compare every entry of a tenant with its seal, and every seal with the one before. Opens its own scopes."""
+    seals = AuditSeal.objects.for_tenant(tenant_id)
+    with tenant_scope(tenant_id):
+        # Redactions that follow would make their entries look changed.
+        lock_audit_seals(tenant_id)
+        check = ChainCheck(seals.redacted_hashes(), known)
+        broken = _first_broken(tenant_id, check) or check.missing_end() or _unsealed(tenant_id)
+        waiting = UnsealedAuditEntry.objects.for_tenant(tenant_id).how_many()
+    return AuditLogState(check.last, check.last_sealed_at, broken, waiting)
+
+
+def _first_broken(tenant_id: UUID, check: ChainCheck) -> BrokenEntry | None:
+    seals, entries = AuditSeal.objects.for_tenant(tenant_id), AuditEntry.objects.for_tenant(tenant_id)
+    number = 0
+    while batch := list(seals.after(number, CHECKED_BATCH)):
+        broken = check.first_broken(batch, entries.in_bulk([seal.entry_id for seal in batch]))
+        if broken:
+            return broken
+        number = batch[-1].number
+    return None
+
+
+def _unsealed(tenant_id: UUID) -> BrokenEntry | None:
+    seals, waiting = AuditSeal.objects.for_tenant(tenant_id), UnsealedAuditEntry.objects.for_tenant(tenant_id)
+    entries = AuditEntry.objects.for_tenant(tenant_id).unsealed_past_the_application(seals, waiting)
+    entry = entries.order_by("at", "id").first()
+    return BrokenEntry(AuditProblem.ENTRY_NOT_SEALED, entry.pk) if entry else None
+
+
+def check_audit_logs(*, now: datetime) -> int:
+    """Check the audit log of every visible tenant and store the results; return how many are broken. Opens scopes."""
+    with maintenance_scope():
+        tenant_ids = list(Tenant.objects.visible().values_list("pk", flat=True))
+    return sum(_check_and_store(tenant_id, now) for tenant_id in tenant_ids)
+
+
+def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
+    with tenant_scope(tenant_id):
+        before = last_audit_check(tenant_id)
+    state = check_audit_log(tenant_id, known=KnownSeal(before.last_number, before.last_hash) if before else None)
+    broken = state.broken
+    values: dict[str, Any] = {
+        "checked_at": now,
+        "problem": broken.problem if broken else "",
+        "problem_entry_id": broken and broken.entry_id,
+    }
+    if broken is None or before is None:  # otherwise the earlier end stays what the log is compared with
+        values |= {"last_number": state.last.number, "last_hash": state.last.seal_hash}
+        values |= {"last_sealed_at": state.last_sealed_at}
+    with tenant_scope(tenant_id):
+        AuditCheck.objects.update_or_create(tenant_id=tenant_id, defaults=values)
+    return broken is not None
+
+
+def last_audit_check(tenant_id: UUID) -> AuditCheck | None:
+    """Return the result of the last scheduled check, None before the first."""
+    check: AuditCheck | None = AuditCheck.objects.for_tenant(tenant_id).first()
+    return check

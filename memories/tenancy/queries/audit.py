@@ -1,0 +1,113 @@
+"""Audit entries, their seals, and the statements that change entries in spite of the database's refusal (ADR-0142)."""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef
+
+from memories.tenancy.queries.insertions import execute
+from memories.tenancy.queries.rows import TenantRows
+
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('audit seals of ' || %s, 0))"
+_REDACT = "SELECT redact_audit_entries(%s, %s)"
+_DELETE_WITH_TENANT = "SELECT delete_audit_log(%s)"
+
+
+class AuditEntryQuerySet(TenantRows):
+    def newest_first(self) -> Self:
+        return self.order_by("-at", "id")
+
+    def of_kind(self, target_kind: str) -> Self:
+        return self.filter(target_kind=target_kind)
+
+    def of_verbs(self, verbs: Iterable[str]) -> Self:
+        return self.filter(verb__in=list(verbs))
+
+    def at_any(self, moments: Iterable[datetime]) -> Self:
+        return self.filter(at__in=list(moments))
+
+    def about(self, target_id: object) -> Self:
+        return self.filter(target_ids__contains=[str(target_id)])
+
+    def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
+        return self.filter(target_kind=target_kind, target_ids__overlap=[str(target_id) for target_id in target_ids])
+
+    def actor_ids(self, actor_kind: str) -> list[str]:
+        """The ids of the actors of this kind, each once."""
+        return list(self.filter(actor_kind=actor_kind).order_by().values_list("actor_id", flat=True).distinct())
+
+    def narrowed(self, filters: Mapping[str, Any]) -> Self:
+        """Entries with these texts in actor and action, about this kind and id, within these times; "" for any."""
+        lookups = {"actor": "actor_label__icontains", "action": "verb__contains", "target_kind": "target_kind"}
+        lookups |= {
+            "actor_kind": "actor_kind",
+            "target_id": "target_ids__contains",
+            "after": "at__gte",
+            "before": "at__lte",
+        }
+        values = {name: [value] if name == "target_id" else value for name, value in filters.items() if value}
+        return self.filter(**{lookups[name]: value for name, value in values.items()})
+
+    def names_in_newest(self, count: int) -> dict[str, list[str]]:
+        """`actors`, `actions` and `kinds` of the newest `count` entries in alphabetical order."""
+        found = list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
+        columns = zip(("actors", "actions", "kinds"), zip(*found, strict=True) if found else [()] * 3, strict=True)
+        return {name: sorted({text for text in texts if text}) for name, texts in columns}
+
+    def unsealed_past_the_application(self, seals: "AuditSealQuerySet", waiting: "UnsealedAuditEntryQuerySet") -> Self:
+        """Entries that neither have a seal nor wait for one."""
+        own = {"tenant_id": OuterRef("tenant_id"), "entry_id": OuterRef("pk")}
+        return self.exclude(Exists(seals.filter(**own))).exclude(Exists(waiting.filter(**own)))
+
+
+class AuditSealQuerySet(TenantRows):
+    def last_one(self) -> Any:
+        """The newest seal, None without any."""
+        return self.order_by("-number").first()
+
+    def after(self, number: int, count: int) -> Self:
+        """The `count` seals after this number, in order."""
+        return self.filter(number__gt=number).order_by("number")[:count]
+
+    def of_entries(self, entry_ids: Iterable[UUID]) -> Self:
+        return self.filter(entry_id__in=list(entry_ids)).order_by("number")
+
+    def newest_by_entry(self, entry_ids: Iterable[UUID]) -> dict[UUID, Any]:
+        """The last seal of each of these entries that has one."""
+        return {seal.entry_id: seal for seal in self.of_entries(entry_ids)}
+
+    def redacted_hashes(self) -> dict[UUID, str]:
+        """The hash of the present content of each redacted entry."""
+        return dict(self.filter(is_redaction=True).order_by("number").values_list("entry_id", "content_hash"))
+
+
+class UnsealedAuditEntryQuerySet(TenantRows):
+    def oldest(self, count: int) -> list[tuple[int, UUID]]:
+        """Up to `count` rows as (primary key, id of the entry)."""
+        return list(self.order_by("pk").values_list("pk", "entry_id")[:count])
+
+
+class AuditCheckQuerySet(TenantRows):
+    pass
+
+
+def lock_audit_seals(tenant_id: UUID) -> None:
+    """Wait until no other transaction adds seals of the tenant; the lock lasts until the transaction ends."""
+    execute(_LOCK, [str(tenant_id)])
+
+
+def redact_audit_rows(tenant_id: UUID, rows: Collection[tuple[UUID, str, list[str]]]) -> None:
+    """Store reasons and target ids (entry, reason, target ids) from which text was removed; inside the tenant's scope.
+
+    The database refuses any other change.
+    """
+    values = [{"id": str(pk), "reason": reason, "target_ids": target_ids} for pk, reason, target_ids in rows]
+    execute(_REDACT, [tenant_id, json.dumps(values)])
+
+
+def delete_audit_rows(tenant_id: UUID) -> None:
+    """Delete the audit log of a tenant whose row the same transaction has deleted; inside a scope of the tenant."""
+    execute(_DELETE_WITH_TENANT, [tenant_id])

@@ -1,0 +1,20 @@
+"""Files that a page or an endpoint sends while it reads them."""
+
+from collections.abc import Iterable
+
+from django.http import HttpRequest, StreamingHttpResponse
+
+
+def download(lines: Iterable[str], file_name: str, content_type: str) -> StreamingHttpResponse:
+    """Return the answer that sends lines of text as a file."""
+    response = StreamingHttpResponse(lines, content_type=f"{content_type}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{file_name}"'
+    return response
+
+
+def download_query(request: HttpRequest) -> str:
+    """Return the filters of a page's address as the beginning of a query string, without order and page."""
+    query = request.GET.copy()
+    for name in ("cursor", "sort"):
+        query.pop(name, None)
+    return f"{query.urlencode()}&" if query else ""

@@ -1,0 +1,110 @@
+"""What the audit log keeps of reads and downloads, its own download, and what its page says about the last check."""
+
+import csv
+import io
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from memories.models import AuditCheck, AuditEntry, Tenant
+from memories.services.tenancy.audit_seals import content_hash
+from memories.tenancy import audit_chain
+from memories.tenancy.audit import Actor, record_audit, record_read
+from memories.tenancy.scopes import tenant_scope
+from tests.factories import FACTORY_NOW, TESTER, make_memory
+from tests.integration.page_helpers import client_of, page, text_of
+from tests.users import api_client, new_key, new_operator
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def admin(tenant: Tenant) -> Client:
+    return client_of(new_operator("anna", "admin", tenant))
+
+
+@pytest.fixture
+def agent(tenant: Tenant) -> APIClient:
+    return api_client(new_key(tenant, "read", "write", "admin"))
+
+
+def entries_of(tenant: Tenant, **fields: Any) -> list[AuditEntry]:
+    with tenant_scope(tenant.pk):
+        return list(AuditEntry.objects.for_tenant(tenant.pk).filter(**fields).order_by("at"))
+
+
+def body_of(response: Any) -> str:
+    return b"".join(response.streaming_content).decode()
+
+
+def test_reading_a_context_leaves_one_entry_for_each_reader(admin: Client, agent: APIClient, tenant: Tenant) -> None:
+    make_memory(tenant, "Bread is baked at night.")
+    receipt_id = agent.post("/api/v1/context", {"query": "bread", "max_tokens": 200}, format="json").json()["id"]
+    for _ in range(2):
+        assert agent.get(f"/api/v1/context/{receipt_id}").status_code == 200
+        replay = agent.post(f"/api/v1/context/{receipt_id}/replay", {"mode": "recorded"}, format="json")
+        assert replay.status_code == 200
+        assert admin.get(page("receipt", tenant, receipt_id)).status_code == 200
+    read = entries_of(tenant, verb="read_context")
+    assert {entry.actor_kind for entry in read} == {"key", "operator"}
+    assert [entry.target_ids for entry in read] == [[receipt_id]] * 2
+
+
+def test_reads_are_recorded_again_in_the_next_hour_and_for_another_row(tenant: Tenant) -> None:
+    reader, other = Actor.operator(1, "anna"), Actor.operator(2, "vera")
+    reads = [(reader, "a", 0), (reader, "a", 59), (reader, "a", 60), (reader, "b", 0), (other, "a", 0)]
+    with tenant_scope(tenant.pk):
+        for by, target, minutes in reads:
+            now = FACTORY_NOW + timedelta(minutes=minutes)
+            record_read("read_context", "receipt", target, tenant_id=tenant.pk, by=by, now=now)
+    assert len(entries_of(tenant, verb="read_context")) == 4
+
+
+def test_downloads_leave_an_entry(admin: Client, agent: APIClient, tenant: Tenant) -> None:
+    make_memory(tenant, "Bread is baked at night.", partition="user=alex")
+    body_of(admin.get(page("context-export", tenant), {"state": "slow", "type": "csv"}))
+    body_of(admin.get(page("memory-export", tenant), {"partition": "user=alex"}))
+    body_of(admin.get(page("audit-export", tenant), {"action": "store memory"}))
+    body_of(agent.get("/api/v1/export", {"type": "csv"}))
+    exports = entries_of(tenant, verb="export")
+    assert [(entry.target_kind, entry.fields) for entry in exports] == [
+        ("receipt", ["state", "type"]),
+        ("memory", ["partition"]),
+        ("audit_entry", ["action"]),
+        ("memory", ["type"]),
+    ]
+
+
+def test_audit_log_is_downloaded_with_its_seals(admin: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memories.tenancy.audit_export.BATCH", 2)
+    with tenant_scope(tenant.pk):
+        for number in range(3):
+            at = FACTORY_NOW + timedelta(minutes=number)
+            entry = record_audit("act", "memory", [number], tenant_id=tenant.pk, reason="=1+1", by=TESTER, now=at)
+    audit_chain.seal_audit_entries(now=timezone.now())
+    address = page("audit-export", tenant)
+    lines = [json.loads(line) for line in body_of(admin.get(address, {"action": "act", "type": "jsonl"})).splitlines()]
+    assert [line["target_ids"] for line in lines] == [["2"], ["1"], ["0"]]
+    assert lines[0]["content_hash"] == content_hash(entry)
+    assert lines[0]["seal_number"] == lines[2]["seal_number"] + 2
+    rows = list(csv.DictReader(io.StringIO(body_of(admin.get(address, {"action": "act"})))))
+    assert [row["reason"] for row in rows] == ["'=1+1"] * 3
+    assert admin.get(address, {"after": "yesterday"}).status_code == 302
+    assert f"{address}?action=act&amp;type=csv" in text_of(admin.get(page("audit-log", tenant), {"action": "act"}))
+
+
+def test_page_says_how_far_the_log_is_verified(admin: Client, tenant: Tenant) -> None:
+    assert "Not verified yet" in text_of(admin.get(page("audit-log", tenant)))
+    audit_chain.seal_audit_entries(now=timezone.now())
+    assert audit_chain.check_audit_logs(now=timezone.now()) == 0
+    assert "Verified up to" in text_of(admin.get(page("audit-log", tenant)))
+    with tenant_scope(tenant.pk):
+        AuditCheck.objects.update(problem="entry_changed", problem_entry_id=tenant.pk)
+    text = text_of(admin.get(page("audit-log", tenant)))
+    assert "The audit log was changed" in text
+    assert f"Entry changed: entry <code>{tenant.pk}</code>" in text

@@ -1,0 +1,113 @@
+"""Every edit of the API takes `If-Match`, and every POST that creates takes `Idempotency-Key`."""
+
+import pytest
+from django.db import transaction
+from rest_framework.test import APIClient
+
+from memories.models import Tenant
+from tests.integration.memory_platform.rest.test_api_routes import ROUTES, Rows, offered, one_of_everything, whole_state
+from tests.integration.rest_helpers import assert_problem
+from tests.users import api_client
+
+STALE = {"If-Match": '"0.5ca1e"'}
+#: POSTs that only read, or repeat a state.
+READING = {
+    *("context/diff", "context/explain", "context/<uuid:receipt_id>/replay", "memories/search"),
+    *("sessions/<uuid:session_id>/simulate", "prompts/trial"),
+}
+RESTORING = {
+    *("memories/<uuid:memory_id>/restore", "sessions/<uuid:session_id>/restore"),
+    *("golden-questions/<uuid:question_id>/restore",),
+}
+#: Edits without `If-Match`, and why nobody's change can be lost.
+WITHOUT_IF_MATCH = {
+    ("delete", "feedback/<uuid:feedback_id>"): "no operation edits a vote",
+    ("delete", "links/<int:link_id>"): "no operation edits a link",
+    ("delete", "keys/<key_id:key_id>"): "no operation edits a key",
+    ("post", "acts/<uuid:act_id>/undo"): "leaves what has changed since",
+    ("post", "sessions/<uuid:session_id>/messages"): "adds rows",
+    ("post", "sessions/<uuid:session_id>/context"): "adds a receipt",
+    ("post", "sessions/<uuid:session_id>/compact"): "adds a job, of which a session has one at a time",
+    ("post", "context/<uuid:receipt_id>/outcome"): "adds votes",
+    ("post", "hygiene/<name:name>"): "closes findings that are still open",
+    ("post", "partitions/<place:place>/roll-up"): "adds a job",
+}
+#: Creating POSTs that the rows of these tests make no sense for; they only show that the header is read.
+REFUSED = {
+    "compactions/<uuid:compaction_id>/review": "waits for no review",
+    "evaluations/<uuid:run_id>/retry": "the evaluation has not failed",
+    "events/<uuid:event_id>/retry": "the job has not failed",
+    "hygiene/<name:name>": "no such list",
+    "import": "takes a file",
+    "memories/move": "the memory is there already",
+    "profiles/<name:name>/publish": "needs an evaluation",
+    "profiles/<name:name>/rollback": "there is one version",
+    "sessions/<uuid:session_id>/compact": "there is too little to compact",
+}
+
+
+@pytest.fixture
+def admin(admin_key: str) -> APIClient:
+    return api_client(admin_key)
+
+
+def edits() -> list[tuple[str, str]]:
+    """Every (method, route) that changes a row which exists."""
+    found = [
+        (method, route.removeprefix("api/v1/"))
+        for route in ROUTES
+        for method in offered(route)
+        if method in {"put", "patch", "delete"} or (method == "post" and "<" in route)
+    ]
+    return [edit for edit in found if edit[1] not in READING and edit not in WITHOUT_IF_MATCH]
+
+
+def creating() -> list[str]:
+    routes = [route.removeprefix("api/v1/") for route in ROUTES if "post" in offered(route)]
+    return [route for route in routes if route not in READING | RESTORING]
+
+
+def test_edit_passes_with_the_etag_of_its_row_and_is_refused_with_another(admin: APIClient, tenant: Tenant) -> None:
+    rows = one_of_everything(admin)
+    before = whole_state(tenant)
+    for method, route in edits():
+        response = rows.call(admin, method, f"api/v1/{route}", STALE)
+        assert response.status_code == 412, f"{method} {route}: {response.content!r}"
+        assert_problem(response, 412, "stale_version", "If-Match")
+    assert whole_state(tenant) == before
+    checked = 0
+    for method, route in edits():
+        etag = _etag(rows, admin, route)
+        if etag:
+            with transaction.atomic():
+                response = rows.call(admin, method, f"api/v1/{route}", {"If-Match": etag})
+                assert response.status_code in {200, 201, 204, 409}, f"{method} {route}: {response.content!r}"
+                transaction.set_rollback(True)
+            checked += 1
+    assert checked > 20
+
+
+def _etag(rows: Rows, admin: APIClient, route: str) -> str:
+    """The ETag of the row that a route is about: of its own GET, or of the GET of the row above."""
+    for read in (route, route.rpartition("/")[0], route.split("/memories/")[0]):
+        if f"api/v1/{read}" in ROUTES and "get" in offered(f"api/v1/{read}"):
+            response = rows.call(admin, "get", f"api/v1/{read}")
+            if "ETag" in response.headers:
+                return str(response["ETag"])
+    return ""
+
+
+def test_repeated_post_creates_nothing_again(admin: APIClient, tenant: Tenant) -> None:
+    rows = one_of_everything(admin)
+    for route in creating():
+        unreadable = rows.call(admin, "post", f"api/v1/{route}", {"Idempotency-Key": " "})
+        assert unreadable.json()["code"] == "bad_idempotency_key", route
+    routes = [route for route in creating() if route not in REFUSED]
+    first = {route: rows.call(admin, "post", f"api/v1/{route}", {"Idempotency-Key": route}) for route in routes}
+    failed = {route: answer.content for route, answer in first.items() if answer.status_code not in {200, 201, 202}}
+    assert failed == {}
+    after = whole_state(tenant)
+    for route, answer in first.items():
+        again = rows.call(admin, "post", f"api/v1/{route}", {"Idempotency-Key": route})
+        assert (again.status_code, again.headers.get("Idempotent-Replayed")) == (answer.status_code, "true"), route
+    assert whole_state(tenant) == after

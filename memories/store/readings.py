@@ -18,10 +18,11 @@ from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
-from memories.store.queries.candidates import PLAIN_NAMES, plain_candidate_rows
+from memories.store.queries.candidates import PLAIN_NAMES, send_plain_candidates
 from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
 from memories.store.queries.texts import PositionSpan
 from memories.tenancy.queries.plain_scope import PlainScope
+from memories.tenancy.queries.prepared import SentStatement
 
 #: Edges that are followed from one memory; an agent may draw any number of them.
 MAX_LINKS_FOLLOWED = 200
@@ -150,33 +151,53 @@ def read_candidates(
     scope: SearchScope, ids: Iterable[int], query: CandidateQuery, ranks: CandidateRanks
 ) -> list[Candidate]:
     """Return the memories of `ids` that are in scope, in that order; one query for each table."""
-    return read_candidates_with_vectors(scope, ids, query, ranks, with_vectors=False)[0]
+    return send_candidates(scope, ids, query, ranks, with_vectors=False).read()[0]
 
 
-def read_candidates_with_vectors(
+@dataclass(frozen=True)
+class SentCandidates:
+    """Candidates that were asked for; those of a scope that is not plain have been read."""
+
+    keys: Sequence[int]
+    query: CandidateQuery
+    ranks: CandidateRanks
+    rows: SentStatement | None
+    read_already: tuple[list[Candidate], dict[UUID, EmbeddingVectors]] = field(default_factory=lambda: ([], {}))
+
+    def read(self) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+        """Wait for the candidates and their vectors; a pipelined scope may have been closed before."""
+        candidates, vectors = self.read_already
+        if self.rows is not None:
+            rows = self.rows.rows()
+            candidates = [_plain_candidate(row, self.query.lexemes, self.ranks) for row in rows]
+            sent = [row[-1] for row in rows]
+            having = [one.id for one, vector in zip(candidates, sent, strict=True) if vector is not None]
+            if having:
+                vectors = dict(zip(having, halves_of([each for each in sent if each is not None]), strict=True))
+        found = {candidate.id.int: candidate for candidate in candidates}
+        return [found[key] for key in self.keys if key in found], vectors
+
+
+def send_candidates(
     scope: SearchScope, ids: Iterable[int], query: CandidateQuery, ranks: CandidateRanks, *, with_vectors: bool
-) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
-    """Return the same and, with `with_vectors`, the vectors (as `read_vectors`) of those that have one."""
+) -> SentCandidates:
+    """Ask for the memories of `ids` that are in scope, in that order; one query for each table.
+
+    With `with_vectors`, also for the vectors (as `read_vectors`) of those that have one.
+    """
     keys = list(ids)
-    vectors: dict[UUID, EmbeddingVectors] = {}
+    if not keys:
+        return SentCandidates(keys, query, ranks, None)
     if (plain := scope.plain()) is not None:
-        rows = plain_candidate_rows(
-            plain, keys, vector=query.vector, model=query.model, lexemes=query.lexemes, with_vectors=with_vectors
+        compared: dict[str, Any] = {"vector": query.vector, "model": query.model, "lexemes": query.lexemes}
+        return SentCandidates(
+            keys, query, ranks, send_plain_candidates(plain, keys, **compared, with_vectors=with_vectors)
         )
-        candidates = [_plain_candidate(row, query.lexemes, ranks) for row in rows]
-        sent = [row[-1] for row in rows]
-        having = [one.id for one, vector in zip(candidates, sent, strict=True) if vector is not None]
-        if having:
-            vectors = dict(zip(having, halves_of([each for each in sent if each is not None]), strict=True))
-    else:
-        wanted = [UUID(int=key) for key in keys]
-        sources = (source.of_memories(wanted) for source in scope.sources())
-        candidates = [candidate for source in sources for candidate in _candidates(source, query, ranks)]
-        if with_vectors:
-            versions = {candidate.id: candidate.version for candidate in candidates}
-            vectors = read_vectors(scope.tenant_id, versions, query.model)
-    found = {candidate.id.int: candidate for candidate in candidates}
-    return [found[key] for key in keys if key in found], vectors
+    wanted = [UUID(int=key) for key in keys]
+    sources = (source.of_memories(wanted) for source in scope.sources())
+    candidates = [candidate for source in sources for candidate in _candidates(source, query, ranks)]
+    versions = {candidate.id: candidate.version for candidate in candidates} if with_vectors else {}
+    return SentCandidates(keys, query, ranks, None, (candidates, read_vectors(scope.tenant_id, versions, query.model)))
 
 
 def read_candidate_of_any_state(

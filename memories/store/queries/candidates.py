@@ -9,7 +9,7 @@ from memories.services.search.filters import COUNTER_FIELDS
 from memories.store.queries.texts import CANDIDATE_COLUMNS, TOKEN_COLUMNS
 from memories.tenancy.queries.insertions import array_text
 from memories.tenancy.queries.plain_scope import PlainScope
-from memories.tenancy.queries.prepared import execute_prepared
+from memories.tenancy.queries.prepared import SentStatement, send_prepared
 
 #: The names of the first values of a row, in their order; after them come the counts of tokens by encoding, the places
 #: of lexemes that the text contains in the list of lexemes, from 1, and the vector.
@@ -32,7 +32,7 @@ _HOLDS = (
 )
 
 
-def plain_candidate_rows(
+def send_plain_candidates(
     scope: PlainScope,
     ids: Sequence[int],
     *,
@@ -40,14 +40,12 @@ def plain_candidate_rows(
     model: str,
     lexemes: Sequence[str],
     with_vectors: bool,
-) -> list[tuple[Any, ...]]:
-    """Return the values of each memory of `ids` (the integers of UUIDs) in scope, in any order.
+) -> SentStatement:
+    """Ask for the values of each memory of `ids` (the integers of UUIDs) in scope, in any order.
 
     The similarity is None without a vector; the vector, with `with_vectors`, the bytes that Postgres sends for a
     `halfvec`.
     """
-    if not ids:
-        return []
     # as one text, because the client converts a list one by one
     values: dict[str, Any] = {**scope.values, "ids": array_text([f"{key:032x}" for key in ids])}
     similarity = sent = "NULL"
@@ -64,4 +62,4 @@ def plain_candidate_rows(
         vectors="" if vector is None else _VECTORS,
         live=scope.has_live("memory"),
     )
-    return execute_prepared(statement, values)
+    return send_prepared(statement, values)

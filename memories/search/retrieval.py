@@ -32,7 +32,6 @@ from memories.store.readings import (
     SearchScope,
     read_candidates,
     read_neighbours,
-    read_vectors,
     send_candidates,
 )
 from memories.tenancy.exceptions import InvalidInput
@@ -182,10 +181,8 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
                 stack.close()  # nothing else is read: the end of the scope comes with the rows
             found, vectors = sent_candidates.read()
         if request.adjacent_turn_reach > 0:
-            beside = _neighbours(request, found, best, query, ranks, trace)
-            if with_vectors:
-                vectors |= read_vectors(scope.tenant_id, {row.id: row.version for row in beside}, query.model)
-            found += beside
+            beside, own = _neighbours(request, found, best, query, ranks, trace, with_vectors=with_vectors)
+            found, vectors = [*found, *beside], own | vectors
     if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector:
         detail = f"No memory here has a vector of the model {query.model}."
         warnings.append(RetrievalWarning("no_embeddings", detail))
@@ -212,16 +209,19 @@ def _neighbours(
     query: CandidateQuery,
     ranks: CandidateRanks,
     trace: RetrievalTrace,
-) -> list[Candidate]:
-    """Return the memories next to the better half of the query's results."""
+    *,
+    with_vectors: bool,
+) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+    """Return the memories next to the better half of the query's results, and their vectors."""
     with trace.step("beside", reach=request.adjacent_turn_reach) as entry:
         better = set(best[: ceil(len(best) / 2)])
         around = [row for row in found if row.id.int in better]
         known = {row.id for row in found}
-        near = read_neighbours(request.scope, around, request.adjacent_turn_reach, query, ranks)
+        reach = request.adjacent_turn_reach
+        near, vectors = read_neighbours(request.scope, around, reach, query, ranks, with_vectors=with_vectors)
         neighbours = [row for row in near if row.id not in known]
         entry["rows"] = len(neighbours)
-    return neighbours
+    return neighbours, vectors
 
 
 def _retrieve_newest(scope: SearchScope, gate: CandidateGate) -> Retrieval:

@@ -57,7 +57,16 @@ def bread(tenant: Tenant) -> Tenant:
     return tenant
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "vector"}, {"mode": "lexical"}, {"token_budget": 90.0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "vector"},
+        {"mode": "lexical"},
+        {"token_budget": 90.0},
+        {"token_budget": 90.0, "adjacent_turn_reach": 5},
+    ],
+)
 @pytest.mark.parametrize(
     "place",
     [

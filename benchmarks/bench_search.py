@@ -82,7 +82,7 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
             times["exact"].append(taken)
             rows = scope.sources()[0].nearest_to(vector, model).values_list("id", TOKENS)[: whole.limit]
             times["compared"].append(watch.measure(partial(list, rows))[0])
-            found = {pk for pk, _ in planned.rows} & {pk for pk, _ in exact.rows}
+            found = planned.rows.keys() & exact.rows.keys()
             recalls.append(len(found) / len(exact.rows) if exact.rows else 1.0)
     return {"times": times, "recalls": recalls, "told": planned.plan}
 

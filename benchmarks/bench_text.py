@@ -73,7 +73,7 @@ def drawn_queries(words: Sequence[str], count: int) -> Iterator[tuple[str, str]]
 def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, list[Any]]:
     """Return milliseconds, and the rows in the order of the lexical retriever."""
     from memories.search.queries.lexemes import tenant_query_lexemes
-    from memories.search.retrievers import build_text_query, rank_text_query
+    from memories.search.retrievers import SentTextSearch, build_text_query
     from memories.services.search.planner import match_all
     from memories.tenancy.scopes import tenant_scope
 
@@ -82,7 +82,7 @@ def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, lis
         start = perf_counter()
         rows_by_lexeme = tenant_query_lexemes(tenant.pk, text)
         query = build_text_query(scope, rows_by_lexeme) if drops else match_all(list(rows_by_lexeme))
-        found = list(rank_text_query(scope, query, "tokens_o200k_base"))
+        found = list(SentTextSearch.send(scope, query, "tokens_o200k_base").read())
         return (perf_counter() - start) * 1000, found
 
 

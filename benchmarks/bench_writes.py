@@ -131,8 +131,7 @@ def recall_now(tenant_id: UUID, draw: random.Random) -> tuple[int, float, str]:
                 nearest = execute_vector_plan(exact, scope, vector, embedder.name, "tokens_o200k_base").rows
                 plan = found.plan
                 if nearest:
-                    ids = {pk for pk, _ in found.rows}
-                    shares.append(sum(pk in ids for pk, _ in nearest) / len(nearest))
+                    shares.append(len(nearest.keys() & found.rows.keys()) / len(nearest))
     return int(plan["rows_in_scope"]), float(np.mean(shares)) if shares else 1.0, str(plan["search"])
 
 

@@ -222,6 +222,8 @@ def _limits(sections: Sequence[Section], request: ResolvedContextRequest) -> dic
 
 
 def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[CandidateOutcome]:
+    if not dropped:
+        return [candidate for section in sections for candidate in section.candidates]
     excluded = {block.anchor for block in dropped}
     excluded |= {omission.anchor for section in sections for omission in section.omitted if omission.twin in excluded}
     return [

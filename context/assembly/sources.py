@@ -115,8 +115,9 @@ class SourceReader:
             given=request.scoring,
             key=(request.profile, *who.values()),
         )
-        active = EmbeddingModel.objects.for_tenant(tenant_id).active
-        model = self._part("embedding_model", lambda: active().first(), key=())
+        model = self._part(
+            "embedding_model", lambda: EmbeddingModel.objects.for_tenant(tenant_id).active().first(), key=()
+        )
         # past memos and summaries are as many as there are times
         present = None if self.moment.reads_history else ()
         memo = None

@@ -1,6 +1,5 @@
 """The querysets of receipts."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,6 +8,7 @@ from operator import or_
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
+import orjson
 from django.contrib.postgres.fields import ArrayField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Aggregate, Count, F, FloatField, JSONField, Model, Q, Sum
@@ -24,8 +24,7 @@ QUESTIONS_READ = 200
 SUMMARY_KIND = "partition_summary"
 FOCI_BY_ID = ["memory_id", "summary_id"]
 
-#: The C encoder handles everything that JSON knows, and does not look for cycles, which receipts do not have.
-_json_text = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=DjangoJSONEncoder().default).encode
+_DJANGO_JSON = DjangoJSONEncoder()
 
 
 class Percentiles(Aggregate):
@@ -245,6 +244,11 @@ class ReceiptQuerySet(TenantRows):
             budget = max_tokens if "max_tokens" in (given or ()) else None
             latest.setdefault((query, path), RecentQuestion(query, path, pk, budget))
         return list(latest.values())[:highest]
+
+
+def _json_text(value: Any) -> str:
+    """Return a value as JSON, what JSON does not know as a Django field writes it."""
+    return orjson.dumps(value, default=_DJANGO_JSON.default, option=orjson.OPT_PASSTHROUGH_DATETIME).decode()
 
 
 @cache

@@ -122,7 +122,9 @@ class Block(FastFrozen):
         return self.cut is not None
 
     def at(self, position: int) -> Self:
-        return self.of(**self.__dict__ | {"position": position})
+        placed = self.__new__(type(self))
+        placed.__dict__.update(self.__dict__, position=position)
+        return placed
 
     def as_known_at(self, moment: datetime) -> Self:
         """Return the block without an end of validity that was recorded later."""

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+import orjson
+
 from context.receipts.results import KEPT, MEMORY, Anchor, Block, CandidateOutcome, Exclusion
 
 #: The components that every score has, in the order they are stored in; a scoring profile's own ones follow them.
 SCORE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
 #: Keys of the stored candidates: their columns, and the names of a profile's own components.
 _COLUMNS, _MORE_PARTS = "columns", "more_parts"
-
-_ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 _Row = list[Any]
 _Identity = tuple[str, str, float | None]
@@ -90,7 +90,7 @@ def _deflated(candidates: Sequence[CandidateOutcome]) -> str:
     stored: dict[str, Any] = {_COLUMNS: list(zip(*rows, strict=True))}
     if len(names) > len(SCORE_PARTS):
         stored[_MORE_PARTS] = names[len(SCORE_PARTS) :]
-    return base64.b64encode(zlib.compress(_ENCODER.encode(stored).encode(), 1)).decode()
+    return base64.b64encode(zlib.compress(orjson.dumps(stored), 1)).decode()
 
 
 def _inflated(stored: str) -> list[CandidateOutcome]:

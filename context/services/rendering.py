@@ -52,6 +52,7 @@ _MARKER = r"(?:#{1,3}|[-+>])\x20"
 LINE_BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 _CONFUSING = rf"(?:{_MARKER}|</?memory-)"
 _NO_DIGITS = re.compile(r"\D+")
+_ASCII_WITHOUT_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _LOOKALIKE = re.compile(rf"(?<={LINE_BREAK})(\\*{_CONFUSING})")
 
 _XML_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
@@ -166,6 +167,8 @@ def _unused_nonce(texts: Sequence[str], written: str, secret: bytes, tenant_id: 
 def _digits(texts: Sequence[str]) -> str:
     """Return the digits of all texts, joined: one pass over them takes a quarter of the time of one for each."""
     plain = "".join([text if text.isascii() else unicodedata.normalize("NFKC", text) for text in texts])
+    if plain.isascii():
+        return plain.encode().translate(None, _ASCII_WITHOUT_DIGITS).decode()
     digits = _NO_DIGITS.sub("", plain)
     return digits if digits.isascii() else "".join(str(unicodedata.digit(character)) for character in digits)
 

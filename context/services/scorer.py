@@ -117,10 +117,11 @@ class MemoryScorer:
             return []
         created = created_column(rows)
         parts = base_components(rows, aware_seconds(self._clock()) - created)
-        composite = round_scores(sum((w * part for w, part in zip(WEIGHTS, parts, strict=True)), np.zeros(len(rows))))
-        columns = [column.tolist() for column in (composite, *(round_scores(part) for part in parts))]
-        scored = [ScoredMemory(*row) for row in zip(rows, *columns, strict=True)]
-        return [scored[position] for position in ranked_order(rows, composite, created)]
+        total = sum((w * part for w, part in zip(WEIGHTS, parts, strict=True)), np.zeros(len(rows)))
+        columns = round_scores(np.stack([total, *parts]))  # all at once, as each call of numpy costs more than its work
+        order = ranked_order(rows, columns[0], created)
+        ranked = zip(order, *columns[:, order].tolist(), strict=True)
+        return [ScoredMemory(rows[position], *scores) for position, *scores in ranked]
 
 
 def aware_seconds(now: datetime) -> float:
@@ -188,10 +189,10 @@ def _created_seconds(created_at: object) -> float:
 
 
 def round_scores(column: ScoreColumn) -> ScoreColumn:
-    """Return exactly what Python's `round(value, 6)` does: numpy decides by a product, which errs near a half."""
+    """Round each number exactly as Python's `round(value, 6)`: numpy decides by a product, which errs near a half."""
     scaled = column * 10.0**SCORE_DECIMALS
-    rounded = np.rint(scaled) / 10.0**SCORE_DECIMALS
-    for position in np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) < 1e-6):
+    rounded: ScoreColumn = np.rint(scaled) / 10.0**SCORE_DECIMALS
+    for position in zip(*np.nonzero(np.abs(scaled - np.floor(scaled) - 0.5) < 1e-6), strict=True):
         rounded[position] = round(float(column[position]), SCORE_DECIMALS)
     return rounded
 

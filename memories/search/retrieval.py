@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -13,6 +14,7 @@ from uuid import UUID
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVectors
 from memories.search import retrievers
+from memories.search.queries.ranking import Ranking
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
 from memories.services.search.fusion import (
     MAX_CANDIDATES,
@@ -29,9 +31,8 @@ from memories.store.readings import (
     CandidateRanks,
     SearchScope,
     read_candidates,
-    read_candidates_with_vectors,
     read_neighbours,
-    read_vectors,
+    send_candidates,
 )
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -144,16 +145,26 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
     if query.vector is None:
         detail = "The embedder is unavailable; only words were searched."
         warnings.append(RetrievalWarning("embedder_unavailable", detail))
-    with tenant_scope(scope.tenant_id, is_pipelined=True):
-        by_vector: retrievers.Ranking = {}
-        by_text: retrievers.Ranking = {}
-        lexemes = query.lexemes
+    with ExitStack() as stack:
+        stack.enter_context(tenant_scope(scope.tenant_id, is_pipelined=True))
+        by_vector: Ranking = {}
+        by_text: Ranking = {}
+        lexemes, tokens = query.lexemes, gate.column
+        asked = None if mode is RetrievalMode.LEXICAL else query.vector
         words = request.query if query.vector is None or mode is not RetrievalMode.VECTOR else None
-        sent = retrievers.SentLookups.send(scope, words, gate.column, with_pinned=request.with_pinned)
-        if query.vector is not None and mode is not RetrievalMode.LEXICAL:
-            by_vector = retrievers.rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
+        model = query.model if asked is not None else ""
+        sent = retrievers.SentLookups.send(scope, words, tokens, with_pinned=request.with_pinned, model=model)
+        nearest = matching = None
+        if asked is not None and sent.size is not None:
+            nearest = retrievers.send_nearest(scope, asked, model, tokens, wanted=wanted, size=sent.size)
         if sent.lexemes is not None:
-            by_text, lexemes = retrievers.rank_by_text(scope, sent.lexemes, gate.column, wanted, trace)
+            matching = retrievers.SentTextSearch.of_lexemes(scope, sent.lexemes, tokens, wanted)
+        if nearest is not None:
+            by_vector = nearest.read_traced(trace)
+        elif asked is not None:
+            by_vector = retrievers.rank_by_vector_in_history(scope, asked, model, tokens, trace)
+        if matching is not None:
+            by_text, lexemes = matching.read_traced(trace), matching.text.lexemes
         fused = dict(reciprocal_rank_fusion(list(by_vector), list(by_text)))
         pinned = retrievers.rank_pinned(scope, sent.pinned, gate.column, trace) if request.with_pinned else {}
         ranks = CandidateRanks(retrievers.ranks_of(by_vector), retrievers.ranks_of(by_text), fused)
@@ -165,12 +176,13 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         compared = query if request.with_lexemes else replace(query, lexemes=())
         with_vectors = request.with_vectors and bool(query.model)
         with trace.step("read", rows=len(chosen)):
-            found, vectors = read_candidates_with_vectors(scope, chosen, compared, ranks, with_vectors=with_vectors)
+            sent_candidates = send_candidates(scope, chosen, compared, ranks, with_vectors=with_vectors)
+            if not request.adjacent_turn_reach:
+                stack.close()  # nothing else is read: the end of the scope comes with the rows
+            found, vectors = sent_candidates.read()
         if request.adjacent_turn_reach > 0:
-            beside = _neighbours(request, found, best, query, ranks, trace)
-            if with_vectors:
-                vectors |= read_vectors(scope.tenant_id, {row.id: row.version for row in beside}, query.model)
-            found += beside
+            beside, own = _neighbours(request, found, best, query, ranks, trace, with_vectors=with_vectors)
+            found, vectors = [*found, *beside], own | vectors
     if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector:
         detail = f"No memory here has a vector of the model {query.model}."
         warnings.append(RetrievalWarning("no_embeddings", detail))
@@ -197,16 +209,19 @@ def _neighbours(
     query: CandidateQuery,
     ranks: CandidateRanks,
     trace: RetrievalTrace,
-) -> list[Candidate]:
-    """Return the memories next to the better half of the query's results."""
+    *,
+    with_vectors: bool,
+) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+    """Return the memories next to the better half of the query's results, and their vectors."""
     with trace.step("beside", reach=request.adjacent_turn_reach) as entry:
         better = set(best[: ceil(len(best) / 2)])
         around = [row for row in found if row.id.int in better]
         known = {row.id for row in found}
-        near = read_neighbours(request.scope, around, request.adjacent_turn_reach, query, ranks)
+        reach = request.adjacent_turn_reach
+        near, vectors = read_neighbours(request.scope, around, reach, query, ranks, with_vectors=with_vectors)
         neighbours = [row for row in near if row.id not in known]
         entry["rows"] = len(neighbours)
-    return neighbours
+    return neighbours, vectors
 
 
 def _retrieve_newest(scope: SearchScope, gate: CandidateGate) -> Retrieval:

@@ -1,15 +1,25 @@
-"""Retrievers: rank memories by vector, text, pin or age, with their tokens. Call them inside a scope."""
+"""Retrievers: rank memories by vector, text, pin or age, with their tokens. Call them inside a scope.
+
+What two retrievers need is sent before either is read, so that a pipelined scope waits for both at once (ADR-0150).
+"""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple, Self
-from uuid import UUID
 
 from memories.embeddings.providers import EmbeddingVectors
-from memories.models import PartitionCount
-from memories.search.queries import ranking
+from memories.search.queries import ranking, scope_size
 from memories.search.queries.lexemes import read_query_lexemes, send_query_lexemes
-from memories.search.queries.nearest import MAX_INDEX_DIMENSION, VectorIndex, force_index_scan, index_prefix
+from memories.search.queries.nearest import (
+    MAX_INDEX_DIMENSION,
+    VectorIndex,
+    force_index_scan,
+    index_prefix,
+)
+from memories.search.queries.ranking import Ranking, SentRanking
+from memories.search.queries.scope_size import SentMeasure
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import (
     ALL_WORDS_ROWS,
@@ -27,29 +37,10 @@ from memories.services.search.planner import (
 from memories.store.readings import CandidateRows, SearchScope
 from memories.tenancy.queries.prepared import SentStatement
 
-#: Tokens by memory, best first. Keys are the integers of the UUIDs, because a UUID's hash is computed in Python.
-Ranking = dict[int, int]
-
 
 def ranks_of(ranking: Ranking) -> dict[int, int]:
     """Return the rank of each memory, from 1."""
     return {key: rank for rank, key in enumerate(ranking, start=1)}
-
-
-def rank_by_vector(
-    scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, wanted: int, plan: RetrievalTrace
-) -> Ranking:
-    """Return the nearest memories, enough for `wanted` in fused order; `tokens` names the column of counts."""
-    with plan.step("vector") as entry:
-        if scope.moment.reads_history:
-            entry |= {"search": SearchMethod.EXACT, "reason": SearchPlanReason.HISTORY}
-            found = _ranking([rows.nearest_to(vector, model) for rows in scope.sources()], tokens, "distance")
-        else:
-            nearest = find_nearest(scope, vector, model, tokens, wanted=wanted)
-            entry |= nearest.plan
-            found = _by_key(nearest.rows)
-        entry["rows"] = len(found)
-    return found
 
 
 @dataclass(frozen=True)
@@ -57,40 +48,60 @@ class SentLookups:
     """What no other answer decides, sent before all else, so that one round trip brings all of it."""
 
     lexemes: SentStatement | None
-    pinned: SentStatement | None
+    pinned: SentRanking | None
+    size: SentMeasure | None
 
     @classmethod
-    def send(cls, scope: SearchScope, query: str | None, tokens: str, *, with_pinned: bool) -> Self:
-        """Send the look-ups of a search; None for a query whose words are not searched.
+    def send(cls, scope: SearchScope, query: str | None, tokens: str, *, with_pinned: bool, model: str) -> Self:
+        """Send the look-ups of a search: no lexemes without `query`, no size without the `model` of a vector.
 
-        Pinned memories of a scope that is not plain are read later.
+        Pinned memories of a scope that is not plain are read later; a past time is searched whatever its size.
         """
         plain = scope.plain() if with_pinned else None
         return cls(
             None if query is None else send_query_lexemes(scope.tenant_id, query),
             None if plain is None else ranking.send_pinned_memories(plain, tokens),
+            send_measure(scope, model) if model and not scope.moment.reads_history else None,
         )
 
 
-def rank_by_text(
-    scope: SearchScope, lexemes: SentStatement, tokens: str, wanted: int, plan: RetrievalTrace
-) -> tuple[Ranking, Sequence[str]]:
-    """Return the memories that contain the query's words, enough for `wanted` in fused order, and their lexemes."""
-    with plan.step("lexical") as entry:
+@dataclass(frozen=True)
+class SentTextSearch:
+    """A search by words; that of a scope which is not plain is run when it is read."""
+
+    scope: SearchScope
+    text: TextQuery
+    tokens: str
+    ranking: SentRanking | None
+
+    @classmethod
+    def send(cls, scope: SearchScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> Self:
+        """Ask for the first memories that match a text query."""
+        plain = scope.plain() if text.matched else None
+        sent = None if plain is None else ranking.send_matching_memories(plain, text, tokens, limit)
+        return cls(scope, text, tokens, sent)
+
+    @classmethod
+    def of_lexemes(cls, scope: SearchScope, lexemes: SentStatement, tokens: str, wanted: int) -> Self:
+        """Ask for the memories that contain the query's words, enough for `wanted` in fused order."""
         text = build_text_query(scope, read_query_lexemes(lexemes))
         # in a scope so large that common words do not match, as deep as the vectors
-        found = rank_text_query(scope, text, tokens, retriever_depth(wanted) if text.has_dropped else MAX_CANDIDATES)
-        entry |= {"lexemes": len(text.lexemes), "matched": len(text.matched), "rows": len(found)}
-    return found, text.lexemes
+        return cls.send(scope, text, tokens, retriever_depth(wanted) if text.has_dropped else MAX_CANDIDATES)
 
+    def read(self) -> Ranking:
+        """Wait for the memories."""
+        if self.ranking is not None:
+            return self.ranking.read()
+        if not self.text.matched:
+            return {}
+        return _ranking([rows.matching_any(self.text) for rows in self.scope.sources()], self.tokens, "-text_rank")
 
-def rank_text_query(scope: SearchScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> Ranking:
-    """Return the first memories that match a text query."""
-    if not text.matched:
-        return {}
-    if (plain := scope.plain()) is not None:
-        return _by_key(ranking.matching_memories(plain, text, tokens, limit))
-    return _ranking([rows.matching_any(text) for rows in scope.sources()], tokens, "-text_rank")
+    def read_traced(self, plan: RetrievalTrace) -> Ranking:
+        """Wait for the memories, as a step of a plan."""
+        with plan.step("lexical") as entry:
+            found = self.read()
+            entry |= {"lexemes": len(self.text.lexemes), "matched": len(self.text.matched), "rows": len(found)}
+        return found
 
 
 def build_text_query(scope: SearchScope, rows_by_lexeme: Mapping[str, int]) -> TextQuery:
@@ -104,11 +115,11 @@ def build_text_query(scope: SearchScope, rows_by_lexeme: Mapping[str, int]) -> T
     return rarest if is_large else match_all(lexemes)
 
 
-def rank_pinned(scope: SearchScope, sent: SentStatement | None, tokens: str, plan: RetrievalTrace) -> Ranking:
+def rank_pinned(scope: SearchScope, sent: SentRanking | None, tokens: str, plan: RetrievalTrace) -> Ranking:
     """Return the pinned memories, newest first: those of `sent`, where the scope is plain."""
     with plan.step("pinned") as entry:
         if sent is not None:
-            found = _by_key(sent.rows())
+            found = sent.read()
         else:
             found = _ranking([rows.pinned().pinned_then_newest() for rows in scope.sources()], tokens, "-pinned")
         entry["rows"] = len(found)
@@ -118,10 +129,6 @@ def rank_pinned(scope: SearchScope, sent: SentStatement | None, tokens: str, pla
 def rank_newest(scope: SearchScope, tokens: str) -> Ranking:
     """Return the pinned memories, then the newest."""
     return _ranking([rows.pinned_then_newest() for rows in scope.sources()], tokens, "-pinned")
-
-
-def _by_key(rows: ranking.RankedRows) -> Ranking:
-    return {pk.int: count for pk, count in rows}
 
 
 def _ranking(sources: Sequence[CandidateRows], tokens: str, order: str) -> Ranking:
@@ -138,71 +145,157 @@ def _ranking(sources: Sequence[CandidateRows], tokens: str, order: str) -> Ranki
 
 
 class NearestResult(NamedTuple):
-    """(id, tokens) of current memories, nearest first, and the plan that found them.
+    """Current memories, nearest first, and the plan that found them.
 
     The size of the index and the limits of its scan are not in it: receipts show the plan, and the index contains the
     rows of all tenants.
     """
 
-    rows: list[tuple[UUID, int]]
+    rows: Ranking
     plan: dict[str, Any]
+
+
+def rank_by_vector_in_history(
+    scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, plan: RetrievalTrace
+) -> Ranking:
+    """Return the nearest memories at a past time."""
+    with plan.step("vector", search=SearchMethod.EXACT, reason=SearchPlanReason.HISTORY) as entry:
+        found = _ranking([rows.nearest_to(vector, model) for rows in scope.sources()], tokens, "distance")
+        entry["rows"] = len(found)
+    return found
 
 
 def find_nearest(
     scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int
 ) -> NearestResult:
     """Return the nearest live memories, as many as a fused order needs for its first `wanted`."""
-    size = scope_size(scope, vector, model)
-    rows, plan = execute_vector_plan(plan_vector_search(size, wanted=wanted), scope, vector, model, tokens)
-    return NearestResult(rows, {**plan, "rows_in_scope": size.rows})
+    return send_nearest(scope, vector, model, tokens, wanted=wanted, size=send_measure(scope, model)).read()
 
 
-def scope_size(scope: SearchScope, vector: EmbeddingVectors, model: str) -> ScopeSize:
-    """Return how many rows are in scope by the counts of partitions, and in the index of the model. One query."""
-    rows, index = PartitionCount.objects.measure(
+def send_nearest(
+    scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int, size: SentMeasure
+) -> "SentVectorSearch":
+    """Ask for the same in the scope that was measured."""
+    measured = read_scope_size(scope, size, len(vector))
+    return SentVectorSearch.send(plan_vector_search(measured, wanted=wanted), scope, vector, model, tokens, measured)
+
+
+def send_measure(scope: SearchScope, model: str) -> SentMeasure:
+    """Ask for the rows in scope by the counts of partitions, and for the index of the model."""
+    return scope_size.send_measure(
         scope.tenant_id, scope.path, exact=scope.is_exact, segments=scope.segments, index=index_prefix(model)
     )
-    if index is None or len(vector) > MAX_INDEX_DIMENSION:
+
+
+def read_scope_size(scope: SearchScope, sent: SentMeasure, dimension: int) -> ScopeSize:
+    """Return the size of a scope that was measured, for vectors of a dimension."""
+    rows, index = sent.read()
+    if index is None or dimension > MAX_INDEX_DIMENSION:
         return ScopeSize(rows, None, bool(scope.conditions))
     return ScopeSize(rows, index.rows, bool(scope.conditions), index.bound)
 
 
-def _scan_index(
-    plan: VectorPlan, scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str
-) -> tuple[ranking.RankedRows, int]:
-    """Return the nearest memories along the index and in its tail, and how many vectors the index returned."""
-    widths = {"ef_search": plan.ef_search, "max_scan_tuples": plan.max_scan_tuples}
-    plain, index = scope.plain(), VectorIndex(rows=0, bound=plan.index_bound)
-    with force_index_scan(**widths, is_one_look=plan.is_one_look):
+@dataclass(frozen=True)
+class SentVectorSearch:
+    """A search by vector. One along the index or by vectors alone is sent first; any other is run when it is read."""
+
+    plan: VectorPlan
+    scope: SearchScope
+    vector: EmbeddingVectors
+    model: str
+    tokens: str
+    size: ScopeSize | None
+    ranking: SentRanking | None
+
+    @classmethod
+    def send(
+        cls,
+        plan: VectorPlan,
+        scope: SearchScope,
+        vector: EmbeddingVectors,
+        model: str,
+        tokens: str,
+        size: ScopeSize | None = None,
+    ) -> Self:
+        """Search as planned."""
+        search = cls(plan, scope, vector, model, tokens, size, None)
+        return replace(search, ranking=search._sent())
+
+    def read(self) -> NearestResult:
+        """Wait for the nearest memories. Where an index scan finds too few, the whole scope is read."""
+        found = self._read()
+        return found if self.size is None else found._replace(plan={**found.plan, "rows_in_scope": self.size.rows})
+
+    def read_traced(self, plan: RetrievalTrace) -> Ranking:
+        """Wait for the memories, as a step of a plan."""
+        with plan.step("vector") as entry:
+            found, told = self.read()
+            entry |= {**told, "rows": len(found)}
+        return found
+
+    def _sent(self) -> SentRanking | None:
+        plain, plan = self.scope.plain(), self.plan
+        if plain is None or (plan.search is SearchMethod.EXACT and plan.reads_memories):
+            return None
+        asked = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
+        if plan.search is SearchMethod.EXACT:
+            return ranking.send_nearest_vectors(*asked)
+        with self._forced_index():
+            return ranking.send_nearest_vectors(*asked, index=VectorIndex(rows=0, bound=plan.index_bound))
+
+    def _forced_index(self) -> AbstractContextManager[None]:
+        plan = self.plan
+        return force_index_scan(
+            ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples, is_one_look=plan.is_one_look
+        )
+
+    def _read(self) -> NearestResult:
+        plan = self.plan
+        done = {"search": plan.search, "reason": plan.reason, "limit": plan.limit}
+        if plan.search is SearchMethod.HNSW:
+            found, read = self._read_index_scan()
+            if read < plan.limit_with_spare and plan.is_one_look:
+                # Vectors of deleted rows stay in the index until the next vacuum and take the places of others.
+                again = replace(plan, is_one_look=False)
+                found, read = self.send(again, self.scope, self.vector, self.model, self.tokens)._read_index_scan()
+            if min(len(found), read) >= plan.enough:
+                return NearestResult(found, done)
+            done |= {"search": SearchMethod.EXACT, "reason": SearchPlanReason.TOO_FEW_FOUND}
+        return NearestResult(self._read_exactly(), done)
+
+    def _read_index_scan(self) -> tuple[Ranking, int]:
+        """Return the nearest memories along the index and in its tail, and how many vectors the index returned."""
+        if self.ranking is not None:
+            found, read = self.ranking.read_with_count()
+            return _first(found, self.plan.limit), read
+        (memories,) = self.scope.sources()
+        index = VectorIndex(rows=0, bound=self.plan.index_bound)
+        with self._forced_index():
+            rows, read = memories.nearest_by_index(self.vector, self.model, self.tokens, self.plan.limit, index=index)
+        return {pk.int: count for pk, count in rows}, read
+
+    def _read_exactly(self) -> Ranking:
+        plan, plain = self.plan, self.scope.plain()
         if plain is None:
-            (memories,) = scope.sources()
-            return memories.nearest_by_index(vector, model, tokens, plan.limit, index=index)
-        found, read = ranking.nearest_vectors(plain, vector, model, tokens, plan.limit_with_spare, index=index)
-    return found[: plan.limit], read
+            (memories,) = self.scope.sources()
+            rows = memories.nearest_to(self.vector, self.model).values_list(memories.identity, self.tokens)
+            return {pk.int: count for pk, count in rows[: plan.limit]}
+        if not plan.reads_memories:
+            asked = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
+            sent = self.ranking if plan.search is SearchMethod.EXACT else None
+            found, read = (sent or ranking.send_nearest_vectors(*asked)).read_with_count()
+            # If most of the nearest have expired, memories further away take their place.
+            if len(found) >= plan.enough or read < plan.limit_with_spare:
+                return _first(found, plan.limit)
+        return ranking.nearest_memories(plain, self.vector, self.model, self.tokens, plan.limit)
 
 
 def execute_vector_plan(
     plan: VectorPlan, scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str
 ) -> NearestResult:
-    """Search as planned. Where an index scan finds too few, the whole scope is read."""
-    plain = scope.plain()
-    done = {"search": plan.search, "reason": plan.reason, "limit": plan.limit}
-    if plan.search is SearchMethod.HNSW:
-        found, read = _scan_index(plan, scope, vector, model, tokens)
-        if read < plan.limit_with_spare and plan.is_one_look:
-            # Vectors of deleted rows stay in the index until the next vacuum and take the places of others.
-            found, read = _scan_index(replace(plan, is_one_look=False), scope, vector, model, tokens)
-        if min(len(found), read) >= plan.enough:
-            return NearestResult(found, done)
-        done |= {"search": SearchMethod.EXACT, "reason": SearchPlanReason.TOO_FEW_FOUND}
-    if plain is None:
-        (memories,) = scope.sources()
-        rows = memories.nearest_to(vector, model).values_list(memories.identity, tokens)
-        return NearestResult(list(rows[: plan.limit]), done)
-    if not plan.reads_memories:
-        limit = plan.limit_with_spare
-        found, read = ranking.nearest_vectors(plain, vector, model, tokens, limit)
-        # If most of the nearest have expired, memories further away take their place.
-        if len(found) >= plan.enough or read < limit:
-            return NearestResult(found[: plan.limit], done)
-    return NearestResult(ranking.nearest_memories(plain, vector, model, tokens, plan.limit), done)
+    """Search as planned, and wait for it."""
+    return SentVectorSearch.send(plan, scope, vector, model, tokens).read()
+
+
+def _first(ranked: Ranking, count: int) -> Ranking:
+    return ranked if len(ranked) <= count else dict(islice(ranked.items(), count))

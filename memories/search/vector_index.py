@@ -22,6 +22,8 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 #: Any number, the same for everybody: one index is built at a time.
 BUILD_LOCK = 7_301_846_577
 
+#: Vectors that are compared for each new one (ADR-0151). With 64, pgvector's default, a search must be a sixth wider.
+EF_CONSTRUCTION = 128
 #: Vectors that one transaction puts into the index, about .1 s of work.
 INSERTED_TOGETHER = 100
 #: Time of one run of insertions; the next run continues.
@@ -35,7 +37,7 @@ WHERE info.indrelid = to_regclass(%s) AND starts_with(kept.relname, %s)
 _DROP = "DROP INDEX CONCURRENTLY IF EXISTS {name}"
 _CREATE = (
     "CREATE INDEX CONCURRENTLY {name} ON {table} USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops)"
-    " WHERE model = {model} AND is_current AND {part}"
+    " WITH (ef_construction = {width}) WHERE model = {model} AND is_current AND {part}"
 )
 
 
@@ -162,6 +164,7 @@ def _build(database: str, model: IndexedModel) -> None:
         "dimension": sql.Literal(model.dimension),
         "model": sql.Literal(model.name),
         "part": sql.SQL(index.contains("")),
+        "width": sql.Literal(EF_CONSTRUCTION),
     }
     with connections[database].cursor() as cursor:
         cursor.execute(_EXISTING, [table, prefix])

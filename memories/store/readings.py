@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 from memories.embeddings.providers import EmbeddingVectors
@@ -18,10 +18,11 @@ from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
-from memories.store.queries.candidates import PLAIN_NAMES, plain_candidate_rows
+from memories.store.queries.candidates import PLAIN_NAMES, send_plain_candidates, send_plain_neighbours
 from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
 from memories.store.queries.texts import PositionSpan
 from memories.tenancy.queries.plain_scope import PlainScope
+from memories.tenancy.queries.prepared import SentStatement
 
 #: Edges that are followed from one memory; an agent may draw any number of them.
 MAX_LINKS_FOLLOWED = 200
@@ -64,13 +65,6 @@ class Candidate(Mapping[str, Any]):
     session: str
     position: int | None
     holds: frozenset[str]
-
-    @classmethod
-    def of_values(cls, values: Mapping[str, Any]) -> Self:
-        """Return the candidate with these values of all fields, in one update instead of twenty guarded assignments."""
-        candidate = cls.__new__(cls)
-        candidate.__dict__.update(values)
-        return candidate
 
     def __getitem__(self, name: str) -> Any:
         return self.__dict__[name]
@@ -150,33 +144,48 @@ def read_candidates(
     scope: SearchScope, ids: Iterable[int], query: CandidateQuery, ranks: CandidateRanks
 ) -> list[Candidate]:
     """Return the memories of `ids` that are in scope, in that order; one query for each table."""
-    return read_candidates_with_vectors(scope, ids, query, ranks, with_vectors=False)[0]
+    return send_candidates(scope, ids, query, ranks, with_vectors=False).read()[0]
 
 
-def read_candidates_with_vectors(
+@dataclass(frozen=True)
+class SentCandidates:
+    """Candidates that were asked for; those of a scope that is not plain have been read."""
+
+    keys: Sequence[int]
+    query: CandidateQuery
+    ranks: CandidateRanks
+    rows: SentStatement | None
+    read_already: tuple[list[Candidate], dict[UUID, EmbeddingVectors]] = field(default_factory=lambda: ([], {}))
+
+    def read(self) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+        """Wait for the candidates and their vectors; a pipelined scope may have been closed before."""
+        candidates, vectors = self.read_already
+        if self.rows is not None:
+            candidates, vectors = _plain_candidates(self.rows.rows(), self.query.lexemes, self.ranks)
+        found = {candidate.id.int: candidate for candidate in candidates}
+        return [found[key] for key in self.keys if key in found], vectors
+
+
+def send_candidates(
     scope: SearchScope, ids: Iterable[int], query: CandidateQuery, ranks: CandidateRanks, *, with_vectors: bool
-) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
-    """Return the same and, with `with_vectors`, the vectors (as `read_vectors`) of those that have one."""
+) -> SentCandidates:
+    """Ask for the memories of `ids` that are in scope, in that order; one query for each table.
+
+    With `with_vectors`, also for the vectors (as `read_vectors`) of those that have one.
+    """
     keys = list(ids)
-    vectors: dict[UUID, EmbeddingVectors] = {}
+    if not keys:
+        return SentCandidates(keys, query, ranks, None)
     if (plain := scope.plain()) is not None:
-        rows = plain_candidate_rows(
-            plain, keys, vector=query.vector, model=query.model, lexemes=query.lexemes, with_vectors=with_vectors
+        compared: dict[str, Any] = {"vector": query.vector, "model": query.model, "lexemes": query.lexemes}
+        return SentCandidates(
+            keys, query, ranks, send_plain_candidates(plain, keys, **compared, with_vectors=with_vectors)
         )
-        candidates = [_plain_candidate(row, query.lexemes, ranks) for row in rows]
-        sent = [row[-1] for row in rows]
-        having = [one.id for one, vector in zip(candidates, sent, strict=True) if vector is not None]
-        if having:
-            vectors = dict(zip(having, halves_of([each for each in sent if each is not None]), strict=True))
-    else:
-        wanted = [UUID(int=key) for key in keys]
-        sources = (source.of_memories(wanted) for source in scope.sources())
-        candidates = [candidate for source in sources for candidate in _candidates(source, query, ranks)]
-        if with_vectors:
-            versions = {candidate.id: candidate.version for candidate in candidates}
-            vectors = read_vectors(scope.tenant_id, versions, query.model)
-    found = {candidate.id.int: candidate for candidate in candidates}
-    return [found[key] for key in keys if key in found], vectors
+    wanted = [UUID(int=key) for key in keys]
+    sources = (source.of_memories(wanted) for source in scope.sources())
+    candidates = [candidate for source in sources for candidate in _candidates(source, query, ranks)]
+    versions = {candidate.id: candidate.version for candidate in candidates} if with_vectors else {}
+    return SentCandidates(keys, query, ranks, None, (candidates, read_vectors(scope.tenant_id, versions, query.model)))
 
 
 def read_candidate_of_any_state(
@@ -188,9 +197,18 @@ def read_candidate_of_any_state(
 
 
 def read_neighbours(
-    scope: SearchScope, around: Iterable[Candidate], reach: int, query: CandidateQuery, ranks: CandidateRanks
-) -> list[Candidate]:
-    """Return the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`, by position."""
+    scope: SearchScope,
+    around: Iterable[Candidate],
+    reach: int,
+    query: CandidateQuery,
+    ranks: CandidateRanks,
+    *,
+    with_vectors: bool = False,
+) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+    """Return the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`, by position.
+
+    With `with_vectors`, also the vectors (as `read_vectors`) of those that have one.
+    """
     places = [(row.partition_path, row.session, row.position) for row in around if row.session]
     spans = sorted(
         PositionSpan(path, session, max(position - reach, 0), position + reach)
@@ -198,11 +216,18 @@ def read_neighbours(
         if position is not None
     )
     if not spans:
-        return []
-    sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
-    found = [candidate for rows in sources for candidate in _candidates(rows, query, ranks)]
+        return [], {}
+    if (plain := scope.plain()) is not None:
+        compared: dict[str, Any] = {"vector": query.vector, "model": query.model, "lexemes": query.lexemes}
+        sent = send_plain_neighbours(plain, spans, **compared, with_vectors=with_vectors)
+        found, vectors = _plain_candidates(sent.rows(), query.lexemes, ranks)
+    else:
+        sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
+        found = [candidate for rows in sources for candidate in _candidates(rows, query, ranks)]
+        versions = {row.id: row.version for row in found} if with_vectors else {}
+        vectors = read_vectors(scope.tenant_id, versions, query.model)
     found.sort(key=lambda row: (row.partition_path, row.session, row.position, row.created_at, row.id))
-    return found[:MAX_CANDIDATES]
+    return found[:MAX_CANDIDATES], vectors
 
 
 def read_vectors(tenant_id: UUID, versions: Mapping[UUID, int], model: str) -> dict[UUID, EmbeddingVectors]:
@@ -311,8 +336,21 @@ def read_summary(scope: SearchScope, summary_id: UUID) -> PartitionSummary | Non
     return summary
 
 
+def _plain_candidates(
+    rows: Sequence[Sequence[Any]], lexemes: Sequence[str], ranks: CandidateRanks
+) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+    candidates = [_plain_candidate(row, lexemes, ranks) for row in rows]
+    sent = [row[-1] for row in rows]
+    having = [one.id for one, vector in zip(candidates, sent, strict=True) if vector is not None]
+    if not having:
+        return candidates, {}
+    return candidates, dict(zip(having, halves_of([each for each in sent if each is not None]), strict=True))
+
+
 def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: CandidateRanks) -> Candidate:
-    values: dict[str, Any] = dict(zip(PLAIN_NAMES, row, strict=False))  # what follows the names is converted below
+    candidate = Candidate.__new__(Candidate)
+    values = candidate.__dict__  # filled once, instead of twenty guarded assignments
+    values.update(zip(PLAIN_NAMES, row, strict=False))  # what follows the names is converted below
     *counts, holds, _ = row[len(PLAIN_NAMES) :]
     key = values["id"].int
     values["token_counts"] = dict(zip(ENCODINGS, counts, strict=True))
@@ -320,7 +358,7 @@ def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: Candidat
     values["vector_rank"] = ranks.by_vector.get(key)
     values["text_rank"] = ranks.by_text.get(key)
     values["fused_score"] = ranks.fused.get(key)
-    return Candidate.of_values(values)
+    return candidate
 
 
 def _candidates(rows: CandidateRows, query: CandidateQuery, ranks: CandidateRanks) -> Iterator[Candidate]:

@@ -15,7 +15,8 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field, ForeignKey, Model
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from psycopg import Cursor, adapters
+from psycopg import Cursor, Pipeline, adapters
+from psycopg.abc import PQGen
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
@@ -153,6 +154,23 @@ class DatabaseOperations(operations.DatabaseOperations):
         return super().last_executed_query(cursor, sql, params)
 
 
+class BatchingPipeline(Pipeline):
+    """A pipeline that sends its statements when the first answer is needed, not one by one (ADR-0153).
+
+    Each send is a look at the socket and a system call here, and may wake the server up for one statement.
+    """
+
+    def _communicate_gen(self) -> PQGen[None]:
+        """Send nothing yet; psycopg calls this after each statement."""
+        yield from ()
+
+    def _fetch_gen(self, *, flush: bool) -> PQGen[None]:
+        """Write all statements to the buffer of the connection, then send it and wait."""
+        while self.command_queue:
+            self.command_queue.popleft()()
+        yield from super()._fetch_gen(flush=flush)
+
+
 def _is_closed_by_server(connection: Any) -> bool:
     """Look without asking the server: an idle connection is readable only after its end, or a notice of it."""
     poller = select.poll()
@@ -187,5 +205,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Send statements without waiting for the answer to each; wait for all at the end."""
         self.ensure_connection()
         connection: Any = self.connection
+        if connection._pipeline is None:
+            connection._pipeline = BatchingPipeline(connection)  # which psycopg enters, as it would a nested one
         with self.wrap_database_errors, connection.pipeline():
             yield

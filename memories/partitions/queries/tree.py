@@ -5,11 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from memories.search.queries.nearest import INDEX_FOUND, VectorIndex
 from memories.services.partitions.paths import subtree_bounds
-from memories.tenancy.queries.conditions import segment_paths
 from memories.tenancy.queries.insertions import execute
-from memories.tenancy.queries.prepared import execute_prepared
 from memories.tenancy.queries.rows import TenantRows
 
 # The bounds of the nodes divide the order of paths into ranges, numbered from 1.
@@ -75,42 +72,9 @@ WITH taken AS (
 )
 SELECT count(*) FROM taken
 """
-# Raw SQL, because every search runs it.
-_HERE = "tenant_id = %(tenant)s AND (path = %(path)s OR path >= %(low)s AND path < %(high)s)"
-_MEASURE = "SELECT ({rows}), found.* FROM (SELECT) AS one LEFT JOIN ({index}) AS found ON TRUE"
-_WITHIN = """
-SELECT sum(rows) FROM (
-    SELECT CASE WHEN %(is_exact)s THEN own_rows ELSE subtree_rows END AS rows FROM memories_partitioncount
-    WHERE tenant_id = %(tenant)s AND path = %(path)s
-    UNION ALL SELECT rows FROM memories_partitioncountchange
-    WHERE {here}
-) AS counted
-"""
-_WITH_SEGMENTS = """
-SELECT sum(rows) FROM (
-    SELECT path, own_rows AS rows FROM memories_partitioncount WHERE {here}
-    UNION ALL SELECT path, rows FROM memories_partitioncountchange
-    WHERE {here}
-) AS counted
-WHERE path IN (
-    SELECT path FROM memories_partition WHERE tenant_id = %(tenant)s AND segments @> %(segments)s::text[]
-)
-"""
 
 
 class PartitionCountQuerySet(TenantRows):
-    def measure(
-        self, tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str
-    ) -> tuple[int, VectorIndex | None]:
-        """Return the rows of a partition, pending changes included, and the index whose name begins with `index`."""
-        low, high = ("", "") if exact else subtree_bounds(path)
-        values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
-        values |= {"segments": segment_paths(segments), "index": index}
-        within = _WITH_SEGMENTS if segments else _WITHIN
-        statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_FOUND)
-        ((rows, index_rows, name),) = execute_prepared(statement, values)
-        return max(int(rows or 0), 0), VectorIndex.found(index, index_rows, name)
-
     def empty(self) -> "PartitionCountQuerySet":
         """Counts that are zero."""
         return self.filter(own_rows=0, subtree_rows=0)

@@ -5,9 +5,10 @@ and planned again for each search.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
+import numpy as np
 from psycopg import sql
 
 from memories.search.queries.lexemes import any_lexeme
@@ -15,15 +16,19 @@ from memories.search.queries.nearest import Vector, VectorIndex, half_vector
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import TextQuery
 from memories.tenancy.queries.plain_scope import PlainScope
-from memories.tenancy.queries.prepared import SentStatement, execute_prepared, send_prepared
+from memories.tenancy.queries.prepared import SentStatement, send_prepared
 
-#: (id, tokens), best first.
-RankedRows = list[tuple[UUID, int]]
+#: Tokens by memory, best first. Keys are the integers of the UUIDs, because a UUID's hash is computed in Python.
+Ranking = dict[int, int]
 
+# A ranking as one row, which takes the client a tenth of the time of hundreds (ADR-0150).
+_PACKED = """
+SELECT string_agg(uuid_send(id), ''::bytea), string_agg(int4send(tokens), ''::bytea), ({read}) FROM ({rows}) AS ranked
+"""
+_ID_BYTES = 16
 # Reads only the memories of the nearest vectors.
 _NEAREST_VECTORS = """
-WITH {near}
-SELECT memory.id, memory.{tokens}, (SELECT count(*) FROM {read})
+SELECT memory.id, memory.{tokens} AS tokens
 FROM near JOIN memories_memory AS memory ON memory.id = near.memory_id AND memory.version = near.version
 WHERE {live} ORDER BY near.distance, memory.created_at DESC, memory.id
 """
@@ -37,32 +42,51 @@ _NEAR_OF_BOTH = """
 )
 """
 _NEAREST_MEMORIES = """
-SELECT memory.id, memory.{tokens}
+SELECT memory.id, memory.{tokens} AS tokens
 FROM memories_memory AS memory
 JOIN memories_memoryembedding AS own ON own.memory_id = memory.id AND own.version = memory.version
 WHERE {live} AND own.model = {model}
 ORDER BY own.vector <=> %(vector)s, memory.created_at DESC, memory.id LIMIT %(limit)s
 """
 _MATCHING = """
-SELECT memory.id, memory.{tokens} FROM memories_memory AS memory
-WHERE {live} AND {among} memory.search_vector @@ %(matched)s::tsquery
+SELECT memory.id, memory.{tokens} AS tokens FROM {memories} AS memory
+WHERE {live} AND memory.search_vector @@ %(matched)s::tsquery
 ORDER BY ts_rank(memory.search_vector, %(lexemes)s::tsquery) DESC, memory.created_at DESC, memory.id
 LIMIT %(limit)s
 """
-_AMONG_NEWEST = (
-    "memory.id IN (SELECT recent.id FROM memories_memory AS recent WHERE {live}"
-    " ORDER BY recent.created_at DESC, recent.id LIMIT %(newest)s) AND"
+_NEWEST = (
+    "(SELECT recent.* FROM memories_memory AS recent WHERE {live}"
+    " ORDER BY recent.created_at DESC, recent.id LIMIT %(newest)s)"
 )
 _PINNED = f"""
-SELECT memory.id, memory.{{tokens}} FROM memories_memory AS memory WHERE {{live}} AND memory.pinned
+SELECT memory.id, memory.{{tokens}} AS tokens FROM memories_memory AS memory WHERE {{live}} AND memory.pinned
 ORDER BY memory.created_at DESC, memory.id LIMIT {MAX_CANDIDATES}
 """  # noqa: S608 - a constant
 
 
-def nearest_vectors(
+@dataclass(frozen=True)
+class SentRanking:
+    """A ranking that was asked for; in a pipelined scope it may still be on its way."""
+
+    statement: SentStatement
+
+    def read(self) -> Ranking:
+        """Wait for the ranking."""
+        return self.read_with_count()[0]
+
+    def read_with_count(self) -> tuple[Ranking, int]:
+        """Wait for the ranking, and how many vectors were read for it."""
+        ((ids, tokens, read),) = self.statement.rows()
+        if ids is None:
+            return {}, read
+        keys = [int.from_bytes(ids[start : start + _ID_BYTES], "big") for start in range(0, len(ids), _ID_BYTES)]
+        return dict(zip(keys, np.frombuffer(tokens, dtype=">i4").tolist(), strict=True)), read
+
+
+def send_nearest_vectors(
     scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int, *, index: VectorIndex | None = None
-) -> tuple[RankedRows, int]:
-    """Return the live memories of the `limit` nearest vectors, and how many vectors were read.
+) -> SentRanking:
+    """Ask for the live memories of the `limit` nearest vectors, and how many vectors were read.
 
     With an `index`, along it, inside `force_index_scan`, and in its tail; only the vectors of the index count as read.
     """
@@ -79,34 +103,34 @@ def nearest_vectors(
         parts = {"indexed": index.contains("own."), "tail": index.lacks("own.")}
         both = [_NEAR.format(name=name, part=f"AND {part}", **same) for name, part in parts.items()]
         near = ",".join(both) + _NEAR_OF_BOTH
-    read = "near" if index is None else "indexed"
-    statement = _NEAREST_VECTORS.format(near=near, read=read, live=scope.has_live("memory"), tokens=tokens)
-    found = execute_prepared(statement, {**scope.values, "vector": half_vector(vector), "limit": limit})
-    return [(pk, count) for pk, count, _ in found], found[0][2] if found else 0
+    rows = _NEAREST_VECTORS.format(live=scope.has_live("memory"), tokens=tokens)
+    read = "SELECT count(*) FROM near" if index is None else "SELECT count(*) FROM indexed"
+    values = {**scope.values, "vector": half_vector(vector), "limit": limit}
+    return _send_packed(rows, values, read=read, before=f"WITH {near}")
 
 
-def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int) -> RankedRows:
+def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int) -> Ranking:
     """Return the nearest live memories by reading every memory of the scope with its vector."""
-    statement = _NEAREST_MEMORIES.format(live=scope.has_live("memory"), model=_quoted(model), tokens=tokens)
-    return _ranked(statement, {**scope.values, "vector": half_vector(vector), "limit": limit})
+    rows = _NEAREST_MEMORIES.format(live=scope.has_live("memory"), model=_quoted(model), tokens=tokens)
+    return _send_packed(rows, {**scope.values, "vector": half_vector(vector), "limit": limit}).read()
 
 
-def matching_memories(scope: PlainScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> RankedRows:
-    """Return the first live memories that match a text query, best first."""
-    among = "" if text.newest is None else _AMONG_NEWEST.format(live=scope.has_live("recent"))
-    statement = _MATCHING.format(live=scope.has_live("memory"), among=among, tokens=tokens)
+def send_matching_memories(scope: PlainScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> SentRanking:
+    """Ask for the first live memories that match a text query, best first."""
+    memories = "memories_memory" if text.newest is None else _NEWEST.format(live=scope.has_live("recent"))
+    rows = _MATCHING.format(live=scope.has_live("memory"), memories=memories, tokens=tokens)
     asked: dict[str, Sequence[str]] = {"matched": text.matched, "lexemes": text.lexemes}
     values = {name: any_lexeme(lexemes) for name, lexemes in asked.items()}
-    return _ranked(statement, {**scope.values, **values, "newest": text.newest, "limit": limit})
+    return _send_packed(rows, {**scope.values, **values, "newest": text.newest, "limit": limit})
 
 
-def send_pinned_memories(scope: PlainScope, tokens: str) -> SentStatement:
-    """Send the query for the pinned memories, newest first, as `RankedRows`."""
-    return send_prepared(_PINNED.format(live=scope.has_live("memory"), tokens=tokens), scope.values)
+def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:
+    """Ask for the pinned memories, newest first."""
+    return _send_packed(_PINNED.format(live=scope.has_live("memory"), tokens=tokens), scope.values)
 
 
-def _ranked(statement: str, values: dict[str, Any]) -> RankedRows:
-    return [(pk, count) for pk, count in execute_prepared(statement, values)]
+def _send_packed(rows: str, values: dict[str, Any], *, read: str = "0", before: str = "") -> SentRanking:
+    return SentRanking(send_prepared(before + _PACKED.format(rows=rows, read=read), values))
 
 
 def _quoted(model: str) -> str:

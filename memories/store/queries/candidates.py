@@ -1,15 +1,17 @@
 """The statement that reads the present candidates of a plain scope (ADR-0115)."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memories.search.queries.lexemes import any_lexeme
 from memories.search.queries.nearest import Vector, half_vector
 from memories.services.search.filters import COUNTER_FIELDS
-from memories.store.queries.texts import CANDIDATE_COLUMNS, TOKEN_COLUMNS
+from memories.services.search.fusion import MAX_CANDIDATES
+from memories.store.queries.texts import CANDIDATE_COLUMNS, TOKEN_COLUMNS, PositionSpan
 from memories.tenancy.queries.insertions import array_text
 from memories.tenancy.queries.plain_scope import PlainScope
-from memories.tenancy.queries.prepared import execute_prepared
+from memories.tenancy.queries.prepared import SentStatement, send_prepared
 
 #: The names of the first values of a row, in their order; after them come the counts of tokens by encoding, the places
 #: of lexemes that the text contains in the list of lexemes, from 1, and the vector.
@@ -19,8 +21,19 @@ SELECT {{similarity}}, memory.id, memory.archived_at,
     memory.{", memory.".join((*CANDIDATE_COLUMNS, *COUNTER_FIELDS, *TOKEN_COLUMNS))},
     {{holds}}, {{vector}}
 FROM memories_memory AS memory {{vectors}}
-WHERE {{live}} AND memory.id = ANY(%(ids)s::uuid[])
+WHERE {{live}} AND {{chosen}}
 """  # noqa: S608 - columns
+_OF_IDS = "memory.id = ANY(%(ids)s::uuid[])"
+# One join that reads an index range for each span.
+_IN_SPANS = f"""
+memory.id IN (
+    SELECT near.id FROM json_to_recordset(%(spans)s::json) AS span (path text, session text, first bigint, last bigint)
+    JOIN memories_memory AS near ON near.tenant_id = %(tenant)s AND near.session = span.session
+        AND near.position BETWEEN span.first AND span.last AND near.partition_path = span.path
+)
+ORDER BY memory.partition_path, memory.session, memory.position, memory.created_at DESC, memory.id
+LIMIT {MAX_CANDIDATES}
+"""  # noqa: S608 - a constant
 _VECTORS = (
     "LEFT JOIN memories_memoryembedding AS own ON own.memory_id = memory.id AND own.version = memory.version"
     " AND own.tenant_id = memory.tenant_id AND own.model = %(model)s"
@@ -32,7 +45,7 @@ _HOLDS = (
 )
 
 
-def plain_candidate_rows(
+def send_plain_candidates(
     scope: PlainScope,
     ids: Sequence[int],
     *,
@@ -40,16 +53,44 @@ def plain_candidate_rows(
     model: str,
     lexemes: Sequence[str],
     with_vectors: bool,
-) -> list[tuple[Any, ...]]:
-    """Return the values of each memory of `ids` (the integers of UUIDs) in scope, in any order.
+) -> SentStatement:
+    """Ask for the values of each memory of `ids` (the integers of UUIDs) in scope, in any order.
 
     The similarity is None without a vector; the vector, with `with_vectors`, the bytes that Postgres sends for a
     `halfvec`.
     """
-    if not ids:
-        return []
     # as one text, because the client converts a list one by one
-    values: dict[str, Any] = {**scope.values, "ids": array_text([f"{key:032x}" for key in ids])}
+    values = {"ids": array_text([f"{key:032x}" for key in ids])}
+    return _send(scope, _OF_IDS, values, vector, model, lexemes, with_vectors=with_vectors)
+
+
+def send_plain_neighbours(
+    scope: PlainScope,
+    spans: Sequence[PositionSpan],
+    *,
+    vector: Vector | None,
+    model: str,
+    lexemes: Sequence[str],
+    with_vectors: bool,
+) -> SentStatement:
+    """Ask for the same of the memories in any of these spans of sessions, in the order of their positions."""
+    # as one text, because the client converts a list one by one
+    names = ("path", "session", "first", "last")
+    values = {"spans": json.dumps([dict(zip(names, span, strict=True)) for span in spans])}
+    return _send(scope, _IN_SPANS, values, vector, model, lexemes, with_vectors=with_vectors)
+
+
+def _send(
+    scope: PlainScope,
+    chosen: str,
+    chosen_values: Mapping[str, Any],
+    vector: Vector | None,
+    model: str,
+    lexemes: Sequence[str],
+    *,
+    with_vectors: bool,
+) -> SentStatement:
+    values: dict[str, Any] = {**scope.values, **chosen_values}
     similarity = sent = "NULL"
     if vector is not None:
         values |= {"vector": half_vector(vector), "model": model}
@@ -63,5 +104,6 @@ def plain_candidate_rows(
         vector=sent,
         vectors="" if vector is None else _VECTORS,
         live=scope.has_live("memory"),
+        chosen=chosen,
     )
-    return execute_prepared(statement, values)
+    return send_prepared(statement, values)

@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework import status
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -26,6 +25,7 @@ from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import CursorPosition, build_page, position_to_row
 from memory_platform.rest.parsing import StrictJSONParser
+from memory_platform.rest.rendering import FastJSONRenderer
 from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values, validate_input
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Endpoint(APIView):
     permission_classes = [HasScope]
     throttle_classes = [KeyThrottle]
     parser_classes = [StrictJSONParser]
-    renderer_classes = [JSONRenderer]
+    renderer_classes = [FastJSONRenderer]
     #: The scope each method needs; `read` where none is named.
     scopes: dict[str, str] = {}
     #: Fields of an answer that are shown once: a repetition by Idempotency-Key gets null for them.

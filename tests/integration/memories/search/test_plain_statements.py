@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from psycopg import Cursor, Pipeline
 
 from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import get_embedder
@@ -17,7 +18,7 @@ from memories.services.search.planner import match_all
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memories
-from memories.store.queries.candidates import plain_candidate_rows
+from memories.store.queries.candidates import send_plain_candidates
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER
@@ -56,7 +57,16 @@ def bread(tenant: Tenant) -> Tenant:
     return tenant
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "vector"}, {"mode": "lexical"}, {"token_budget": 90.0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "vector"},
+        {"mode": "lexical"},
+        {"token_budget": 90.0},
+        {"token_budget": 90.0, "adjacent_turn_reach": 5},
+    ],
+)
 @pytest.mark.parametrize(
     "place",
     [
@@ -107,15 +117,15 @@ def test_a_statement_shows_no_row_of_a_tenant_whose_scope_is_not_open(bread: Ten
     model = get_embedder()
     vector, scope = model.embed([QUERY])[0], PlainScope(bread.pk, "", FACTORY_NOW)
     with tenant_scope(bread.pk):
-        ids = [pk.int for pk, _ in ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5)]
+        ids = list(ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5))
     assert ids
     with tenant_scope(other_tenant.pk):
-        assert ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5) == []
-        assert ranking.nearest_vectors(scope, vector, model.name, "tokens_o200k_base", 5)[0] == []
-        assert ranking.matching_memories(scope, match_all(["bread"]), "tokens_o200k_base") == []
-        assert ranking.send_pinned_memories(scope, "tokens_o200k_base").rows() == []
+        assert ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5) == {}
+        assert ranking.send_nearest_vectors(scope, vector, model.name, "tokens_o200k_base", 5).read() == {}
+        assert ranking.send_matching_memories(scope, match_all(["bread"]), "tokens_o200k_base").read() == {}
+        assert ranking.send_pinned_memories(scope, "tokens_o200k_base").read() == {}
         compared = {"vector": vector, "model": model.name, "lexemes": ["bread"], "with_vectors": True}
-        assert plain_candidate_rows(scope, ids, **compared) == []
+        assert send_plain_candidates(scope, ids, **compared).rows() == []
 
 
 def test_the_log_of_queries_shows_prepared_statements_with_their_values(bread: Tenant) -> None:
@@ -123,3 +133,26 @@ def test_the_log_of_queries_shows_prepared_statements_with_their_values(bread: T
         retrieve_for_test(bread, QUERY, now=FACTORY_NOW)
     (read,) = [query["sql"] for query in captured if "= ANY(" in query["sql"] and "memory.content" in query["sql"]]
     assert bread.pk.hex in read
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_search_waits_three_times_for_the_database(bread: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = {"now": FACTORY_NOW, "with_pinned": True, "with_vectors": True}
+    retrieve_for_test(bread, QUERY, **arguments)
+    waits: list[str] = []
+    fetch, leave = Cursor._fetch_pipeline, Pipeline.__exit__
+
+    def counted_fetch(cursor: Any) -> None:
+        # the rows may have come with those of another statement
+        waits.extend(["rows"] if not cursor.pgresult else [])
+        fetch(cursor)
+
+    def counted_exit(pipeline: Any, *error: Any) -> None:
+        waits.append("end")
+        leave(pipeline, *error)
+
+    monkeypatch.setattr(Cursor, "_fetch_pipeline", counted_fetch)
+    monkeypatch.setattr(Pipeline, "__exit__", counted_exit)
+    assert retrieve_for_test(bread, QUERY, **arguments).candidates
+    # the look-ups, both retrievers, and the candidates with the end of the transaction
+    assert waits == ["rows", "rows", "end"]

@@ -18,8 +18,8 @@ from memories.embeddings.providers import get_embedder
 from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCountChange, Tenant
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search.queries.nearest import force_index_scan, index_prefix
-from memories.search.queries.ranking import nearest_vectors
-from memories.search.retrievers import NearestResult, execute_vector_plan, find_nearest, scope_size
+from memories.search.queries.ranking import send_nearest_vectors
+from memories.search.retrievers import NearestResult, execute_vector_plan, find_nearest, read_scope_size, send_measure
 from memories.search.vector_index import vector_index
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.filters import parse_filters
@@ -48,7 +48,8 @@ def scope_of(tenant: Tenant, path: str = "", **narrowed: Any) -> SearchScope:
 
 def rows_in(tenant: Tenant, path: str = "", **narrowed: Any) -> int:
     with tenant_scope(tenant.pk):
-        return scope_size(scope_of(tenant, path, **narrowed), np.zeros(DIMENSION), MODEL).rows
+        scope = scope_of(tenant, path, **narrowed)
+        return read_scope_size(scope, send_measure(scope, MODEL), DIMENSION).rows
 
 
 # --- Counts ---------------------------------------------------------------------------------------------------------
@@ -234,10 +235,10 @@ def test_index_finds_nearly_all_that_is_nearest_in_every_scope(tenant: Tenant, o
             by_vectors, by_memory = whole(scope, vector), whole(scope, vector, reads_memories=True)
             assert found.plan["search"] == SearchMethod.HNSW, name
             if not reads_memories:
-                assert by_vectors.rows == by_memory.rows
-            nearest = {pk for pk, _ in by_memory.rows}
+                assert list(by_vectors.rows.items()) == list(by_memory.rows.items())
+            nearest = set(by_memory.rows)
             assert len(nearest) == 100
-            recalls.append(len(nearest & {pk for pk, _ in found.rows}) / 100)
+            recalls.append(len(nearest & set(found.rows)) / 100)
         assert np.mean(recalls) >= 0.98, name
 
 
@@ -249,7 +250,7 @@ def test_scan_along_the_index_uses_it_and_leaves_sorting_as_it_was(tenant: Tenan
             with CaptureQueriesContext(connection) as captured:
                 index = vector_index(MODEL)
                 assert index is not None
-                nearest_vectors(scope, nearest, MODEL, "tokens_o200k_base", 10, index=index)
+                send_nearest_vectors(scope, nearest, MODEL, "tokens_o200k_base", 10, index=index)
             cursor.execute(f"EXPLAIN {captured[-1]['sql']}")
             assert index_prefix(MODEL) in "".join(line for (line,) in cursor.fetchall())
         with connection.cursor() as cursor:
@@ -311,8 +312,9 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
 def test_migrated_database_has_the_index_of_the_default_model(tenant: Tenant) -> None:
     assert get_embedder().name == MODEL
     with tenant_scope(tenant.pk):
-        assert scope_size(scope_of(tenant), np.zeros(DIMENSION), MODEL).index_rows is not None
-        assert scope_size(scope_of(tenant), np.zeros(DIMENSION), "unknown").index_rows is None
+        scope = scope_of(tenant)
+        assert read_scope_size(scope, send_measure(scope, MODEL), DIMENSION).index_rows is not None
+        assert read_scope_size(scope, send_measure(scope, "unknown"), DIMENSION).index_rows is None
 
 
 @pytest.mark.django_db(transaction=True)

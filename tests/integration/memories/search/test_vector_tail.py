@@ -42,7 +42,7 @@ def test_new_vectors_are_found_before_and_after_they_are_inserted(tenant: Tenant
     for tail in (3, 0):
         assert tail_of(tenant) == tail
         found = along(scope_of(tenant), vector, limit=3, index_bound=index.bound)
-        assert {pk for pk, _ in found.rows} == {memory.pk for memory in memories}
+        assert set(found.rows) == {memory.pk.int for memory in memories}
         if tail:
             assert extend_vector_indexes(owner=None) == 4
     assert found.plan["search"] == SearchMethod.HNSW, "the index alone has enough of them"

@@ -68,6 +68,17 @@ def test_scope_with_one_statement_waits_once(monkeypatch: pytest.MonkeyPatch) ->
     assert waits == ["_exit_gen"]
 
 
+def test_statements_of_a_pipeline_are_sent_together() -> None:
+    tenant = make_tenant()
+    with tenant_scope(tenant.pk, is_pipelined=True):
+        first, second = send_prepared("SELECT 1", []), send_prepared("SELECT 2", [])
+        driver: Any = connection.connection
+        # each is parsed when it is new, and run; psycopg's own pipeline would have sent all of this
+        assert len(driver._pipeline.command_queue) >= 3
+        assert (first.rows(), second.rows()) == ([(1,)], [(2,)])
+        assert not driver._pipeline.command_queue
+
+
 def test_what_a_pipelined_scope_writes_is_committed_at_its_end() -> None:
     tenant = make_tenant()
     memory = make_memory(tenant)

@@ -1,0 +1,55 @@
+"""The size of a search scope by the folded counts of partitions plus pending changes (ADR-0077)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from memories.search.queries.nearest import INDEX_FOUND, VectorIndex
+from memories.services.partitions.paths import subtree_bounds
+from memories.tenancy.queries.conditions import segment_paths
+from memories.tenancy.queries.prepared import SentStatement, send_prepared
+
+# Raw SQL, because every search runs it.
+_HERE = "tenant_id = %(tenant)s AND (path = %(path)s OR path >= %(low)s AND path < %(high)s)"
+_MEASURE = "SELECT ({rows}), found.* FROM (SELECT) AS one LEFT JOIN ({index}) AS found ON TRUE"
+_WITHIN = """
+SELECT sum(rows) FROM (
+    SELECT CASE WHEN %(is_exact)s THEN own_rows ELSE subtree_rows END AS rows FROM memories_partitioncount
+    WHERE tenant_id = %(tenant)s AND path = %(path)s
+    UNION ALL SELECT rows FROM memories_partitioncountchange
+    WHERE {here}
+) AS counted
+"""
+_WITH_SEGMENTS = """
+SELECT sum(rows) FROM (
+    SELECT path, own_rows AS rows FROM memories_partitioncount WHERE {here}
+    UNION ALL SELECT path, rows FROM memories_partitioncountchange
+    WHERE {here}
+) AS counted
+WHERE path IN (
+    SELECT path FROM memories_partition WHERE tenant_id = %(tenant)s AND segments @> %(segments)s::text[]
+)
+"""
+
+
+@dataclass(frozen=True)
+class SentMeasure:
+    """A measure that was asked for; `prefix` is how the name of the index begins."""
+
+    statement: SentStatement
+    prefix: str
+
+    def read(self) -> tuple[int, VectorIndex | None]:
+        """Wait for the number of rows, and the index if there is one."""
+        ((rows, index_rows, name),) = self.statement.rows()
+        return max(int(rows or 0), 0), VectorIndex.found(self.prefix, index_rows, name)
+
+
+def send_measure(tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str) -> SentMeasure:
+    """Ask for the rows of a partition, pending changes included, and the index whose name begins with `index`."""
+    low, high = ("", "") if exact else subtree_bounds(path)
+    values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
+    values |= {"segments": segment_paths(segments), "index": index}
+    within = _WITH_SEGMENTS if segments else _WITHIN
+    statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_FOUND)
+    return SentMeasure(send_prepared(statement, values), index)

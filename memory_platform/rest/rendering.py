@@ -1,0 +1,28 @@
+"""Answers as JSON."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from rest_framework.renderers import JSONRenderer
+
+#: Times are left to REST framework, which writes them with a Z.
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+
+
+class FastJSONRenderer(JSONRenderer):
+    """Writes plain values in a fifth of the time, and as REST framework does what orjson cannot write (ADR-0152).
+
+    That is an indented answer, an integer beyond 64 bits, a key that is no text, or half of a surrogate pair.
+    """
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Return the bytes of an answer."""
+        if data is not None and not self.get_indent(accepted_media_type or "", dict(renderer_context or {})):
+            try:
+                return orjson.dumps(data, option=_OPTIONS)
+            except TypeError:
+                pass  # nothing has been written
+        return super().render(data, accepted_media_type, renderer_context)

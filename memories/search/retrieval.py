@@ -31,8 +31,8 @@ from memories.store.readings import (
     CandidateRanks,
     SearchScope,
     read_candidates,
-    read_neighbours,
     send_candidates,
+    send_neighbours,
 )
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -181,7 +181,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
                 stack.close()  # nothing else is read: the end of the scope comes with the rows
             found, vectors = sent_candidates.read()
         if request.adjacent_turn_reach > 0:
-            beside, own = _neighbours(request, found, best, query, ranks, trace, with_vectors=with_vectors)
+            beside, own = _neighbours(request, found, best, query, ranks, trace, stack, with_vectors=with_vectors)
             found, vectors = [*found, *beside], own | vectors
     if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector:
         detail = f"No memory here has a vector of the model {query.model}."
@@ -209,16 +209,19 @@ def _neighbours(
     query: CandidateQuery,
     ranks: CandidateRanks,
     trace: RetrievalTrace,
+    scope: ExitStack,
     *,
     with_vectors: bool,
 ) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
-    """Return the memories next to the better half of the query's results, and their vectors."""
+    """Return the memories next to the better half of the query's results, and their vectors; close the `scope`."""
     with trace.step("beside", reach=request.adjacent_turn_reach) as entry:
         better = set(best[: ceil(len(best) / 2)])
         around = [row for row in found if row.id.int in better]
         known = {row.id for row in found}
         reach = request.adjacent_turn_reach
-        near, vectors = read_neighbours(request.scope, around, reach, query, ranks, with_vectors=with_vectors)
+        sent = send_neighbours(request.scope, around, reach, query, ranks, with_vectors=with_vectors)
+        scope.close()  # nothing else is read
+        near, vectors = sent.read()
         neighbours = [row for row in near if row.id not in known]
         entry["rows"] = len(neighbours)
     return neighbours, vectors

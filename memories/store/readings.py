@@ -196,18 +196,36 @@ def read_candidate_of_any_state(
     return next(_candidates(rows, query, ranks))
 
 
-def read_neighbours(
+@dataclass(frozen=True)
+class SentNeighbours:
+    """Neighbours that were asked for; those of a scope that is not plain have been read."""
+
+    query: CandidateQuery
+    ranks: CandidateRanks
+    rows: SentStatement | None
+    read_already: tuple[list[Candidate], dict[UUID, EmbeddingVectors]] = field(default_factory=lambda: ([], {}))
+
+    def read(self) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+        """Wait for the memories, by position, and their vectors; a pipelined scope may have been closed before."""
+        found, vectors = self.read_already
+        if self.rows is not None:
+            found, vectors = _plain_candidates(self.rows.rows(), self.query.lexemes, self.ranks)
+        found.sort(key=lambda row: (row.partition_path, row.session, row.position, row.created_at, row.id))
+        return found[:MAX_CANDIDATES], vectors
+
+
+def send_neighbours(
     scope: SearchScope,
     around: Iterable[Candidate],
     reach: int,
     query: CandidateQuery,
     ranks: CandidateRanks,
     *,
-    with_vectors: bool = False,
-) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
-    """Return the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`, by position.
+    with_vectors: bool,
+) -> SentNeighbours:
+    """Ask for the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`.
 
-    With `with_vectors`, also the vectors (as `read_vectors`) of those that have one.
+    With `with_vectors`, also for the vectors (as `read_vectors`) of those that have one.
     """
     places = [(row.partition_path, row.session, row.position) for row in around if row.session]
     spans = sorted(
@@ -216,18 +234,15 @@ def read_neighbours(
         if position is not None
     )
     if not spans:
-        return [], {}
+        return SentNeighbours(query, ranks, None)
     if (plain := scope.plain()) is not None:
         compared: dict[str, Any] = {"vector": query.vector, "model": query.model, "lexemes": query.lexemes}
         sent = send_plain_neighbours(plain, spans, **compared, with_vectors=with_vectors)
-        found, vectors = _plain_candidates(sent.rows(), query.lexemes, ranks)
-    else:
-        sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
-        found = [candidate for rows in sources for candidate in _candidates(rows, query, ranks)]
-        versions = {row.id: row.version for row in found} if with_vectors else {}
-        vectors = read_vectors(scope.tenant_id, versions, query.model)
-    found.sort(key=lambda row: (row.partition_path, row.session, row.position, row.created_at, row.id))
-    return found[:MAX_CANDIDATES], vectors
+        return SentNeighbours(query, ranks, sent)
+    sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
+    found = [candidate for rows in sources for candidate in _candidates(rows, query, ranks)]
+    versions = {row.id: row.version for row in found} if with_vectors else {}
+    return SentNeighbours(query, ranks, None, (found, read_vectors(scope.tenant_id, versions, query.model)))
 
 
 def read_vectors(tenant_id: UUID, versions: Mapping[UUID, int], model: str) -> dict[UUID, EmbeddingVectors]:

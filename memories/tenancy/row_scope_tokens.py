@@ -1,6 +1,7 @@
 """Tokens that the database accepts as a row scope: signed, and valid in one connection (ADR-0128)."""
 
 import hmac
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -35,4 +36,9 @@ def store_signing_key(connection: Any) -> None:
 
 
 def _signing_key() -> bytes:
-    return hmac.digest(settings.SECRET_KEY.encode(), b"row scopes", "sha256")
+    return _derived_key(settings.SECRET_KEY)
+
+
+@lru_cache(maxsize=1)  # a request makes three tokens
+def _derived_key(secret: str) -> bytes:
+    return hmac.digest(secret.encode(), b"row scopes", "sha256")

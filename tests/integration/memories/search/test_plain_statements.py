@@ -156,3 +156,6 @@ def test_a_search_waits_three_times_for_the_database(bread: Tenant, monkeypatch:
     assert retrieve_for_test(bread, QUERY, **arguments).candidates
     # the look-ups, both retrievers, and the candidates with the end of the transaction
     assert waits == ["rows", "rows", "end"]
+    waits.clear()
+    assert retrieve_for_test(bread, QUERY, **arguments, adjacent_turn_reach=5).candidates
+    assert waits == ["rows", "rows", "rows", "end"], "the candidates first, then their neighbours"

@@ -276,6 +276,14 @@ def test_unknown_profile_is_not_assigned_and_nothing_assigned_is_not_ended() -> 
     assert absent.value.code == "not_assigned"
 
 
+def test_end_of_an_assignment_that_the_caller_did_not_see_is_a_conflict() -> None:
+    tenant = shop()
+    assign(tenant, "large", partition_path="")
+    with pytest.raises(Conflict):
+        unassign(tenant, replaces="small", partition_path="")
+    assert unassign(tenant, replaces="large", partition_path="").profile_name == "large"
+
+
 def test_assignment_over_one_that_the_caller_did_not_see_is_a_conflict() -> None:
     tenant = shop()
     assign(tenant, "small", partition_path="", replaces="")

@@ -12,7 +12,13 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from memory_platform import __version__
-from memory_platform.embedded.environment import NamedEnv, cache_config, database_config, embedding_endpoints
+from memory_platform.embedded.environment import (
+    NamedEnv,
+    cache_config,
+    database_config,
+    email_config,
+    embedding_endpoints,
+)
 from memory_platform.embedded.files import read_endpoints
 from memory_platform.schedule import BEAT_SCHEDULE
 
@@ -128,6 +134,23 @@ LLM_BASE_URL = env.str("LLM_BASE_URL", default="")
 LLM_API_KEY = env.str("LLM_API_KEY", default="")
 LLM_MODEL = env.str("LLM_MODEL", default="")
 LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=30.0)
+
+# --- Alerts --------------------------------------------------------------------------------------------------------
+
+# Without it no e-mail is sent.
+EMAIL_URL = env.str("EMAIL_URL", default="")
+_email = email_config(EMAIL_URL)
+EMAIL_BACKEND = _email.get("EMAIL_BACKEND", "django.core.mail.backends.dummy.EmailBackend")
+EMAIL_HOST, EMAIL_PORT = _email.get("EMAIL_HOST") or "localhost", _email.get("EMAIL_PORT") or 25
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _email.get("EMAIL_HOST_USER") or "", _email.get("EMAIL_HOST_PASSWORD") or ""
+EMAIL_USE_TLS, EMAIL_USE_SSL = _email.get("EMAIL_USE_TLS", False), _email.get("EMAIL_USE_SSL", False)
+EMAIL_FILE_PATH = _email.get("EMAIL_FILE_PATH") or None
+EMAIL_TIMEOUT = 5  # seconds for each answer of the mail server
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="memory-platform@localhost")
+# What links in alerts begin with.
+CONSOLE_URL = env.str("CONSOLE_URL", default=f"http://localhost:{PORT}")
+# Whether webhooks may be sent to private addresses, and with http to this machine.
+ALERT_WEBHOOKS_PRIVATE = env.bool("ALERT_WEBHOOKS_PRIVATE", default=False)
 
 # --- Token counting ------------------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("scoring-profile", "scoring-assignments", "partitions", "roll-ups", "session-compact", "compaction"),
     },
     (VIEWER, VIEWER): {"password-change"},
-    (VIEWER, ADMIN): {"embeddings", "tenant-settings"},
+    (VIEWER, ADMIN): {"alerts", "embeddings", "tenant-settings"},
     (_OPERATOR, None): {"memory-merge"},
     (ADMIN, None): {"memory-export"},
     (_OPERATOR, _OPERATOR): {
@@ -93,6 +93,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (None, ADMIN): {
         *("member-add", "member-role", "invitation-create", "invitation-revoke"),
         *("embedding-retry", "prompt-rollback", "retention-remove"),
+        *(f"alert-destination-{act}" for act in ("add", "test", "remove", "restore")),
     },
 }
 RULES = {name: RoleRule(*least) for least, names in TABLE.items() for name in names}

@@ -218,6 +218,10 @@ class ProviderBreakerQuerySet(TenantRows):
         """Breakers whose provider is off at `now`."""
         return self.filter(open_until__gt=now)
 
+    def off_since(self, moment: datetime) -> Self:
+        """Breakers that were open at any time after `moment` and have not succeeded since."""
+        return self.filter(failures__gt=0, open_until__gt=moment)
+
     def failing(self) -> Self:
         return self.filter(Q(failures__gt=0) | Q(open_until__isnull=False))
 

@@ -14,6 +14,8 @@ _OPEN_STATES = ("queued", "running")
 _REASON_CHARACTERS_MAX = 300
 #: Not read by a list of runs.
 _LARGE_FIELDS = ("corpus_text", "profile_numbers")
+#: What is equal in two runs of which the later can be called better or worse.
+_COMPARED = ("corpus_kind", "corpus_name", "profile_name", "packer", "ordering")
 
 
 class EvaluationRunQuerySet(TenantRows):
@@ -44,6 +46,11 @@ class EvaluationRunQuerySet(TenantRows):
     def without_details(self) -> Self:
         """Rows as a list shows them."""
         return self.defer(*_LARGE_FIELDS)
+
+    def recalls(self, count: int) -> list[dict[str, Any]]:
+        """Settings and results of the newest `count` finished runs on a named corpus, newest first."""
+        rows = self.in_state("done").exclude(corpus_name="").order_by("-finished_at", "id")
+        return list(rows.values(*_COMPARED, "results")[:count])
 
     def without_results(self) -> Self:
         """Rows as a list of work shows them."""

@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.db import connections
 from psycopg import sql
 
+from memories.embeddings.embedders import active_model_name
 from memories.embeddings.providers import default_model
 from memories.models import EmbeddingModel, MemoryEmbedding
 from memories.search.queries.nearest import INDEX_FOUND, MAX_INDEX_DIMENSION, VectorIndex, index_prefix
@@ -118,6 +119,16 @@ def tail_lengths() -> dict[str, int]:
             with maintenance_scope():
                 lengths[model.name] = sum(MemoryEmbedding.objects.tails(model.name, index.bound).values())
     return lengths
+
+
+def unindexed_vectors(tenant_id: UUID) -> int:
+    """Return how many vectors of a tenant's active model its index lacks; 0 without an index. Three queries."""
+    model = active_model_name(tenant_id)
+    index = vector_index(model)
+    if index is None:
+        return 0
+    with tenant_scope(tenant_id):
+        return MemoryEmbedding.objects.for_tenant(tenant_id).tails(model, index.bound).get(tenant_id, 0)
 
 
 def _insert_tails(model: str, index: VectorIndex, tails: dict[UUID, int]) -> int:

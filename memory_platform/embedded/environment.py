@@ -65,6 +65,20 @@ def cache_config(url: str) -> dict[str, Any]:
     return config
 
 
+def email_config(url: str) -> dict[str, Any]:
+    """Return Django's settings of a mail server, EMAIL_... by name; empty without a URL. Errors omit the password."""
+    if not url:
+        return {}
+    scheme = url.partition("://")[0]
+    try:
+        config = dict(environ.Env.email_url_config(url)) if scheme in environ.Env.EMAIL_SCHEMES else {}
+    except (ValueError, KeyError):
+        config = {}
+    if not config:
+        raise ImproperlyConfigured("EMAIL_URL must be a URL such as smtp+tls://user:password@mail.example:587")
+    return config
+
+
 @dataclass(frozen=True)
 class EmbeddingEndpoint:
     """One OpenAI-compatible address and its model; `dimension` is the length of a vector."""

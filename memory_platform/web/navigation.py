@@ -68,6 +68,7 @@ NAVIGATION: Sequence[NavigationGroup] = (
         (
             NavigationEntry("jobs", "Jobs", "activity"),
             NavigationEntry("activity", "Activity", "arrow-back-up"),
+            NavigationEntry("alerts", "Alerts", "bell"),
             NavigationEntry("api-keys", "API keys", "key", admins_only=True),
             NavigationEntry("members", "Members", "user"),
             NavigationEntry("audit-log", "Audit log", "history"),

@@ -111,6 +111,10 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def with_failed_embedding(self) -> Self:
         return self.filter(embedding_state="failed", archived_at__isnull=True)
 
+    def with_failed_provider(self) -> Self:
+        """Unarchived memories that wait for a vector because a call of the embedding provider failed."""
+        return self.unarchived().pending_embedding().exclude(embedding_error="")
+
     def tally_by_refusal(self, highest: int) -> list[tuple[str, int]]:
         """Return why embedders refused texts, the most frequent reasons first."""
         rows = self.values_list("embedding_error").annotate(count=models.Count("pk"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from memory_platform.embedded.environment import NamedEnv, cache_config, database_config
+from memory_platform.embedded.environment import NamedEnv, cache_config, database_config, email_config
 from memory_platform.embedded.supervisor import last_log_line
 
 PROJECT = Path(__file__).resolve().parents[4]
@@ -60,6 +60,20 @@ def test_a_redis_that_hangs_is_not_waited_for():
 def test_a_cache_that_is_no_url_is_named():
     with pytest.raises(ImproperlyConfigured, match=r"^CACHE_URL"):
         cache_config("foo")
+
+
+def test_a_mail_server_is_read_from_its_url_and_absent_without_one():
+    config = email_config("smtp+tls://ada:p%40ss@mail.example:587")
+    assert (config["EMAIL_HOST"], config["EMAIL_PORT"], config["EMAIL_USE_TLS"]) == ("mail.example", 587, True)
+    assert (config["EMAIL_HOST_USER"], config["EMAIL_HOST_PASSWORD"]) == ("ada", "p@ss")
+    assert email_config("") == {}
+
+
+@pytest.mark.parametrize("url", ["mail.example", "http://mail.example", "smtp://ada:secret@mail.example:port"])
+def test_a_mail_server_that_is_no_url_is_named_without_its_password(url):
+    with pytest.raises(ImproperlyConfigured, match=r"^EMAIL_URL") as refused:
+        email_config(url)
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

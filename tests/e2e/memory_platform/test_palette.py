@@ -28,6 +28,7 @@ def test_palette_opens_an_action_and_a_memory_by_keyboard(console: Page, acme: T
     assert field.get_attribute("aria-activedescendant") == memory.get_attribute("id")
     console.keyboard.press("Enter")
     expect(console.get_by_role("heading", level=1)).to_contain_text("ERR_4012 means")
+    console.wait_for_load_state()  # the shortcut is there when the scripts have run
     console.keyboard.press("Control+k")
     field.press_sequentially("add mem")
     expect(console.locator("#palette-list [role=option]")).to_have_count(1)

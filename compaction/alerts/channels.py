@@ -110,7 +110,7 @@ def _post(address: WebhookAddress, body: bytes, headers: Mapping[str, str]) -> i
     try:
         # A socket's timeout is that of one operation: the timer ends a server that sends byte by byte. TLS takes over
         # the first descriptor, so the timer has one of its own.
-        with _connected(address) as plain, plain.dup() as same:
+        with _connected(address, deadline) as plain, plain.dup() as same:
             ending = Timer(deadline - time.monotonic(), _shut_down, [same])
             ending.daemon = True
             ending.start()
@@ -130,10 +130,12 @@ def _post(address: WebhookAddress, body: bytes, headers: Mapping[str, str]) -> i
 
 
 def _status_of(plain: socket.socket, address: WebhookAddress, body: bytes, headers: Mapping[str, str]) -> int:
-    connection = http.client.HTTPConnection(address.host, address.port, timeout=WEBHOOK_TIMEOUT_SECONDS)
+    connection = http.client.HTTPConnection(address.host, address.port)
     connection.sock = plain
     if address.is_encrypted:
-        connection.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=address.host)
+        trusted = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(address.host, address.port, context=trusted)
+        connection.sock = trusted.wrap_socket(plain, server_hostname=address.host)
     try:
         connection.request("POST", address.target, body, dict(headers))
         return connection.getresponse().status
@@ -141,8 +143,24 @@ def _status_of(plain: socket.socket, address: WebhookAddress, body: bytes, heade
         connection.close()
 
 
-def _connected(address: WebhookAddress) -> socket.socket:
-    """Return a socket to the address that was checked, so that a second look-up cannot lead elsewhere."""
+def _connected(address: WebhookAddress, deadline: float) -> socket.socket:
+    """Return a socket to an address that was checked, so that a second look-up cannot lead elsewhere."""
+    hosts = _checked_hosts(address)
+    for host in hosts[:-1]:  # a name often has an IPv6 address first, to which this network may have no route
+        with suppress(OSError):
+            return _socket_to(host, address.port, deadline)
+    return _socket_to(hosts[-1], address.port, deadline)
+
+
+def _socket_to(host: str, port: int, deadline: float) -> socket.socket:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return socket.create_connection((host, port), timeout=left)
+
+
+def _checked_hosts(address: WebhookAddress) -> list[str]:
+    """Return the IP addresses of a host in the order of the resolver. Raises `ChannelError` for a private one."""
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -150,7 +168,7 @@ def _connected(address: WebhookAddress) -> socket.socket:
     hosts = [str(each[4][0]) for each in found]
     if not settings.ALERT_WEBHOOKS_PRIVATE and not all(map(is_public_address, hosts)):
         raise ChannelError("The host has a private address. ALERT_WEBHOOKS_PRIVATE allows it.", is_permanent=True)
-    return socket.create_connection((hosts[0], address.port), timeout=WEBHOOK_TIMEOUT_SECONDS)
+    return hosts
 
 
 def _shut_down(plain: socket.socket) -> None:

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from django.utils import timezone
 
 from compaction.alerts import channels
 from compaction.alerts.actions import remove_alert_destination, request_test_delivery
-from compaction.alerts.channels import AlertMessage, send, webhook_secrets
+from compaction.alerts.channels import AlertMessage, ChannelError, send, webhook_secrets
 from compaction.alerts.delivery import ATTEMPTS_MAX, BACK_OFF, deliver, due_deliveries
 from compaction.alerts.orchestrator import evaluate_alerts
 from compaction.models import AlertDelivery, AlertDestination
@@ -25,7 +26,7 @@ from compaction.services.alerts import rules
 from compaction.tasks import deliver_alert_task, sweep_alert_deliveries
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.fakes.webhook_server import DRIPPING, WebhookServer, running_webhook_server
+from tests.fakes.webhook_server import DRIPPING, WebhookServer, running_webhook_server, write_certificate
 from tests.integration.alert_helpers import BY, add_destination, deliveries_of, make_contradiction, set_rule
 
 pytestmark = pytest.mark.django_db
@@ -106,6 +107,23 @@ def test_former_deployment_key_still_signs(receiver: WebhookServer, settings: An
     (request,) = receiver.received
     expected = hmac.new(former.encode(), b'5.{"event":"test"}', hashlib.sha256).hexdigest()
     assert request.headers["x-memory-signature"].split(",")[1] == f"sha256={expected}"
+
+
+def test_certificate_is_verified_for_the_name_of_the_host(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ALERT_WEBHOOKS_PRIVATE = True
+    message = AlertMessage("1", "", "", {"event": "test"})
+    with running_webhook_server(write_certificate(tmp_path / "localhost.pem", "localhost")) as receiver:
+        destination = AlertDestination(kind="webhook", address=receiver.url)
+        with pytest.raises(ChannelError, match="SSLCertVerificationError"):
+            send(destination, message, timestamp=5)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "localhost.pem"))
+        assert send(destination, message, timestamp=5) == "HTTP 204."
+        destination.address = receiver.url.replace("localhost", "127.0.0.1")
+        with pytest.raises(ChannelError, match="SSLCertVerificationError"):
+            send(destination, message, timestamp=5)
+    assert len(receiver.received) == 1
 
 
 def test_failed_attempt_is_repeated_later_and_each_is_logged(tenant: Tenant, receiver: WebhookServer) -> None:
@@ -192,19 +210,22 @@ def test_host_with_a_private_address_is_refused_at_once(
     assert "private address" in refused.log[0]["result"]
 
 
-def test_connection_goes_to_the_address_that_was_checked(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("1.1.1.1", 443))]
+def test_connection_goes_to_the_addresses_that_were_checked(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, all within the time for a delivery."""
+    hosts = ("2606:4700::1111", "1.1.1.1")
+    answers = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 443)) for host in hosts]
     connected: list[Any] = []
 
     def create(address: Any, timeout: float) -> Any:
-        connected.append((address, timeout))
+        assert 0 < timeout <= 5
+        connected.append(address)
         raise OSError
 
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers)
     monkeypatch.setattr(socket, "create_connection", create)
     delivery = open_alert(tenant, "https://example.com/hook")
     assert results(deliver(tenant.pk, delivery.pk, now=NOW)) == ["The connection failed: OSError."]
-    assert connected == [(("1.1.1.1", 443), 5.0)]
+    assert connected == [(host, 443) for host in hosts]
 
 
 def test_http_to_this_machine_is_refused_once_the_setting_is_off(tenant: Tenant, receiver: WebhookServer) -> None:

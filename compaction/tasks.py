@@ -11,6 +11,8 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
+from compaction.alerts import delivery as alerting
+from compaction.alerts.orchestrator import delete_old_alerts, evaluate_alerts
 from compaction.erasure import orchestrator as erasing
 from compaction.erasure import retention
 from compaction.models import Erasure, Run
@@ -27,6 +29,8 @@ COMPACTION_TIME_LIMIT_SECONDS = 240
 _SWEEP_TIME_LIMIT_SECONDS = 240
 #: Above the slice of an erasure that one task runs, below the broker's visibility timeout.
 ERASURE_TIME_LIMIT_SECONDS = 280
+#: Above the timeouts of a webhook and of a mail server.
+ALERT_DELIVERY_TIME_LIMIT_SECONDS = 45
 _RETRY: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff": True, "retry_jitter": True}
 
 
@@ -100,6 +104,41 @@ def erase_past_retention_task() -> int:
     for erasure in erasures:
         enqueue_erasure(erasure.tenant_id, erasure.pk)
     return len(erasures)
+
+
+@shared_task(time_limit=_SWEEP_TIME_LIMIT_SECONDS)
+def evaluate_alerts_task() -> int:
+    """Evaluate the alert rules of every tenant and enqueue what they deliver; returns how many deliveries."""
+    made = evaluate_alerts(now=timezone.now())
+    for tenant_id, delivery_id in made:
+        enqueue_alert_delivery(tenant_id, delivery_id)
+    return len(made)
+
+
+@shared_task(**_RETRY, max_retries=3, time_limit=ALERT_DELIVERY_TIME_LIMIT_SECONDS)
+def deliver_alert_task(tenant_id: str, delivery_id: str) -> None:
+    """Make one attempt at a delivery; one that another worker has is skipped. The sweep repeats what fails."""
+    alerting.deliver(UUID(tenant_id), UUID(delivery_id), now=timezone.now())
+
+
+@shared_task(**_RETRY, max_retries=3)
+def sweep_alert_deliveries() -> int:
+    """Enqueue the deliveries that are due, among them those of killed workers; returns how many."""
+    deliveries = alerting.due_deliveries(now=timezone.now())
+    for delivery in deliveries:
+        enqueue_alert_delivery(delivery.tenant_id, delivery.pk)
+    return len(deliveries)
+
+
+@shared_task(**_RETRY, max_retries=3, time_limit=_SWEEP_TIME_LIMIT_SECONDS)
+def delete_old_alerts_task() -> int:
+    """Delete old alerts and deliveries; returns how many rows."""
+    return delete_old_alerts(now=timezone.now())
+
+
+def enqueue_alert_delivery(tenant_id: UUID, delivery_id: UUID) -> None:
+    """Enqueue a delivery as `enqueue_run` does."""
+    transaction.on_commit(partial(_send, partial(deliver_alert_task.delay, str(tenant_id), str(delivery_id))))
 
 
 def enqueue_erasure(tenant_id: UUID, erasure_id: UUID) -> None:

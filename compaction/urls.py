@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from compaction.alerts import views as alerts
 from compaction.erasure import views as erasure
 from compaction.pipeline import views as pipeline
 from compaction.review.views import reviews, statements
@@ -12,6 +13,7 @@ _TENANT = "t/<uuid:tenant_id>"
 SESSION = f"{_TENANT}/sessions/<uuid:session_id>"
 _MESSAGE = f"{_TENANT}/messages/<uuid:message_id>"
 COMPACTION = f"{_TENANT}/compactions/<uuid:compaction_id>"
+_DESTINATION = f"{_TENANT}/alert-destinations/<uuid:destination_id>"
 
 urlpatterns = [
     path(f"{_TENANT}/sessions", sessions.session_list, name="sessions"),
@@ -37,6 +39,11 @@ urlpatterns = [
     path(f"{COMPACTION}/compare", reviews.compaction_compare, name="compaction-compare"),
     path(f"{COMPACTION}/regenerate", reviews.compaction_regenerate, name="compaction-regenerate"),
     path(f"{COMPACTION}/rollback", reviews.compaction_roll_back, name="compaction-rollback"),
+    path(f"{_TENANT}/alerts", alerts.alerts, name="alerts"),
+    path(f"{_TENANT}/alert-destinations", alerts.destination_add, name="alert-destination-add"),
+    path(f"{_DESTINATION}/test", alerts.destination_test, name="alert-destination-test"),
+    path(f"{_DESTINATION}/remove", alerts.destination_remove, name="alert-destination-remove"),
+    path(f"{_DESTINATION}/restore", alerts.destination_restore, name="alert-destination-restore"),
     path(f"{_TENANT}/erase", erasure.erase, name="erase"),
     path(f"{_TENANT}/erasures", erasure.erasures, name="erasures"),
     path(f"{_TENANT}/erasures/<uuid:erasure_id>", erasure.erasure, name="erasure"),

@@ -28,5 +28,8 @@ BEAT_SCHEDULE = {
     "Resume abandoned evaluations": _every(30.0, "context.tasks.sweep_evaluations"),
     "Resume abandoned erasures": _every(30.0, "compaction.tasks.sweep_erasures"),
     "Erase what is past its retention": _every(3600.0, "compaction.tasks.erase_past_retention_task", expires=False),
+    "Evaluate alert rules": _every(60.0, "compaction.tasks.evaluate_alerts_task"),
+    "Deliver alerts": _every(30.0, "compaction.tasks.sweep_alert_deliveries"),
+    "Delete old alerts": _every(3600.0, "compaction.tasks.delete_old_alerts_task", expires=False),
     "Roll up changed partitions": _every(3600.0, "compaction.tasks.roll_up_changed_task", expires=False),
 }

@@ -84,6 +84,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "compaction-compare": ("",),
     "compaction-rollback": ("",),
     "prompts": ("",),
+    "alerts": ("",),
     "erasures": ("",),
     "erase": ("", "partition=agent%3Dsupport", "memory={memory_id}"),
     "erasure": ("",),

@@ -34,7 +34,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("budgets", "budget", "budget-assignments", "evaluations", "golden-question"),
         *("scoring-profile", "scoring-assignments", "partitions", "roll-ups", "session-compact", "compaction"),
     },
-    (VIEWER, ADMIN): {"embeddings", "tenant-settings"},
+    (VIEWER, ADMIN): {"alerts", "embeddings", "tenant-settings"},
     (_OPERATOR, None): {"memory-merge"},
     (ADMIN, None): {"memory-export"},
     (_OPERATOR, _OPERATOR): {
@@ -74,6 +74,9 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("compaction-strike", "compaction-undo-approval", "activity-undo"),
         *("compaction-reject", "compaction-reopen", "compaction-regenerate", "compaction-mark-reviewed"),
     },
-    (None, ADMIN): {"member-add", "embedding-retry", "prompt-rollback", "retention-remove"},
+    (None, ADMIN): {
+        *("member-add", "embedding-retry", "prompt-rollback", "retention-remove"),
+        *(f"alert-destination-{act}" for act in ("add", "test", "remove", "restore")),
+    },
 }
 RULES = {name: RoleRule(*least) for least, names in TABLE.items() for name in names}

@@ -6,9 +6,11 @@ from typing import Any
 from django.core.management import call_command
 from django.utils import timezone
 
+from compaction.alerts.actions import RuleSetting, add_alert_destination, request_test_delivery, set_alert_rules
+from compaction.alerts.orchestrator import evaluate_alerts
 from compaction.erasure.actions import request_erasure, set_retention_policy
 from compaction.erasure.orchestrator import run_erasure
-from compaction.models import Compaction, Erasure, Session
+from compaction.models import AlertDestination, Compaction, Erasure, Session
 from compaction.pipeline.actions import save_prompt
 from compaction.pipeline.orchestrator import run_compaction
 from compaction.review.actions import regenerate_compaction
@@ -63,6 +65,12 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
         counted = request_erasure(
             tenant=tenant, partition="agent=support", is_dry_run=True, is_enqueued=False, by=BY, now=now
         )
+        settings = {kind: RuleSetting(True, 1) for kind in ("contradictions", "full_sessions", "embedding_backlog")}
+        set_alert_rules(tenant=tenant, settings=settings, by=BY, now=now)
+        destination = add_alert_destination(
+            tenant=tenant, kind="email", address="ops@example.com", sends_closing=True, by=BY, now=now
+        )
+        request_test_delivery(destination=destination, by=BY, now=now)
         anew = regenerate_compaction(compaction=proposed, is_enqueued=False, by=BY, now=now)
     prove(tenant, draft.numbers, at=now)
     run_compaction(tenant.pk, anew.pk, now=now)
@@ -72,6 +80,7 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
     while detect_pairs_in_batch(tenant.pk, now=now):
         pass
     find_unused_and_expiring_memories(now=now)
+    evaluate_alerts(now=now)
     return tenant
 
 
@@ -92,6 +101,7 @@ def console_page_ids(tenant: Tenant, username: str) -> dict[str, Any]:
             "run_id": EvaluationRun.objects.for_tenant(tenant.pk).earliest("created_at").pk,
             "session_id": Session.objects.for_tenant(tenant.pk).latest("message_count").pk,
             "compaction_id": proposed.pk,
+            "destination_id": AlertDestination.objects.for_tenant(tenant.pk).earliest("created_at").pk,
             "erasure_id": Erasure.objects.for_tenant(tenant.pk).latest("created_at").pk,
             "compaction-rollback.compaction_id": compactions.filter(state=Compaction.State.APPLIED)
             .latest("created_at")

@@ -14,6 +14,8 @@ _PAGES = {
 }
 #: Pages that show all rows of a kind.
 _LISTS = {
+    "alert_destination": "alerts",
+    "alert_rule": "alerts",
     "api_key": "api-keys",
     "embedding_model": "embeddings",
     "partition_summary": "partitions",

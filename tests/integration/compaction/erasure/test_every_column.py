@@ -35,6 +35,7 @@ STAYS = {
     "hygieneact.link_ids": "numbers",
     "hygieneact.pair_ids": "numbers",
     "hygieneact.finding_ids": "numbers",
+    "alertdelivery.log": "times and codes",
     "erasure": "the record of erasures itself",
     "embeddingmodel.error": "codes of providers",
     "budgetprofile": "settings",

@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from compaction.models import CompactionMember, CompactionPrompt, Erasure, ProviderBreaker, RetentionPolicy, Run
+from compaction.models import (
+    Alert,
+    AlertDelivery,
+    AlertDestination,
+    AlertRule,
+    CompactionMember,
+    CompactionPrompt,
+    Erasure,
+    ProviderBreaker,
+    RetentionPolicy,
+    Run,
+)
 from context.models import (
     BudgetProfile,
     BudgetProfileAssignment,
@@ -183,6 +194,15 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
     CompactionPrompt.objects.create(tenant=tenant, version=2, text="Summarise.", recorded_from=FACTORY_NOW)
     Run.objects.create(tenant=tenant, kind="compaction", session=session, compaction=compaction, created_at=FACTORY_NOW)
     ProviderBreaker.objects.create(tenant=tenant, provider="openai")
+    rule = {"tenant": tenant, "kind": "contradictions", "threshold": 1}
+    AlertRule.objects.create(**rule, is_enabled=True, changed_at=FACTORY_NOW)
+    alert = Alert.objects.create(**rule, value=1, opened_at=FACTORY_NOW)
+    destination = AlertDestination.objects.create(
+        tenant=tenant, kind="email", address="a@example.com", created_at=FACTORY_NOW
+    )
+    AlertDelivery.objects.create(
+        tenant=tenant, destination=destination, alert=alert, event="opened", due_at=FACTORY_NOW, created_at=FACTORY_NOW
+    )
 
 
 @pytest.fixture

@@ -1,0 +1,110 @@
+"""Change alert rules and destinations, and request a test (ADR-0156). Called inside the tenant's scope."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
+from memories.models import Tenant
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict
+
+DESTINATIONS_MAX = 10
+
+
+@dataclass(frozen=True)
+class RuleSetting:
+    """Whether a kind of rule is on, and its threshold in the unit of the kind."""
+
+    is_enabled: bool
+    threshold: int
+
+
+@transaction.atomic
+def set_alert_rules(*, tenant: Tenant, settings: Mapping[str, RuleSetting], by: Actor, now: datetime) -> list[str]:
+    """Set the rules by kind and return the kinds that changed. The open alert of a rule that is now off closes."""
+    rows = AlertRule.objects.for_tenant(tenant.pk)
+    existing = {rule.kind: rule for rule in rows.locked()}
+    changed = [kind for kind, setting in settings.items() if _differs(existing.get(kind), setting)]
+    if not changed:
+        return []
+    for kind in changed:
+        rule = existing.get(kind) or AlertRule(tenant_id=tenant.pk, kind=kind)
+        rule.is_enabled, rule.threshold = settings[kind].is_enabled, settings[kind].threshold
+        rule.changed_by, rule.changed_at = by.stored_label, now
+        rule.save()
+    off = [kind for kind in changed if not settings[kind].is_enabled]
+    Alert.objects.for_tenant(tenant.pk).open().of_kinds(off).update(closed_at=now)
+    record_audit("set_alert_rules", "alert_rule", changed, tenant_id=tenant.pk, by=by, now=now)
+    return changed
+
+
+def _differs(rule: AlertRule | None, setting: RuleSetting) -> bool:
+    if rule is None:
+        return setting.is_enabled
+    return (rule.is_enabled, rule.threshold) != (setting.is_enabled, setting.threshold)
+
+
+@transaction.atomic
+def add_alert_destination(
+    *, tenant: Tenant, kind: str, address: str, sends_closing: bool, by: Actor, now: datetime
+) -> AlertDestination:
+    """Add a destination. Raises `Conflict` `duplicate` or `too_many`."""
+    _check_room(tenant.pk, kind, address)
+    destination: AlertDestination = AlertDestination.objects.create(
+        tenant_id=tenant.pk,
+        kind=kind,
+        address=address,
+        sends_closing=sends_closing,
+        created_by=by.stored_label,
+        created_at=now,
+    )
+    _audit("add_alert_destination", destination, by, now)
+    return destination
+
+
+@transaction.atomic
+def remove_alert_destination(*, destination: AlertDestination, by: Actor, now: datetime) -> None:
+    """End deliveries to a destination; what waits for it fails at its next attempt."""
+    destination.removed_at = now
+    destination.save(update_fields=["removed_at"])
+    _audit("remove_alert_destination", destination, by, now)
+
+
+@transaction.atomic
+def restore_alert_destination(*, destination: AlertDestination, by: Actor, now: datetime) -> None:
+    """Undo a removal; the secret of a webhook is the same as before. Raises `Conflict` `duplicate` or `too_many`."""
+    _check_room(destination.tenant_id, destination.kind, destination.address)
+    destination.removed_at = None
+    destination.save(update_fields=["removed_at"])
+    _audit("restore_alert_destination", destination, by, now)
+
+
+@transaction.atomic
+def request_test_delivery(*, destination: AlertDestination, by: Actor, now: datetime) -> AlertDelivery:
+    """Write a test message to a destination; the caller delivers it."""
+    delivery: AlertDelivery = AlertDelivery.objects.create(
+        tenant_id=destination.tenant_id,
+        destination=destination,
+        event=AlertDelivery.Event.TEST,
+        due_at=now,
+        created_at=now,
+    )
+    _audit("test_alert_destination", destination, by, now)
+    return delivery
+
+
+def _check_room(tenant_id: UUID, kind: str, address: str) -> None:
+    """Raise `Conflict` where the tenant has this address or `DESTINATIONS_MAX` others already."""
+    active = AlertDestination.objects.for_tenant(tenant_id).active()
+    if active.at_address(kind, address).exists():
+        raise Conflict("duplicate", "This destination exists already.", "address")
+    if active.how_many() >= DESTINATIONS_MAX:
+        raise Conflict("too_many", f"A tenant has at most {DESTINATIONS_MAX} destinations.", "address")
+
+
+def _audit(verb: str, destination: AlertDestination, by: Actor, now: datetime) -> None:
+    record_audit(verb, "alert_destination", [destination.pk], tenant_id=destination.tenant_id, by=by, now=now)

@@ -1,0 +1,119 @@
+"""Deliver one alert to one destination: claim, send outside of any transaction, record the attempt (ADR-0156)."""
+
+import logging
+import time
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urljoin
+from uuid import UUID
+
+from django.conf import settings
+from django.urls import reverse
+
+from compaction.alerts.channels import AlertMessage, ChannelError, send
+from compaction.models import Alert, AlertDelivery
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
+
+logger = logging.getLogger(__name__)
+
+#: How long after each failed attempt the next one follows; after the last of them the delivery has failed.
+BACK_OFF = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=30))
+ATTEMPTS_MAX = len(BACK_OFF) + 1
+#: Longer than an attempt takes; after it another worker may try again.
+_CLAIM = timedelta(seconds=60)
+_SWEPT_MAX = 100
+_INTERRUPTED = "The worker ended during the attempt."
+
+_State = AlertDelivery.State
+
+
+def due_deliveries(*, now: datetime) -> list[AlertDelivery]:
+    """Return deliveries of every tenant that are due, the oldest first; opens its own scope."""
+    with maintenance_scope():
+        return list(AlertDelivery.objects.due(now).due_first()[:_SWEPT_MAX])
+
+
+def deliver(tenant_id: UUID, delivery_id: UUID, *, now: datetime) -> AlertDelivery | None:
+    """Make one attempt at a due delivery and return it; None if another worker has it or it is finished."""
+    until = now + _CLAIM
+    rows = AlertDelivery.objects.for_tenant(tenant_id)
+    with tenant_scope(tenant_id):
+        if not rows.claim(delivery_id, now=now, until=until):
+            return None
+        delivery: AlertDelivery = rows.with_id(delivery_id).with_targets().select_related("tenant").get()
+    began = time.monotonic()
+    result, is_done, is_final = _attempt(delivery, now)
+    took = round((time.monotonic() - began) * 1000)
+    entry = {"at": now.isoformat(), "is_done": is_done, "result": result, "milliseconds": took}
+    values = _values_after(delivery, entry, is_final=is_final, now=now)
+    with tenant_scope(tenant_id):
+        if not rows.claimed(delivery_id, until).update(**values):
+            return None
+    for name, value in values.items():
+        setattr(delivery, name, value)
+    return delivery
+
+
+def _attempt(delivery: AlertDelivery, now: datetime) -> tuple[str, bool, bool]:
+    """Return the result of an attempt for people, whether it was accepted, and whether it was the last one."""
+    if delivery.attempts > ATTEMPTS_MAX:
+        return _INTERRUPTED, False, True
+    if delivery.destination.removed_at is not None:
+        return "The destination was removed.", False, True
+    try:
+        return send(delivery.destination, alert_message(delivery), timestamp=int(now.timestamp())), True, True
+    except ChannelError as error:
+        logger.warning("Alert delivery %s failed: %s", delivery.pk, error.detail)
+        is_test = delivery.event == AlertDelivery.Event.TEST
+        return error.detail, False, error.is_permanent or is_test or delivery.attempts == ATTEMPTS_MAX
+
+
+def _values_after(delivery: AlertDelivery, entry: dict[str, Any], *, is_final: bool, now: datetime) -> dict[str, Any]:
+    log = [*delivery.log, entry]
+    if is_final:
+        return {"log": log, "state": _State.DONE if entry["is_done"] else _State.FAILED, "finished_at": now}
+    return {"log": log, "due_at": now + BACK_OFF[delivery.attempts - 1]}
+
+
+def alert_url(alert: Alert) -> str:
+    """Return the path and query of the page that shows the cause of an alert."""
+    path, mark, query = alert.rule.page.partition("?")
+    name, *more = path.split("/")
+    return f"{reverse(name, args=[alert.tenant_id, *more])}{mark}{query}"
+
+
+def alert_message(delivery: AlertDelivery) -> AlertMessage:
+    """Return what is sent: ids, numbers and links, and in e-mail the name of the tenant."""
+    alerts_url = urljoin(settings.CONSOLE_URL, reverse("alerts", args=[delivery.tenant_id]))
+    payload: dict[str, Any] = {
+        "delivery_id": str(delivery.pk),
+        "event": delivery.event,
+        "tenant_id": str(delivery.tenant_id),
+        "alerts_url": alerts_url,
+    }
+    tenant = " ".join(delivery.tenant.name.split())
+    alert = delivery.alert
+    if alert is None:
+        return AlertMessage(str(delivery.pk), f"Test of alerts: {tenant}", f"This is a test.\n{alerts_url}\n", payload)
+    payload["alert"] = _alert_payload(alert)
+    lines = [
+        f"{alert.rule.description}: {alert.measured} (threshold: {alert.threshold:,})",
+        f"Opened: {alert.opened_at:%Y-%m-%d %H:%M} UTC",
+        *([f"Closed: {alert.closed_at:%Y-%m-%d %H:%M} UTC"] if alert.closed_at else []),
+        payload["alert"]["url"],
+    ]
+    subject = f"Alert {delivery.get_event_display().lower()}: {alert.rule.title}: {tenant}"
+    return AlertMessage(str(delivery.pk), subject, "\n".join(lines) + "\n", payload)
+
+
+def _alert_payload(alert: Alert) -> dict[str, Any]:
+    return {
+        "id": str(alert.pk),
+        "rule": alert.kind,
+        "value": alert.value,
+        "threshold": alert.threshold,
+        "unit": alert.rule.unit,
+        "opened_at": alert.opened_at.isoformat(),
+        "closed_at": alert.closed_at and alert.closed_at.isoformat(),
+        "url": urljoin(settings.CONSOLE_URL, alert_url(alert)),
+    }

@@ -1,0 +1,88 @@
+"""Forms of alert rules and destinations."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.forms import BoundField
+
+from compaction.alerts.actions import RuleSetting
+from compaction.models import AlertDestination, AlertRule
+from compaction.models.alerts import ADDRESS_CHARACTERS_MAX
+from compaction.services.alerts.rules import RULE_KINDS, RuleKind
+from compaction.services.alerts.webhooks import webhook_address
+from memory_platform.web.forms import PlatformForm
+
+
+class RuleFields(NamedTuple):
+    """A kind of rule with its two fields."""
+
+    kind: RuleKind
+    is_enabled: BoundField
+    threshold: BoundField
+
+
+class AlertRulesForm(PlatformForm):
+    """All rules of a tenant: of each whether it is on, and its threshold."""
+
+    units = {f"{kind.name}_threshold": kind.unit for kind in RULE_KINDS.values()}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for kind in RULE_KINDS.values():
+            self.fields[kind.name] = forms.BooleanField(required=False)
+            self.fields[f"{kind.name}_threshold"] = forms.IntegerField(
+                min_value=1, max_value=kind.threshold_max, required=kind.has_threshold
+            )
+
+    @staticmethod
+    def initial_of(rules: Mapping[str, AlertRule]) -> dict[str, Any]:
+        """Return the initial values for the stored rules by kind."""
+        values: dict[str, Any] = {}
+        for kind in RULE_KINDS.values():
+            rule = rules.get(kind.name)
+            values[kind.name] = rule is not None and rule.is_enabled
+            values[f"{kind.name}_threshold"] = rule.threshold if rule else kind.threshold
+        return values
+
+    def rows(self) -> Iterator[RuleFields]:
+        """Yield the fields of each kind, in the order of the page."""
+        for kind in RULE_KINDS.values():
+            yield RuleFields(kind, self[kind.name], self[f"{kind.name}_threshold"])
+
+    def settings(self) -> dict[str, RuleSetting]:
+        """Return the argument of `set_alert_rules`."""
+        values = self.cleaned_data
+        return {
+            kind.name: RuleSetting(values[kind.name], values[f"{kind.name}_threshold"] or kind.threshold)
+            for kind in RULE_KINDS.values()
+        }
+
+
+class AlertDestinationForm(PlatformForm):
+    """A new destination."""
+
+    kind = forms.ChoiceField(choices=AlertDestination.Kind.choices)
+    address = forms.CharField(max_length=ADDRESS_CHARACTERS_MAX)
+    sends_closing = forms.BooleanField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Check the address by its kind."""
+        values = super().clean() or {}
+        address = values.get("address")
+        if address and values.get("kind") == AlertDestination.Kind.EMAIL:
+            self._check(validate_email, address)
+        elif address:
+            self._check(lambda url: webhook_address(url, allows_private=settings.ALERT_WEBHOOKS_PRIVATE), address)
+        return values
+
+    def _check(self, check: Any, address: str) -> None:
+        try:
+            check(address)
+        except ValidationError:
+            self.add_error("address", "Use an address such as name@example.com.")
+        except ValueError as error:
+            self.add_error("address", str(error))

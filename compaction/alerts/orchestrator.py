@@ -1,0 +1,115 @@
+"""Evaluate the alert rules of every tenant: open, keep and close alerts, and write what has to be delivered (ADR-0156).
+
+The work of a tenant is one transaction that locks its rules, so an alert opens once and its deliveries with it.
+"""
+
+import logging
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import OperationalError
+
+from compaction.alerts.conditions import measure
+from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
+from compaction.services.alerts.rules import AlertStep, alert_step
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.sweep_locks import sweep_lock
+
+logger = logging.getLogger(__name__)
+
+#: Tenants of one run; the next one begins with those that were evaluated longest ago.
+TENANTS_MAX = 200
+#: How long closed alerts, finished deliveries and removed destinations are kept.
+KEPT = timedelta(days=90)
+_EVALUATION_LOCK = "compaction.evaluate-alerts"
+
+#: Tenant and delivery.
+NewDelivery = tuple[UUID, UUID]
+
+
+def evaluate_alerts(*, now: datetime) -> list[NewDelivery]:
+    """Evaluate the enabled rules of up to `TENANTS_MAX` tenants; return the new deliveries. One run at a time."""
+    with sweep_lock(_EVALUATION_LOCK) as lock:
+        if lock is None:
+            return []
+        with maintenance_scope():
+            tenant_ids = AlertRule.objects.tenants_to_evaluate(TENANTS_MAX)
+        return [made for pk in tenant_ids if lock.renew() for made in _evaluate_or_log(pk, now)]
+
+
+def _evaluate_or_log(tenant_id: UUID, now: datetime) -> list[NewDelivery]:
+    """Evaluate one tenant; a statement that takes too long does not stop the others."""
+    try:
+        with tenant_scope(tenant_id):
+            return _evaluate(tenant_id, now)
+    except OperationalError as error:
+        logger.warning("The alerts of tenant %s were not evaluated: %s", tenant_id, type(error).__name__)
+        return []
+
+
+def _evaluate(tenant_id: UUID, now: datetime) -> list[NewDelivery]:
+    enabled = AlertRule.objects.for_tenant(tenant_id).enabled()
+    rules = list(enabled.order_by("kind").locked())
+    open_alerts = {alert.kind: alert for alert in Alert.objects.for_tenant(tenant_id).open()}
+    changed = [
+        (alert, event)
+        for rule in rules
+        for alert, event in _after_measurement(rule, open_alerts.get(rule.kind), measure(rule.kind, tenant_id, now=now))
+    ]
+    enabled.update(evaluated_at=now)
+    return _record(tenant_id, changed, now)
+
+
+def _after_measurement(rule: AlertRule, alert: Alert | None, value: float) -> list[tuple[Alert, str]]:
+    """Return the alert that a value opens, changes or closes with its event, "" where nothing is delivered."""
+    step = alert_step(value, rule.threshold, is_open=alert is not None)
+    if step is AlertStep.OPEN:
+        opened = Alert(tenant_id=rule.tenant_id, kind=rule.kind, threshold=rule.threshold, value=value)
+        return [(opened, AlertDelivery.Event.OPENED)]
+    if alert is None:
+        return []
+    if step is AlertStep.CLOSE:
+        return [(alert, AlertDelivery.Event.CLOSED)]
+    is_changed, alert.value = alert.value != value, value
+    return [(alert, "")] if is_changed else []
+
+
+def _record(tenant_id: UUID, changed: list[tuple[Alert, str]], now: datetime) -> list[NewDelivery]:
+    """Write the alerts and a delivery of each event to each active destination."""
+    for alert, event in changed:
+        if event == AlertDelivery.Event.OPENED:
+            alert.opened_at = now
+        elif event == AlertDelivery.Event.CLOSED:
+            alert.closed_at = now
+        alert.save()
+    events = [(alert, event) for alert, event in changed if event]
+    if not events:
+        return []
+    destinations = list(AlertDestination.objects.for_tenant(tenant_id).active().oldest_first())
+    made = [
+        AlertDelivery(
+            tenant_id=tenant_id, destination=destination, alert=alert, event=event, due_at=now, created_at=now
+        )
+        for alert, event in events
+        for destination in destinations
+        if event == AlertDelivery.Event.OPENED or destination.sends_closing
+    ]
+    AlertDelivery.objects.bulk_create(made)
+    return [(tenant_id, delivery.pk) for delivery in made]
+
+
+def delete_old_alerts(*, now: datetime) -> int:
+    """Delete what is older than `KEPT` in every tenant; return how many rows."""
+    before = now - KEPT
+    with maintenance_scope():
+        old = (
+            AlertDelivery.objects.finished_before(before),
+            Alert.objects.closed_before(before),
+            AlertDestination.objects.removed_before(before),
+        )
+        tenant_ids = {tenant_id for rows in old for tenant_id in rows.tenant_ids()}
+    deleted = 0
+    for tenant_id in tenant_ids:
+        with tenant_scope(tenant_id):
+            deleted += sum(rows.for_tenant(tenant_id).delete()[0] for rows in old)
+    return deleted

@@ -1,0 +1,86 @@
+"""Alert rules, destinations, alerts and their deliveries."""
+
+from datetime import datetime
+from typing import Self
+from uuid import UUID
+
+from django.db.models import F, Min
+
+from memories.tenancy.queries.rows import TenantRows
+
+
+class AlertRuleQuerySet(TenantRows):
+    def enabled(self) -> Self:
+        return self.filter(is_enabled=True)
+
+    def tenants_to_evaluate(self, count: int) -> list[UUID]:
+        """Up to `count` tenants with enabled rules, the one evaluated longest ago first."""
+        longest_ago = Min("evaluated_at")
+        rows = self.enabled().order_by().values("tenant_id").annotate(since=longest_ago)
+        return [row["tenant_id"] for row in rows.order_by(F("since").asc(nulls_first=True), "tenant_id")[:count]]
+
+    def locked(self) -> Self:
+        """Locked until the transaction ends, so that one evaluation or change of the rules runs at a time."""
+        return self.select_for_update(no_key=True, of=("self",))
+
+
+class AlertDestinationQuerySet(TenantRows):
+    def active(self) -> Self:
+        return self.filter(removed_at__isnull=True)
+
+    def removed(self) -> Self:
+        return self.filter(removed_at__isnull=False)
+
+    def removed_before(self, moment: datetime) -> Self:
+        return self.filter(removed_at__lt=moment)
+
+    def at_address(self, kind: str, address: str) -> Self:
+        return self.filter(kind=kind, address=address)
+
+    def oldest_first(self) -> Self:
+        return self.order_by("created_at", "id")
+
+
+class AlertQuerySet(TenantRows):
+    def open(self) -> Self:
+        return self.filter(closed_at__isnull=True)
+
+    def closed(self) -> Self:
+        return self.filter(closed_at__isnull=False)
+
+    def of_kinds(self, kinds: list[str]) -> Self:
+        return self.filter(kind__in=kinds)
+
+    def closed_before(self, moment: datetime) -> Self:
+        return self.filter(closed_at__lt=moment)
+
+    def newest_first(self) -> Self:
+        return self.order_by("-opened_at", "id")
+
+
+class AlertDeliveryQuerySet(TenantRows):
+    """Deliveries; one in an attempt is due again when the claim of its worker ends."""
+
+    def waiting(self) -> Self:
+        return self.filter(state="waiting")
+
+    def due(self, now: datetime) -> Self:
+        return self.waiting().filter(due_at__lte=now)
+
+    def due_first(self) -> Self:
+        return self.order_by("due_at", "id")
+
+    def claim(self, delivery_id: UUID, *, now: datetime, until: datetime) -> int:
+        """Begin an attempt by one conditional UPDATE; return 1 on success, else 0."""
+        return self.due(now).with_id(delivery_id).update(due_at=until, attempts=F("attempts") + 1)
+
+    def claimed(self, delivery_id: UUID, until: datetime) -> Self:
+        """The delivery, if its claim still ends exactly at `until`."""
+        return self.waiting().with_id(delivery_id).filter(due_at=until)
+
+    def finished_before(self, moment: datetime) -> Self:
+        return self.filter(finished_at__lt=moment)
+
+    def with_targets(self) -> Self:
+        """With destination and alert, in the same query."""
+        return self.select_related("destination", "alert")

@@ -1,5 +1,6 @@
 """Evaluations: runs of a corpus, their answers, and the golden questions of a tenant."""
 
+import hashlib
 import uuid
 
 from django.contrib.postgres.fields import ArrayField
@@ -149,6 +150,11 @@ class GoldenQuestion(models.Model):
 
     def __str__(self) -> str:
         return f"golden question {self.id}"
+
+    def state_hash(self) -> str:
+        """Return a hash of what an edit of the question changes."""
+        values = [self.text, self.answer, self.category, self.as_of, self.max_tokens]
+        return hashlib.sha256(repr(values).encode()).hexdigest()
 
 
 class GoldenMemory(models.Model):

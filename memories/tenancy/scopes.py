@@ -81,18 +81,20 @@ def tenant_scope(
     return open_scope("tenant", str(tenant_id), waits_for_disk=waits_for_disk)
 
 
-def run_again_after_deadlock(write: Callable[[], Result]) -> Result:
-    """Return the result of `write`, which opens a scope of its own; run it again, twice at most, after a deadlock.
+def write_in_tenant_scope(tenant_id: UUID, write: Callable[[], Result]) -> Result:
+    """Return the result of `write` in a tenant scope of its own; run it again, twice at most, after a deadlock.
 
     Two writes can each hold a row that the other's unique key needs; the database ends one of them, undone.
     """
-    for _ in range(DEADLOCK_TRIES_MAX - 1):
+    for tries_left in reversed(range(DEADLOCK_TRIES_MAX)):
         try:
-            return write()
+            with tenant_scope(tenant_id):
+                return write()
         except OperationalError as error:
-            if connection.in_atomic_block or not isinstance(error.__cause__, DeadlockDetected):
+            is_deadlock = isinstance(error.__cause__, DeadlockDetected)
+            if not (tries_left and is_deadlock) or connection.in_atomic_block:
                 raise
-    return write()
+    raise AssertionError("the last try returns or raises")
 
 
 def operator_read_scope(tenant_ids: Iterable[UUID]) -> AbstractContextManager[None]:

@@ -1,6 +1,5 @@
 """Collect, change, remove and restore golden questions. Their evidence are live memories of the tenant."""
 
-import hashlib
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
@@ -63,12 +62,6 @@ def collect_golden_question(
     return question
 
 
-def golden_question_state(question: GoldenQuestion) -> str:
-    """Return a hash of what `update_golden_question` changes."""
-    values = [question.text, question.answer, question.category, question.as_of, question.max_tokens]
-    return hashlib.sha256(repr(values).encode()).hexdigest()
-
-
 @transaction.atomic
 def update_golden_question(
     *,
@@ -82,12 +75,12 @@ def update_golden_question(
     by: Actor,
     now: datetime,
 ) -> GoldenQuestion:
-    """Change text, answer, category, time or budget; `seen` is the `golden_question_state` that the caller read.
+    """Change text, answer, category, time or budget; `seen` is the `state_hash()` that the caller read.
 
     Raises `InvalidInput`, `Conflict` `duplicate`, `removed` or, for another state than `seen`, `question_changed`.
     """
     current = _locked(question)
-    if seen not in (None, golden_question_state(current)):
+    if seen not in (None, current.state_hash()):
         detail = "Someone else changed the question in the meantime. Open it again before you save."
         raise Conflict("question_changed", detail)
     values = _checked(text, answer, category, as_of, now) | {"max_tokens": _checked_budget(max_tokens)}

@@ -14,7 +14,6 @@ from django.utils import timezone
 from context.evaluation.actions.golden_questions import (
     add_golden_memory,
     collect_golden_question,
-    golden_question_state,
     remove_golden_memory,
     remove_golden_question,
     restore_golden_question,
@@ -85,7 +84,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         question = _question(request, question_id)
         evidence = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
     initial = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of", "max_tokens")}
-    initial["seen"] = golden_question_state(question)
+    initial["seen"] = question.state_hash()
     form = GoldenQuestionEditForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
         try:

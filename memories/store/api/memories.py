@@ -48,7 +48,7 @@ from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, invalid
-from memories.tenancy.scopes import run_again_after_deadlock, tenant_scope
+from memories.tenancy.scopes import tenant_scope, write_in_tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
 from memory_platform.rest.cursor_pagination import CursorPosition, PageInput, page_of, position_to_row
 from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, RowChecker, bounded_errors, flat_errors
@@ -109,12 +109,7 @@ class MemoryEndpointBase(Endpoint):
 
     def _store(self, rows: Sequence[NewMemory]) -> list[StoreResult]:
         ahead = self._ahead(rows)
-
-        def write() -> list[StoreResult]:
-            with tenant_scope(self.tenant_id):
-                return self._stored(rows, ahead)
-
-        results = run_again_after_deadlock(write)
+        results = write_in_tenant_scope(self.tenant_id, partial(self._stored, rows, ahead))
         self._index(results)
         return results
 
@@ -142,12 +137,11 @@ class MemoryEndpointBase(Endpoint):
         """Call an action on the memory, if `If-Match` allows its version; embed a new text."""
 
         def write() -> Memory:
-            with tenant_scope(self.tenant_id):
-                memory = self._memory(memory_id, is_live=is_live)
-                if_version = if_match_version(self.request, memory.version)
-                return action(memory=memory, if_version=if_version, by=self.actor, now=self.now)
+            memory = self._memory(memory_id, is_live=is_live)
+            if_version = if_match_version(self.request, memory.version)
+            return action(memory=memory, if_version=if_version, by=self.actor, now=self.now)
 
-        memory = run_again_after_deadlock(write)
+        memory = write_in_tenant_scope(self.tenant_id, write)
         if memory.archived_at is None and memory.embedding_state == Memory.EmbeddingState.PENDING:
             index_now(self.tenant_id, [memory.pk])
 

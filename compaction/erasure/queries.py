@@ -1,15 +1,22 @@
 """Erasures, and the rows that an erasure reaches."""
 
+import re
+import time
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Q, QuerySet
+from psycopg.errors import Diagnostic
 
 from memories.tenancy.queries.rows import TenantRows
 
+#: Pauses before each attempt to rewrite a table that an older transaction may still read.
+REWRITE_PAUSES_SECONDS = (0, 0.2, 1, 2, 4, 8, 16)
+_DEAD_ROWS = re.compile(r"(\d+) dead row versions? cannot be removed yet")
 _OPEN_STATES = ("queued", "running")
 
 
@@ -87,13 +94,35 @@ def drop_references(model: Any, column: str, ids: Iterable[Any]) -> None:
     model._default_manager.filter(**{f"{column}__in": list(ids)}).update(**{column: None})
 
 
-def rewrite_tables(tables: Iterable[str], *, database: str) -> None:
+def rewrite_tables(tables: Iterable[str], *, database: str) -> list[str]:
     """Rewrite each table and its indexes in a transaction of its own, as the role that owns them.
 
-    A catalogue is not analysed. Freed space then contains nothing of deleted rows.
+    A catalogue is not analysed. Freed space then contains nothing of deleted rows. Returns the tables that still
+    contain some after half a minute, as an older transaction may read them: a long query, or autovacuum's ANALYZE.
     """
-    connection = connections[database]
-    for table in tables:
-        options = "FULL" if table.startswith("pg_") else "FULL, ANALYZE"
-        with connection.cursor() as cursor:
+    return [table for table in tables if not _is_rewritten(table, connections[database])]
+
+
+def _is_rewritten(table: str, connection: BaseDatabaseWrapper) -> bool:
+    """Rewrite the table until nothing of a deleted row is left in it; False if that takes too long."""
+    for seconds in REWRITE_PAUSES_SECONDS:
+        time.sleep(seconds)
+        if not _dead_rows_after_rewrite(table, connection):
+            return True
+    return False
+
+
+def _dead_rows_after_rewrite(table: str, connection: BaseDatabaseWrapper) -> int:
+    options = "FULL, VERBOSE" if table.startswith("pg_") else "FULL, VERBOSE, ANALYZE"
+    details: list[str] = []
+
+    def note(notice: Diagnostic) -> None:
+        details.append(notice.message_detail or "")
+
+    with connection.cursor() as cursor:
+        connection.connection.add_notice_handler(note)
+        try:
             cursor.execute(f"VACUUM ({options}) {connection.ops.quote_name(table)}")
+        finally:
+            connection.connection.remove_notice_handler(note)
+    return sum(int(count) for detail in details for count in _DEAD_ROWS.findall(detail))

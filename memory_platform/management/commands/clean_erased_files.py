@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from django.apps import apps
+from django.core.management.base import CommandError
 from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 
@@ -28,7 +29,12 @@ class Command(PlatformCommand):
         began, now = time.monotonic(), timezone.now()
         models = [model for app in sorted(APPS) for model in apps.get_app_config(app).get_models()]
         tables = [*(model._meta.db_table for model in models), _STATISTICS]
-        rewrite_tables(tables, database=owner_alias(DEFAULT_DB_ALIAS))
+        unclean = rewrite_tables(tables, database=owner_alias(DEFAULT_DB_ALIAS))
+        if unclean:
+            raise CommandError(
+                f"An older transaction may still read deleted rows of {', '.join(unclean)}."
+                " Run the command again when it has ended."
+            )
         erasures = mark_files_cleaned(now=now)
         seconds = time.monotonic() - began
         self.stdout.write(f"Rewrote {len(tables)} tables in {seconds:.1f} s, after {erasures} erasures.")

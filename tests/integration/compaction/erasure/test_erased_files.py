@@ -2,13 +2,15 @@
 
 import os
 import subprocess
+import threading
 from io import StringIO
 from pathlib import Path
 
 import psycopg
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
+from compaction.erasure import queries
 from memories.models import Tenant
 from memory_platform.embedded.postgres import PROGRAMS
 from tests import servers
@@ -50,3 +52,21 @@ def test_no_file_and_no_dump_contains_an_erased_text(tenant: Tenant) -> None:
     assert files_with(CANARY) == []
     assert CANARY not in dump()
     assert reread(erasure).files_cleaned_at is not None
+
+
+def test_rows_that_an_older_transaction_reads_are_waited_for_and_named(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tenant)
+    monkeypatch.setattr(queries, "REWRITE_PAUSES_SECONDS", (0, 0.01))
+    with psycopg.connect(os.environ[servers.SUPERUSER_URL], dbname=servers.own_database()) as reader:
+        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        reader.execute("SELECT")
+        erasure = erase(tenant, partition=PERSON)
+        with pytest.raises(CommandError, match=r"may still read deleted rows of .*memories_memory"):
+            call_command("clean_erased_files")
+        assert reread(erasure).files_cleaned_at is None
+        threading.Timer(0.5, reader.rollback).start()
+        monkeypatch.undo()
+        call_command("clean_erased_files", stdout=StringIO())
+    assert files_with(CANARY) == []

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from memories.models import Tenant
@@ -32,10 +32,9 @@ def set_alert_rules(*, tenant: Tenant, settings: Mapping[str, RuleSetting], by: 
     if not changed:
         return []
     for kind in changed:
-        rule = existing.get(kind) or AlertRule(tenant_id=tenant.pk, kind=kind)
-        rule.is_enabled, rule.threshold = settings[kind].is_enabled, settings[kind].threshold
-        rule.changed_by, rule.changed_at = by.stored_label, now
-        rule.save()
+        values = {"is_enabled": settings[kind].is_enabled, "threshold": settings[kind].threshold}
+        values |= {"changed_by": by.stored_label, "changed_at": now}
+        AlertRule.objects.update_or_create(tenant_id=tenant.pk, kind=kind, defaults=values)
     off = [kind for kind in changed if not settings[kind].is_enabled]
     Alert.objects.for_tenant(tenant.pk).open().of_kinds(off).update(closed_at=now)
     record_audit("set_alert_rules", "alert_rule", changed, tenant_id=tenant.pk, by=by, now=now)
@@ -54,7 +53,7 @@ def add_alert_destination(
 ) -> AlertDestination:
     """Add a destination. Raises `Conflict` `duplicate` or `too_many`."""
     _check_room(tenant.pk, kind, address)
-    destination: AlertDestination = AlertDestination.objects.create(
+    destination = AlertDestination(
         tenant_id=tenant.pk,
         kind=kind,
         address=address,
@@ -62,6 +61,7 @@ def add_alert_destination(
         created_by=by.stored_label,
         created_at=now,
     )
+    _save(destination)
     _audit("add_alert_destination", destination, by, now)
     return destination
 
@@ -79,7 +79,7 @@ def restore_alert_destination(*, destination: AlertDestination, by: Actor, now: 
     """Undo a removal; the secret of a webhook is the same as before. Raises `Conflict` `duplicate` or `too_many`."""
     _check_room(destination.tenant_id, destination.kind, destination.address)
     destination.removed_at = None
-    destination.save(update_fields=["removed_at"])
+    _save(destination)
     _audit("restore_alert_destination", destination, by, now)
 
 
@@ -101,9 +101,22 @@ def _check_room(tenant_id: UUID, kind: str, address: str) -> None:
     """Raise `Conflict` where the tenant has this address or `DESTINATIONS_MAX` others already."""
     active = AlertDestination.objects.for_tenant(tenant_id).active()
     if active.at_address(kind, address).exists():
-        raise Conflict("duplicate", "This destination exists already.", "address")
+        raise _duplicate()
     if active.how_many() >= DESTINATIONS_MAX:
         raise Conflict("too_many", f"A tenant has at most {DESTINATIONS_MAX} destinations.", "address")
+
+
+def _save(destination: AlertDestination) -> None:
+    """Raises `Conflict` `duplicate` where another request has stored the same address meanwhile."""
+    try:
+        with transaction.atomic():
+            destination.save()
+    except IntegrityError as error:
+        raise _duplicate() from error
+
+
+def _duplicate() -> Conflict:
+    return Conflict("duplicate", "This destination exists already.", "address")
 
 
 def _audit(verb: str, destination: AlertDestination, by: Actor, now: datetime) -> None:

@@ -23,6 +23,7 @@ from context.assembly.layout import (
     pack_sections,
     trim_blocks_to_budget,
 )
+from context.assembly.no_answer import no_answer_warnings
 from context.assembly.packing import unused_room_warning
 from context.assembly.requests import STABLE_ORDERING, ResolvedContextRequest, resolve_context_request
 from context.assembly.sources import log_failure
@@ -140,7 +141,11 @@ def _assemble(
         budget=ContextBudget(request.max_tokens, trimmed.tokens, reserved, counter.tokenizer, counter.exact),
         profile={"name": request.scoring.name, "version": request.scoring.version},
         budget_profile={"name": request.profile.name, "version": request.profile.version},
-        warnings=[*candidates.notices, *_unused_room(sections, request)],
+        warnings=[
+            *candidates.notices,
+            *no_answer_warnings(request, candidates.retrieval),
+            *_unused_room(sections, request),
+        ],
         candidates=_candidates(sections, trimmed.dropped),
         plan=plan,
         request=request.as_record(),

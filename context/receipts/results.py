@@ -214,13 +214,17 @@ class Section:
 
 @dataclass(frozen=True)
 class ContextWarning:
-    """Something that made an answer worse but not wrong: a stable `code` for programs, a `detail` for people."""
+    """Something that made an answer worse but not wrong: a stable `code` for programs, a `detail` for people.
+
+    `probability` is set where the warning is a judgement.
+    """
 
     code: str
     detail: str
+    probability: float | None = None
 
-    def as_answer(self) -> dict[str, str]:
-        return dict(vars(self))
+    def as_answer(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

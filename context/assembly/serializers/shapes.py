@@ -22,6 +22,9 @@ class WarningOutput(serializers.Serializer[Any]):
 
     code = serializers.CharField()
     detail = serializers.CharField()
+    probability = serializers.FloatField(
+        required=False, help_text="How probable it is, 0..1; only for `no_answer_stored`."
+    )
 
 
 class AnchorOutput(serializers.Serializer[Any]):

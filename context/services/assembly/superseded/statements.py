@@ -20,7 +20,7 @@ _STOP_WORD_TEXTS = (
     "der die das ein eine ist sind und oder im mit von zu den dem des auf für nicht wir ich sie er es",
     "el la los las un una de en que con por para se su al del lo",
 )
-_STOP_WORDS = frozenset(word for text in _STOP_WORD_TEXTS for word in text.split())
+STOP_WORDS = frozenset(word for text in _STOP_WORD_TEXTS for word in text.split())
 _CHANGES = (
     "now|nowadays|from now on|no longer|any ?more|instead|in (?:his|her|its|their) place|moved?|moves|changed?|changes|"
     r"switch(?:ed)?|swapped|replac\w+|new|since|as of|starting|back|again|takes? over|taken over|took over|"
@@ -60,7 +60,7 @@ def read_statement(text: str) -> Statement:
     return Statement(
         frozenset(words),
         frozenset(name.lower() for name in _NAME.findall(text)),
-        frozenset(word[:STEM_LETTERS] for word in words if word not in _STOP_WORDS),
+        frozenset(word[:STEM_LETTERS] for word in words if word not in STOP_WORDS),
         frozenset(_NUMBER.findall(text)),
         frozenset(_IDENTIFIER.findall(lower)),
         _CHANGE.search(text) is not None,

@@ -56,6 +56,11 @@ class EvaluationCorpus:
             for question in self.corpus.questions
         ]
 
+    def unanswerable(self) -> Sequence[EvaluationQuestion]:
+        """Return the questions that no memory answers."""
+        asked = () if self.corpus is None else self.corpus.unanswerable
+        return [EvaluationQuestion(**vars(question)) for question in asked]
+
 
 def load_evaluation_corpus(run: EvaluationRun, *, now: datetime) -> EvaluationCorpus:
     """Return the corpus of a run; with no scope open. Raises `InvalidInput`, also for a run of a file."""

@@ -3,12 +3,13 @@
 Every context is a preview through the real assembly, so nothing is stored or counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from context.assembly.no_answer import NO_ANSWER_STORED
 from context.assembly.orchestrator import assemble_context
 from context.receipts.results import MEMORY, AssembledContext, ContextRequest
 from context.services.evaluation.corpus import CorpusQuestion
@@ -61,18 +62,30 @@ def question_context(question: EvaluationQuestion, tenant_id: UUID, by: Actor, *
 
 def measure_question(question: EvaluationQuestion, settings: EvaluationSettings) -> dict[str, Any]:
     """Return the measures at each budget, as a run stores them. Raises `DegradedSearchError`."""
+    return {budget: _measured(question, context) for budget, context in _contexts(question, settings)}
+
+
+def warnings_of_no_answer(question: EvaluationQuestion, settings: EvaluationSettings) -> dict[str, bool]:
+    """Return by budget whether the context warns that nothing answers. Raises `DegradedSearchError`."""
+    return {budget: _warns_of_no_answer(context) for budget, context in _contexts(question, settings)}
+
+
+def _contexts(question: EvaluationQuestion, settings: EvaluationSettings) -> Iterator[tuple[str, AssembledContext]]:
     tenant_id, scoring, packer, ordering, budgets = settings
     same = {"scoring": scoring, "packer": packer, "ordering": ordering}
-    return {
-        str(budget): _measured(question, question_context(question, tenant_id, _BY, max_tokens=budget, **same))
-        for budget in budgets
-    }
+    for budget in budgets:
+        context = question_context(question, tenant_id, _BY, max_tokens=budget, **same)
+        for notice in context.warnings:
+            if notice.code in DEGRADED:
+                raise DegradedSearchError("degraded_search", notice.detail)
+        yield str(budget), context
+
+
+def _warns_of_no_answer(context: AssembledContext) -> bool:
+    return any(notice.code == NO_ANSWER_STORED for notice in context.warnings)
 
 
 def _measured(question: EvaluationQuestion, context: AssembledContext) -> dict[str, Any]:
-    for notice in context.warnings:
-        if notice.code in DEGRADED:
-            raise DegradedSearchError("degraded_search", notice.detail)
     memories = [block for block in context.blocks if block.anchor.type == MEMORY]
     memories.sort(key=lambda block: block.score or 0.0, reverse=True)
     measured = measure_retrieved_evidence(
@@ -85,4 +98,9 @@ def _measured(question: EvaluationQuestion, context: AssembledContext) -> dict[s
         milliseconds=context.timings["total"],
     )
     score = round(sum(block.score or 0.0 for block in memories), SCORE_DECIMALS)
-    return {"measured": asdict(measured), "score": score, "items": len(memories)}
+    return {
+        "measured": asdict(measured),
+        "score": score,
+        "items": len(memories),
+        "warns_of_no_answer": _warns_of_no_answer(context),
+    }

@@ -17,6 +17,7 @@ from context.services.evaluation.evidence import (
     run_difference,
 )
 from context.services.evaluation.knee import knee_index
+from context.services.evaluation.no_answer import NoAnswerCounts
 from context.services.profiles.publishing import EvidenceComparison
 from memories.tenancy.exceptions import InvalidInput
 from memory_platform.web.charts import BudgetChart, Chart, ChartRow, Interval, budget_chart
@@ -116,16 +117,29 @@ _MEASURES = {
 _EVIDENCE = _MEASURES["recall"]
 
 
-def run_results(answers: Sequence[EvaluationAnswer], budgets: Iterable[int]) -> dict[str, Any]:
-    """Return the summary of a run for each budget, in the form in which it is stored in the run's row."""
+def run_results(
+    answers: Sequence[EvaluationAnswer], budgets: Iterable[int], lacking: Sequence[Mapping[str, bool]] = ()
+) -> dict[str, Any]:
+    """Return the summary of a run for each budget, in the form in which it is stored in the run's row.
+
+    `lacking` says by budget whether each question without an answer was warned about.
+    """
     return {
         str(budget): {
             "report": asdict(build_evaluation_report(_measured_answers(answers, budget))),
             "score": round(fmean(answer.measures[str(budget)]["score"] for answer in answers), 6),
             "items": round(fmean(answer.measures[str(budget)]["items"] for answer in answers), 3),
+            **({"no_answer": _no_answer_counts(answers, lacking, str(budget))} if lacking else {}),
         }
         for budget in budgets
     }
+
+
+def _no_answer_counts(
+    answers: Sequence[EvaluationAnswer], lacking: Sequence[Mapping[str, bool]], budget: str
+) -> dict[str, int]:
+    answered = (answer.measures[budget].get("warns_of_no_answer", False) for answer in answers)
+    return NoAnswerCounts.of(answered, (warns[budget] for warns in lacking))._asdict()
 
 
 def _measured_answers(rows: Iterable[EvaluationAnswer], budget: int) -> list[MeasuredAnswer]:
@@ -150,7 +164,27 @@ def evaluation_report(run: EvaluationRun) -> RunReport | None:
         _table(name, {budget: report.categories[name] for budget, report in reports.items()})
         for name in next(iter(reports.values())).categories
     ]
+    tables += _no_answer_tables(run)
     return RunReport(tables, _chart(run, [report.total.measures for report in reports.values()]))
+
+
+def _no_answer_tables(run: EvaluationRun) -> list[ReportTable]:
+    """Return the precision and recall of the warning; nothing for a corpus without questions that lack an answer."""
+    stored = {budget: run.results[str(budget)].get("no_answer") for budget in run.budgets}
+    counts = {budget: NoAnswerCounts(**each) for budget, each in stored.items() if each}
+    rows = [
+        ReportRow(
+            budget,
+            [
+                ReportCell("Warnings", f"{each.warned:,}"),
+                ReportCell("Right", f"{each.right:,}"),
+                ReportCell("Precision", "–" if each.precision is None else f"{100 * each.precision:.1f} %"),
+                ReportCell("Recall", f"{100 * each.recall:.1f} %"),
+            ],
+        )
+        for budget, each in counts.items()
+    ]
+    return [ReportTable("No answer stored", next(iter(counts.values())).lacking, rows)] if rows else []
 
 
 def _table(name: str, summaries: Mapping[int, MeasuresSummary]) -> ReportTable:

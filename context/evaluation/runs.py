@@ -7,7 +7,7 @@ questions that have no answer. Called with no scope open.
 import logging
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -21,7 +21,12 @@ from context.evaluation.corpora import (
     load_evaluation_corpus,
     stage_questions,
 )
-from context.evaluation.measurement import EvaluationQuestion, EvaluationSettings, measure_question
+from context.evaluation.measurement import (
+    EvaluationQuestion,
+    EvaluationSettings,
+    measure_question,
+    warnings_of_no_answer,
+)
 from context.evaluation.queries import EvaluationRunQuerySet
 from context.evaluation.report import run_results
 from context.evaluation.staging import EvaluationProgress, drop_staged_corpus, staged_run_ids
@@ -53,7 +58,7 @@ _WRITE_EVERY_SECONDS = 1.0
 EVALUATION_RUN_GRACE = timedelta(seconds=60)
 _RUNS_BATCH = 50
 #: Steps that a run shows.
-_READING, _ASKING, _REPORTING = "reading", "asking", "summing up"
+_READING, _ASKING, _ASKING_UNANSWERABLE, _REPORTING = "reading", "asking", "no answer", "summing up"
 
 
 class EvaluationRunResult(NamedTuple):
@@ -172,8 +177,9 @@ class _Claim:
         profile = ScoringProfile.from_numbers(run.profile_name, run.profile_version, run.profile_numbers)
         with tenant_scope(run.tenant_id):
             self.write(embedder_model=embedder_of(tenant_id).name)
-        self._ask(EvaluationSettings(tenant_id, profile, run.packer, run.ordering, run.budgets), questions, answered)
-        return self._finish()
+        settings = EvaluationSettings(tenant_id, profile, run.packer, run.ordering, run.budgets)
+        self._ask(settings, questions, answered)
+        return self._finish(self._ask_unanswerable(settings, corpus.unanswerable()))
 
     def _begin(self, corpus: EvaluationCorpus) -> set[str]:
         """Return the answered questions; none if the corpus changed since, for which all are deleted."""
@@ -216,12 +222,22 @@ class _Claim:
         self.progress(_ASKING, done, total)
         return done
 
-    def _finish(self) -> EvaluationRunResult:
+    def _ask_unanswerable(
+        self, settings: EvaluationSettings, questions: Sequence[EvaluationQuestion]
+    ) -> list[dict[str, bool]]:
+        """Return by budget whether the context of each question warns that nothing answers it."""
+        warnings = []
+        for done, question in enumerate(questions):
+            self.show(_ASKING_UNANSWERABLE, done, len(questions))
+            warnings.append(warnings_of_no_answer(question, settings))
+        return warnings
+
+    def _finish(self, lacking: Sequence[Mapping[str, bool]]) -> EvaluationRunResult:
         run = self.run
         self.show(_REPORTING)
         with tenant_scope(run.tenant_id):
             answers = list(EvaluationAnswer.objects.for_tenant(run.tenant_id).of_run(run.pk).in_order())
-        results = run_results(answers, run.budgets)
+        results = run_results(answers, run.budgets, lacking)
         with tenant_scope(run.tenant_id):
             self.write(results=results)
             self.rows().finish("done", self.clock())

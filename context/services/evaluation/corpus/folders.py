@@ -1,4 +1,4 @@
-"""Read a corpus from a path and write one as a folder with `memories.jsonl` and `questions.jsonl` (docs/corpus.md).
+"""Read a corpus from a path and write one as a folder of JSON lines (docs/corpus.md).
 
 Ids are unique, and evidence exists and can be found by its question.
 """
@@ -20,19 +20,22 @@ from context.services.evaluation.corpus.model import (
     CorpusQuestion,
     plain_value,
 )
-from context.services.evaluation.corpus.rows import RowError, memory_from, question_from
+from context.services.evaluation.corpus.rows import RowError, memory_from, question_from, unanswerable_from
 from memories.services.partitions.paths import is_within
 from memories.services.store.content import content_hash
 
 MEMORIES_FILE = "memories.jsonl"
 QUESTIONS_FILE = "questions.jsonl"
+#: Need not exist.
+UNANSWERABLE_FILE = "unanswerable.jsonl"
 _Row = TypeVar("_Row", CorpusMemory, CorpusQuestion)
 
 
 def read_corpus(path: Path) -> Corpus:
     """Return the corpus at `path`, with the name of the folder or file.
 
-    `path` is a folder with `memories.jsonl` and `questions.jsonl`, a folder of LoCoMo `.json` files, or one such file.
+    `path` is a folder with `memories.jsonl`, `questions.jsonl` and perhaps `unanswerable.jsonl`, a folder of LoCoMo
+    `.json` files, or one such file.
     Raises `CorpusError` with all problems of the first bad file.
     """
     if path.is_file() and path.suffix == ".json":
@@ -56,6 +59,8 @@ def write_corpus(corpus: Corpus, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     files: dict[str, Sequence[CorpusMemory | CorpusQuestion]]
     files = {MEMORIES_FILE: corpus.memories, QUESTIONS_FILE: corpus.questions}
+    if corpus.unanswerable:
+        files[UNANSWERABLE_FILE] = corpus.unanswerable
     for name, items in files.items():
         rows = (json.dumps(_row_of(item), default=plain_value, ensure_ascii=False, allow_nan=False) for item in items)
         (folder / name).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8", newline="\n")
@@ -73,7 +78,10 @@ def _read_folder(folder: Path) -> Corpus:
     newest = max(memory.created_at for memory in memories)
     check = partial(_problems_of_questions, memories={memory.id: memory for memory in memories})
     questions = _read_file(folder / QUESTIONS_FILE, partial(question_from, asked_at=newest), check)
-    return Corpus(folder.resolve().name, memories, questions)
+    unanswerable: Sequence[CorpusQuestion] = ()
+    if (path := folder / UNANSWERABLE_FILE).exists():
+        unanswerable = _read_file(path, partial(unanswerable_from, asked_at=newest), check)
+    return Corpus(folder.resolve().name, memories, questions, unanswerable=unanswerable)
 
 
 def _read_file(

@@ -62,16 +62,20 @@ class CorpusQuestion:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Checked memories and questions. `notes` say what was not read."""
+    """Checked memories and questions. `notes` say what was not read. No memory answers those in `unanswerable`."""
 
     name: str
     memories: Sequence[CorpusMemory]
     questions: Sequence[CorpusQuestion]
     notes: Sequence[str] = ()
+    unanswerable: Sequence[CorpusQuestion] = ()
 
     @property
     def sha256(self) -> str:
-        """The hash of memories and questions in their order, without the name: runs with the same can be compared."""
+        """The hash of memories and questions in their order, without the name: runs with the same can be compared.
+
+        Questions without an answer do not count: no measure of evidence depends on them.
+        """
         return rows_sha256([*map(asdict, self.memories), *map(asdict, self.questions)])
 
 

@@ -40,7 +40,15 @@ def memory_from(row: Mapping[str, Any]) -> CorpusMemory:
     return CorpusMemory(**{**values, "partition": draft.partition.path})
 
 
-def question_from(row: Mapping[str, Any], *, asked_at: datetime) -> CorpusQuestion:
+def unanswerable_from(row: Mapping[str, Any], *, asked_at: datetime) -> CorpusQuestion:
+    """Return the question that an object of `unanswerable.jsonl` describes. Raises `RowError`."""
+    if given := [name for name in ("evidence", "stale", "answer") if row.get(name)]:
+        detail = "A question without an answer names no memory and no answer."
+        raise RowError([FieldProblem(name, "has_evidence", detail) for name in given])
+    return question_from({**row, "evidence": []}, asked_at=asked_at, has_evidence=False)
+
+
+def question_from(row: Mapping[str, Any], *, asked_at: datetime, has_evidence: bool = True) -> CorpusQuestion:
     """Return the question that an object of `questions.jsonl` describes; `asked_at` is the default time.
 
     Raises `RowError`.
@@ -50,7 +58,7 @@ def question_from(row: Mapping[str, Any], *, asked_at: datetime) -> CorpusQuesti
     values, problems = _fields_of(row, CorpusQuestion)
     conversions = {"id": _label, "text": _text, "evidence": _ids, "stale": _ids, "asked_at": _time}
     _convert(values, problems, {**conversions, "partition": parse_partition, "category": _group, "answer": _answer})
-    if not problems and not values["evidence"]:
+    if has_evidence and not problems and not values["evidence"]:
         problems.append(FieldProblem("evidence", "no_evidence", "A question names at least one memory."))
     if not problems and (both := values["evidence"] & values.get("stale", frozenset())):
         problems.append(FieldProblem("stale", "also_evidence", f"{_name(min(both))} is evidence and stale at once."))

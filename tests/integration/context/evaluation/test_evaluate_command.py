@@ -52,6 +52,24 @@ def test_corpus_is_asked_and_summed_up_and_nothing_of_it_stays(corpus: Path, ten
     assert counted_rows() == before
 
 
+def test_questions_without_an_answer_measure_the_warning(corpus: Path) -> None:
+    (corpus / "unanswerable.jsonl").write_text(
+        lines([{"id": "u1", "text": "What is Mina's phone number?"}, {"id": "u2", "text": "Where does Sam sleep?"}])
+    )
+    found = evaluate_as_json(corpus, "--budgets", "1000")
+    counts = found["results"]["1000"]["no_answer"]
+    assert counts["lacking"] == 2
+    assert counts["right"] <= counts["warned"] <= 2
+    assert found["corpus"]["questions"] == 4, "they are no questions of the evidence"
+    printed = evaluate(corpus, "--budgets", "1000")
+    assert "No answer stored (2)" in printed
+    assert "Precision" in printed
+
+
+def test_a_corpus_without_such_questions_has_no_table(corpus: Path) -> None:
+    assert "No answer stored" not in evaluate(corpus, "--budgets", "1000")
+
+
 def test_question_of_the_past_is_asked_of_what_was_true_then(corpus: Path) -> None:
     run = evaluate_as_json(corpus, "--budgets", "1000")["run"]
     items = {answer.question_id: answer.measures["1000"]["items"] for answer in answers_of(run)}

@@ -25,6 +25,7 @@ from memories.services.store.drafts import new_memory_problems
 PROJECT = Path(__file__).resolve().parents[4]
 MEMORY = {"id": "m1", "created_at": "2026-01-12T09:00:00Z", "content": "Priya lives in Leeds."}
 LATER = {"id": "m2", "created_at": "2026-06-03T17:20:00+01:00", "content": "Priya has moved to Bristol."}
+LATER_AT = datetime(2026, 6, 3, 16, 20, tzinfo=UTC)
 QUESTION = {"id": "q1", "text": "Where does Priya live?", "evidence": ["m2"], "stale": ["m1"]}
 WITHOUT = object()
 
@@ -45,6 +46,26 @@ def refusal(place: Path, memories: Any = (MEMORY, LATER), questions: Any = (QUES
 
 def changed(row: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
     return {key: entry for key, entry in {**row, field: value}.items() if entry is not WITHOUT}
+
+
+def test_questions_without_an_answer_are_read_written_and_do_not_change_the_hash(tmp_path: Path) -> None:
+    place = folder_of(tmp_path, [MEMORY, LATER], [QUESTION])
+    plain = read_corpus(place)
+    (place / "unanswerable.jsonl").write_text(json.dumps({"id": "u1", "text": "How old is Priya?"}))
+    corpus = read_corpus(place)
+    (question,) = corpus.unanswerable
+    assert (question.text, question.evidence, question.asked_at) == ("How old is Priya?", frozenset(), LATER_AT)
+    assert (plain.unanswerable, plain.sha256) == ((), corpus.sha256)
+    write_corpus(corpus, tmp_path / "again")
+    assert read_corpus(tmp_path / "again").unanswerable == corpus.unanswerable
+
+
+def test_a_question_without_an_answer_names_no_memory(tmp_path: Path) -> None:
+    place = folder_of(tmp_path, [MEMORY, LATER], [QUESTION])
+    (place / "unanswerable.jsonl").write_text(json.dumps({"id": "u1", "text": "How old is Priya?", "evidence": ["m1"]}))
+    with pytest.raises(CorpusError) as caught:
+        read_corpus(place)
+    assert [(each.code, each.field) for each in caught.value.problems] == [("has_evidence", "evidence")]
 
 
 def test_the_example_of_the_documentation_is_a_corpus(tmp_path: Path) -> None:
@@ -400,6 +421,5 @@ def test_corpora_of_the_benchmarks_have_every_category(folder: Path, memories: i
         *("similar_subjects", "negated", "other_language"),
     }
     assert min(counts.values()) >= 10
-    unanswerable = [json.loads(line) for line in (folder / "unanswerable.jsonl").read_text("utf-8").splitlines()]
-    assert len(unanswerable) >= 15
-    assert not {row["text"] for row in unanswerable} & {question.text for question in corpus.questions}
+    assert len(corpus.unanswerable) >= 15
+    assert not {question.text for question in corpus.unanswerable} & {question.text for question in corpus.questions}

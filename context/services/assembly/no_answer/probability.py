@@ -11,14 +11,14 @@ from types import MappingProxyType
 #: ADR-0155. The least probability of a warning.
 WARNING_MIN = 0.70
 
-INTERCEPT = 0.089
+INTERCEPT = 0.082
 WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
-        "answer_similarity": -7.664,
-        "attribute_similarity": 3.623,
+        "answer_similarity": -7.493,
+        "attribute_similarity": 3.548,
         "attribute_words": -0.843,
-        "is_composite": -3.644,
-        "other_language": -1.941,
+        "is_composite": -3.651,
+        "other_language": -1.920,
     }
 )
 

@@ -57,20 +57,22 @@ def _any_of(*texts: str) -> str:
 
 
 _DATED = re.compile(rf"\b(?:(?:19|20)\d\d|(?:in|since|until|before) (?:{_any_of(_MONTHS)}))\b", re.IGNORECASE)
+_NUMBER_WORDS = (
+    "one two three four five six seven eight nine ten eleven twelve dozen once twice hundred thousand few",
+    "twenty thirty forty fifty sixty seventy eighty ninety half every daily weekly monthly yearly",
+    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dos tres cuatro cinco seis siete ocho nueve diez",
+)
 _DATE = re.compile(
     r"\b\d{1,2}[:.]\d\d\b|\b(?:19|20)\d\d\b|\b\d{1,2} ?(?:am|pm|uhr)\b|"
-    rf"\b(?:{_any_of(_MONTHS, *_FOREIGN_MONTHS, *_DAYS, _SEASONS)}|today|tomorrow|yesterday|noon|midnight)s?\b",
+    rf"\b(?:{_any_of(_MONTHS, *_FOREIGN_MONTHS, *_DAYS, _SEASONS)}|today|tomorrow|yesterday|noon|midnight)s?\b|"
+    r"\b(?:morning|afternoon|evening|night)s?\b|"
+    rf"\b(?:at|by|until|from|um|ab|bis|a las?) (?:{_any_of(*_NUMBER_WORDS)})\b",
     re.IGNORECASE,
 )
 _DAY_OF_MONTH = re.compile(
     rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of| de)? (?:{_any_of(_MONTHS, *_FOREIGN_MONTHS)})\b|"
     rf"\b(?:{_any_of(_MONTHS)}) \d{{1,2}}\b",
     re.IGNORECASE,
-)
-_NUMBER_WORDS = (
-    "one two three four five six seven eight nine ten eleven twelve dozen once twice hundred thousand few",
-    "twenty thirty forty fifty sixty seventy eighty ninety half every daily weekly monthly yearly",
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dos tres cuatro cinco seis siete ocho nueve diez",
 )
 _NUMBER = re.compile(rf"\d|\b(?:{_any_of(*_NUMBER_WORDS)})\b", re.IGNORECASE)
 _SPAN = re.compile(

@@ -42,6 +42,7 @@ def test_a_query_has_names_and_attributes_without_times_and_grammar() -> None:
         ("What is Ann's e-mail address?", "ann@example.com", "Ann writes often"),
         ("When is Jutta's birthday?", "Jutta was born on 4 May", "Jutta came on Monday"),
         ("When does the market open?", "It opens on Tuesday", "It opens for all"),
+        ("When does the warehouse close?", "It closes at six", "It closes with a bang"),
         ("How long is Oliver's contract?", "Oliver stays for two years", "Oliver stays"),
         ("How much does Conor earn?", "Conor gets 410 a week", "Conor complains"),
     ],

@@ -9,11 +9,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class ActivityRange:
-    """A range that the overview offers: `steps` bins up to now, each `step` long (`per` in words)."""
+    """A range that the overview offers: `steps` bins up to now, each `step` long."""
 
     name: str
     label: str
-    per: str
+    #: The length of a bin, as an adjective: "6-hour".
+    bin_length: str
     step: timedelta
     steps: int
 
@@ -24,9 +25,9 @@ class ActivityRange:
 
 
 SPANS: Sequence[ActivityRange] = (
-    ActivityRange("24h", "24 hours", "an hour", timedelta(hours=1), 24),
-    ActivityRange("7d", "7 days", "six hours", timedelta(hours=6), 28),
-    ActivityRange("30d", "30 days", "a day", timedelta(days=1), 30),
-    ActivityRange("90d", "90 days", "a day", timedelta(days=1), 90),
+    ActivityRange("24h", "24 hours", "1-hour", timedelta(hours=1), 24),
+    ActivityRange("7d", "7 days", "6-hour", timedelta(hours=6), 28),
+    ActivityRange("30d", "30 days", "1-day", timedelta(days=1), 30),
+    ActivityRange("90d", "90 days", "1-day", timedelta(days=1), 90),
 )
 DEFAULT_SPAN = SPANS[1]

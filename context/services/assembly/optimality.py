@@ -43,5 +43,5 @@ class Optimality:
             return "Optimal within the section limits: no other choice in them scores higher."
         if self.is_best:
             return "Optimal: no other choice scores higher."
-        is_possible = "is possible" if self.best is not None else "may be possible, no more"
-        return f"{self.gap_percent:.1f} % better {is_possible}."
+        scores = "scores" if self.best is not None else "scores at most"
+        return f"Optimal packing {scores} {self.gap_percent:.1f} % higher."

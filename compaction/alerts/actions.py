@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -32,7 +33,7 @@ def set_alert_rules(*, tenant: Tenant, settings: Mapping[str, RuleSetting], by: 
     if not changed:
         return []
     for kind in changed:
-        values = {"is_enabled": settings[kind].is_enabled, "threshold": settings[kind].threshold}
+        values: dict[str, Any] = {"is_enabled": settings[kind].is_enabled, "threshold": settings[kind].threshold}
         values |= {"changed_by": by.stored_label, "changed_at": now}
         AlertRule.objects.update_or_create(tenant_id=tenant.pk, kind=kind, defaults=values)
     off = [kind for kind in changed if not settings[kind].is_enabled]

@@ -17,7 +17,7 @@ from memories.search.vector_index import unindexed_vectors
 from memories.services.hygiene.rules import CONTRADICTION
 from memories.tenancy.queries.rows import Backlog
 
-#: A provider that nobody calls any more counts as failing for this long after it was switched off.
+#: A provider that is no longer called counts as failing for this long after it was switched off.
 BREAKER_REMEMBERED = timedelta(days=1)
 #: The newest finished evaluations among which runs are compared.
 RUNS_READ_MAX = 40

@@ -1,4 +1,4 @@
-"""Scheduled work on erasures: what is past its retention, and dry runs that nobody needs any more (ADR-0130)."""
+"""Scheduled work on erasures: what is past its retention, and dry runs that are no longer needed (ADR-0130)."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

@@ -143,7 +143,7 @@ class SavedView(models.Model):
 
 
 class Invitation(models.Model):
-    """A link by which one person becomes a member of a tenant; only the hash of its secret is stored (ADR-0146)."""
+    """A link with which one person becomes a member of a tenant; only the hash of its secret is stored (ADR-0146)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)

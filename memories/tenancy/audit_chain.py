@@ -1,6 +1,6 @@
 """Seal audit entries, check the seals, redact entries, and delete a log with its tenant (ADR-0142).
 
-A worker seals: writing an entry waits for nobody. Functions that open a scope say so; the others are steps in a scope.
+A worker seals: writing an entry never waits. Functions that open a scope say so; the others are steps in a scope.
 """
 
 from collections.abc import Iterable, Sequence

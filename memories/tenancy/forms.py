@@ -76,7 +76,7 @@ class RoleForm(PlatformForm):
 
 
 class InvitationForm(RoleForm):
-    """A link for somebody without an account."""
+    """A link for a person without an account."""
 
     units = {"days": "days"}
 

@@ -1,6 +1,6 @@
 """Acts of people, rules and agents in a tenant: what each changed, and whether it can be undone (ADR-0137).
 
-An act is an entry of the audit log that somebody may want to undo. Called inside a scope.
+An act is an entry of the audit log that an operator may want to undo. Called inside a scope.
 """
 
 from collections import Counter

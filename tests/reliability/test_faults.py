@@ -1,4 +1,4 @@
-"""A lock that somebody holds, a used-up connection pool, and a broker that loses its queue, in one `make run`."""
+"""A held lock, a used-up connection pool, and a broker that loses its queue, in one `make run`."""
 
 import json
 import time

@@ -22,7 +22,7 @@ _Runs = NDArray[np.int64]
 
 
 class QuotedTexts:
-    """Texts of which other texts are searched for quotations. Time and memory grow with the number of words."""
+    """Texts whose quotations are searched for in other texts. Time and memory grow with the number of words."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         found: dict[int, list[_Runs]] = {}
@@ -86,7 +86,7 @@ def mapped_strings(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def erase_all_text(text: str) -> str:
-    """Return what replaces a text of which nothing may stay."""
+    """Return what replaces a text that is erased completely."""
     return ERASED if text.strip() else text
 
 

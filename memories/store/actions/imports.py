@@ -55,5 +55,5 @@ def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], by: Actor, now:
 
 
 def _archived_by_undo(row: Memory, now: datetime) -> dict[str, Any]:
-    """Return what makes the undo archive a memory that nobody changed since."""
+    """Return what makes the undo archive a memory that has not changed since."""
     return {"id": str(row.pk), "field": "archived_at", "before": now, "after": None, "version": row.version}

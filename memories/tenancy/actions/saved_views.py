@@ -1,4 +1,4 @@
-"""Save, change and delete views of lists. Shared ones leave an audit row; nobody else sees the others."""
+"""Save, change and delete views of lists. Shared ones leave an audit row; no other operator sees the others."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The page behind the link of an invitation, which nobody needs to be signed in for."""
+"""The page behind the link of an invitation, which needs no sign-in."""
 
 from http import HTTPStatus
 from uuid import UUID

@@ -93,7 +93,7 @@ def run(start: Start, kills: int, seed: int, *, has_compaction: bool = True) -> 
     killed: Counter[str] = Counter()
     returned: list[float] = []
     try:
-        for _ in range(kills):
+        while killed.total() < kills:
             time.sleep(randomness.uniform(0.5, 2))
             part = randomness.choice(list(PARTS))
             killed[part] += kill(start, PARTS[part], randomness)

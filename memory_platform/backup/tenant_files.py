@@ -88,7 +88,7 @@ def _table(model: type[Model]) -> TenantTable:
     outside = [field for field in fields if isinstance(field, ForeignKey) and _is_outside(field)]
     for field in outside:
         if field.related_model._meta.label != "auth.User":
-            raise NotImplementedError(f"{model._meta.label}.{field.name} refers to {field.related_model._meta.label}")
+            raise TypeError(f"{model._meta.label}.{field.name} refers to {field.related_model._meta.label}")
     key: Field[Any, Any] = model._meta.pk
     return TenantTable(
         model._meta.db_table,

@@ -16,7 +16,7 @@ import django
 from benchmarks.texts import BENCHMARK_NOW
 from memory_platform.embedded.postgres import start_postgres
 from memory_platform.embedded.processes import stop_processes
-from memory_platform.embedded.provision import DatabaseLogin, provision
+from memory_platform.embedded.provision import EMBEDDED_ROLES, DatabaseLogin, provision
 
 if TYPE_CHECKING:
     from memories.models import Tenant
@@ -36,14 +36,18 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
     folder.chmod(0o711)
     child, superuser_url = start_postgres(folder)
     try:
-        owner, app = DatabaseLogin("memory_owner", "owner-of-bench"), DatabaseLogin("memory_app", "app-of-bench")
-        provision(superuser_url, database="memory", owner=owner, app=app)
+        owner, app, *others = (DatabaseLogin(f"memory_{name}", f"{name}-of-bench") for name in EMBEDDED_ROLES)
+        provision(superuser_url, database="memory", owner=owner, apps=[app, *others])
         host = superuser_url.partition("?")[2]
         os.environ |= {
             "DATA_DIR": str(folder),
             "SECRET_KEY": "secret-key-of-the-benchmarks-0123456789-0123456789",
             "DATABASE_URL": f"postgres://{app.role}:{app.password}@/memory?{host}",
             "DATABASE_OWNER_URL": f"postgres://{owner.role}:{owner.password}@/memory?{host}",
+            **{
+                f"DATABASE_{name.upper()}_URL": f"postgres://{login.role}:{login.password}@/memory?{host}"
+                for name, login in zip(EMBEDDED_ROLES[2:], others, strict=True)
+            },
             "CELERY_BROKER_URL": "memory://",
             "CACHE_URL": "locmemcache://",
             "DJANGO_SETTINGS_MODULE": "memory_platform.settings",

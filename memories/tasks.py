@@ -24,7 +24,7 @@ from memories.search.vector_index import extend_vector_indexes
 from memories.store.recall import delete_expired_records, fold_retrievals_of_tenants
 from memories.tenancy import audit_chain
 from memories.tenancy.sign_in import delete_expired_sign_in_failures
-from memory_platform.postgres.roles import known_owner
+from memory_platform.postgres.roles import known_owner, logged_in_for_maintenance
 
 logger = logging.getLogger(__name__)
 
@@ -116,8 +116,9 @@ def fold_partition_counts_task() -> int:
 def delete_expired_records_task() -> int:
     """Delete expired answers of idempotent requests, hashes of recalled texts, counts of sign-ins, and sessions."""
     now = timezone.now()
-    SessionStore.clear_expired()
-    return delete_expired_records(now=now) + delete_expired_sign_in_failures(now=now)
+    with logged_in_for_maintenance():
+        SessionStore.clear_expired()
+        return delete_expired_records(now=now) + delete_expired_sign_in_failures(now=now)
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=6, time_limit=DERIVE_TIME_LIMIT_SECONDS)

@@ -19,7 +19,7 @@ from memory_platform.embedded.environment import (
     email_config,
     embedding_endpoints,
 )
-from memory_platform.embedded.files import read_endpoints
+from memory_platform.embedded.files import ServerUrls, read_endpoints
 from memory_platform.schedule import BEAT_SCHEDULE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -36,8 +36,6 @@ if LOG_LEVEL not in logging.getLevelNamesMapping():
 
 _endpoints = read_endpoints(DATA_DIR)
 SECRET_KEY_MIN_CHARACTERS = 50
-
-
 _secret_key_file: Path = DATA_DIR / "secrets" / "secret_key"
 # The last is enough for check, makemigrations and collectstatic; wsgi.py refuses to serve with it.
 _stored_key = _secret_key_file.read_text().strip() if _secret_key_file.is_file() else "insecure-no-secret-key-yet"
@@ -59,34 +57,35 @@ SESSION_HOURS = env.int("SESSION_HOURS", default=12)
 if SESSION_HOURS < 1:
     raise ImproperlyConfigured("SESSION_HOURS must be 1 or more")
 
-# --- Databases: `default` is the app's role, `owner` migrates -----------------------------------------------------
+# --- Databases: `default` is the role of the API, `owner` migrates; the others are optional (ADR-0160) --------------
 
 NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
-
-
 # Off behind a pooler that gives each transaction another connection and does not keep prepared statements.
 DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
 # Longer than a restart of the embedded server takes: a request then waits instead of failing.
 DATABASE_POOL_WAIT_SECONDS = 5
 
 
-def _database(url: str, pool_size: int) -> dict[str, Any]:
+def _database(url: str, pool_size: int, *, idle: int = 1) -> dict[str, Any]:
     config = database_config(url)
     config |= {"ENGINE": "memory_platform.postgres", "CONN_MAX_AGE": 0}
     # The statements of `execute_prepared` are prepared at their first use; Django's own are never prepared.
     config.setdefault("OPTIONS", {})["prepare_threshold"] = 0 if DATABASE_PREPARED_STATEMENTS else None
     if pool_size:
-        config["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": DATABASE_POOL_WAIT_SECONDS}
+        config["OPTIONS"]["pool"] = {"min_size": idle, "max_size": pool_size, "timeout": DATABASE_POOL_WAIT_SECONDS}
     return config
 
 
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
 DATABASE_URL = env.str("DATABASE_URL", default=_endpoints.database_url if _endpoints else NO_DATABASE_URL)
-_stored_owner_url = _endpoints.database_owner_url if _endpoints and "DATABASE_URL" not in env else ""
-DATABASE_OWNER_URL = env.str("DATABASE_OWNER_URL", default=_stored_owner_url)
+_stored = _endpoints if _endpoints and "DATABASE_URL" not in env else ServerUrls()
 DATABASES = {"default": _database(DATABASE_URL, DATABASE_POOL_SIZE)}
-if DATABASE_OWNER_URL:
-    DATABASES["owner"] = _database(DATABASE_OWNER_URL, pool_size=0)
+if _url := env.str("DATABASE_CONSOLE_URL", default=_stored.database_console_url):
+    DATABASES["console"] = _database(_url, DATABASE_POOL_SIZE, idle=0)
+if _url := env.str("DATABASE_MAINTENANCE_URL", default=_stored.database_maintenance_url):
+    DATABASES["maintenance"] = _database(_url, DATABASE_POOL_SIZE, idle=0)
+if _url := env.str("DATABASE_OWNER_URL", default=_stored.database_owner_url):
+    DATABASES["owner"] = _database(_url, pool_size=0)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Broker and cache ----------------------------------------------------------------------------------------------
@@ -184,6 +183,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "memory_platform.web.middleware.DatabaseRoleMiddleware",
     "memory_platform.observability.requests.RequestMiddleware",
     "memories.tenancy.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",

@@ -27,13 +27,15 @@ def _warm_up() -> None:
     from memories.embeddings.providers import get_embedder, is_provider_local
     from memories.services.tokens import token_counts
     from memory_platform.observability import tracing
+    from memory_platform.postgres import roles
 
     tracing.configure("web")
     get_resolver().url_patterns  # noqa: B018 - reading it imports every view
     token_counts("warm")
     if is_provider_local():
         get_embedder().embed(["warm"])
-    log_model_problems()
+    with roles.logged_in_as(roles.CONSOLE):
+        log_model_problems()
     connection.close()  # no request ends here that would give it back to the pool
     # All of this stays. Collecting garbage in it would now and then delay a request by a sixth of a second.
     gc.collect()

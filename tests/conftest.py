@@ -41,6 +41,7 @@ from rest_framework.test import APIClient
 
 from memories.embeddings import providers
 from memories.models import Tenant
+from tests.database_roles import take_roles_in_transactions
 from tests.users import (
     User,
     api_client,
@@ -57,6 +58,8 @@ unguarded.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrap
 # As quick, and without the signal that makes content types and permissions anew: they are left alone.
 flushing: Any = TransactionTestCase
 flushing._fixture_teardown = lambda _: database_cleanup.delete_all_rows()
+
+take_roles_in_transactions()
 
 
 def forget_embedders(*, setting: str, **_: object) -> None:

@@ -27,6 +27,8 @@ FAST = {
 }
 # Not the names that `manage.py provision` makes up: roles are the whole server's, and a test lets it do so.
 OWNER, APP = DatabaseLogin("tests_owner", "owner-of-tests"), DatabaseLogin("tests_app", "app-of-tests")
+CONSOLE = DatabaseLogin("tests_console", "console-of-tests")
+MAINTENANCE = DatabaseLogin("tests_maintenance", "maintenance-of-tests")
 SUPERUSER_URL = "TEST_SUPERUSER_URL"
 REDIS_SOCKET = "TEST_REDIS_SOCKET"
 _RUN = "TEST_RUN_FOLDER"
@@ -64,7 +66,7 @@ def use_own_database() -> None:
     """This process's own database, Redis numbers and DATA_DIR, for itself and for the servers its tests start."""
     number, database = worker_number(), own_database()
     superuser_url = os.environ[SUPERUSER_URL]
-    provision(superuser_url, database=database, owner=OWNER, app=APP)
+    provision(superuser_url, database=database, owner=OWNER, apps=[APP, CONSOLE, MAINTENANCE])
     host = superuser_url.partition("?")[2]
     data_dir = Path(os.environ[_RUN]) / f"data-{number}"
     (data_dir / "run").mkdir(parents=True, exist_ok=True)
@@ -74,6 +76,8 @@ def use_own_database() -> None:
         "SECRET_KEY": "secret-key-of-the-tests-0123456789-0123456789-0123456789",
         "DATABASE_URL": f"postgres://{APP.role}:{APP.password}@/{database}?{host}",
         "DATABASE_OWNER_URL": f"postgres://{OWNER.role}:{OWNER.password}@/{database}?{host}",
+        "DATABASE_CONSOLE_URL": f"postgres://{CONSOLE.role}:{CONSOLE.password}@/{database}?{host}",
+        "DATABASE_MAINTENANCE_URL": f"postgres://{MAINTENANCE.role}:{MAINTENANCE.password}@/{database}?{host}",
         "CELERY_BROKER_URL": f"redis+socket://{socket}?virtual_host={2 * number}",
         "CACHE_URL": f"rediscache://{socket}?db={2 * number + 1}",
         # Whatever a developer's shell or .env says, tests start from the defaults.

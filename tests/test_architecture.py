@@ -71,6 +71,7 @@ RAW_SQL_MODULES = {
     "memory_platform/backup/database.py": "backs up and restores as the superuser",
     "memory_platform/backup/tenant_files.py": "copies the columns of every table of a tenant",
     "memory_platform/console/health.py": "asks the database for its state",
+    "memory_platform/postgres/grants.py": "grants rights as the owner",
     "memory_platform/embedded/postgres.py": "waits for the server",
     "memory_platform/embedded/provision.py": "makes roles and the database as the superuser",
 }

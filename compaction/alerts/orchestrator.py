@@ -14,6 +14,7 @@ from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from compaction.services.alerts.rules import AlertStep, alert_step
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import sweep_lock
+from memory_platform.postgres.roles import logged_in_for_maintenance
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ _EVALUATION_LOCK = "compaction.evaluate-alerts"
 NewDelivery = tuple[UUID, UUID]
 
 
+@logged_in_for_maintenance()
 def evaluate_alerts(*, now: datetime) -> list[NewDelivery]:
     """Evaluate the enabled rules of up to `TENANTS_MAX` tenants; return the new deliveries. One run at a time."""
     with sweep_lock(_EVALUATION_LOCK) as lock:
@@ -98,6 +100,7 @@ def _record(tenant_id: UUID, changed: list[tuple[Alert, str]], now: datetime) ->
     return [(tenant_id, delivery.pk) for delivery in made]
 
 
+@logged_in_for_maintenance()
 def delete_old_alerts(*, now: datetime) -> int:
     """Delete what is older than `KEPT` in every tenant; return how many rows."""
     before = now - KEPT

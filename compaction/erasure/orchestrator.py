@@ -28,6 +28,7 @@ from compaction.services.erasure.receipts import FIRST_DIGEST, is_signed, next_d
 from memories.partitions.maintenance import fold_counts_of
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
+from memory_platform.postgres.roles import logged_in_for_maintenance
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class _TimeIsUpError(Exception):
     """The next task continues."""
 
 
+@logged_in_for_maintenance()
 def run_erasure(
     tenant_id: UUID,
     erasure_id: UUID,

@@ -6,6 +6,7 @@ from uuid import UUID
 from compaction.erasure.selection import Selection
 from compaction.models import Erasure, RetentionPolicy
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memory_platform.postgres.roles import logged_in_for_maintenance
 
 #: Dry runs name what they counted, so they are not kept.
 DRY_RUN_KEPT = timedelta(days=1)
@@ -41,6 +42,7 @@ def _erasure_of(policy: RetentionPolicy, now: datetime) -> Erasure | None:
     return erasure
 
 
+@logged_in_for_maintenance()
 def delete_past_dry_runs(*, now: datetime) -> int:
     """Delete dry runs older than `DRY_RUN_KEPT` in every tenant; return how many."""
     with maintenance_scope():

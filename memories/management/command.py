@@ -1,8 +1,9 @@
 """The base of management commands: help with an example, one-sentence errors, tenant look-up."""
 
 from argparse import RawDescriptionHelpFormatter
-from typing import Any
+from typing import Any, ClassVar
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
 from django.db import OperationalError
 
@@ -10,18 +11,23 @@ from memories.models import Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import admin_write_scope
+from memory_platform.postgres.roles import CONSOLE, MAINTENANCE, logged_in_as
 
 
 class PlatformCommand(BaseCommand):
     """A command whose `help` ends with an example. Expected errors exit with code 1."""
+
+    #: The database roles as which it runs, the first whose URL is known.
+    roles: ClassVar[tuple[str, ...]] = (MAINTENANCE, CONSOLE)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         return super().create_parser(prog_name, subcommand, formatter_class=_HelpFormatter, **kwargs)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
-            return super().execute(*args, **options)
-        except PlatformError as error:
+            with logged_in_as(*self.roles):
+                return super().execute(*args, **options)
+        except (PlatformError, ImproperlyConfigured) as error:
             raise CommandError(str(error)) from error
         except OperationalError as error:
             reason = (str(error).strip().splitlines() or ["no reason given"])[0]

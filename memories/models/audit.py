@@ -102,6 +102,7 @@ class AuditCheck(models.Model):
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     checked_at = models.DateTimeField()
+    whole_checked_at = models.DateTimeField(null=True, help_text="When every seal was last checked.")
     last_number = models.PositiveBigIntegerField(help_text="The number of the last correct seal.")
     last_hash = models.CharField(max_length=HASH_CHARACTERS, default="", blank=True)
     last_sealed_at = models.DateTimeField(null=True, help_text="Of the last correct seal.")

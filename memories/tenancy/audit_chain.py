@@ -5,12 +5,13 @@ A worker seals: writing an entry never waits. Functions that open a scope say so
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
 from memories.models import AuditCheck, AuditEntry, AuditSeal, Tenant, UnsealedAuditEntry
 from memories.services.tenancy.audit_seals import (
+    BEFORE_ALL,
     FIRST_HASH,
     AuditProblem,
     BrokenEntry,
@@ -21,11 +22,16 @@ from memories.services.tenancy.audit_seals import (
 )
 from memories.tenancy.queries.audit import delete_audit_rows, lock_audit_seals, redact_audit_rows
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memory_platform.postgres.roles import logged_in_for_maintenance
 
 #: Entries sealed in one transaction.
 SEALED_BATCH = 1_000
 #: Seals read at once by a check.
 CHECKED_BATCH = 2_000
+#: How often the scheduled check reads a whole log.
+WHOLE_CHECK_INTERVAL = timedelta(days=7)
+#: The time of an entry may be this long before that of its seal.
+LATE_ENTRIES_MAX = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,7 @@ class _Chain:
         AuditSeal.objects.bulk_create(self.made)
 
 
+@logged_in_for_maintenance()
 def seal_audit_entries(*, now: datetime) -> int:
     """Seal the waiting entries of all tenants; return how many. Opens its own scopes."""
     with maintenance_scope():
@@ -72,6 +79,7 @@ def seal_audit_entries(*, now: datetime) -> int:
     return sum(seal_audit_entries_of(tenant_id, now=now) for tenant_id in tenant_ids)
 
 
+@logged_in_for_maintenance()
 def seal_audit_entries_of(tenant_id: UUID, *, now: datetime) -> int:
     """Seal the waiting entries of a tenant in batches; return how many. Opens its own scopes."""
     sealed = 0
@@ -114,38 +122,58 @@ def delete_audit_log(tenant_ids: Iterable[UUID]) -> None:
         delete_audit_rows(tenant_id)
 
 
-def check_audit_log(tenant_id: UUID, *, known: KnownSeal | None = None) -> AuditLogState:
-    """Compare every entry of a tenant with its seal, and every seal with the one before. Opens its own scopes."""
-    seals = AuditSeal.objects.for_tenant(tenant_id)
+def check_audit_log(tenant_id: UUID, *, known: KnownSeal | None = None, is_whole: bool = True) -> AuditLogState:
+    """Compare every entry of a tenant with its seal, and every seal with the one before. Opens its own scopes.
+
+    Unless `is_whole`, start with the seal `known`: what was changed before it is not found.
+    """
+    check = ChainCheck(known) if is_whole or known is None else ChainCheck(known, start=_seal_before(tenant_id, known))
+    broken = _first_broken(tenant_id, check) or check.missing_end()
+    since = None if is_whole or check.last_sealed_at is None else check.last_sealed_at - LATE_ENTRIES_MAX
     with tenant_scope(tenant_id):
-        # Redactions that follow would make their entries look changed.
-        lock_audit_seals(tenant_id)
-        check = ChainCheck(seals.redacted_hashes(), known)
-        broken = _first_broken(tenant_id, check) or check.missing_end() or _unsealed(tenant_id)
+        broken = broken or _unsealed(tenant_id, since)
         waiting = UnsealedAuditEntry.objects.for_tenant(tenant_id).how_many()
     return AuditLogState(check.last, check.last_sealed_at, broken, waiting)
 
 
+def _seal_before(tenant_id: UUID, known: KnownSeal) -> KnownSeal:
+    """Return the seal from which a known one is computed again."""
+    if known.number <= 1:
+        return BEFORE_ALL
+    with tenant_scope(tenant_id):
+        number = known.number - 1
+        return KnownSeal(number, AuditSeal.objects.for_tenant(tenant_id).hash_of(number))
+
+
 def _first_broken(tenant_id: UUID, check: ChainCheck) -> BrokenEntry | None:
+    """Check batch by batch, each in a transaction of its own, so that sealing goes on meanwhile."""
     seals, entries = AuditSeal.objects.for_tenant(tenant_id), AuditEntry.objects.for_tenant(tenant_id)
-    number = 0
-    while batch := list(seals.after(number, CHECKED_BATCH)):
-        broken = check.first_broken(batch, entries.in_bulk([seal.entry_id for seal in batch]))
-        if broken:
+    while True:
+        with tenant_scope(tenant_id):
+            # Redactions that follow would make their entries look changed.
+            lock_audit_seals(tenant_id)
+            batch = list(seals.after(check.last.number, CHECKED_BATCH))
+            ids = [seal.entry_id for seal in batch]
+            broken = check.first_broken(batch, entries.in_bulk(ids), seals.redacted_hashes(ids))
+        if broken or len(batch) < CHECKED_BATCH:
             return broken
-        number = batch[-1].number
-    return None
 
 
-def _unsealed(tenant_id: UUID) -> BrokenEntry | None:
+def _unsealed(tenant_id: UUID, since: datetime | None) -> BrokenEntry | None:
     seals, waiting = AuditSeal.objects.for_tenant(tenant_id), UnsealedAuditEntry.objects.for_tenant(tenant_id)
-    entries = AuditEntry.objects.for_tenant(tenant_id).unsealed_past_the_application(seals, waiting)
-    entry = entries.order_by("at", "id").first()
+    entries = AuditEntry.objects.for_tenant(tenant_id)
+    if since is not None:
+        entries = entries.since(since)
+    entry = entries.unsealed_past_the_application(seals, waiting).order_by("at", "id").first()
     return BrokenEntry(AuditProblem.ENTRY_NOT_SEALED, entry.pk) if entry else None
 
 
+@logged_in_for_maintenance()
 def check_audit_logs(*, now: datetime) -> int:
-    """Check the audit log of every visible tenant and store the results; return how many are broken. Opens scopes."""
+    """Check the audit log of every visible tenant and store the results; return how many are broken. Opens scopes.
+
+    Each check goes on from the last correct seal; the whole log is checked once a week and while something is wrong.
+    """
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.visible().values_list("pk", flat=True))
     return sum(_check_and_store(tenant_id, now) for tenant_id in tenant_ids)
@@ -154,19 +182,28 @@ def check_audit_logs(*, now: datetime) -> int:
 def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
     with tenant_scope(tenant_id):
         before = last_audit_check(tenant_id)
-    state = check_audit_log(tenant_id, known=KnownSeal(before.last_number, before.last_hash) if before else None)
+    known = KnownSeal(before.last_number, before.last_hash) if before else None
+    is_whole = before is None or _needs_whole(before, now)
+    state = check_audit_log(tenant_id, known=known, is_whole=is_whole)
     broken = state.broken
     values: dict[str, Any] = {
         "checked_at": now,
         "problem": broken.problem if broken else "",
         "problem_entry_id": broken and broken.entry_id,
     }
+    if is_whole:
+        values["whole_checked_at"] = now
     if broken is None or before is None:  # otherwise the earlier end stays what the log is compared with
         values |= {"last_number": state.last.number, "last_hash": state.last.seal_hash}
         values |= {"last_sealed_at": state.last_sealed_at}
     with tenant_scope(tenant_id):
         AuditCheck.objects.update_or_create(tenant_id=tenant_id, defaults=values)
     return broken is not None
+
+
+def _needs_whole(before: AuditCheck, now: datetime) -> bool:
+    is_due = before.whole_checked_at is None or now - before.whole_checked_at >= WHOLE_CHECK_INTERVAL
+    return is_due or bool(before.problem) or before.last_number == 0
 
 
 def last_audit_check(tenant_id: UUID) -> AuditCheck | None:

@@ -15,6 +15,7 @@ from psycopg.errors import DeadlockDetected
 from memories.tenancy.queries.prepared import send_prepared
 from memories.tenancy.row_scope_tokens import row_scope_token
 from memory_platform.postgres.base import DatabaseWrapper
+from memory_platform.postgres.roles import logged_in_across_tenants
 
 #: Runs of a write that meets a deadlock each time, before the client has to repeat it.
 DEADLOCK_TRIES_MAX = 3
@@ -68,6 +69,13 @@ def _pipelined_scope(name: str, argument: str = "", *, waits_for_disk: bool = Tr
         yield
 
 
+@contextmanager
+def _scope_of_all_tenants(name: str) -> Iterator[None]:
+    """Run a transaction in a scope that the role of the API may not open (ADR-0160)."""
+    with logged_in_across_tenants(), _scope(name):
+        yield
+
+
 def tenant_scope(
     tenant_id: UUID, *, waits_for_disk: bool = True, is_pipelined: bool = False
 ) -> AbstractContextManager[None]:
@@ -104,7 +112,7 @@ def operator_read_scope(tenant_ids: Iterable[UUID]) -> AbstractContextManager[No
 
 def admin_write_scope() -> AbstractContextManager[None]:
     """Read and write the rows of every tenant: superusers in Django admin and the management commands."""
-    return _scope("admin_write")
+    return _scope_of_all_tenants("admin_write")
 
 
 def authentication_scope(*, is_pipelined: bool = False) -> AbstractContextManager[None]:
@@ -114,4 +122,4 @@ def authentication_scope(*, is_pipelined: bool = False) -> AbstractContextManage
 
 def maintenance_scope() -> AbstractContextManager[None]:
     """Read the rows of every tenant to find work; the work runs in the tenant's own scope."""
-    return _scope("maintenance")
+    return _scope_of_all_tenants("maintenance")

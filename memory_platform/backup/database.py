@@ -37,7 +37,8 @@ UNION ALL SELECT format('constraint %s on %s: %s', conname, relname, pg_get_cons
 UNION ALL SELECT 'index ' || pg_get_indexdef(indexrelid) FROM pg_index JOIN ours ON ours.oid = indrelid WHERE indisvalid
 UNION ALL SELECT format('trigger on %s: %s, %s', relname, pg_get_triggerdef(t.oid), tgenabled)
     FROM pg_trigger AS t JOIN ours ON ours.oid = tgrelid WHERE NOT tgisinternal
-UNION ALL SELECT format('policy %s on %s for %s to %s: %s, %s', polname, relname, polcmd, polroles::regrole[],
+UNION ALL SELECT format('policy %s on %s for %s to %s: %s, %s', polname, relname, polcmd,
+    ARRAY(SELECT role::regrole::text FROM unnest(polroles) AS role ORDER BY 1),
     pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid))
     FROM pg_policy JOIN ours ON ours.oid = polrelid
 UNION ALL SELECT format('function %s of %s, definer %s, %s', p.oid::regprocedure, proowner::regrole, prosecdef,
@@ -111,12 +112,12 @@ def restore(
 ) -> None:
     """Restore into a new database, compare it with `description`, and only then let it take the place of `database`.
 
-    `roles` are the owner and the app. Raises `BackupError`; `database` is unchanged then.
+    `roles` begins with the owner of the tables. Raises `BackupError`; `database` is unchanged then.
     """
-    owner, app = roles
+    owner, *apps = roles
     restoring = RESTORING.format(database)
     _drop(superuser_url, restoring)
-    provision(superuser_url, database=restoring, owner=owner, app=app)
+    provision(superuser_url, database=restoring, owner=owner, apps=apps)
     try:
         _feed(superuser_url, restoring, dump)
         with connected(superuser_url, restoring, autocommit=True) as connection:

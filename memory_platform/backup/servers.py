@@ -9,10 +9,11 @@ from django.conf import settings
 
 from memory_platform.backup.files import BackupError
 from memory_platform.embedded.config import check_data_dir, take_lock
-from memory_platform.embedded.files import StartError, read_endpoints, read_or_create_secret
+from memory_platform.embedded.files import StartError, read_endpoints
 from memory_platform.embedded.postgres import start_postgres
 from memory_platform.embedded.processes import stop_processes
-from memory_platform.embedded.provision import DatabaseLogin
+from memory_platform.embedded.provision import DatabaseLogin, embedded_logins
+from memory_platform.postgres.roles import API, CONSOLE, MAINTENANCE
 
 _STOP_SECONDS = 30.0
 #: Where servers are; another deployment has others.
@@ -21,12 +22,11 @@ _ADDRESSES = ("DATABASE_", "CELERY_BROKER_URL", "CACHE_URL", "DATA_DIR", "HOST",
 
 @dataclass(frozen=True)
 class Server:
-    """A superuser's URL, and the database with its two roles."""
+    """A superuser's URL, and the database with its roles, the owner of the tables first."""
 
     superuser_url: str
     database: str
-    owner: DatabaseLogin
-    app: DatabaseLogin
+    logins: list[DatabaseLogin]
     is_embedded: bool
 
 
@@ -42,15 +42,12 @@ def database_server(superuser_url: str = "", *, is_exclusive: bool = False) -> I
             raise BackupError("Give --superuser-url or set DATABASE_SUPERUSER_URL.")
         if "owner" not in settings.DATABASES:
             raise BackupError("Set DATABASE_OWNER_URL: the role that owns the tables.")
-        app, owner = (_login(settings.DATABASES[alias]) for alias in ("default", "owner"))
-        yield Server(url, settings.DATABASES["default"]["NAME"], owner, app, is_embedded=False)
+        aliases = [alias for alias in ("owner", API, CONSOLE, MAINTENANCE) if alias in settings.DATABASES]
+        logins = [_login(settings.DATABASES[alias]) for alias in aliases]
+        yield Server(url, settings.DATABASES[API]["NAME"], logins, is_embedded=False)
         return
     with _embedded_superuser_url(is_exclusive=is_exclusive) as url:
-        owner, app = (
-            DatabaseLogin(f"memory_{name}", read_or_create_secret(settings.DATA_DIR, f"postgres_{name}"))
-            for name in ("owner", "app")
-        )
-        yield Server(url, "memory", owner, app, is_embedded=True)
+        yield Server(url, "memory", embedded_logins(settings.DATA_DIR), is_embedded=True)
 
 
 @contextmanager

@@ -23,8 +23,8 @@ class EmbeddedConfig:
     data_dir: Path
     host: str
     port: int
-    database_url: str
-    database_owner_url: str
+    #: By the names of `EMBEDDED_ROLES`.
+    database_urls: Mapping[str, str]
     broker_url: str
     cache_url: str
     web_processes: int
@@ -43,8 +43,10 @@ def config_from(environ: Mapping[str, str]) -> EmbeddedConfig:
         data_dir=(PROJECT / (environ.get("DATA_DIR") or "var")).expanduser().resolve(),
         host=environ.get("HOST") or "127.0.0.1",
         port=_number(environ, "PORT", default=8000, most=65535),
-        database_url=environ.get("DATABASE_URL", ""),
-        database_owner_url=environ.get("DATABASE_OWNER_URL", ""),
+        database_urls={
+            "app": environ.get("DATABASE_URL", ""),
+            **{name: environ.get(f"DATABASE_{name.upper()}_URL", "") for name in ("owner", "console", "maintenance")},
+        },
         broker_url=environ.get("CELERY_BROKER_URL", ""),
         cache_url=environ.get("CACHE_URL", ""),
         web_processes=_number(environ, "WEB_CONCURRENCY", default=max(2, min(4, os.cpu_count() or 2)), most=256),

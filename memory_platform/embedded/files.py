@@ -22,11 +22,13 @@ class StartError(Exception):
 class ServerUrls:
     """Every URL with its password, so the file is readable by its owner only. "" where no such server is known."""
 
-    database_url: str
-    database_owner_url: str
-    database_superuser_url: str
-    broker_url: str
-    cache_url: str
+    database_url: str = ""
+    database_owner_url: str = ""
+    database_superuser_url: str = ""
+    broker_url: str = ""
+    cache_url: str = ""
+    database_console_url: str = ""
+    database_maintenance_url: str = ""
 
 
 def write_private(path: Path, text: str) -> None:

@@ -1,10 +1,14 @@
-"""What needs a superuser, and can run again: two roles, the database, the vector extension (ADR-0054)."""
+"""What needs a superuser, and can run again: the roles, the database, the vector extension (ADR-0054, ADR-0160)."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import psycopg
 from psycopg import sql
+
+from memory_platform.embedded.files import read_or_create_secret
 
 logger = logging.getLogger(__name__)
 
@@ -26,18 +30,30 @@ class DatabaseLogin:
     password: str
 
 
-def provision(superuser_url: str, *, database: str, owner: DatabaseLogin, app: DatabaseLogin) -> None:
-    """Set up `database`: `owner` owns it and migrates; web, worker and beat connect as `app`."""
+#: The owner of the tables first.
+EMBEDDED_ROLES = ("owner", "app", "console", "maintenance")
+
+
+def embedded_logins(data_dir: Path) -> list[DatabaseLogin]:
+    """Return the roles of the embedded server in the order of `EMBEDDED_ROLES`, with their stored passwords."""
+    names = ((f"memory_{name}", f"postgres_{name}") for name in EMBEDDED_ROLES)
+    return [DatabaseLogin(role, read_or_create_secret(data_dir, secret)) for role, secret in names]
+
+
+def provision(superuser_url: str, *, database: str, owner: DatabaseLogin, apps: Sequence[DatabaseLogin]) -> None:
+    """Set up `database`: `owner` owns it, migrates and grants rights; web, worker and beat connect as `apps`."""
     with psycopg.connect(superuser_url, autocommit=True) as server:
         server.execute("SELECT pg_advisory_lock(%s)", [PROVISIONING_LOCK])  # released when the connection closes
-        for login in (owner, app):
+        for login in (owner, *apps):
             _make_role(server, login)
         limit = sql.SQL("ALTER ROLE {} SET lock_timeout = {}")
-        server.execute(limit.format(sql.Identifier(app.role), sql.Literal(f"{LOCK_WAIT_MAX_SECONDS}s")))
-        _make_database(server, database, owner, app)
+        for app in apps:
+            server.execute(limit.format(sql.Identifier(app.role), sql.Literal(f"{LOCK_WAIT_MAX_SECONDS}s")))
+        _make_database(server, database, owner, apps)
         with psycopg.connect(superuser_url, dbname=database, autocommit=True) as connection:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-            _grant(connection, owner, app)
+            for app in apps:
+                _grant(connection, owner, app)
             _mark_leakproof(connection)
 
 
@@ -51,8 +67,10 @@ def _make_role(server: psycopg.Connection, login: DatabaseLogin) -> None:
         server.execute(sql.SQL("ALTER ROLE {} NOSUPERUSER NOBYPASSRLS NOREPLICATION").format(role))
 
 
-def _make_database(server: psycopg.Connection, database: str, owner: DatabaseLogin, app: DatabaseLogin) -> None:
-    names = {"db": sql.Identifier(database), "owner": sql.Identifier(owner.role), "app": sql.Identifier(app.role)}
+def _make_database(
+    server: psycopg.Connection, database: str, owner: DatabaseLogin, apps: Sequence[DatabaseLogin]
+) -> None:
+    names = {"db": sql.Identifier(database), "owner": sql.Identifier(owner.role)}
     if not _is_superuser(server):  # a managed service's administrator must be a member of the owner to give it things
         server.execute(sql.SQL("GRANT {owner} TO CURRENT_USER").format(**names))
     if not server.execute("SELECT FROM pg_database WHERE datname = %s", [database]).rowcount:
@@ -63,18 +81,20 @@ def _make_database(server: psycopg.Connection, database: str, owner: DatabaseLog
         )
         server.execute(create.format(locale=sql.Literal(locale), **names))
     server.execute(sql.SQL("REVOKE ALL ON DATABASE {db} FROM PUBLIC").format(**names))
-    server.execute(sql.SQL("GRANT CONNECT, TEMPORARY ON DATABASE {db} TO {app}").format(**names))
+    for app in apps:
+        names["app"] = sql.Identifier(app.role)
+        # A temporary table could stand in for one of ours in the next request of the same connection.
+        server.execute(sql.SQL("REVOKE TEMPORARY ON DATABASE {db} FROM {app}").format(**names))
+        server.execute(sql.SQL("GRANT CONNECT ON DATABASE {db} TO {app}").format(**names))
 
 
 def _grant(connection: psycopg.Connection, owner: DatabaseLogin, app: DatabaseLogin) -> None:
     names = {"owner": sql.Identifier(owner.role), "app": sql.Identifier(app.role)}
     for statement in (
         "GRANT USAGE ON SCHEMA public TO {app}",
-        "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public"
-        " GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {app}",
+        # `migrate` grants the tables, each to the roles that need it.
+        "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public REVOKE ALL ON TABLES FROM {app}",
         "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO {app}",
-        # For tables that exist already.
-        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {app}",
         "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {app}",
     ):
         connection.execute(sql.SQL(statement).format(**names))

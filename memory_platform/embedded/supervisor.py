@@ -44,7 +44,7 @@ from memory_platform.embedded.files import (
 from memory_platform.embedded.parts import Part, describe_end
 from memory_platform.embedded.postgres import OS_USER, PROGRAMS, start_postgres
 from memory_platform.embedded.processes import ChildProcess
-from memory_platform.embedded.provision import DatabaseLogin, provision
+from memory_platform.embedded.provision import EMBEDDED_ROLES, embedded_logins, provision
 from memory_platform.embedded.redis import start_redis
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -60,6 +60,13 @@ WORKER_PROCESSES = 4
 LOG_MAX_BYTES = 10_000_000
 # The most that gunicorn accepts; its default refuses the address of a long partition, percent-encoded.
 REQUEST_LINE_MAX_BYTES = 8190
+
+
+UNNEEDED_URLS = {
+    "web": ("DATABASE_OWNER_URL", "DATABASE_MAINTENANCE_URL"),
+    "worker": ("DATABASE_CONSOLE_URL",),
+    "beat": ("DATABASE_OWNER_URL", "DATABASE_MAINTENANCE_URL", "DATABASE_CONSOLE_URL"),
+}
 
 
 class StopRequested(BaseException):
@@ -113,7 +120,7 @@ class Supervisor:
             for log in (self._data_dir / "logs").glob("*.log"):
                 if log.stat().st_size > LOG_MAX_BYTES:
                     log.replace(log.with_suffix(".log.1"))
-            if os.geteuid() == 0 and not self._config.database_url:
+            if os.geteuid() == 0 and not self._config.database_urls["app"]:
                 sys.stderr.write(
                     f"Running as root: PostgreSQL runs as the OS user {OS_USER}, created where it is missing, and the"
                     f" folders above {self._data_dir / 'postgres'} and {PROGRAMS} are opened for passing through.\n"
@@ -141,24 +148,30 @@ class Supervisor:
 
     def _start_servers(self) -> ServerUrls:
         config = self._config
-        app_url, owner_url, superuser_url = config.database_url, config.database_owner_url, ""
-        if not app_url:
+        urls, superuser_url = config.database_urls, ""
+        if not urls["app"]:
             postgres, superuser_url = start_postgres(self._data_dir)
             self._keep(self._servers, lambda: start_postgres(self._data_dir)[0], postgres)
-            app, owner = (
-                DatabaseLogin(f"memory_{name}", read_or_create_secret(self._data_dir, f"postgres_{name}"))
-                for name in ("app", "owner")
-            )
-            provision(superuser_url, database="memory", owner=owner, app=app)
+            owner, *apps = embedded_logins(self._data_dir)
+            provision(superuser_url, database="memory", owner=owner, apps=apps)
             host = superuser_url.partition("?")[2]
-            app_url, owner_url = (f"postgres://{login.role}:{login.password}@/memory?{host}" for login in (app, owner))
+            logins = zip(EMBEDDED_ROLES, (owner, *apps), strict=True)
+            urls = {name: f"postgres://{login.role}:{login.password}@/memory?{host}" for name, login in logins}
         broker_url, cache_url = config.broker_url, config.cache_url
         if not (broker_url and cache_url):
             redis = start_redis(self._data_dir)
             if redis.child:
                 self._keep(self._servers, self._start_redis_again, redis.child)
             broker_url, cache_url = broker_url or redis.broker_url, cache_url or redis.cache_url
-        return ServerUrls(app_url, owner_url, superuser_url, broker_url, cache_url)
+        return ServerUrls(
+            database_url=urls["app"],
+            database_owner_url=urls["owner"],
+            database_superuser_url=superuser_url,
+            broker_url=broker_url,
+            cache_url=cache_url,
+            database_console_url=urls["console"],
+            database_maintenance_url=urls["maintenance"],
+        )
 
     def _start_redis_again(self) -> ChildProcess:
         if child := start_redis(self._data_dir).child:
@@ -177,6 +190,8 @@ class Supervisor:
             "SECRET_KEY": own_key or read_or_create_secret(self._data_dir, "secret_key", SECRET_KEY_BYTES),
             "DATABASE_URL": endpoints.database_url,
             "DATABASE_OWNER_URL": endpoints.database_owner_url,
+            "DATABASE_CONSOLE_URL": endpoints.database_console_url,
+            "DATABASE_MAINTENANCE_URL": endpoints.database_maintenance_url,
             "CELERY_BROKER_URL": endpoints.broker_url,
             "CACHE_URL": endpoints.cache_url,
         }
@@ -197,9 +212,11 @@ class Supervisor:
         worker += " --without-gossip --without-mingle"
         beat = ["-m", "celery", "-A", "memory_platform", "beat", "--pidfile=", "--loglevel", "WARNING", "--schedule"]
         beat.append(str(self._data_dir / "run" / "celerybeat-schedule"))
-        self._keep(self._apps, lambda: self._python("web", web, env, inherited_fds=[listener.fileno()]))
-        self._keep(self._apps, lambda: self._python("worker", worker.split(), env))
-        self._keep(self._apps, lambda: self._python("beat", beat, env))
+        # Each knows the roles of the database that it needs; an empty variable is one that is not set.
+        envs = {name: {**env, **dict.fromkeys(unneeded, "")} for name, unneeded in UNNEEDED_URLS.items()}
+        self._keep(self._apps, lambda: self._python("web", web, envs["web"], inherited_fds=[listener.fileno()]))
+        self._keep(self._apps, lambda: self._python("worker", worker.split(), envs["worker"]))
+        self._keep(self._apps, lambda: self._python("beat", beat, envs["beat"]))
 
     def _python(self, name: str, arguments: list[str], env: Mapping[str, str], **options: Any) -> ChildProcess:
         """Start a Python process of the project."""

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.ddl_references import Statement
 from django.db.backends.postgresql import base, features, operations, schema
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field, ForeignKey, Model
+from django.db.transaction import TransactionManagementError
 from numpy.typing import NDArray
 from pgvector import HalfVector
 from psycopg import Cursor, Pipeline, adapters
@@ -182,6 +184,35 @@ class DatabaseWrapper(base.DatabaseWrapper):
     features_class = DatabaseFeatures
     ops_class = DatabaseOperations
     SchemaEditorClass = DatabaseSchemaEditor
+
+    def __init__(self, settings_dict: dict[str, Any], alias: str = DEFAULT_DB_ALIAS) -> None:
+        super().__init__(settings_dict, alias)
+        #: The alias of the role as which statements run (ADR-0160).
+        self.login = alias
+
+    def log_in(self, alias: str) -> None:
+        """Run the next statements as the role of another alias. Raises where a transaction is open."""
+        if alias == self.login:
+            return
+        if self.in_atomic_block:
+            raise TransactionManagementError("a transaction keeps the role with which it began")
+        self.close()
+        self.login, self.settings_dict = alias, connections.settings[alias]
+
+    @property
+    def pool(self) -> Any:
+        """The pool of the present role: a connection never changes its role."""
+        own, self.alias = self.alias, self.login
+        try:
+            return super().pool
+        finally:
+            self.alias = own
+
+    def close_pool(self) -> None:
+        """Close the pools of all roles."""
+        wrapper: Any = self  # Django's stubs leave the pools out
+        while wrapper._connection_pools:
+            wrapper._connection_pools.popitem()[1].close()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Return a connection that the server has not closed, such as by a restart, while it was in the pool."""

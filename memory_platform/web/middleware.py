@@ -8,7 +8,22 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
+from memory_platform.postgres import roles
 from memory_platform.rest.request_errors import is_api_request
+
+
+class DatabaseRoleMiddleware:
+    """Answers the API as one role of the database and everything else as another (ADR-0160).
+
+    The role stays until the thread's next request, because the body of an answer may be read from the database later.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        roles.log_in(roles.API if is_api_request(request) else roles.CONSOLE)
+        return self.get_response(request)
 
 
 class PageCompression(GZipMiddleware):

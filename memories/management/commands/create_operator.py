@@ -10,6 +10,7 @@ from django.utils import timezone
 from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.tenancy.actions.operators import create_operator
 from memories.tenancy.scopes import admin_write_scope
+from memory_platform.postgres.roles import CONSOLE
 from memory_platform.web.roles import Role
 
 GENERATED_PASSWORD_BYTES = 18
@@ -21,6 +22,8 @@ class Command(PlatformCommand):
         "The password is entered at a prompt, read from a file, or generated and printed alone on standard output.\n\n"
         "Example: manage.py create_operator maren --role operator --tenant acme --generate-password"
     )
+
+    roles = (CONSOLE,)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")

@@ -70,6 +70,10 @@ class KnownSeal:
         return f"{self.number}:{self.seal_hash}"
 
 
+#: Where the check of a whole log starts.
+BEFORE_ALL = KnownSeal(0, FIRST_HASH)
+
+
 def content_hash(entry: AuditContent) -> str:
     """Return the SHA-256 of an entry in hexadecimal: of a JSON list of its values, without spaces, in UTF-8."""
     values = [str(entry.id), _utc(entry.at), entry.actor_kind, entry.actor_id, entry.actor_label, entry.verb]
@@ -84,20 +88,21 @@ def seal_hash(previous: str, seal: Seal) -> str:
 
 
 class ChainCheck:
-    """Checks the seals of one tenant in order, in batches; `last` is the last correct one.
+    """Checks the seals of one tenant in order, in batches, after the seal `start`; `last` is the last correct one."""
 
-    `redacted` maps each redacted entry to the hash that its last redaction recorded.
-    """
-
-    def __init__(self, redacted: Mapping[UUID, str], known: KnownSeal | None = None) -> None:
-        self._redacted, self._known = redacted, known
-        self.last = KnownSeal(0, FIRST_HASH)
+    def __init__(self, known: KnownSeal | None = None, *, start: KnownSeal = BEFORE_ALL) -> None:
+        self._known, self.last = known, start
         self.last_sealed_at: datetime | None = None
 
-    def first_broken(self, seals: Sequence[Seal], entries: Mapping[UUID, AuditContent]) -> BrokenEntry | None:
-        """Return the first broken place of the next seals, None without; `entries` are those that they name."""
+    def first_broken(
+        self, seals: Sequence[Seal], entries: Mapping[UUID, AuditContent], redacted: Mapping[UUID, str]
+    ) -> BrokenEntry | None:
+        """Return the first broken place of the next seals, None without; `entries` are those that they name.
+
+        `redacted` maps those that were redacted to the hash that the last redaction recorded.
+        """
         for seal in seals:
-            problem = self._problem_of(seal, entries.get(seal.entry_id))
+            problem = self._problem_of(seal, entries.get(seal.entry_id), redacted)
             if problem:
                 return BrokenEntry(problem, seal.entry_id, seal.number)
             self.last, self.last_sealed_at = KnownSeal(seal.number, seal.seal_hash), seal.sealed_at
@@ -109,7 +114,7 @@ class ChainCheck:
             return None
         return BrokenEntry(AuditProblem.SEAL_MISSING, number=self.last.number + 1)
 
-    def _problem_of(self, seal: Seal, entry: AuditContent | None) -> AuditProblem | None:
+    def _problem_of(self, seal: Seal, entry: AuditContent | None, redacted: Mapping[UUID, str]) -> AuditProblem | None:
         if seal.number != self.last.number + 1:
             return AuditProblem.SEAL_MISSING
         is_known = self._known is not None and seal.number == self._known.number
@@ -118,7 +123,7 @@ class ChainCheck:
             return AuditProblem.SEAL_CHANGED
         if entry is None:
             return AuditProblem.ENTRY_MISSING
-        if content_hash(entry) != self._redacted.get(seal.entry_id, seal.content_hash):
+        if content_hash(entry) != redacted.get(seal.entry_id, seal.content_hash):
             return AuditProblem.ENTRY_CHANGED
         return None
 

@@ -57,6 +57,9 @@ class AuditEntryQuerySet(TenantRows):
         columns = zip(("actors", "actions", "kinds"), zip(*found, strict=True) if found else [()] * 3, strict=True)
         return {name: sorted({text for text in texts if text}) for name, texts in columns}
 
+    def since(self, at: datetime) -> Self:
+        return self.filter(at__gte=at)
+
     def unsealed_past_the_application(self, seals: "AuditSealQuerySet", waiting: "UnsealedAuditEntryQuerySet") -> Self:
         """Entries that neither have a seal nor wait for one."""
         own = {"tenant_id": OuterRef("tenant_id"), "entry_id": OuterRef("pk")}
@@ -79,9 +82,14 @@ class AuditSealQuerySet(TenantRows):
         """The last seal of each of these entries that has one."""
         return {seal.entry_id: seal for seal in self.of_entries(entry_ids)}
 
-    def redacted_hashes(self) -> dict[UUID, str]:
-        """The hash of the present content of each redacted entry."""
-        return dict(self.filter(is_redaction=True).order_by("number").values_list("entry_id", "content_hash"))
+    def redacted_hashes(self, entry_ids: Iterable[UUID]) -> dict[UUID, str]:
+        """The hash of the present content of each of these entries that was redacted."""
+        redactions = self.of_entries(entry_ids).filter(is_redaction=True)
+        return dict(redactions.values_list("entry_id", "content_hash"))
+
+    def hash_of(self, number: int) -> str:
+        """The hash of a seal, "" where it is missing."""
+        return self.filter(number=number).values_list("seal_hash", flat=True).first() or ""
 
 
 class UnsealedAuditEntryQuerySet(TenantRows):

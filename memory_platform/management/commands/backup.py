@@ -38,7 +38,7 @@ class Command(PlatformCommand):
                 manifest = {
                     "version": __version__,
                     "written_at": timezone.now().isoformat(),
-                    "roles": [server.owner.role, server.app.role],
+                    "roles": [login.role for login in server.logins],
                     "settings": settings_of_deployment(),
                     "database": database,
                 }

@@ -8,10 +8,12 @@ from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
+from django.db.utils import ProgrammingError
 
 from memories.tenancy.row_scope_tokens import store_signing_key
 from memory_platform.management.commands._owner import owner_alias
 from memory_platform.postgres.base import lost_migrations
+from memory_platform.postgres.grants import apply_grants
 
 #: Options that apply less than everything, or nothing.
 PARTIAL = ("app_label", "plan", "check_unapplied", "prune", "fake")
@@ -29,5 +31,9 @@ class Command(migrate.Command):
         store_signing_key(connections[alias])  # for migrations that change rows
         super().handle(*args, **{**options, "database": alias})
         store_signing_key(connections[alias])
+        try:
+            apply_grants(connections[alias], settings.DATABASES)
+        except ProgrammingError as error:
+            raise CommandError(f"Rights could not be granted: {error} Run manage.py provision first.") from error
         if not any(options.get(name) for name in PARTIAL):
             call_command("ensure_vector_index", verbosity=options["verbosity"])

@@ -19,6 +19,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.members import has_operators, has_tenants
 from memories.tenancy.scopes import admin_write_scope
 from memory_platform.embedded.files import write_private
+from memory_platform.postgres.roles import CONSOLE, logged_in_as
 from memory_platform.web.roles import Role
 
 FIRST_OPERATOR = "admin"
@@ -41,22 +42,27 @@ class Command(BaseCommand):
         collect_static()
         if settings.DEMO and not has_tenants():
             call_command("load_demo")
-        if has_operators():
-            return
-        # The password is in a private file before the account exists, and nowhere else.
-        password = secrets.token_urlsafe(FIRST_PASSWORD_BYTES)
-        login = f"name: {FIRST_OPERATOR}\npassword: {password}\n"
-        write_private(settings.DATA_DIR / "secrets" / "first-login.txt", login)
-        with admin_write_scope():
-            create_operator(
-                username=FIRST_OPERATOR,
-                password=password,
-                role=Role.ADMIN,
-                tenants=[],
-                sees_every_tenant=True,
-                by=Actor.system("make run"),
-                now=timezone.now(),
-            )
+        with logged_in_as(CONSOLE):
+            _create_first_operator()
+
+
+def _create_first_operator() -> None:
+    if has_operators():
+        return
+    # The password is in a private file before the account exists, and nowhere else.
+    password = secrets.token_urlsafe(FIRST_PASSWORD_BYTES)
+    login = f"name: {FIRST_OPERATOR}\npassword: {password}\n"
+    write_private(settings.DATA_DIR / "secrets" / "first-login.txt", login)
+    with admin_write_scope():
+        create_operator(
+            username=FIRST_OPERATOR,
+            password=password,
+            role=Role.ADMIN,
+            tenants=[],
+            sees_every_tenant=True,
+            by=Actor.system("make run"),
+            now=timezone.now(),
+        )
 
 
 def collect_static() -> None:

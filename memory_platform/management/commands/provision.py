@@ -13,14 +13,19 @@ from memory_platform.embedded.environment import database_config
 from memory_platform.embedded.files import PASSWORD_BYTES
 from memory_platform.embedded.provision import DatabaseLogin, provision
 
+OTHER_ROLES = {
+    "DATABASE_OWNER_URL": "memory_owner",
+    "DATABASE_CONSOLE_URL": "memory_console",
+    "DATABASE_MAINTENANCE_URL": "memory_maintenance",
+}
 EXAMPLE_URL = "postgres://postgres:secret@db.example:5432/postgres"
 
 
 class Command(PlatformCommand):
     help = (
         "Create the roles, the database and the vector extension. Can be run again.\n"
-        "Names and passwords are those of DATABASE_URL and DATABASE_OWNER_URL; where one of the two is not set, it is\n"
-        "generated and printed as a line for .env.\n\n"
+        "Names and passwords are those of DATABASE_URL, DATABASE_OWNER_URL, DATABASE_CONSOLE_URL and\n"
+        "DATABASE_MAINTENANCE_URL; what is not set is generated and printed as a line for .env.\n\n"
         f"Example: manage.py provision --superuser-url {EXAMPLE_URL}"
     )
     requires_system_checks = []
@@ -38,16 +43,18 @@ class Command(PlatformCommand):
             raise CommandError("Give --superuser-url or set DATABASE_SUPERUSER_URL.")
         if urlsplit(superuser_url).scheme not in {"postgres", "postgresql"}:
             raise CommandError(f"--superuser-url must be a URL such as {EXAMPLE_URL}.")
-        app_url = os.environ.get("DATABASE_URL") or _made_up(superuser_url, "memory_app")
-        owner_url = os.environ.get("DATABASE_OWNER_URL") or _made_up(app_url, "memory_owner")
-        (database, app), (_, owner) = _login(app_url), _login(owner_url)
-        if owner.role == app.role:
-            raise CommandError("DATABASE_URL and DATABASE_OWNER_URL must name two roles: the app owns no table.")
+        urls = {"DATABASE_URL": os.environ.get("DATABASE_URL") or _made_up(superuser_url, "memory_app")}
+        for name, role in OTHER_ROLES.items():
+            urls[name] = os.environ.get(name) or _made_up(urls["DATABASE_URL"], role)
+        logins = {name: _login(url) for name, url in urls.items()}
+        (database, app), (_, owner), *others = logins.values()
+        if len({login.role for _, login in logins.values()}) < len(logins):
+            raise CommandError(f"{', '.join(logins)} must name different roles.")
         try:
-            provision(superuser_url, database=database, owner=owner, app=app)
+            provision(superuser_url, database=database, owner=owner, apps=[app, *(login for _, login in others)])
         except psycopg.Error as error:
             raise CommandError(f"The database server refused: {str(error).strip()}") from error
-        for name, url in (("DATABASE_URL", app_url), ("DATABASE_OWNER_URL", owner_url)):
+        for name, url in urls.items():
             if not os.environ.get(name):
                 self.stdout.write(f"{name}={url}")
 

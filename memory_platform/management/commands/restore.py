@@ -38,8 +38,7 @@ class Command(PlatformCommand):
             ):
                 manifest, dump = read_backup(file, passphrase=lambda: read_passphrase(options["passphrase_file"]))
                 _check(server, manifest, may_overwrite=options["overwrite"])
-                roles = [server.owner, server.app]
-                restore(server.superuser_url, server.database, dump, manifest["database"], roles=roles)
+                restore(server.superuser_url, server.database, dump, manifest["database"], roles=server.logins)
                 _store_settings(manifest["settings"], is_embedded=server.is_embedded)
         except BackupError as error:
             raise CommandError(str(error)) from error
@@ -58,12 +57,10 @@ def _open(path: Path) -> Any:
 
 
 def _check(server: Server, manifest: dict[str, Any], *, may_overwrite: bool) -> None:
-    roles = [server.owner.role, server.app.role]
-    if manifest["roles"] != roles:
-        owner, app = manifest["roles"]
-        raise BackupError(
-            f"The backup's roles are {owner} (owner) and {app} (app), here they are {' and '.join(roles)}."
-        )
+    roles = [login.role for login in server.logins]
+    unknown = [role for role in manifest["roles"] if role not in roles]
+    if unknown or manifest["roles"][0] != roles[0]:
+        raise BackupError(f"The backup's roles are {', '.join(manifest['roles'])}; here they are {', '.join(roles)}.")
     if has_data(server.superuser_url, server.database) and not may_overwrite:
         raise BackupError(f"The database {server.database} has data: --overwrite replaces it.")
 

@@ -7,24 +7,26 @@ from django.db import ProgrammingError, connection, connections
 
 from memories.models import Tenant
 from memory_platform.management.commands._owner import owner_alias
+from memory_platform.postgres import roles
 from tests import servers
-from tests.servers import APP, OWNER
+from tests.servers import APP, CONSOLE, MAINTENANCE, OWNER
 
 pytestmark = pytest.mark.django_db
+APPS = (APP.role, CONSOLE.role, MAINTENANCE.role)
 
 
 def rows(statement: str) -> list[tuple]:
-    with connection.cursor() as cursor:
+    with roles.logged_in_as(roles.API), connection.cursor() as cursor:
         cursor.execute(statement)
         return cursor.fetchall()
 
 
 def test_the_app_connects_as_a_role_that_is_neither_superuser_nor_able_to_pass_row_security():
-    assert rows("SELECT current_user, session_user") == [(APP.role, APP.role)]
+    assert rows("SELECT current_user") == [(APP.role,)]
     assert rows(
         "SELECT rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolreplication FROM pg_roles"
-        " WHERE rolname = current_user"
-    ) == [(False, False, False, False, False)]
+        f" WHERE rolname IN {APPS}"
+    ) == [(False, False, False, False, False)] * len(APPS)
 
 
 def test_every_test_worker_has_a_database_of_its_own():
@@ -33,8 +35,8 @@ def test_every_test_worker_has_a_database_of_its_own():
 
 
 def test_the_app_owns_nothing_and_is_a_member_of_nothing():
-    assert rows(f"SELECT count(*) FROM pg_class WHERE relowner = '{APP.role}'::regrole") == [(0,)]
-    assert rows(f"SELECT count(*) FROM pg_auth_members WHERE member = '{APP.role}'::regrole") == [(0,)]
+    assert rows(f"SELECT count(*) FROM pg_class WHERE pg_get_userbyid(relowner) IN {APPS}") == [(0,)]
+    assert rows(f"SELECT count(*) FROM pg_auth_members WHERE pg_get_userbyid(member) IN {APPS}") == [(0,)]
 
 
 def test_every_table_belongs_to_the_owner_who_is_no_superuser_either():

@@ -9,19 +9,20 @@ from django.core.management import CommandError, call_command
 from tests import servers
 
 NAMES = ("provisioned_app", "provisioned_owner")
-MADE_UP = "memory_owner"
+MADE_UP = ("memory_owner", "memory_console", "memory_maintenance")
+VARIABLES = ("DATABASE_OWNER_URL", "DATABASE_CONSOLE_URL", "DATABASE_MAINTENANCE_URL")
 
 
 @pytest.fixture
 def superuser(monkeypatch):
     """A superuser's URL, no database URL in the environment, and afterwards nothing left."""
-    for name in ("DATABASE_URL", "DATABASE_OWNER_URL"):
+    for name in ("DATABASE_URL", *VARIABLES):
         monkeypatch.delenv(name)
     url = os.environ[servers.SUPERUSER_URL]
     yield url
     with psycopg.connect(url, autocommit=True) as server:
         server.execute("DROP DATABASE IF EXISTS provisioned WITH (FORCE)")
-        for name in (*NAMES, MADE_UP):
+        for name in (*NAMES, *MADE_UP):
             server.execute(f"DROP ROLE IF EXISTS {name}")
 
 
@@ -38,11 +39,12 @@ def test_it_makes_what_the_urls_name_and_can_run_again(superuser, address, monke
         call_command("provision", superuser_url=superuser)
     with psycopg.connect(owner, autocommit=True) as connection:
         connection.execute("CREATE TABLE rows (id bigint GENERATED ALWAYS AS IDENTITY, v vector(3))")
-    with psycopg.connect(app) as connection:
+        connection.execute("GRANT INSERT ON rows TO provisioned_app")  # as `migrate` does
+    with psycopg.connect(app, autocommit=True) as connection:
         connection.execute("INSERT INTO rows (v) VALUES ('[1,2,3]')")
-        assert connection.execute("SELECT count(*) FROM rows").fetchone() == (1,)
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute("TRUNCATE rows")
+        for statement in ("TABLE rows", "TRUNCATE rows", "CREATE TABLE mine ()", "CREATE TEMP TABLE mine ()"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
 
 
 @pytest.mark.parametrize("url", ["foo", "mysql://root:secret@localhost/x"])
@@ -56,21 +58,22 @@ def test_a_url_that_is_no_postgres_is_one_sentence_without_the_password(superuse
 def test_a_url_that_is_missing_is_made_up_and_printed_for_the_env_file(superuser, address, monkeypatch, capsys):
     monkeypatch.setenv("DATABASE_URL", f"postgres://provisioned_app:secret@/provisioned?{address}")
     call_command("provision", superuser_url=superuser)
-    line = capsys.readouterr().out.strip()
-    name, _, url = line.partition("=")
-    assert name == "DATABASE_OWNER_URL"
-    with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT current_user, current_database()").fetchone() == (
-            MADE_UP,
-            "provisioned",
-        )
+    lines = dict(line.split("=", 1) for line in capsys.readouterr().out.splitlines())
+    assert tuple(lines) == VARIABLES
+    for role, url in zip(MADE_UP, lines.values(), strict=True):
+        with psycopg.connect(url) as connection:
+            assert connection.execute("SELECT current_user, current_database()").fetchone() == (role, "provisioned")
 
 
 @pytest.mark.parametrize(
     ("environment", "options", "sentence"),
     [
         ({}, {"superuser_url": ""}, "Give --superuser-url or set DATABASE_SUPERUSER_URL."),
-        ({"DATABASE_URL": "postgres://a:b@/c", "DATABASE_OWNER_URL": "postgres://a:b@/c"}, {}, "must name two roles"),
+        (
+            {"DATABASE_URL": "postgres://a:b@/c", "DATABASE_OWNER_URL": "postgres://a:b@/c"},
+            {},
+            "must name different roles",
+        ),
         ({}, {"superuser_url": "postgres://postgres:wrong@/postgres?host=/nowhere"}, "The database server refused: "),
     ],
 )

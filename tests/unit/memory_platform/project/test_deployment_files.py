@@ -13,6 +13,7 @@ from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES, WEB_WORK
 
 PROJECT = Path(__file__).resolve().parents[4]
 COMPOSE_ONLY = {"POSTGRES_PASSWORD", "MEMORY_OWNER_PASSWORD", "MEMORY_APP_PASSWORD", "REDIS_PASSWORD"}
+COMPOSE_ONLY |= {"MEMORY_CONSOLE_PASSWORD", "MEMORY_MAINTENANCE_PASSWORD"}
 COMPOSE_ONLY |= {"SITE_ADDRESS", "HTTP_PORT", "HTTPS_PORT"}
 # Read by programs that are not ours to read it through settings.
 READ_ELSEWHERE = {"BACKUP_PASSPHRASE", "HOST", "WEB_CONCURRENCY", "DATABASE_SUPERUSER_URL"}
@@ -55,7 +56,7 @@ def test_compose_sets_only_variables_that_the_program_reads():
 
 
 def test_compose_hands_down_every_setting_but_those_of_the_machine():
-    of_the_machine = {"DATA_DIR", "DEBUG", "DEMO", "PORT", "DATABASE_OWNER_URL"}
+    of_the_machine = {"DATA_DIR", "DEBUG", "DEMO", "PORT", "DATABASE_OWNER_URL", "DATABASE_MAINTENANCE_URL"}
     assert names_in_settings() - of_the_machine <= set(compose["services"]["web"]["environment"])
 
 
@@ -63,6 +64,16 @@ def test_only_the_setup_job_knows_the_owner_and_the_superuser():
     for name, service in compose["services"].items():
         knows = {"DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL"} & set(service.get("environment", {}))
         assert bool(knows) == (name == "setup")
+
+
+def test_each_container_knows_only_the_roles_of_the_database_that_it_needs():
+    optional = {"DATABASE_CONSOLE_URL", "DATABASE_MAINTENANCE_URL"}
+    known = {name: optional & set(service.get("environment", {})) for name, service in compose["services"].items()}
+    assert {name: urls for name, urls in known.items() if urls} == {
+        "setup": optional,
+        "web": {"DATABASE_CONSOLE_URL"},
+        "worker": {"DATABASE_MAINTENANCE_URL"},
+    }
 
 
 def test_defaults_of_compose_are_those_of_the_example():

@@ -65,6 +65,69 @@ def raw_sql_in(source: str) -> list[int]:
     return sorted(line for word, line in (*functions, *methods) if word in RAW_SQL_WORDS)
 
 
+#: Functions and methods whose first argument is the text of a statement, or a part of it.
+SQL_SENDERS = {"execute", "executemany", "execute_prepared", "send_prepared", "raw", "extra", "RawSQL", "SQL"}
+
+
+def built_sql_in(source: str) -> list[str]:
+    """Return each statement that is built of more than literals, as the source writes it.
+
+    Constants of other modules, in capitals, are literals, and what psycopg's `sql` composes is quoted.
+    """
+    tree = ast.parse(source)
+    texts = _Texts(tree)
+    calls_made = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    named = [(getattr(node.func, "attr", getattr(node.func, "id", "")), node.args[0]) for node in calls_made]
+    return [ast.unparse(text) for name, text in named if name in SQL_SENDERS and not texts.are_written(text)]
+
+
+class _Texts:
+    """Which expressions of a module consist of literals, whatever values the program has."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        self._values: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign):
+                targets, values = node.targets, [node.value]
+            elif isinstance(node, ast.For | ast.comprehension):
+                targets, values = [node.target], getattr(node.iter, "elts", [node.iter])
+            elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value:
+                targets, values = [node.target], [node.value]
+            else:
+                continue
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    self._values.setdefault(target.id, []).extend(values)
+
+    def are_written(self, node: ast.AST, followed: frozenset[str] = frozenset()) -> bool:
+        """Whether it is a literal or composed of literals; a name is what is assigned to it anywhere in the module."""
+        if isinstance(node, ast.Name):
+            if node.id not in self._values:
+                return node.id.isupper()
+            values = [] if node.id in followed else self._values[node.id]
+            return all(self.are_written(value, followed | {node.id}) for value in values)
+        if isinstance(node, ast.Call):
+            return self._is_composed(node, followed)
+        parts = (ast.JoinedStr, ast.FormattedValue, ast.BinOp, ast.IfExp)
+        if not isinstance(node, parts):
+            return isinstance(node, ast.Constant | ast.operator)
+        chosen = (node.body, node.orelse) if isinstance(node, ast.IfExp) else ast.iter_child_nodes(node)
+        return all(self.are_written(part, followed) for part in chosen)
+
+    def _is_composed(self, node: ast.Call, followed: frozenset[str]) -> bool:
+        if not isinstance(node.func, ast.Attribute):
+            return False
+        receiver = node.func.value
+        if getattr(receiver, "id", "") == "sql" or (isinstance(receiver, ast.Call) and _is_sql(receiver)):
+            return True
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        return node.func.attr == "format" and all(self.are_written(each, followed) for each in (receiver, *arguments))
+
+
+def _is_sql(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "sql"
+
+
 def clock_reads_in(source: str, clocks: Collection[str] = frozenset(CLOCKS)) -> list[int]:
     """Return the lines that read one of the system's clocks."""
     return [

@@ -85,6 +85,59 @@ def test_statements_are_written_in_queries_and_a_few_named_modules() -> None:
     assert set(_breaches(architecture.raw_sql_in, product_files(besides=["queries"]))) == set(RAW_SQL_MODULES)
 
 
+#: By module, statements that are built of more than literals, and of what; each was read for values in its text.
+BUILT_SQL = {
+    "compaction/erasure/queries.py": ("a quoted table",),
+    "compaction/sessions/queries.py": ("a quoted table",),
+    "memories/hygiene/queries.py": ("rules and statements of this module", "statements of Django with placeholders"),
+    "memories/management/command.py": ("no statement: arguments of a command",),
+    "memories/partitions/queries/changes.py": ("statements of Django with placeholders",),
+    "memories/partitions/queries/tree.py": ("a statement of Django with placeholders, names of columns",),
+    "memories/search/queries/lexemes.py": ("an argument: callers pass constants",),
+    "memories/search/queries/ranking.py": ("parts of this module, a quoted name of a model",),
+    "memories/search/vector_index.py": ("an identifier made of a number", "parts of psycopg"),
+    "memories/store/queries/candidates.py": ("parts of this module",),
+    "memories/store/queries/memories.py": ("names of columns",),
+    "memories/store/queries/texts.py": ("the name of the table",),
+    "memories/tenancy/queries/insertions.py": ("an argument: callers are checked", "two statements of its callers"),
+    "memories/tenancy/queries/prepared.py": ("an argument: callers are checked",),
+    "memory_platform/backup/tenant_files.py": ("parts of psycopg",),
+    "memory_platform/console/health.py": ("a number", "an argument: callers pass literals"),
+    "memory_platform/embedded/provision.py": ("parts of psycopg",),
+    "memory_platform/postgres/base.py": ("an argument: callers are checked", "quoted names of Django"),
+    "memory_platform/postgres/grants.py": ("names of rights and functions", "parts of psycopg"),
+}
+#: How many there are in these modules together: one more has to be read, too.
+BUILT_STATEMENTS = 33
+
+BUILT_BREACHES = [
+    'cursor.execute(f"SELECT {column} FROM rows")',
+    'cursor.execute("SELECT * FROM rows WHERE name = " + name)',
+    "cursor.execute(\"SELECT * FROM rows WHERE name = '%s'\" % name)",
+    'cursor.execute("SELECT * FROM {}".format(table))',
+    'cursor.execute("SELECT " + ", ".join(columns))',
+    'statement = "SELECT 1"\nstatement += f" FROM {table}"\ncursor.execute(statement)',
+    "def run(statement):\n    execute_prepared(statement, [])",
+    "sql.SQL(name).format()",
+    'RawSQL(f"{name} + 1", [])',
+    'Memory.objects.raw("SELECT " + name)',
+]
+WRITTEN = [
+    'cursor.execute("SELECT %s", [name])',
+    '_LIVE = "archived_at IS NULL"\n_FIND = f"SELECT 1 WHERE {_LIVE}"\ncursor.execute(_FIND if is_all else "SELECT 2")',
+    'cursor.execute(sql.SQL("SELECT {}").format(sql.Identifier(name)))',
+    'for statement in ("SELECT 1", "SELECT 2"):\n    cursor.execute(statement)',
+]
+
+
+def test_statements_with_more_than_literals_in_their_text_are_named() -> None:
+    assert [breach for breach in BUILT_BREACHES if not architecture.built_sql_in(breach)] == []
+    assert [text for text in WRITTEN if architecture.built_sql_in(text)] == []
+    found = _breaches(architecture.built_sql_in, product_files())
+    assert set(found) == set(BUILT_SQL)
+    assert sum(map(len, found.values())) == BUILT_STATEMENTS, found
+
+
 @pytest.mark.parametrize(
     ("check", "names"),
     [

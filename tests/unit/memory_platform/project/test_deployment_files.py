@@ -14,6 +14,7 @@ from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES, WEB_WORK
 PROJECT = Path(__file__).resolve().parents[4]
 COMPOSE_ONLY = {"POSTGRES_PASSWORD", "MEMORY_OWNER_PASSWORD", "MEMORY_APP_PASSWORD", "REDIS_PASSWORD"}
 COMPOSE_ONLY |= {"MEMORY_CONSOLE_PASSWORD", "MEMORY_MAINTENANCE_PASSWORD"}
+COMPOSE_ONLY |= {"POSTGRES_IMAGE", "REDIS_IMAGE", "CADDY_IMAGE", "PYTHON_IMAGE"}
 COMPOSE_ONLY |= {"SITE_ADDRESS", "HTTP_PORT", "HTTPS_PORT"}
 # Read by programs that are not ours to read it through settings.
 READ_ELSEWHERE = {"BACKUP_PASSPHRASE", "HOST", "WEB_CONCURRENCY", "DATABASE_SUPERUSER_URL"}
@@ -82,17 +83,19 @@ def test_defaults_of_compose_are_those_of_the_example():
         assert explained[name] == default
 
 
-def test_every_image_is_pinned_to_an_exact_version():
+def test_every_image_is_pinned_to_an_exact_version_and_can_be_pinned_by_digest():
     for service in compose["services"].values():
-        assert "build" in service or re.search(r":\d+\.\d+\.\d+-", service["image"])
-    assert re.search(r"^ARG PYTHON_IMAGE=python:\d+\.\d+\.\d+-slim-", dockerfile, flags=re.MULTILINE)
+        image = service["build"]["args"]["PYTHON_IMAGE"] if "build" in service else service["image"]
+        assert re.fullmatch(r"\$\{[A-Z]+_IMAGE:-[a-z/]+:\d+\.\d+\.\d+-[a-z0-9-]+\}", image)
+    (python,) = re.findall(r"^ARG PYTHON_IMAGE=(.+)$", dockerfile, flags=re.MULTILINE)
+    assert compose["services"]["web"]["build"]["args"]["PYTHON_IMAGE"] == f"${{PYTHON_IMAGE:-{python}}}"
     assert "latest" not in compose_text + dockerfile
 
 
 def test_containers_and_embedded_server_are_the_same_postgres_and_pgvector():
     control = (PROGRAMS.parent / "share/postgresql/extension/vector.control").read_text()
     (pgvector,) = re.findall(r"default_version = '([\d.]+)'", control)
-    assert compose["services"]["db"]["image"].startswith(f"pgvector/pgvector:{pgvector}-pg{MAJOR_VERSION}-")
+    assert compose["services"]["db"]["image"].startswith(f"${{POSTGRES_IMAGE:-pgvector/pgvector:{pgvector}-pg{MAJOR_VERSION}-")
 
 
 def test_the_image_runs_a_python_that_the_bootstrap_would_choose():

@@ -98,8 +98,9 @@ def parts_of(selection: Selection, quoted: QuotedTexts) -> list[Part]:
         *_records(selection, finder),
         *_free_texts(selection, finder),
         *_conversations(selection, finder),
+        Part(selection.memories),  # before the sessions by which some of them are selected
         Part(selection.sessions, batch=SESSIONS_BATCH),
-        Part(selection.memories),
+        *_late_records(selection, finder),
         *(_places(selection) if selection.is_partition else ()),
     ]
 
@@ -146,6 +147,19 @@ def _records(selection: Selection, finder: _Finder) -> list[Part]:
         finder.mentions(HygieneAct.objects.for_tenant(tenant_id), "archived_ids", "kept", "changed"),
         finder.mentions(RetrievalTick.objects.for_tenant(tenant_id), "memory_ids"),
     ]
+
+
+def _late_records(selection: Selection, finder: _Finder) -> list[Part]:
+    """Records of requests that read the memories while the erasure ran."""
+    receipts = Receipt.objects.for_tenant(selection.tenant_id).filter(selection.late)
+    answers = IdempotencyRecord.objects.for_tenant(selection.tenant_id).filter(selection.late).exclude(answer=None)
+    return [Part(receipts, ("memory_ids",), _naming_absent_memories), finder.mentions(answers, "answer")]
+
+
+def _naming_absent_memories(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    named = set(chain.from_iterable(ids for _, ids in rows))
+    absent = named - set(Memory.objects.filter(pk__in=named).values_list("pk", flat=True))
+    return [pk for pk, ids in rows if not absent.isdisjoint(ids)]
 
 
 def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:

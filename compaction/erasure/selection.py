@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Self
 from uuid import UUID
@@ -17,6 +17,8 @@ from memories.tenancy.queries.conditions import path_condition
 
 #: Rows that a server-side cursor reads at once.
 CHUNK = 1_000
+#: A request that was running when the erasure was requested is no older.
+_REQUEST_TIME = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Selection:
     memory_id: UUID | None
     older_than: datetime | None
     age_from: str
+    requested_at: datetime
 
     @classmethod
     def of(cls, erasure: Erasure) -> Self:
@@ -39,7 +42,13 @@ class Selection:
             erasure.memory_id,
             erasure.older_than,
             erasure.age_from,
+            erasure.created_at,
         )
+
+    @property
+    def late(self) -> Q:
+        """Rows that requests may have written while the erasure ran."""
+        return Q(created_at__gte=self.requested_at - _REQUEST_TIME)
 
     @property
     def is_partition(self) -> bool:

@@ -104,7 +104,7 @@ class SavedViewForm(PlatformForm):
     """The name of a saved view, and whether the tenant shares it."""
 
     name = forms.RegexField(
-        r"^.+\Z", max_length=NAME_CHARACTERS_MAX, error_messages={"invalid": "Enter a name on one line."}
+        r"^.+\Z", max_length=NAME_CHARACTERS_MAX, strip=True, error_messages={"invalid": "Enter a name on one line."}
     )
     is_shared = forms.BooleanField(label="Share in the tenant", required=False)
 

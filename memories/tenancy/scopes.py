@@ -9,16 +9,16 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from django.db import OperationalError, connection, transaction
-from psycopg.errors import DeadlockDetected
+from django.db import IntegrityError, OperationalError, connection, transaction
+from psycopg.errors import DeadlockDetected, ForeignKeyViolation
 
 from memories.tenancy.queries.prepared import send_prepared
 from memories.tenancy.row_scope_tokens import row_scope_token
 from memory_platform.postgres.base import DatabaseWrapper
 from memory_platform.postgres.roles import logged_in_across_tenants
 
-#: Runs of a write that meets a deadlock each time, before the client has to repeat it.
-DEADLOCK_TRIES_MAX = 3
+#: Runs of a write that meets a conflict each time, before the client has to repeat it.
+CONFLICT_TRIES_MAX = 3
 
 Result = TypeVar("Result")
 
@@ -90,17 +90,18 @@ def tenant_scope(
 
 
 def write_in_tenant_scope(tenant_id: UUID, write: Callable[[], Result]) -> Result:
-    """Return the result of `write` in a tenant scope of its own; run it again, twice at most, after a deadlock.
+    """Return the result of `write` in a tenant scope of its own; run it again, twice at most, after a conflict.
 
-    Two writes can each hold a row that the other's unique key needs; the database ends one of them, undone.
+    Two writes can each hold a row that the other's unique key needs; the database ends one of them, undone. An erasure
+    can delete a partition that the write has found.
     """
-    for tries_left in reversed(range(DEADLOCK_TRIES_MAX)):
+    for tries_left in reversed(range(CONFLICT_TRIES_MAX)):
         try:
             with tenant_scope(tenant_id):
                 return write()
-        except OperationalError as error:
-            is_deadlock = isinstance(error.__cause__, DeadlockDetected)
-            if not (tries_left and is_deadlock) or connection.in_atomic_block:
+        except (OperationalError, IntegrityError) as error:
+            is_conflict = isinstance(error.__cause__, (DeadlockDetected, ForeignKeyViolation))
+            if not (tries_left and is_conflict) or connection.in_atomic_block:
                 raise
     raise AssertionError("the last try returns or raises")
 

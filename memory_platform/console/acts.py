@@ -125,9 +125,9 @@ def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool)
     larger = {(entry.at, entry.actor_id) for entry in entries if entry.verb not in _PARTS}
     shown = [entry for entry in entries if entry.verb not in _PARTS or (entry.at, entry.actor_id) not in larger]
     acts = HygieneAct.objects.for_tenant(tenant_id).in_bulk([row.pk for row in shown if row.verb in STORED_ACTS])
-    texts, archived = _memories(tenant_id, shown)
-    texts |= _titles(tenant_id, shown)
-    states = _undo_states(tenant_id, shown, acts, archived)
+    memories = _memories(tenant_id, shown)
+    texts = {pk: row.content for pk, row in memories.items()} | _titles(tenant_id, shown)
+    states = _undo_states(tenant_id, shown, acts, memories)
     return [
         ActRow(
             entry,
@@ -147,12 +147,18 @@ def _shown_targets(entry: AuditEntry) -> int:
     return min(len(entry.target_ids), TARGETS_SHOWN_MAX)
 
 
-def _memories(tenant_id: UUID, entries: Sequence[AuditEntry]) -> tuple[dict[str, str], dict[str, bool]]:
-    """Return the texts of the memories that the entries show, and whether each is archived. One query."""
+def is_archived_by(entry: AuditEntry, memory: Memory) -> bool:
+    """Whether the memory is archived since this act, and was not restored and archived again by another one."""
+    return memory.archived_at == max(entry.at, memory.valid_from, memory.recorded_from)
+
+
+def _memories(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, Memory]:
+    """Return the memories that the entries show, without most columns. One query."""
     ids = {pk for entry in entries if entry.target_kind == "memory" for pk in entry.target_ids[:TARGETS_SHOWN_MAX]}
-    rows = Memory.objects.for_tenant(tenant_id).with_ids(ids).values_list("pk", "content", "archived_at")
-    found = list(rows) if ids else []
-    return {str(pk): text for pk, text, _ in found}, {str(pk): at is not None for pk, _, at in found}
+    rows = (
+        Memory.objects.for_tenant(tenant_id).with_ids(ids).only("content", "archived_at", "valid_from", "recorded_from")
+    )
+    return {str(row.pk): row for row in rows} if ids else {}
 
 
 def _titles(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
@@ -195,12 +201,12 @@ def _value(value: Any) -> str:
 
 
 def _undo_states(
-    tenant_id: UUID, entries: Sequence[AuditEntry], acts: Mapping[UUID, HygieneAct], archived: Mapping[str, bool]
+    tenant_id: UUID, entries: Sequence[AuditEntry], acts: Mapping[UUID, HygieneAct], memories: Mapping[str, Memory]
 ) -> dict[UUID, str]:
     states = {pk: DONE if act.undone_at else POSSIBLE for pk, act in acts.items()}
     for entry in entries:
-        if entry.verb in _PARTS and entry.target_ids[0] in archived:
-            is_as_left = archived[entry.target_ids[0]] == (entry.verb == "archive_memory")
+        if entry.verb in _PARTS and (row := memories.get(entry.target_ids[0])):
+            is_as_left = is_archived_by(entry, row) if entry.verb == "archive_memory" else row.archived_at is None
             states[entry.pk] = POSSIBLE if is_as_left else DONE
     possible = {
         *_compactions(tenant_id, [entry for entry in entries if entry.verb in _DECIDED]),

@@ -16,7 +16,7 @@ from memories.models import ApiKey, AuditEntry, Memory
 from memories.store.actions.edit import archive_memory, restore_memory
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, NotFound
-from memory_platform.console.acts import STORED_ACTS
+from memory_platform.console.acts import STORED_ACTS, is_archived_by
 
 _APPLIED = ("apply_compaction", "approve_compaction")
 _ASSIGNMENTS = {"budget_profile": BUDGET_ASSIGNMENTS, "scoring_profile": SCORING_ASSIGNMENTS}
@@ -35,7 +35,10 @@ def _undo_hygiene(entry: AuditEntry, **who: Any) -> str:
 
 
 def _restore(entry: AuditEntry, **who: Any) -> str:
-    restore_memory(memory=_memory(entry), **who)
+    memory = _memory(entry)
+    if memory.archived_at is not None and not is_archived_by(entry, memory):
+        raise Conflict("changed", "Another act archived the memory since. Undo that one.")
+    restore_memory(memory=memory, if_version=memory.version, **who)
     return "Undone: the memory is live again."
 
 

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 _PURPOSE = b"alert webhook"
 _MARK = "whsec_"
-#: Networks of IPv6 addresses that contain an IPv4 address and reach it through a gateway.
-_GATEWAYS = (ip_network("64:ff9b::/96"), ip_network("2002::/16"), ip_network("2001::/32"))
+#: Networks of IPv6 addresses that contain an IPv4 address, and one of sites, which Python takes for global ones.
+_NOT_PUBLIC = tuple(map(ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96", "fec0::/10")))
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
@@ -36,7 +36,7 @@ def webhook_address(url: str, *, allows_private: bool) -> WebhookAddress:
     except ValueError as error:
         raise ValueError("This is not a URL.") from error
     host = parts.hostname or ""
-    if not host:
+    if not host or not _is_host(host):
         raise ValueError("Use a URL such as https://example.com/alerts.")
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise ValueError("Use a URL without user name, password and fragment.")
@@ -45,6 +45,14 @@ def webhook_address(url: str, *, allows_private: bool) -> WebhookAddress:
         raise ValueError("Use a URL that starts with https://.")
     target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
     return WebhookAddress(parts.scheme == "https", host, port, target)
+
+
+def _is_host(name: str) -> bool:
+    """Whether a name can be looked up: it has no empty or very long part."""
+    try:
+        return bool(name.encode("idna"))
+    except UnicodeError:
+        return False
 
 
 def is_public_address(text: str) -> bool:
@@ -56,7 +64,7 @@ def is_public_address(text: str) -> bool:
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return is_public_address(str(address.ipv4_mapped))
-        if any(address in network for network in _GATEWAYS):
+        if any(address in network for network in _NOT_PUBLIC):
             return False
     return address.is_global and not address.is_multicast
 

@@ -1,7 +1,6 @@
 """Files of memories: JSON lines or CSV with one memory each. Written and read again, every value is the same."""
 
 import base64
-import binascii
 import csv
 import io
 import json
@@ -52,7 +51,7 @@ def unpack_text(packed: str, bytes_max: int) -> str:
         data = unpacker.decompress(base64.b64decode(packed, validate=True), bytes_max + 1)
         if unpacker.eof and len(data) <= bytes_max:
             return data.decode()
-    except (binascii.Error, zlib.error, UnicodeDecodeError):
+    except (ValueError, zlib.error):  # neither ASCII, base64 nor UTF-8, or not compressed
         pass
     raise ImportFileError("malformed", "The previewed file did not arrive whole. Select it again.")
 

@@ -135,7 +135,7 @@ class ImportFile:
         except InvalidInput as error:
             self.faults[line] = [{"field": error.field, "code": error.code, "detail": error.detail}]
         if line in self.faults:
-            self.faulty_texts[line] = str(values.get("content", ""))
+            self.faulty_texts[line] = str(values.get("content", "")).encode(errors="replace").decode()
 
     def store(self, *, tenant: Tenant, reach: str = "", by: Actor, now: datetime) -> dict[str, Any]:
         """Store the valid rows; return the values of an `ImportOutput`. Opens a scope for each batch."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from memories.models import SavedView, Tenant
 from memories.services.tenancy.saved_views import are_too_long
@@ -56,9 +56,17 @@ def delete_view(*, view: SavedView, by: Actor, now: datetime) -> None:
 def _stored(view: SavedView, name: str, *, was_shared: bool, by: Actor, now: datetime) -> SavedView:
     rows = SavedView.objects.for_tenant(view.tenant_id).of_user(view.user_id).of_list(view.list)
     if rows.named(name).exclude(pk=view.pk).exists():
-        raise Conflict("duplicate", "You have a view of this name. Choose another name.", "name")
+        raise _duplicate()
     view.name = name
-    view.save()
+    try:
+        with transaction.atomic():
+            view.save()
+    except IntegrityError as error:  # another request stored the name meanwhile
+        raise _duplicate() from error
     if view.is_shared or was_shared:
         audit_rows("save_view", [view], fields=["name", "is_shared"], by=by, now=now)
     return view
+
+
+def _duplicate() -> Conflict:
+    return Conflict("duplicate", "You have a view of this name. Choose another name.", "name")

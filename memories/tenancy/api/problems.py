@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import DataError, InterfaceError, OperationalError
+from django.db import DataError, IntegrityError, InterfaceError, OperationalError
 from django.http import Http404, HttpResponse, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -24,8 +24,9 @@ from memory_platform.rest.serializers import bounded_errors, flat_errors
 logger = logging.getLogger("memory_platform.api")
 
 PROBLEM_TYPE = "application/problem+json"
-#: SQLSTATE class of deadlocks and serialization failures, and the state of a wait for a lock that took too long.
-ROLLED_BACK_STATES = ("40", "55P03")
+#: SQLSTATE class of deadlocks and serialization failures, and the states of a wait for a lock that took too long and of
+#: a row that an erasure deleted while this request referred to it.
+ROLLED_BACK_STATES = ("40", "55P03", "23503")
 
 
 def problem_payload(
@@ -87,11 +88,11 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
     if isinstance(error, exceptions.APIException):
         return problem_payload(error.status_code, error.default_code, str(error.default_detail), (), _headers(error))
     state = _log(error, context)
+    again = {"Retry-After": "1"}
+    if isinstance(error, (OperationalError, IntegrityError)) and state.startswith(ROLLED_BACK_STATES):
+        detail = "The request conflicted with another one on the same rows; try again."
+        return problem_payload(503, "try_again", detail, headers=again)
     if isinstance(error, (OperationalError, InterfaceError)):
-        again = {"Retry-After": "1"}
-        if state.startswith(ROLLED_BACK_STATES):
-            detail = "The request conflicted with another one on the same rows; try again."
-            return problem_payload(503, "try_again", detail, headers=again)
         return problem_payload(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
     if isinstance(error, DataError):  # A value that only the database rejects.
         return problem_payload(400, "invalid", "A value in the request cannot be stored or compared.")

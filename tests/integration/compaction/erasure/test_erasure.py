@@ -11,11 +11,15 @@ from django.utils import timezone
 from compaction.erasure.actions import request_erasure
 from compaction.erasure.orchestrator import erased_target_hash, is_receipt_valid, run_erasure
 from compaction.models import Compaction, Erasure, Message, Session
+from context.models import Receipt
 from memories.models import AuditEntry, Memory, MemoryVersion, PartitionCount, PartitionSummary, Tenant
+from memories.store.actions import store
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.postgres.base import APPS, has_tenant
+from tests.concurrency import run_concurrently
 from tests.factories import TESTER, make_memory, make_tenant
 from tests.integration.compaction.erasure.planting import CANARY, FACT, KEPT, PERSON, places_with, plant
+from tests.users import api_client, new_key, new_shared_tenant
 
 pytestmark = pytest.mark.django_db
 
@@ -52,6 +56,33 @@ def test_partition_goes_from_every_table_and_the_dry_run_counted_it(tenant: Tena
     assert expected.items() <= erasure.counts.items()
     # Only the dry run names it still; it is deleted after a day.
     assert places_with(CANARY) == {"compaction_erasure"}
+
+
+def test_memory_of_an_erased_session_goes_from_another_partition_too(tenant: Tenant) -> None:
+    plant(tenant)
+    session = next(row for row in rows_of(Session, tenant) if row.partition_path == PERSON)
+    make_memory(tenant, "Filed elsewhere.", partition="user=sam", session=str(session.pk))
+    erasure = erase(tenant, partition=PERSON)
+    assert erasure.counts == erasure.expected
+    assert "Filed elsewhere." not in {row.content for row in rows_of(Memory, tenant)}
+
+
+def test_what_requests_record_while_an_erasure_runs_goes_too(tenant: Tenant) -> None:
+    plant(tenant)
+    client, now = api_client(new_key(tenant, "write")), timezone.now()
+    with tenant_scope(tenant.pk):
+        erasure = request_erasure(tenant=tenant, partition=PERSON, is_enqueued=False, by=TESTER, now=now)
+    answers: list[Any] = []
+
+    def request_context(at: Erasure) -> None:
+        if not answers and "receipts" in at.counts and at.step != "receipts":
+            headers = {"Idempotency-Key": "late"}
+            answers.append(client.post("/api/v1/context", {"query": "song"}, format="json", headers=headers).json())
+
+    run_erasure(tenant.pk, erasure.pk, now=now, progress=request_context)
+    assert CANARY in str(answers)
+    assert [row.query for row in rows_of(Receipt, tenant)] == ["tea"]
+    assert places_with(CANARY) == set()
 
 
 def test_what_other_people_and_operators_wrote_stays_without_the_quotation(tenant: Tenant) -> None:
@@ -168,3 +199,22 @@ def test_audit_says_who_erased_but_not_what(tenant: Tenant) -> None:
     entries = [row for row in rows_of(AuditEntry, tenant) if row.target_kind == "erasure"]
     assert sorted(row.verb for row in entries) == ["erase", "request_erasure"]
     assert {row.target_ids[0] for row in entries} == {str(erasure.pk)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_write_into_a_partition_that_is_erased_at_that_moment_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    tenant = new_shared_tenant("Acme")
+    make_memory(tenant, "Soon gone.", partition=PERSON)
+    client, found = api_client(new_key(tenant, "write")), store.ensure_partitions
+    erased: list[Any] = []
+
+    def erased_once_found(*args: Any) -> Any:
+        partitions = found(*args)
+        if not erased:
+            erased.extend(run_concurrently([lambda: erase(tenant, partition=PERSON)]))
+        return partitions
+
+    monkeypatch.setattr(store, "ensure_partitions", erased_once_found)
+    response = client.post("/api/v1/memories", {"content": "Comes later.", "partition": PERSON}, format="json")
+    assert (response.status_code, erased[0].state) == (201, "done")
+    assert [row.content for row in rows_of(Memory, tenant)] == ["Comes later."]

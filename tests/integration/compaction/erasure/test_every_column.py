@@ -6,6 +6,7 @@ import pytest
 from django.apps import apps
 from django.contrib.postgres.fields import ArrayField
 from django.db.models import Field, JSONField, Model, TextField
+from django.utils import timezone
 
 from compaction.erasure.effects import _owned
 from compaction.erasure.parts import parts_of
@@ -62,7 +63,7 @@ def tree(model: type[Model], found: set[type[Model]]) -> set[type[Model]]:
 
 
 def test_every_text_column_is_decided() -> None:
-    selection = Selection(uuid4(), Erasure.Scope.PARTITION, "user=alex", None, None, "")
+    selection = Selection(uuid4(), Erasure.Scope.PARTITION, "user=alex", None, None, "", timezone.now())
     with tenant_scope(selection.tenant_id):
         parts = parts_of(selection, QuotedTexts(["one two three four five six seven eight nine"]))
     gone: set[type[Model]] = set()
@@ -85,9 +86,9 @@ def test_every_text_column_is_decided() -> None:
 
 
 def test_tables_that_go_with_a_memory_or_a_session_are_these() -> None:
-    selection = Selection(uuid4(), Erasure.Scope.MEMORY, "user=alex", uuid4(), None, "")
+    selection = Selection(uuid4(), Erasure.Scope.MEMORY, "user=alex", uuid4(), None, "", timezone.now())
     with tenant_scope(selection.tenant_id):
-        *_, sessions, memories = parts_of(selection, QuotedTexts([]))
+        *_, memories, sessions, _, _ = parts_of(selection, QuotedTexts([]))
     assert {model.__name__ for model in tree(memories.model, set())} == {
         *("Memory", "MemoryVersion", "MemoryEmbedding", "MemoryLink", "MissingVector", "UncomparedMemory"),
         *("MemoryPair", "MemoryFinding", "RecalledText", "Feedback", "GoldenMemory"),

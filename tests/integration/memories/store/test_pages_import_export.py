@@ -167,11 +167,18 @@ def test_file_that_does_not_pack_into_the_second_form_is_refused(client: Client,
     assert "too large to be previewed" in text_of(response)
 
 
-@pytest.mark.parametrize("packed", ["nonsense", pack_text("x" * (8 * 1024 * 1024 + 1)), pack_text("content")[:-8]])
+@pytest.mark.parametrize(
+    "packed", ["nonsense", "nönsense", pack_text("x" * (8 * 1024 * 1024 + 1)), pack_text("content")[:-8]]
+)
 def test_second_step_refuses_what_no_preview_made(client: Client, tenant: Tenant, packed: str) -> None:
     response = client.post(reverse("memory-import-export", args=[tenant.pk]), {"packed": packed})
     assert response.status_code == 422
     assert "did not arrive whole" in text_of(response)
+
+
+def test_line_with_half_of_a_surrogate_pair_is_shown(client: Client, tenant: Tenant) -> None:
+    response = upload(client, tenant, "a.jsonl", '{"content": "half \\ud800"}')
+    assert "half ?" in text_of(response)
 
 
 def test_neither_file_nor_text_is_an_error(client: Client, tenant: Tenant) -> None:

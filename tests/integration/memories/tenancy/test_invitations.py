@@ -96,6 +96,8 @@ def test_link_of_one_tenant_opens_no_other(admin: Client, tenant: Tenant, other_
     [
         ({"username": "anna"}, "username", "already exists"),
         ({"username": "a b"}, "username", "valid username"),
+        ({"username": ".."}, "username", "a letter or a digit"),
+        ({"username": "\uff41nna"}, "username", "already exists"),
         ({"password": "short", "password_again": "short"}, "password", "too short"),
         ({"password_again": "another"}, "password_again", "differ"),
     ],

@@ -16,7 +16,7 @@ from context.profiles.budget_profiles import current_budget_profile
 from memories.hygiene.actions import merge_memories
 from memories.models import Tenant
 from memories.store.actions.bulk import apply_bulk_action
-from memories.store.actions.edit import archive_memory
+from memories.store.actions.edit import archive_memory, restore_memory
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import HTMX, TESTER, as_stored, client_of, make_bakery_memories, page, text_of
 from tests.integration.session_scripts import as_decided, compacted, make_long_session, under_review
@@ -61,6 +61,18 @@ def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Clien
     assert "Not undone" in undo(client, tenant, merged)
     states = {row.label: row.undo for row in rows_of(client, tenant, group="memories")}
     assert states["Merged memories"] == states["Changed the kind"] == states["Archived a memory"] == "undone"
+
+
+def test_archiving_is_not_undone_after_a_later_act_archived_the_memory(client: Client, tenant: Tenant) -> None:
+    one, other, *_ = make_bakery_memories(tenant)
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=one, **by_now())
+        archived = rows_of(client, tenant, group="memories")[0]
+        restore_memory(memory=one, **by_now())
+        merge_memories(tenant_id=tenant.pk, groups={other.pk: [one.pk]}, **by_now())
+    assert "Another act archived the memory since" in undo(client, tenant, archived)
+    assert as_stored(one).archived_at is not None
+    assert [row.undo for row in rows_of(client, tenant, group="memories")] == ["possible", "undone", "undone"]
 
 
 def test_acts_on_profiles_are_undone_while_they_are_in_use(client: Client, tenant: Tenant) -> None:

@@ -53,6 +53,8 @@ def test_https_url_is_taken_apart(url: str, host: str, port: int, target: str) -
         "https://example.com/a b",
         "https://example.com/\r\nX-Evil: 1",
         "https://[::1",
+        "https://a..example.com/",
+        f"https://{'a' * 64}.example.com/",
     ],
 )
 def test_other_urls_are_refused(url: str) -> None:
@@ -77,6 +79,7 @@ def test_public_address(address: str) -> None:
         *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0"),
         *("224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "ff02::1"),
         *("::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::", "2001:0:a00:1::", "no address"),
+        *("::10.0.0.1", "64:ff9b:1::a00:1", "fec0::1"),
     ],
 )
 def test_private_address_is_not_public(address: str) -> None:

@@ -20,7 +20,7 @@ RUN python manage.py collectstatic --noinput --verbosity 0 \
     && python -m compileall -q memories context compaction memory_platform
 
 FROM ${PYTHON_IMAGE}
-ENV PATH=/venv/bin:/venv/postgres/18/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DATA_DIR=/data
+ENV PATH=/venv/bin:/venv/postgres/18/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=2 DATA_DIR=/data
 RUN useradd --system --uid 10001 --no-create-home memory && install --directory --owner memory /data
 COPY --from=build /venv /venv
 COPY --from=build /app /app
@@ -28,4 +28,4 @@ WORKDIR /app
 USER memory
 EXPOSE 8000
 CMD ["gunicorn", "memory_platform.wsgi:application", "--bind", "0.0.0.0:8000", "--worker-class", \
-     "memory_platform.http_worker.HeadBufferingWorker", "--threads", "8", "--worker-tmp-dir", "/dev/shm", "--no-control-socket", "--limit-request-line", "8190"]
+     "memory_platform.http_worker.HeadBufferingWorker", "--threads", "8", "--preload", "--worker-tmp-dir", "/dev/shm", "--no-control-socket", "--limit-request-line", "8190"]

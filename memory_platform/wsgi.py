@@ -19,27 +19,25 @@ GARBAGE_THRESHOLDS = (20_000, 20, 20)
 
 
 def _warm_up() -> None:
-    """Load what every request needs, so that the first user of each process does not wait a second for it."""
+    """Load what every request needs, so that the first user of each process does not wait a second for it.
+
+    Gunicorn does this before it divides into processes (`--preload`): no connection or thread may remain.
+    """
     from django.db import connection
     from django.urls import get_resolver
 
     from memories.embeddings.checks import log_model_problems
-    from memories.embeddings.providers import get_embedder, is_provider_local
-    from memories.services.tokens import token_counts
     from memory_platform.observability import tracing
     from memory_platform.postgres import roles
+    from memory_platform.preloading import preload_models
 
     tracing.configure("web")
     get_resolver().url_patterns  # noqa: B018 - reading it imports every view
-    token_counts("warm")
-    if is_provider_local():
-        get_embedder().embed(["warm"])
     with roles.logged_in_as(roles.CONSOLE):
         log_model_problems()
-    connection.close()  # no request ends here that would give it back to the pool
-    # All of this stays. Collecting garbage in it would now and then delay a request by a sixth of a second.
-    gc.collect()
-    gc.freeze()
+    connection.close()
+    connection.close_pool()  # type: ignore[attr-defined]
+    preload_models()
     # A context makes 10,000 objects, nearly all without cycles; looking for cycles less often saves a twentieth.
     gc.set_threshold(*GARBAGE_THRESHOLDS)
 

@@ -4,7 +4,7 @@ Only the breakers of providers are written here.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -41,12 +41,14 @@ from compaction.services.pipeline.statements.model import Statement
 from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.stored_statements import (
     CitedStatement,
-    is_supported,
+    is_supported_by,
     retention_to_record,
+    shared_stems,
     why_not_measured,
 )
 from compaction.services.sessions.turns import LIVE, SessionTurn
 from context.receipts.results import ContextWarning
+from memories.services.time_limits import in_time
 
 HEADING = "[CONTEXT SUMMARY]\n"
 #: Budget of a journal: a share of the span's tokens, and a minimum.
@@ -325,12 +327,15 @@ class _Drafting:
     def _supported_earlier(self) -> list[CitedStatement]:
         """Return the earlier statements that their messages support, and all that a person edited."""
         earlier = self._task.earlier
-        kept = [one for one in earlier if one.is_edited or _is_supported(one, self._task.cited)]
+        stems = {message_id: shared_stems(text) for message_id, text in in_time(self._task.cited.items())}
+
+        def is_supported(one: CitedStatement) -> bool:
+            return is_supported_by(
+                shared_stems(one.text), [stems[source] for source in one.message_ids if source in stems]
+            )
+
+        kept = [one for one in in_time(earlier) if one.is_edited or is_supported(one)]
         if dropped := len(earlier) - len(kept):
             detail = f"{dropped} earlier statements were dropped: the messages that they cite do not support them."
             self._notices.append(ContextWarning("statements_dropped", detail))
         return kept
-
-
-def _is_supported(statement: CitedStatement, texts: Mapping[str, str]) -> bool:
-    return is_supported(statement.text, [texts[source] for source in statement.message_ids if source in texts])

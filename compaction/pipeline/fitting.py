@@ -1,13 +1,15 @@
 """Fit statements into the token budget of a summary, with those whose facts it would lose (ADR-0104, ADR-0118)."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from compaction.pipeline.summarisers import SummaryResult
 from compaction.pipeline.summarisers.extractive import restore_statements
-from compaction.services.pipeline.statements.model import render_statements
+from compaction.services.pipeline.statements.model import Statement, render_statements
 from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.stored_statements import CitedStatement
+from memories.services.time_limits import in_time
 
 #: A statement that is added for its facts is worth at least as much, unless it binds.
 ADDED_WORTH_MIN = 0.12
@@ -101,4 +103,11 @@ class SummaryFitting:
 def _without_contained(statements: Sequence[CitedStatement]) -> list[CitedStatement]:
     """Return the statements that are no part of another one, which says more."""
     runs = restore_statements(statements)
-    return [one for one, part in zip(statements, runs, strict=True) if not any(run.contains(part) for run in runs)]
+    of_messages: defaultdict[tuple[str, ...], list[Statement]] = defaultdict(list)
+    for run in runs:
+        of_messages[run.message_ids].append(run)
+    return [
+        one
+        for one, part in zip(statements, in_time(runs), strict=True)
+        if not any(run.contains(part) for run in of_messages[part.message_ids])
+    ]

@@ -44,6 +44,7 @@ from memories.services.hygiene.statements import states_the_same
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import MAX_CONTENT_BYTES, content_hash, recalled_hash
 from memories.services.store.drafts import MAX_AHEAD, NewMemory
+from memories.services.time_limits import in_time
 from memories.store.actions.edit import archive_memory, restore_memory
 from memories.store.actions.replace import replace_memories
 from memories.store.actions.store import store_memories
@@ -58,7 +59,7 @@ _KIND = "synthesis"
 NEAR_DUPLICATE_SIMILARITY = 0.95
 #: The number of newest memories that a text is compared with.
 NEAR_MEMORIES_MAX = 20_000
-#: The nearest of them, whose texts are compared word by word.
+#: The nearest of them, and of the texts before it, that are compared word by word.
 NEAREST_COMPARED = 10
 #: The memories without a vector, those with the most words in common, that a fact may replace besides the nearest.
 WORDS_COMPARED = 10
@@ -99,8 +100,8 @@ def strip_recalled_text(
     Opens its own scope.
     """
     is_ours = partial(is_fence_nonce, settings.SECRET_KEY.encode(), str(session.tenant_id))
-    stripped = [replace(turn, content=strip_rendered_contexts(turn.content, is_ours)) for turn in turns]
-    hashes = {each for turn in stripped for each in candidate_recalled_hashes(turn.content)}
+    stripped = [replace(turn, content=strip_rendered_contexts(turn.content, is_ours)) for turn in in_time(turns)]
+    hashes = {each for turn in in_time(stripped) for each in candidate_recalled_hashes(turn.content)}
     with tenant_scope(session.tenant_id):
         found = _recalled(session, hashes, api_key_ids, now)
         live = _unarchived(session.tenant_id, found)
@@ -246,7 +247,7 @@ def _replacing(
         unread = rows if nearest is None else rows.not_ready()
         has_unread = unread.exists()
         stored = set(rows.with_ids({memory.pk for near in (nearest or {}).values() for memory in near}).ids())
-        for entry in entries:
+        for entry in in_time(entries):
             text = entry.statement.text
             if entry.status == NEW:
                 candidates = [memory for memory in (nearest or {}).get(text, ()) if memory.pk in stored]
@@ -287,11 +288,13 @@ def _near(
     stored = _nearest_memories(tenant_id, path, places, vectors, model, now)
     sorted_entries: list[JournalEntry] = []
     kept = np.zeros(len(entries), dtype=bool)
-    for place, (entry, vector) in enumerate(zip(entries, vectors, strict=True)):
+    for place, (entry, vector) in enumerate(in_time(zip(entries, vectors, strict=True))):
         if entry.status != NEW:
             sorted_entries.append(entry)
             continue
-        duplicates = np.flatnonzero(kept[:place] & (vectors[:place] @ vector > NEAR_DUPLICATE_SIMILARITY))
+        similarities = np.where(kept[:place], vectors[:place] @ vector, -1.0)
+        similar = np.flatnonzero(similarities > NEAR_DUPLICATE_SIMILARITY)
+        duplicates = similar[np.argsort(-similarities[similar], kind="stable")][:NEAREST_COMPARED]
         text = entry.statement.text
         if any(states_the_same(text, entries[other].statement.text) for other in duplicates):
             continue

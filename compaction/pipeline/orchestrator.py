@@ -26,6 +26,7 @@ from compaction.services.pipeline.states import FAIL, next_state
 from context.receipts.results import ContextWarning
 from context.services.profiles.compaction_policy import REVIEW, CompactionPolicy
 from memories.embeddings.indexer import index_now
+from memories.services.time_limits import TimeIsUpError, work_until
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, PlatformError
 from memories.tenancy.scopes import tenant_scope
@@ -37,6 +38,8 @@ logger = logging.getLogger(__name__)
 COMPACTION_LEASE = timedelta(minutes=5)
 #: Time limit of the model in a worker.
 RUN_TIME_LIMIT = timedelta(minutes=3)
+#: Time limit of a worker's whole attempt: below that of its task, which would end the process for another attempt.
+WORK_TIME_LIMIT = timedelta(seconds=220)
 #: Time limit of a request that waits for the result.
 WAITING_TIME_LIMIT = timedelta(seconds=25)
 EMERGENCY_TIME_LIMIT = timedelta(seconds=8)
@@ -68,11 +71,15 @@ class CompactionRunResult:
 
 @dataclass(frozen=True)
 class _Claim:
-    """A run leased `until` then. `can_wait`: another attempt may call the provider again later."""
+    """A run leased `until` then. `can_wait`: another attempt may call the provider again later.
+
+    The model has to answer by the `deadline`, the rules by the `end`.
+    """
 
     run: Run
     until: datetime
     deadline: datetime
+    end: datetime
     can_wait: bool
     enqueue: EnqueueRun | None
 
@@ -85,10 +92,6 @@ class _Claim:
         rows = Compaction.objects.for_tenant(self.run.tenant_id).with_id(self.run.compaction_id)
         compaction: Compaction = rows.with_sessions().get()
         return compaction
-
-
-class _TimeIsUpError(Exception):
-    """The time limit is exceeded."""
 
 
 class _LostClaimError(Exception):
@@ -130,10 +133,12 @@ def run_compaction(
         )
         if not claimed:
             return CompactionRunResult()
-        claim = _Claim(rows.get(pk=run_id), until, now + time_limit, can_wait, enqueue)
+        end = now + (WORK_TIME_LIMIT if can_wait else time_limit)
+        claim = _Claim(rows.get(pk=run_id), until, now + time_limit, end, can_wait, enqueue)
     note_step("claimed")
     try:
-        outcome = _worked(claim, clock)
+        with work_until(lambda: clock() > claim.end):
+            outcome = _worked(claim, clock)
     except _LostClaimError:
         return CompactionRunResult()
     except ProviderUnavailableError as away:
@@ -142,7 +147,7 @@ def run_compaction(
         return _failed(claim, error.code, error.detail, clock())
     except PlatformError as error:
         return _failed(claim, error.code, "The result could not be stored.", clock())
-    except _TimeIsUpError:
+    except TimeIsUpError:
         return _out_of_time(claim, clock())
     except OperationalError:
         raise  # no database: the sweep runs it again once the lease expires
@@ -208,7 +213,7 @@ def _worked(claim: _Claim, clock: DraftingClock) -> CompactionRunResult:
     for _ in range(DRAFTS_MAX):
         task = read_drafting_input(run, can_wait=claim.can_wait, deadline=claim.deadline)
         if not claim.can_wait and task.plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
-            raise _TimeIsUpError
+            raise TimeIsUpError
         _step(claim, "planned", clock())
         draft = draft_summary(task, clock=clock, on_step=lambda step: _step(claim, step, clock()))
         plan = task.plan.plan
@@ -228,8 +233,8 @@ def _step(claim: _Claim, step: str, now: datetime) -> None:
     note_step(step)
     if not has_lease:
         raise _LostClaimError
-    if step != LAST_STEP and now > (claim.until if claim.can_wait else claim.deadline):
-        raise _TimeIsUpError
+    if step != LAST_STEP and now > claim.end:
+        raise TimeIsUpError
 
 
 def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: datetime) -> CompactionRunResult:

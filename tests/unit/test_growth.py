@@ -1,25 +1,37 @@
 """Twice the input takes at most 2.3 times as long, at every stage whose input people and agents determine."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count as count_from
 
 import pytest
 
+from compaction.pipeline.fitting import SummaryFitting
+from compaction.pipeline.summarisers.extractive import ExtractiveSummariser
+from compaction.pipeline.summarisers.protocol import SummaryTask
+from compaction.services.erasure.quotes import QuotedTexts
 from compaction.services.pipeline.chunking import divide_budget, split_text_by_bytes, split_turns_to_fit
 from compaction.services.pipeline.faithfulness import check_statements
 from compaction.services.pipeline.masking import messages_to_mask
 from compaction.services.pipeline.recalled_text import candidate_recalled_hashes, strip_rendered_contexts
+from compaction.services.pipeline.retention.check import check_retention, extract_facts, mark_facts
+from compaction.services.pipeline.retention.said import said_turns, turn_sentences
+from compaction.services.pipeline.retention.weights import weigh_facts
 from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.judgement import judge_text
 from compaction.services.pipeline.statements.model import StatementMessage
 from compaction.services.pipeline.stored_once import without_stored
 from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.review.edited_statements import parse_statements, split_appended_text
 from compaction.services.rollups.choice import StoredText, choose_texts
 from compaction.services.sessions.turns import SessionTurn
+from compaction.services.simulation.simulator import simulate_session
 from compaction.services.windowing import first_preserved_index, tool_call_units
+from context.services.assembly.superseded import statements as superseded
 from context.services.diff import diff_anchors, rank_changes
 from context.services.ordering import order_items
+from context.services.profiles.compaction_policy import CompactionPolicy
 from context.services.rendering import RENDER_STYLES, render_context
 from memories.services.hygiene.statements import read_statement, states_the_same
 from memories.services.search.excerpts import excerpt
@@ -59,6 +71,39 @@ def cited(size: int) -> list[CitedStatement]:
     return [CitedStatement(f"Ann keeps {number} boxes on shelf {number}.", (f"m{number}",)) for number in range(size)]
 
 
+def like_cited(size: int) -> list[CitedStatement]:
+    """Return statements about one message that differ from those of `cited` in the number alone."""
+    return [CitedStatement(f"Ann keeps {number} boxes on shelf {number + 1}.", ("m0",)) for number in range(size)]
+
+
+def new_cited(size: int) -> list[CitedStatement]:
+    """Return statements that no call before had, as `sentences` does."""
+    note = next(_NOTES)
+    return [CitedStatement(f"Ann keeps {note}{number:06} boxes on shelf {number}.", ("m0",)) for number in range(size)]
+
+
+def one_turn(content: str) -> SessionTurn:
+    return SessionTurn("m0", "user", content, 20)
+
+
+def summarised(size: int) -> None:
+    """Summarise people who take turns: each statement costs more than its text, so that some are taken back."""
+    said = [replace(turn, name=f"Person{number % 7}", sequence=number) for number, turn in enumerate(turns(size))]
+    task = SummaryTask(said, (), 10 * size, count, longest_tokens=15 * size)
+    result = ExtractiveSummariser().summarise(task)
+    SummaryFitting([str(turn.id) for turn in said], 8 * size, count).fit(result, result.statements)
+
+
+def retained(size: int) -> None:
+    """Check the facts of messages whose numbers, dates and names are all different."""
+    line = "Ann{0} paid {0} EUR on 2024-03-{1:02} at 9:{1:02}."
+    said = [one_turn(" ".join(line.format(number, number % 28 + 1) for number in range(size)))]
+    facts = extract_facts(said_turns(said))
+    statements = extract_statements([StatementMessage("m0", "user", said[0].content)])
+    check_retention(weigh_facts(facts, statements), [one.text for one in statements])
+    mark_facts(said[0].content, facts)
+
+
 def count(text: str) -> int:
     return len(text) // 4
 
@@ -83,6 +128,24 @@ STAGES: dict[str, tuple[Callable[[int], object], int]] = {
         lambda size: without_stored(cited(size), {one.text for one in cited(size)}),
         400,
     ),
+    "compaction: statements like stored ones": (
+        lambda size: without_stored(new_cited(size), {one.text for one in new_cited(size)}),
+        60,
+    ),
+    "compaction: statements about one message": (
+        lambda size: check_statements(like_cited(size), [one_turn(" ".join(one.text for one in like_cited(size)))]),
+        400,
+    ),
+    "compaction: summary by rules": (summarised, 60),
+    "compaction: facts of one message": (retained, 60),
+    "review: edited statements": (
+        lambda size: parse_statements(
+            " ".join(one.text for one in like_cited(size)), cited(5), {"m0": sentences(size // 5)}
+        ),
+        400,
+    ),
+    "review: text behind statements": (lambda size: split_appended_text("a.B" * size, cited(size)), 400),
+    "simulation": (lambda size: simulate_session(turns(size), CompactionPolicy(), 4_000), 400),
     "compaction: units of a session": (lambda size: tool_call_units(turns(size)), 2_000),
     "compaction: preserve window": (lambda size: first_preserved_index([1] * size, size), 8_000),
     "compaction: masking": (lambda size: messages_to_mask(turns(size), size, 10), 2_000),
@@ -118,14 +181,58 @@ STAGES: dict[str, tuple[Callable[[int], object], int]] = {
     **{f"context: rendering, {style}": (rendered(style), 2_000) for style in RENDER_STYLES},
     "context: hidden characters": (lambda size: show_hidden("a\u202e\\" * size), 4_000),
     "diff: words of two versions": (lambda size: diff_words(words(size), words(size) + " end"), 4_000),
+    "diff: words that moved": (lambda size: diff_words(words(size), words(size)[24:] + " end"), 4_000),
+    "context: one long word": (lambda size: superseded.read_statement("a1" * size + f" {next(_NOTES)}"), 8_000),
+    "erasure: quotations": (lambda size: QuotedTexts([sentences(size)]).redact(sentences(size)), 200),
     "hygiene: a memory as a statement": (lambda size: read_statement(sentences(size)), 50),
     "hygiene: two long memories": (lambda size: states_the_same(sentences(size), sentences(size) + " So."), 50),
 }
 
 
+#: Pieces of hostile texts: each made a stage slow once, or looks as if it could.
+PIECES = {
+    "quotation marks": '"',
+    "opened quotations": "“b ",
+    "brackets": '{"a":[',
+    "amounts": "$5,",
+    "digits": "7",
+    "letters": "aB1-",
+    "paths": "a/b.c",
+    "addresses": "a@b.",
+    "short lines": "a\n",
+    "spaces": " \t\n",
+    "fences": "<recalled nonce=a> [memory-",
+}
+#: What reads a text that anyone may have written, sentence by sentence or as a whole.
+READERS: dict[str, tuple[Callable[[str], object], int]] = {
+    "sentences": (lambda text: turn_sentences(one_turn(text)), 8_000),
+    "judgement": (judge_text, 1_000),
+    "facts": (lambda text: extract_facts([one_turn(text)]), 4_000),
+    "successors": (superseded.read_statement, 8_000),
+    "statement": (read_statement, 4_000),
+    "lexemes": (search_columns, 4_000),
+    "diff": (lambda text: diff_words(text, text[7:]), 4_000),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("piece", PIECES)
+def test_hostile_texts_are_read_in_linear_time(piece: str, reader: str) -> None:
+    work, size = READERS[reader]
+
+    def read(characters: int) -> object:
+        text = f"{next(_NOTES)} {PIECES[piece] * characters}"[:characters]
+        return work(text)
+
+    assert_linear(read, size)
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_twice_the_input_takes_about_twice_as_long(stage: str) -> None:
-    work, size = STAGES[stage]
+    assert_linear(*STAGES[stage])
+
+
+def assert_linear(work: Callable[[int], object], size: int) -> None:
     work(size)  # loads word lists
     # Of a busy machine the best of five attempts counts: a quadratic step fails all of them.
     factors: Sequence[float] = []
@@ -133,4 +240,4 @@ def test_twice_the_input_takes_about_twice_as_long(stage: str) -> None:
         factors = [*factors, doubling_factor(work, size, runs=3)]
         if factors[-1] <= GROWTH_MAX:
             return
-    raise AssertionError(f"{stage}: {factors}")
+    raise AssertionError(factors)

@@ -38,13 +38,14 @@ class ExtractiveSummariser:
         worthy = [one for one in found if one.is_edited or one.worth >= SUMMARY_WORTH_MIN]
         chosen = _chosen(worthy, task) or _chosen(list(first_sentences(messages)), task)
         if task.longest_tokens > task.budget_tokens:
-            certain = [one for one in worthy if one in chosen or one.worth >= LONGER_WORTH_MIN]
+            taken = set(chosen)
+            certain = [one for one in worthy if one in taken or one.worth >= LONGER_WORTH_MIN]
             chosen = _chosen(certain, replace(task, budget_tokens=task.longest_tokens)) or chosen
         if not chosen:
             raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {(one.text, one.message_ids) for one in task.earlier}
-        taken = {one.text for one in chosen}
-        left = [one for one in found if one.text not in taken]
+        texts = {one.text for one in chosen}
+        left = [one for one in found if one.text not in texts]
         next_best = sorted(_chosen(left, task), key=lambda one: -one.worth * kind_weight(one.kind))[:CANDIDATES_MAX]
         cited, candidates = (tuple(cited_statement(one, old) for one in some) for some in (chosen, next_best))
         return SummaryResult(render_statements(chosen), cited, candidates)

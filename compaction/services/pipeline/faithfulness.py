@@ -1,11 +1,14 @@
 """Whether a statement of a model says what its messages say: support, figures, names, negation, quotes (ADR-0104)."""
 
 import re
-from collections.abc import Collection, Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
+from typing import Self
 
 from compaction.services.pipeline.retention.constraints import content_stems, is_negated
 from compaction.services.pipeline.retention.dates import find_dates
@@ -18,15 +21,19 @@ from compaction.services.pipeline.statements.languages import stop_words
 from compaction.services.pipeline.stored_statements import (
     SUPPORTED_SHARE_MIN,
     CitedStatement,
-    is_supported,
-    shared_word_share,
+    is_supported_by,
+    share_in,
+    shared_stems,
 )
 from compaction.services.sessions.turns import SessionTurn
+from memories.services.time_limits import in_time
 
 #: A date that no message names may be counted from "yesterday" or "next week": so many days around the message's own.
 DAYS_AROUND_MAX = 31
 #: Sentences that share almost as many words as the nearest one speak for or against a negation as well.
 NEAREST_SHARE = 0.8
+#: A statement is compared with the sentences that have its rarest words: so many words, so many sentences of each.
+STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX = 6, 50
 #: A short form of a name has at least so many letters.
 SHORT_NAME_LETTERS = 3
 
@@ -64,33 +71,114 @@ class SupersededText:
         if not cited.intersection(self.message_ids) or cited.intersection(self.newer_message_ids):
             return False
         gone = _tokens(self.text) - _tokens(self.newer_text)
-        statement_words = _tokens(statement.text)
-        return shared_word_share(statement.text, self.text) >= SUPPORTED_SHARE_MIN and (
-            not gone or bool(gone & statement_words)
-        )
+        is_about = share_in(shared_stems(statement.text), shared_stems(self.text)) >= SUPPORTED_SHARE_MIN
+        return is_about and (not gone or bool(gone & _tokens(statement.text)))
+
+
+class Source:
+    """A cited message, or the names of who speaks: read once for all statements that cite it."""
+
+    def __init__(self, text: str, turn: SessionTurn | None = None) -> None:
+        self.turn = turn
+        self._text = text
+
+    @classmethod
+    def of(cls, turn: SessionTurn) -> Self:
+        """Return a message as a source."""
+        return cls(f"{turn.name} {turn.content} {turn.tool_calls or ''}", turn)
+
+    @cached_property
+    def stems(self) -> Set[str]:
+        """The stems of all its words."""
+        return shared_stems(self._text)
+
+    @cached_property
+    def dates(self) -> Set[str]:
+        """The dates that it names, as they are compared."""
+        return {normalised for found in find_dates(self._text) for normalised in found.told}
+
+    @cached_property
+    def figures(self) -> Set[str]:
+        """The numbers that it names."""
+        return _figures(self._text)
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """Its words without case, sorted."""
+        return sorted({word.casefold() for word in _NAME_WORD.findall(self._text)})
+
+    @cached_property
+    def name_stems(self) -> Set[str]:
+        """The stems of its words."""
+        return content_stems("\n".join(self.names))
+
+    def sentences_like(self, stems: Set[str]) -> list[tuple[int, str]]:
+        """Return its sentences with the rarest of the stems, each with the number of stems that it has."""
+        of_stem = self._sentences_of_stem
+        rarest = sorted(stems, key=lambda stem: (len(of_stem.get(stem, ())), stem))[:STEMS_COMPARED_MAX]
+        numbers = {number for stem in rarest for number in of_stem.get(stem, ())[:COMPARED_PER_STEM_MAX]}
+        return [(len(stems & self._sentence_stems[number]), self._sentences[number].text) for number in sorted(numbers)]
+
+    @cached_property
+    def _sentence_stems(self) -> Sequence[Set[str]]:
+        return [content_stems(one.text) for one in self._sentences]
+
+    @cached_property
+    def _sentences_of_stem(self) -> Mapping[str, Sequence[int]]:
+        numbers: defaultdict[str, list[int]] = defaultdict(list)
+        for number, stems in enumerate(self._sentence_stems):
+            for stem in stems:
+                numbers[stem].append(number)
+        return numbers
+
+    @cached_property
+    def stems_by_standing(self) -> Mapping[Standing, Set[str]]:
+        """The stems of its sentences by how they stand there."""
+        stems: defaultdict[Standing, set[str]] = defaultdict(set)
+        for one in self._sentences:
+            stems[one.standing] |= shared_stems(one.text)
+        return stems
+
+    @cached_property
+    def speaker_stems(self) -> Set[str]:
+        """The stems of the name of who speaks."""
+        return shared_stems(self.turn.name) if self.turn else self.stems
+
+    @cached_property
+    def _sentences(self) -> Sequence[TurnSentence]:
+        return turn_sentences(self.turn) if self.turn else ()
+
+    def has_name(self, word: str) -> bool:
+        """Whether it has a word without case, an inflection or a short form of it."""
+        place = bisect_left(self.names, word)
+        if place < len(self.names) and self.names[place] == word:
+            return True
+        if content_stems(word) & self.name_stems:
+            return True
+        is_short = len(word) >= SHORT_NAME_LETTERS and place < len(self.names) and self.names[place].startswith(word)
+        return is_short or any(self._has(word[:length]) for length in range(SHORT_NAME_LETTERS, len(word)))
+
+    def _has(self, word: str) -> bool:
+        place = bisect_left(self.names, word)
+        return place < len(self.names) and self.names[place] == word
 
 
 @dataclass(frozen=True)
 class CitedSources:
     """The messages that a statement cites. `speakers` are the names of the conversation; any statement may use them."""
 
-    turns: Sequence[SessionTurn]
-    speakers: Collection[str] = ()
+    messages: Sequence[Source]
+    speakers: Source
 
-    @cached_property
-    def text(self) -> str:
-        """Everything that they contain."""
-        return "\n".join(f"{turn.name} {turn.content} {turn.tool_calls or ''}" for turn in self.turns)
+    @property
+    def turns(self) -> Sequence[SessionTurn]:
+        """The messages as turns."""
+        return [source.turn for source in self.messages if source.turn]
 
-    @cached_property
-    def sentences(self) -> list[TurnSentence]:
-        """Their sentences, in order."""
-        return [sentence for turn in self.turns for sentence in turn_sentences(turn)]
-
-    def with_standing(self, *standings: Standing) -> str:
-        """Return their sentences of these standings after the names of who speaks."""
-        sentences = [sentence.text for sentence in self.sentences if sentence.standing in standings]
-        return "\n".join([*(turn.name for turn in self.turns), *sentences])
+    @property
+    def all(self) -> Sequence[Source]:
+        """The messages and the names of who speaks."""
+        return [*self.messages, self.speakers]
 
 
 @dataclass(frozen=True)
@@ -112,15 +200,18 @@ def check_statements(
 
     `superseded` are the texts that later messages of the conversation replaced.
     """
-    by_id = {str(turn.id): [turn] for turn in turns}
+    by_id: defaultdict[str, list[Source]] = defaultdict(list)
+    for turn in turns:
+        by_id[str(turn.id)] = [Source.of(turn)]
     for one in earlier:
-        source = SessionTurn("", "earlier", one.text, 0)
+        source = Source.of(SessionTurn("", "earlier", one.text, 0))
         for message_id in one.message_ids:
-            by_id[message_id] = [*by_id.get(message_id, ()), source]
-    speakers = {turn.name or turn.role for turn in turns if turn.role != "tool"} | {one.subject for one in earlier}
+            by_id[message_id].append(source)
+    names = {turn.name or turn.role for turn in turns if turn.role != "tool"} | {one.subject for one in earlier}
+    speakers = Source(" ".join(sorted(names)))
     kept, flaws = [], []
-    for statement in statements:
-        cited = [turn for message_id in statement.message_ids for turn in by_id.get(message_id, ())]
+    for statement in in_time(statements):
+        cited = [source for message_id in statement.message_ids for source in by_id.get(message_id, ())]
         flaw = find_flaw(statement.text, CitedSources(cited, speakers))
         if flaw is None and any(one.is_asserted_by(statement) for one in superseded):
             flaw = Flaw.SUPERSEDED
@@ -137,7 +228,7 @@ def find_flaw(statement: str, sources: CitedSources) -> Flaw | None:
         return Flaw.QUESTION
     if sources.turns and all(turn.role == "tool" for turn in sources.turns):
         return Flaw.TOOL
-    if not is_supported(statement, [sources.text, *sources.speakers] if sources.turns else []):
+    if not is_supported_by(shared_stems(statement), [source.stems for source in sources.all] if sources.turns else []):
         return Flaw.UNSUPPORTED
     if not _has_its_figures(statement, sources):
         return Flaw.FIGURE
@@ -148,7 +239,7 @@ def find_flaw(statement: str, sources: CitedSources) -> Flaw | None:
 
 def _standing_flaw(statement: str, sources: CitedSources) -> Flaw | None:
     """Whether the statement rests on what nobody states: an open question, a suggestion or somebody else's text."""
-    standings = {sentence.standing for sentence in sources.sentences}
+    standings = {standing for source in sources.messages for standing in source.stems_by_standing}
     allowed = [Standing.SAID]
     if rule_cues(language_name(statement)).attributions.search(statement.casefold()):
         allowed += [Standing.QUOTED, Standing.TOOL, Standing.HEDGED]
@@ -163,18 +254,20 @@ def _standing_flaw(statement: str, sources: CitedSources) -> Flaw | None:
 
 
 def _is_said(statement: str, sources: CitedSources, standings: Sequence[Standing]) -> bool:
-    source_text = sources.with_standing(*standings)
-    return shared_word_share(statement, f"{source_text} {' '.join(sources.speakers)}") >= SUPPORTED_SHARE_MIN
+    said = [source.stems_by_standing.get(one, frozenset()) for source in sources.messages for one in standings]
+    names = [source.speaker_stems for source in sources.all]
+    return share_in(shared_stems(statement), *said, *names) >= SUPPORTED_SHARE_MIN
 
 
 def _has_its_figures(statement: str, sources: CitedSources) -> bool:
-    text = f"{sources.text} {' '.join(sources.speakers)}"
     dates = list(find_dates(statement))
-    source_dates = {normalised for found in find_dates(text) for normalised in found.told} if dates else set()
+    source_dates = {one for source in sources.all for one in source.dates} if dates else set()
     days = [turn.created_at.date() for turn in sources.turns if turn.created_at]
     if not all(one.normalised in source_dates or any(_is_near(one.normalised, day) for day in days) for one in dates):
         return False
-    return _figures(blank_matches(statement, dates)) <= _figures(text)
+    return all(
+        any(one in source.figures for source in sources.all) for one in _figures(blank_matches(statement, dates))
+    )
 
 
 def _tokens(text: str) -> set[str]:
@@ -210,33 +303,21 @@ def _is_within(year: int, month: int, number: int | None, day: date) -> bool:
 
 
 def _has_its_names(statement: str, sources: CitedSources) -> bool:
-    known = {word.casefold() for word in _NAME_WORD.findall(f"{sources.text} {' '.join(sources.speakers)}")}
-    return all(_is_known(word, known) for found in _names(statement) for word in _NAME_WORD.findall(found.text))
+    return all(
+        not word[0].isupper() or any(source.has_name(word.casefold()) for source in sources.all)
+        for found in _names(statement)
+        for word in _NAME_WORD.findall(found.text)
+    )
 
 
 def _names(statement: str) -> list[FactMatch]:
     return [found for found, is_opening in find_capitalised(statement) if not is_opening]
 
 
-def _is_known(word: str, known: Collection[str]) -> bool:
-    folded = word.casefold()
-    if folded in known or not word[0].isupper():
-        return True
-    stems = content_stems(folded)
-    return any(
-        stems & content_stems(other)
-        or (
-            min(len(folded), len(other)) >= SHORT_NAME_LETTERS
-            and (folded.startswith(other) or other.startswith(folded))
-        )
-        for other in known
-    )
-
-
 def _has_its_polarity(statement: str, sources: CitedSources) -> bool:
     """Whether a sentence that shares most words with the statement denies as it does."""
     stems = content_stems(statement)
-    shares = [(len(stems & content_stems(one.text)), one.text) for one in sources.sentences]
+    shares = [like for source in sources.messages for like in source.sentences_like(stems)]
     most = max((share for share, _ in shares), default=0)
     if not most:
         return True

@@ -1,7 +1,7 @@
 """Statements and facts as compactions store them, and whether the messages support a statement (ADR-0072)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Self
@@ -100,17 +100,22 @@ def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
 
 def is_supported(statement: str, cited: Sequence[str]) -> bool:
     """Return whether the cited texts contain enough of the statement's content words; without any, one text will do."""
-    if not _stems(statement):
-        return bool(cited)
-    return shared_word_share(statement, "\n".join(cited)) >= SUPPORTED_SHARE_MIN
+    return is_supported_by(shared_stems(statement), [shared_stems(text) for text in cited])
 
 
-def shared_word_share(statement: str, text: str) -> float:
-    """Return the share of the statement's content words that occur in `text`."""
-    stems = _stems(statement)
-    return len(stems & _stems(text)) / len(stems) if stems else 0.0
+def is_supported_by(stems: Set[str], cited: Sequence[Set[str]]) -> bool:
+    """Return the same for texts of which the stems are known."""
+    return share_in(stems, *cited) >= SUPPORTED_SHARE_MIN if stems else bool(cited)
 
 
-def _stems(text: str) -> set[str]:
+def share_in(stems: Set[str], *texts: Set[str]) -> float:
+    """Return the share of the content words of a statement that occur in one of the texts, all given by their stems."""
+    return sum(any(stem in text for text in texts) for stem in stems) / len(stems) if stems else 0.0
+
+
+def shared_stems(text: str) -> frozenset[str]:
+    """Return the first letters of the content words of a text, by which a statement is compared with its sources."""
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
-    return {word[:SHARED_STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _SPEAKING}
+    return frozenset(
+        word[:SHARED_STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _SPEAKING
+    )

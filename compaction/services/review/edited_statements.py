@@ -1,13 +1,15 @@
 """The statements of a summary that a person edited (ADR-0071)."""
 
 import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
 from compaction.services.pipeline.statements.dates import date_text
 from compaction.services.pipeline.statements.model import drop_repeated_day
-from compaction.services.pipeline.stored_statements import CitedStatement, shared_word_share
+from compaction.services.pipeline.stored_statements import CitedStatement, shared_stems
 
 REVIEW_REASON_CHARACTERS_MAX = 500
 SUMMARY_BYTES_MAX = 256 * 1024
@@ -22,6 +24,8 @@ _LABEL = re.compile(r"\w+(?: \w+)?:(?= )")
 #: The most messages that a rewritten sentence cites, and the share of it that they must say.
 _SOURCES_MAX = 3
 SOURCE_SHARE_MIN = 0.34
+#: Statements are looked up by so many last characters.
+_END_CHARACTERS = 8
 
 
 def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapping[str, str]) -> list[CitedStatement]:
@@ -33,13 +37,21 @@ def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapp
     rest = text
     placed: list[tuple[int, CitedStatement]] = []
     for statement in sorted(before, key=lambda statement: -len(statement.text)):
-        if place := _place_of(statement, rest):
-            start, end = place
+        if span := _place_of(statement, rest):
+            start, end = span
             placed.append((start, statement))
             rest = f"{rest[:start]}{chr(10) * (end - start)}{rest[end:]}"
     days = {f"{date_text(one.stated_on)}:": one.stated_on for one in before if one.stated_on}
     leads = {lead for one in before for lead in _leads(one)}
-    placed += [(place, _edited(words, before, messages, day)) for place, words, day in _sentences(rest, days, leads)]
+    former, sources = _Texts([one.text for one in before]), _Texts(list(messages.values()))
+    ids = list(messages)
+    for place, words, day in _sentences(rest, days, leads):
+        if nearest := former.most_like(words, 1):
+            edited = replace(before[nearest[0]], text=words, is_edited=True, is_from_earlier=False)
+        else:
+            cited = tuple(ids[number] for number in sources.most_like(words, _SOURCES_MAX))
+            edited = CitedStatement(words, cited, stated_on=day, is_edited=True)
+        placed.append((place, edited))
     return [statement for _, statement in sorted(placed, key=lambda pair: pair[0])]
 
 
@@ -48,15 +60,22 @@ def split_appended_text(text: str, before: Sequence[CitedStatement]) -> str:
 
     A small letter there continues a name, such as `Node.js`, and so does what a former statement has there itself.
     """
-    forms = {form.rstrip(".!?") for one in before for several in _forms(one) for form in several} - {""}
+    forms = sorted({form.rstrip(".!?") for one in before for several in _forms(one) for form in several} - {""})
+    by_end: defaultdict[str, list[str]] = defaultdict(list)
+    for form in forms:
+        by_end[form[-_END_CHARACTERS:]].append(form)
 
     def is_end(found: re.Match[str], start: int) -> bool:
         form_and_letter = text[start : found.end() + 1]
-        is_name = form_and_letter[-1].islower() or any(form.startswith(form_and_letter) for form in forms)
+        place = bisect_left(forms, form_and_letter)
+        is_name = form_and_letter[-1].islower() or (place < len(forms) and forms[place].startswith(form_and_letter))
         return not is_name and not re.search(r"\w\Z", text[max(start - 1, 0) : start])
 
     def ended(found: re.Match[str]) -> str:
-        starts = (found.start() - len(form) for form in forms if text.endswith(form, 0, found.start()))
+        end = found.start()
+        ends = (text[max(end - length, 0) : end] for length in range(1, _END_CHARACTERS + 1))
+        near = (form for some in dict.fromkeys(ends) for form in by_end.get(some, ()))
+        starts = (end - len(form) for form in near if text.endswith(form, 0, end))
         return f"{found[0]}\n" if any(is_end(found, start) for start in starts) else found[0]
 
     return _RUN_ON.sub(ended, text)
@@ -120,12 +139,18 @@ def _sentences(text: str, days: Mapping[str, date], leads: Collection[str]) -> I
         place += len(piece)
 
 
-def _edited(
-    sentence: str, before: Sequence[CitedStatement], messages: Mapping[str, str], day: date | None
-) -> CitedStatement:
-    former = max(before, key=lambda statement: shared_word_share(sentence, statement.text), default=None)
-    if former is not None and shared_word_share(sentence, former.text) >= SOURCE_SHARE_MIN:
-        return replace(former, text=sentence, is_edited=True, is_from_earlier=False)
-    shares = {message_id: shared_word_share(sentence, content) for message_id, content in messages.items()}
-    ranked = sorted((one for one in shares if shares[one] >= SOURCE_SHARE_MIN), key=lambda one: -shares[one])
-    return CitedStatement(sentence, tuple(ranked[:_SOURCES_MAX]), stated_on=day, is_edited=True)
+class _Texts:
+    """Texts that are read once and compared with many sentences."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._numbers: defaultdict[str, list[int]] = defaultdict(list)
+        for number, text in enumerate(texts):
+            for stem in shared_stems(text):
+                self._numbers[stem].append(number)
+
+    def most_like(self, sentence: str, count: int) -> list[int]:
+        """Return the texts that say `SOURCE_SHARE_MIN` of a sentence or more, the most similar and the first before."""
+        stems = shared_stems(sentence)
+        said = Counter(number for stem in stems for number in self._numbers.get(stem, ()))
+        like = [number for number, shared in said.items() if shared >= SOURCE_SHARE_MIN * len(stems)]
+        return sorted(like, key=lambda number: (-said[number], number))[:count]

@@ -1,5 +1,6 @@
 """Choose among stored memories for the summary of their partition: verbatim, each with its own day (ADR-0104)."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -10,6 +11,7 @@ from compaction.services.pipeline.statements.languages import Language, language
 from compaction.services.pipeline.statements.model import Statement, render_statements
 from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.statements.sentences import SentenceRole, split_sentences
+from memories.services.time_limits import in_time
 
 #: A longer memory is chosen by its sentences.
 WHOLE_CHARACTERS_MAX = 400
@@ -34,7 +36,7 @@ def choose_texts(
     seen: set[str] = set()
     pinned: list[Statement] = []
     others: list[Statement] = []
-    for text in texts:
+    for text in in_time(texts):
         for statement in _statements(text, language):
             key = normalised_words(statement.text)
             if key.strip() and key not in seen:
@@ -45,9 +47,13 @@ def choose_texts(
     chosen = first + choose_statements(others, token_budget=max(room, 0), count_tokens=count_tokens)
     places = {text.id: place for place, text in enumerate(texts)}
     chosen.sort(key=lambda statement: places[statement.message_ids[0]])
-    while chosen and count_tokens(render_statements(chosen)) > token_budget:
-        chosen.pop()
-    return chosen
+    if count_tokens(render_statements(chosen)) <= token_budget:
+        return chosen
+    return chosen[
+        : bisect_right(
+            range(1, len(chosen)), token_budget, key=lambda end: count_tokens(render_statements(chosen[:end]))
+        )
+    ]
 
 
 def _statements(text: StoredText, main: Language) -> list[Statement]:

@@ -13,9 +13,9 @@ DiffKind = Literal["same", "added", "removed"]
 #: "same" or "replaced", the earlier text, the later one.
 DiffRun = tuple[str, str, str]
 
-#: Pairs of equal words compared in a run of changed sentences, about 1,400 words; a longer run is replaced as a whole,
-#: except its common start and end.
-PAIRS_MAX = 20_000
+#: Pairs of equal words compared in a run of changed sentences, and its words and spaces: about 1,400 words. A longer
+#: run is replaced as a whole, except its common start and end.
+PAIRS_MAX, TOKENS_MAX = 20_000, 3_000
 #: With a smaller share of common words, a run is shown as removed and added text: small pieces are hard to read.
 SHARED_SHARE_MIN = 0.25
 
@@ -35,7 +35,7 @@ def diff_words(before: str, after: str) -> list[DiffPiece]:
     """Return the pieces that turn `before` into `after`: by sentences, then by words of changed ones."""
     pieces = (
         piece
-        for kind, old, new in _runs(_SENTENCE.findall(before), _SENTENCE.findall(after))
+        for kind, old, new in _trimmed_runs(_SENTENCE.findall(before), _SENTENCE.findall(after))
         for piece in ([DiffPiece("same", old)] if kind == "same" else _changed_words(old, new))
         if piece.text
     )
@@ -45,24 +45,29 @@ def diff_words(before: str, after: str) -> list[DiffPiece]:
 
 def _changed_words(before: str, after: str) -> Iterator[DiffPiece]:
     """Compare a run of changed sentences: the common start and end, and the words between."""
-    old, new = _WORD.findall(before), _WORD.findall(after)
+    start, *runs, end = _trimmed_runs(_WORD.findall(before), _WORD.findall(after))
+    for kind, left, right in (start, *_readable(runs), end):
+        yield DiffPiece("same" if kind == "same" else "removed", left)
+        if kind != "same":
+            yield DiffPiece("added", right)
+
+
+def _trimmed_runs(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRun]:
+    """Yield the common start, which may be empty, the runs between, and the common end."""
     shorter = min(len(old), len(new))
     head = next((place for place in range(shorter) if old[place] != new[place]), shorter)
     rest = shorter - head
     tail = next((place for place in range(rest) if old[-1 - place] != new[-1 - place]), rest)
-    yield DiffPiece("same", "".join(old[:head]))
-    for kind, left, right in _readable(list(_runs(old[head : len(old) - tail], new[head : len(new) - tail]))):
-        yield DiffPiece("same" if kind == "same" else "removed", left)
-        if kind != "same":
-            yield DiffPiece("added", right)
-    yield DiffPiece("same", "".join(old[len(old) - tail :]))
+    yield "same", "".join(old[:head]), ""
+    yield from _runs(old[head : len(old) - tail], new[head : len(new) - tail])
+    yield "same", "".join(old[len(old) - tail :]), ""
 
 
 def _runs(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRun]:
     """Yield runs that concatenate to both texts."""
     counts = Counter(new)
     pairs = sum(count * counts[token] for token, count in Counter(old).items() if not token.isspace())
-    if pairs > PAIRS_MAX:
+    if pairs > PAIRS_MAX or max(len(old), len(new)) > TOKENS_MAX:
         yield "replaced", "".join(old), "".join(new)
         return
     for tag, start, end, new_start, new_end in SequenceMatcher(str.isspace, old, new, autojunk=False).get_opcodes():

@@ -1,5 +1,6 @@
 """Find the facts of a conversation, and which of them a text still contains and where (ADR-0070, ADR-0104)."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from compaction.services.pipeline.retention.languages import language_name
 from compaction.services.pipeline.retention.matches import FACT_KIND_NAME, FactMatch
 from compaction.services.pipeline.retention.names import find_capitalised, find_quoted
 from compaction.services.sessions.turns import SessionTurn
+from memories.services.time_limits import in_time
 
 #: In this order: the next finder does not see what one takes, so that nothing is counted twice. Names come last.
 _FINDERS: Mapping[str, Callable[[str], Iterator[FactMatch]]] = {
@@ -38,6 +40,8 @@ _WORD_KINDS = {FACT_KIND_NAME, matches.QUOTED, matches.RULE}
 BINDING_WEIGHT = 5.0
 #: Lost facts of less weight together, such as two values that somebody may want, are no reason for a review.
 LOST_WEIGHT_MIN = 2.0
+#: Facts of one message, what binds before the rest; more are no statement of a speaker.
+FACTS_PER_MESSAGE_MAX = 2_000
 #: A longer text, such as a log, is searched for the facts as they were first written only.
 READ_CHARACTERS_MAX = 20_000
 #: The most places at which one fact is marked as written.
@@ -105,13 +109,13 @@ def extract_facts(messages: Iterable[SessionTurn]) -> list[RetainedFact]:
     texts: dict[tuple[str, str], str] = {}
     mentions: defaultdict[tuple[str, str], dict[Hashable, None]] = defaultdict(dict)
     opening: list[tuple[str, Hashable]] = []
-    for message in messages:
+    for message in in_time(messages):
         found = [(kind, one.normalised, one.text) for kind, one in _text_facts(message.content)]
         if message.pinned and (rule := matches.normalised_words(message.content).strip()):
             found.insert(0, (matches.RULE, rule, message.content.strip()))
         else:
             found[:0] = _constraints(message.content)
-        for kind, normalised, text in found:
+        for kind, normalised, text in found[:FACTS_PER_MESSAGE_MAX]:
             if kind:
                 texts.setdefault((kind, normalised), text)
                 mentions[kind, normalised][message.id] = None
@@ -178,7 +182,7 @@ def check_retention(
     tells = fact_lookup(texts)
     kept: list[RetainedFact] = []
     missing: list[RetainedFact] = []
-    for fact in facts:
+    for fact in in_time(facts):
         (kept if tells(fact) else missing).append(fact)
     weight_kept = sum(fact.weight for fact in kept)
     total = weight_kept + sum(fact.weight for fact in missing)
@@ -225,10 +229,12 @@ def mark_facts(text: str, facts: Sequence[RetainedFact]) -> list[MarkedTextPiece
         return [MarkedTextPiece(text)] if text else []
     taken: list[tuple[int, int, int]] = []
     for span in _spans(text, facts):
-        if not any(span[0] < end and start < span[1] for start, end, _ in taken):
-            taken.append(span)
+        place = bisect_left(taken, span)
+        is_free = place == len(taken) or span[1] <= taken[place][0]
+        if is_free and (not place or taken[place - 1][1] <= span[0]):
+            taken.insert(place, span)
     pieces, place = [], 0
-    for start, end, fact in sorted(taken):
+    for start, end, fact in taken:
         pieces += [MarkedTextPiece(text[place:start]), MarkedTextPiece(text[start:end], fact)]
         place = end
     return [piece for piece in (*pieces, MarkedTextPiece(text[place:])) if piece.text]
@@ -237,8 +243,9 @@ def mark_facts(text: str, facts: Sequence[RetainedFact]) -> list[MarkedTextPiece
 def _spans(text: str, facts: Sequence[RetainedFact]) -> Iterator[tuple[int, int, int]]:
     """Start, end and fact: longer ones first as they were first written, then the rest as the check reads the text."""
     unseen = set(range(len(facts)))
+    places = matches.WordPlaces(text)
     for place in sorted(unseen, key=lambda place: -len(facts[place].text)):
-        for start in islice(matches.whole_word_places(facts[place].text, text), MARKED_PLACES_MAX):
+        for start in islice(places.of(facts[place].text), MARKED_PLACES_MAX):
             unseen.discard(place)
             yield start, start + len(facts[place].text), place
     by_key = {(facts[place].kind, facts[place].normalised): place for place in unseen}

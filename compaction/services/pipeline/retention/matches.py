@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ BINDING_KINDS = frozenset({RULE, CONSTRAINT, NEGATION})
 TAKEN = "\ufffc"
 POSSESSIVE = ("'s", "’s")
 _WORD = re.compile(r"\w+(?:['’]\w+)*+")
+_TOKEN = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,44 @@ def normalised_words(text: str) -> str:
     return f" {' '.join(words)} ".replace("’", "'")
 
 
+class WordPlaces:
+    """Where the words of a text are: read once, to look for many texts in it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        for word in _TOKEN.finditer(text):
+            self._places[word[0]].append(word.start())
+
+    def of(self, words: str) -> Iterator[int]:
+        """Yield where the words are, as `whole_word_places` does."""
+        tokens = [(len(self._places.get(word[0], ())), word.start(), word[0]) for word in _TOKEN.finditer(words)]
+        if not tokens:
+            yield from whole_word_places(words, self._text)
+            return
+        _, offset, rarest = min(tokens)
+        end = 0
+        for place in self._places.get(rarest, ()):
+            start = place - offset
+            if start >= end and _is_whole_at(start, words, self._text):
+                end = start + len(words)
+                yield start
+
+
 def whole_word_places(words: str, text: str) -> Iterator[int]:
     """Yield where the words are in the text, not as a part of a longer word."""
     start = text.find(words) if words else -1
     while start >= 0:
-        end = start + len(words)
-        if not (_is_within_word(text[start - 1 : start], words[0]) or _is_within_word(words[-1], text[end : end + 1])):
+        if _is_whole_at(start, words, text):
             yield start
-        start = text.find(words, end)
+        start = text.find(words, start + len(words))
+
+
+def _is_whole_at(start: int, words: str, text: str) -> bool:
+    end = start + len(words)
+    before, behind = text[max(start - 1, 0) : start], text[end : end + 1]
+    is_within = _is_within_word(before, words[0]) or _is_within_word(words[-1], behind)
+    return text.startswith(words, start) and not is_within
 
 
 def _is_within_word(left: str, right: str) -> bool:

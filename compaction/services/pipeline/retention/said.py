@@ -10,6 +10,7 @@ from compaction.services.pipeline.statements.languages import language_of, load_
 from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence, split_sentences
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, TOOL_ROLE
 from compaction.services.sessions.turns import SessionTurn
+from memories.services.time_limits import in_time
 
 _DEFAULT = load_language("en")
 _NOT_OWN = frozenset({SentenceRole.QUOTE, SentenceRole.CODE, SentenceRole.TABLE})
@@ -63,7 +64,7 @@ def said_sentences(turn: SessionTurn) -> list[str]:
 
 def said_turns(turns: Iterable[SessionTurn]) -> list[SessionTurn]:
     """Return the turns with those sentences alone, a line for each; pinned ones as they are."""
-    return [turn if turn.pinned else replace(turn, content="\n".join(said_sentences(turn))) for turn in turns]
+    return [turn if turn.pinned else replace(turn, content="\n".join(said_sentences(turn))) for turn in in_time(turns)]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from compaction.services.pipeline.retention.check import RetainedFact
 from compaction.services.pipeline.retention.matches import RULE
 from compaction.services.pipeline.statements.kinds import BINDING
 from compaction.services.pipeline.statements.model import Statement, StatementKind
+from memories.services.time_limits import in_time
 
 #: Weight of a fact by the kind of the statement that says it; constraints themselves have `BINDING_WEIGHT`.
 STATEMENT_WEIGHTS: Mapping[StatementKind, float] = {
@@ -30,6 +31,7 @@ COUNTED_WORTH_MIN = 0.2
 OTHER_WEIGHT = 0.02
 #: Of a constraint in such a sentence, which may be an idiom ("you must be tired").
 OTHER_BINDING_WEIGHT = 0.1
+_WORD = re.compile(r"\w+")
 
 
 def weigh_facts(facts: Sequence[RetainedFact], statements: Sequence[Statement]) -> list[RetainedFact]:
@@ -56,15 +58,20 @@ def weigh_facts(facts: Sequence[RetainedFact], statements: Sequence[Statement]) 
 
 def statements_saying(facts: Iterable[RetainedFact], statements: Sequence[Statement]) -> list[Statement | None]:
     """Return for each fact the statement of its messages that says it and counts most; None for no statement."""
-    of_message: defaultdict[str, list[Statement]] = defaultdict(list)
+    with_word: defaultdict[tuple[str, str], list[Statement]] = defaultdict(list)
     for statement in statements:
-        for message_id in statement.message_ids:
-            of_message[message_id].append(statement)
+        for word in dict.fromkeys(_WORD.findall(statement.body)):
+            for message_id in statement.message_ids:
+                with_word[message_id, word].append(statement)
 
     def saying(fact: RetainedFact) -> Statement | None:
-        whole = re.compile(rf"(?<!\w){re.escape(' '.join(fact.text.split()))}(?!\w)")
-        near = (statement for message_id in fact.message_ids for statement in of_message[str(message_id)])
-        found = [statement for statement in near if whole.search(statement.body)]
+        text = " ".join(fact.text.split())
+        words = set(_WORD.findall(text))
+        whole = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)")
+        found = []
+        for message_id in map(str, fact.message_ids):
+            near = min((with_word.get((message_id, word), []) for word in words), key=len, default=[])
+            found += [statement for statement in near if whole.search(statement.body)]
         return max(found, key=lambda one: STATEMENT_WEIGHTS[one.kind] * one.worth, default=None)
 
-    return [saying(fact) for fact in facts]
+    return [saying(fact) for fact in in_time(facts)]

@@ -20,6 +20,7 @@ from compaction.services.pipeline.statements.reading import SPOKEN, ReadMessage,
 from compaction.services.pipeline.statements.sentences import SourceSentence, run_text
 from compaction.services.pipeline.statements.succession import Claim, Outdated, find_outdated
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES
+from memories.services.time_limits import in_time
 
 #: A sentence that is probably less worth than this is no statement.
 WORTH_MIN = 0.12
@@ -81,7 +82,7 @@ class _Extraction:
     def statements(self) -> list[Statement]:
         """Return the statements that hold at the end."""
         found = dict(enumerate(self._earlier, -len(self._earlier)))
-        for index in range(len(self._places)):
+        for index in in_time(range(len(self._places))):
             if (statement := self._statement(index)) is not None:
                 found[index] = statement
         former: defaultdict[int, list[ReplacedStatement]] = defaultdict(list)

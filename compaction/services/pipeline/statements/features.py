@@ -9,6 +9,7 @@ from functools import cached_property
 from compaction.services.pipeline.retention.constraints import constraint_polarity
 from compaction.services.pipeline.statements.rarity import word_weights
 from compaction.services.pipeline.statements.reading import ReadMessage
+from memories.services.time_limits import in_time
 
 #: A sentence counts as longer than each of these numbers of words.
 _LENGTHS = (2, 3, 5, 8, 12, 18, 26, 40)
@@ -39,11 +40,11 @@ class Conversation:
     def __init__(self, reads: Sequence[ReadMessage]) -> None:
         self._reads = reads
         self.places = [(number, place) for number, read in enumerate(reads) for place in range(len(read.sentences))]
-        self.stems = [frozenset(word_weights(self._reads[n].sentences[p].text)) for n, p in self.places]
+        self.stems = [frozenset(word_weights(self._reads[n].sentences[p].text)) for n, p in in_time(self.places)]
 
     def rows(self) -> list[list[Feature]]:
         """Return the features of every sentence in order."""
-        return [[*self._sentence(*place), *self._words(index)] for index, place in enumerate(self.places)]
+        return [[*self._sentence(*place), *self._words(index)] for index, place in enumerate(in_time(self.places))]
 
     def _sentence(self, number: int, place: int) -> Iterator[Feature]:
         """What it says and who says it where, and the words around it."""

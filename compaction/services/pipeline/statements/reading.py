@@ -10,6 +10,7 @@ from compaction.services.pipeline.statements.languages import Language, language
 from compaction.services.pipeline.statements.model import StatementMessage
 from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence, split_sentences
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, TOOL_ROLE, USER
+from memories.services.time_limits import in_time
 
 #: Sentences of one message that may become statements; a document has more.
 SENTENCES_PER_MESSAGE_MAX = 200
@@ -73,7 +74,7 @@ def read_messages(messages: Sequence[StatementMessage]) -> list[ReadMessage]:
     people = frozenset(message.name.split()[0].lower() for message in spoken if message.name.strip())
     is_among_people = len(people) > 1 and not any(message.role == ASSISTANT_ROLE for message in spoken)
     reads = []
-    for message in spoken:
+    for message in in_time(spoken):
         language = language_of(message.content, default)
         sentences = split_sentences(message.content, language)[:SENTENCES_PER_MESSAGE_MAX]
         if any(one.role in (*SPOKEN, SentenceRole.QUOTE) for one in sentences):

@@ -1,5 +1,6 @@
 """Choosing statements under a token budget: by worth and kind, then by the rare words that each adds (ADR-0118)."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 
 from compaction.services.pipeline.statements.kinds import kind_weight
@@ -10,6 +11,7 @@ from compaction.services.pipeline.statements.model import (
     render_statements,
 )
 from compaction.services.pipeline.statements.rarity import word_weights
+from memories.services.time_limits import in_time
 
 StatementTokenCounter = Callable[[str], int]
 #: Tokens beyond the sum of the statements' own: a separator each, a heading for each day.
@@ -33,8 +35,7 @@ def choose_statements(
     for _ in range(ROUNDS_MAX):
         before = len(choice.taken)
         choice.fill(token_budget - spent)
-        while choice.taken and (spent := count_tokens(render_statements(choice.chosen()))) > token_budget:
-            choice.take_back()
+        spent = choice.take_back_over(token_budget, count_tokens)
         if len(choice.taken) <= before:
             break
     return choice.chosen()
@@ -45,13 +46,14 @@ class _Choice:
 
     def __init__(self, statements: Sequence[Statement], count_tokens: StatementTokenCounter) -> None:
         self._statements = statements
-        self._weights = [word_weights(statement.body) for statement in statements]
+        self._weights = [word_weights(statement.body) for statement in in_time(statements)]
         self._claims = [
             word_weights(one.claim) if one.claim else weights
             for one, weights in zip(statements, self._weights, strict=True)
         ]
         self._costs = [
-            count_tokens(f" {drop_repeated_day(one.body, one.stated_on)}") + SEPARATOR_TOKENS for one in statements
+            count_tokens(f" {drop_repeated_day(one.body, one.stated_on)}") + SEPARATOR_TOKENS
+            for one in in_time(statements)
         ]
         self.taken: list[int] = []
         self._refused: set[int] = set()
@@ -67,7 +69,7 @@ class _Choice:
         covered = {word for number in self.taken for word in self._weights[number]}
         days = {self._statements[number].stated_on for number in self.taken}
         closed = self._refused.union(self.taken)
-        for number in sorted(set(range(len(self._statements))) - closed, key=self._order):
+        for number in in_time(sorted(set(range(len(self._statements))) - closed, key=self._order)):
             statement = self._statements[number]
             cost = self._cost(number) + (0 if statement.stated_on in days else HEADING_TOKENS)
             if cost > room or (not statement.is_edited and self._new_share(number, covered) < NEW_SHARE_MIN):
@@ -95,9 +97,19 @@ class _Choice:
         spent = max((self._costs[part] for part in self._parts[number] if part in self.taken), default=0)
         return self._costs[number] - spent
 
-    def take_back(self) -> None:
-        """Undo the last step and refuse that statement from now on."""
-        self._refused.add(self.taken.pop())
+    def take_back_over(self, token_budget: int, count_tokens: StatementTokenCounter) -> int:
+        """Undo the last steps until the text fits and refuse their statements from now on; return its tokens."""
+        taken = self.taken
+
+        def tokens(steps: int) -> int:
+            self.taken = taken[:steps]
+            return count_tokens(render_statements(self.chosen()))
+
+        if (spent := tokens(len(taken))) > token_budget:
+            steps = max(bisect_right(range(len(taken)), token_budget, key=tokens) - 1, 0)
+            self._refused.update(taken[steps:])
+            spent = tokens(steps)
+        return spent
 
     def _new_share(self, number: int, covered: set[str]) -> float:
         weights = self._claims[number]

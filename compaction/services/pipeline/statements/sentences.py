@@ -204,7 +204,7 @@ def _blocks(content: str, language: Language) -> Iterator[_Block]:
             continue
         role, mark, number = reader.read(line)
         block = _Block(start + mark, start + len(line.rstrip()), role, paragraph, number)
-        if pending and not mark and _joins(content[pending.start : pending.end], pending.role, line, role):
+        if pending and not mark and _joins(content, pending, line, role):
             pending = replace(pending, end=block.end)
             continue
         if pending:
@@ -214,14 +214,14 @@ def _blocks(content: str, language: Language) -> Iterator[_Block]:
         yield pending
 
 
-def _joins(before: str, role_before: SentenceRole, line: str, role: SentenceRole) -> bool:
+def _joins(content: str, before: _Block, line: str, role: SentenceRole) -> bool:
     """Whether a line continues the block before it: a wrapped sentence, or a list item's next line."""
-    if role != role_before and role_before != SentenceRole.LIST_ITEM:
+    if role != before.role and before.role != SentenceRole.LIST_ITEM:
         return False
     if role not in (SentenceRole.PROSE, SentenceRole.QUOTE):
         return False
-    last = before[before.rfind("\n") + 1 :]
-    if role_before == SentenceRole.LIST_ITEM:
+    last = content[max(content.rfind("\n", before.start, before.end) + 1, before.start) : before.end]
+    if before.role == SentenceRole.LIST_ITEM:
         return line[:2].isspace()
     return len(last) >= WRAPPED_LINE_CHARACTERS_MIN or (not _TERMINAL.search(last) and line.lstrip()[:1].islower())
 
@@ -273,21 +273,28 @@ class _LineReader:
 def _quoted_spans(content: str) -> list[tuple[int, int]]:
     """The texts of more than `QUOTED_WORDS_MAX` words between quotation marks of one paragraph."""
     spans: list[tuple[int, int]] = []
+    next_places: dict[str, int] = {}
     place = 0
     while opening := _QUOTE_MARK.search(content, place):
         start = opening.end()
         before = content[start - 2 : start - 1]
-        limit = content.find("\n\n", start)
-        limit = len(content) if limit < 0 else limit
-        ends = (content.find(mark, start, limit) for mark in _QUOTE_MARKS[opening[0]])
-        end = min((one for one in ends if one >= 0), default=-1)
+        limit = _next_place(content, "\n\n", start, next_places)
+        end = min(_next_place(content, mark, start, next_places) for mark in _QUOTE_MARKS[opening[0]])
         place = start
-        if end < 0 or (before.isalnum() and opening[0] == '"'):
+        if end >= limit or (before.isalnum() and opening[0] == '"'):
             continue
         place = end + 1
         if len(content[start:end].split()) > QUOTED_WORDS_MAX or _has_cjk_sentence(content[start:end]):
             spans.append((start, end))
     return spans
+
+
+def _next_place(content: str, mark: str, start: int, known: dict[str, int]) -> int:
+    """The first place of a mark from `start`, the end of the text for none; `known` saves searching it twice."""
+    if known.get(mark, -1) < start:
+        found = content.find(mark, start)
+        known[mark] = found if found >= 0 else len(content)
+    return known[mark]
 
 
 def _has_cjk_sentence(text: str) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from compaction.services.pipeline.statements.judgement import KIND_LETTERS, Judgement
 from compaction.services.pipeline.statements.languages import Language
 from compaction.services.pipeline.statements.rarity import word_weights
+from memories.services.time_limits import in_time
 
 #: Earlier sentences that one is compared with: by its rarest words, so many of each, and the ones just before it.
 STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX, RECENT_MAX = 6, 8, 8
@@ -27,7 +28,7 @@ ROWS_AT_ONCE = 256
 FOREST_FILE = Path(__file__).with_name("succession.npz")
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_IDENTIFIER = re.compile(r"(?=[\w-]*[^\W\d_])(?=[\w-]*\d)\w+(?:-\w+)+|\b[^\W\d_]+\d+\b")
+_IDENTIFIER = re.compile(r"(?<!\w)(?=[\w-]{0,64}[^\W\d_])(?=[\w-]{0,64}\d)\w+(?:-\w+)+|\b[^\W\d_]+\d+\b")
 _NAME = re.compile(r"(?<=[\w,;:] )[A-ZÀ-Þ][\w'-]+")
 
 
@@ -85,7 +86,7 @@ def compared_pairs(claims: Sequence[Claim]) -> tuple[list[tuple[int, int]], list
     conversation = _Conversation(claims)
     pairs: list[tuple[int, int]] = []
     rows: list[list[float]] = []
-    for newer in range(len(claims)):
+    for newer in in_time(range(len(claims))):
         for older, features in conversation.compared(newer):
             pairs.append((older, newer))
             rows.append(features)
@@ -96,7 +97,7 @@ def compared_pairs(claims: Sequence[Claim]) -> tuple[list[tuple[int, int]], list
 class _Conversation:
     def __init__(self, claims: Sequence[Claim]) -> None:
         self._claims = claims
-        self._reads = [_read(claim) for claim in claims]
+        self._reads = [_read(claim) for claim in in_time(claims)]
         counts = Counter(stem for read in self._reads for stem in read.stems)
         size = max(len(claims), SENTENCES_MIN) + 1
         self._rarity = {stem: math.log(size / count) for stem, count in counts.items()}
@@ -215,7 +216,9 @@ class Forest:
 
     def decide(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the probability of each row of features."""
-        parts = [self._decide(rows[start : start + ROWS_AT_ONCE]) for start in range(0, len(rows), ROWS_AT_ONCE)]
+        parts = [
+            self._decide(rows[start : start + ROWS_AT_ONCE]) for start in in_time(range(0, len(rows), ROWS_AT_ONCE))
+        ]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def _decide(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:

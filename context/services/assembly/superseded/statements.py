@@ -10,7 +10,7 @@ TEXTS_CACHED, STEM_LETTERS = 8_192, 5
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 _NAME = re.compile(r"(?<=[\w,;:)\"'] )[A-ZÀ-Þ][^\W\d_]+")
-_IDENTIFIER = re.compile(r"(?=[\w-]*[^\W\d_])(?=[\w-]*\d)\w+(?:-\w+)+|\b[^\W\d_]+\d+\b")
+_IDENTIFIER = re.compile(r"(?<!\w)(?=[\w-]{0,64}[^\W\d_])(?=[\w-]{0,64}\d)\w+(?:-\w+)+|\b[^\W\d_]+\d+\b")
 #: Words that say nothing about what a statement is about, in English, German and Spanish.
 _STOP_WORD_TEXTS = (
     "the an of in on at to for and or is are was were be been has have had do does did it its this that these those",

@@ -7,6 +7,7 @@ import pytest
 from compaction.services.pipeline.faithfulness import (
     CitedSources,
     Flaw,
+    Source,
     SupersededText,
     check_statements,
     find_flaw,
@@ -67,7 +68,7 @@ ALLERGY = "I am not allergic to nuts, but never serve me peanuts."
 def test_statement_is_kept_only_if_its_messages_say_it(
     statement: str, turns: list[SessionTurn], flaw: Flaw | None
 ) -> None:
-    assert find_flaw(statement, CitedSources(turns, ["Ann"])) == flaw
+    assert find_flaw(statement, CitedSources([Source.of(turn) for turn in turns], Source("Ann"))) == flaw
 
 
 def test_statement_of_a_replaced_value_is_dropped_unless_it_cites_the_later_one() -> None:

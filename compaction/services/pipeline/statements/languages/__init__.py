@@ -26,6 +26,9 @@ _SCRIPT_SHARE_MIN = 0.2
 _RELATIVE = ("relative_weeks", "relative_months")
 _GROUP = re.compile(r"\(\?P<\w+>")
 #: Matches a clock time, written in any of the languages.
+#: Of a word in a cue; what is longer is no word.
+WORD_CHARACTERS_MAX = 40
+_UNBOUNDED = re.compile(r"(\\[Sw]|\[\^[^\]]+\])([+*])")
 _TIME = r"\d{1,2}(?:[:.]\d{2})?(?: ?(?:am|pm|uhr|h))?(?:\b|(?<=m))"
 
 
@@ -136,7 +139,12 @@ def _pattern(language: Language, field: str) -> re.Pattern[str] | None:
 
 
 def _compiled(language: Language, cues: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w'-])(?:{_expanded(language, '|'.join(cues))})(?:(?<=\s)|(?!\w))")
+    return re.compile(rf"(?<![\w'-])(?:{_bounded(_expanded(language, '|'.join(cues)))})(?:(?<=\s)|(?!\w))")
+
+
+def _bounded(cues: str) -> str:
+    """The cues in which a word has at most so many characters: some would take the cube of the length of a long one."""
+    return _UNBOUNDED.sub(lambda found: f"{found[1]}{{{int(found[2] == '+')},{WORD_CHARACTERS_MAX}}}", cues)
 
 
 def _expanded(language: Language, cues: str) -> str:

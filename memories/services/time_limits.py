@@ -1,0 +1,37 @@
+"""A time limit for loops that grow with their input: whoever starts the work sets it, the loops check it (ADR-0164)."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_is_over: ContextVar[Callable[[], bool] | None] = ContextVar("is_over", default=None)
+
+
+class TimeIsUpError(Exception):
+    """The time limit of the work is over."""
+
+
+@contextmanager
+def work_until(is_over: Callable[[], bool]) -> Iterator[None]:
+    """Let the loops of the block that use `in_time` end once `is_over`."""
+    former = _is_over.set(is_over)
+    try:
+        yield
+    finally:
+        _is_over.reset(former)
+
+
+def in_time(items: Iterable[T]) -> Iterator[T]:
+    """Return the items; raises `TimeIsUpError` before the next one when the time limit is over."""
+    is_over = _is_over.get()
+    return iter(items) if is_over is None else _checked(items, is_over)
+
+
+def _checked(items: Iterable[T], is_over: Callable[[], bool]) -> Iterator[T]:
+    for item in items:
+        if is_over():
+            raise TimeIsUpError
+        yield item

@@ -1,0 +1,63 @@
+"""Every stage whose input people and agents determine stops between two pieces of it when its time is up."""
+
+from collections.abc import Callable
+
+import pytest
+
+from compaction.pipeline.fitting import SummaryFitting
+from compaction.pipeline.orchestrator import COMPACTION_LEASE, RUN_TIME_LIMIT, WORK_TIME_LIMIT
+from compaction.pipeline.summarisers import SummaryResult
+from compaction.services.pipeline.faithfulness import check_statements
+from compaction.services.pipeline.retention.check import RetainedFact, check_retention, extract_facts
+from compaction.services.pipeline.retention.said import said_turns
+from compaction.services.pipeline.retention.weights import weigh_facts
+from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.model import Statement, StatementMessage
+from compaction.services.pipeline.statements.selection import choose_statements
+from compaction.services.pipeline.stored_once import without_stored
+from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.rollups.choice import StoredText, choose_texts
+from compaction.services.sessions.turns import SessionTurn
+from compaction.tasks import COMPACTION_TIME_LIMIT_SECONDS
+from memories.services.time_limits import TimeIsUpError, in_time, work_until
+
+TEXT = "Ann keeps 5 boxes on shelf 7."
+TURN = SessionTurn("m1", "user", TEXT, 9)
+CITED = CitedStatement(TEXT, ("m1",))
+FACT = RetainedFact("number", "5", "5", ("m1",))
+
+STAGES: dict[str, Callable[[], object]] = {
+    "statements": lambda: extract_statements([StatementMessage("m1", "user", f"{TEXT} Once.")]),
+    "choice": lambda: choose_statements([Statement(TEXT, ("m1",))], token_budget=50, count_tokens=len),
+    "facts": lambda: extract_facts([TURN]),
+    "what is said": lambda: said_turns([TURN]),
+    "weights": lambda: weigh_facts([FACT], []),
+    "retention": lambda: check_retention([FACT], [TEXT]),
+    "support": lambda: check_statements([CITED], [TURN]),
+    "stored already": lambda: without_stored([CITED], ["Other."]),
+    "fitting": lambda: SummaryFitting(["m1"], 50, len).fit(SummaryResult("", ()), [CITED]),
+    "roll-up": lambda: choose_texts([StoredText("1", TEXT)], token_budget=50, count_tokens=len),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_work_ends_when_its_time_is_up(stage: str) -> None:
+    with pytest.raises(TimeIsUpError), work_until(lambda: True):
+        STAGES[stage]()
+    STAGES[stage]()  # without a limit
+
+
+def test_limit_is_checked_before_each_item_and_ends_with_its_block() -> None:
+    answers = iter([False, False, True])
+    seen = []
+    with pytest.raises(TimeIsUpError), work_until(lambda: next(answers)):
+        for item in in_time(range(9)):
+            seen.append(item)
+    assert seen == [0, 1]
+    assert list(in_time(range(9))) == list(range(9))
+
+
+def test_worker_ends_its_work_before_its_process_is_killed_and_its_lease_lapses() -> None:
+    limits = [RUN_TIME_LIMIT, WORK_TIME_LIMIT]
+    assert [one.total_seconds() < COMPACTION_TIME_LIMIT_SECONDS for one in limits] == [True, True]
+    assert COMPACTION_LEASE.total_seconds() > COMPACTION_TIME_LIMIT_SECONDS

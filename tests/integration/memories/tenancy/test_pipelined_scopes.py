@@ -28,7 +28,8 @@ def counted_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     def wait(self: Connection[Any], generator: Any, **options: Any) -> Any:
         name = getattr(generator, "__name__", "")
-        if name not in {"_enter_gen", "_execute_gen"}:  # these only send, in a pipeline
+        # the first two only send, in a pipeline; the third asks nobody
+        if name not in {"_enter_gen", "_execute_gen", "_set_autocommit_gen"}:
             waits.append(name)
         return fetch(self, generator, **options)
 
@@ -132,3 +133,40 @@ def test_inside_a_transaction_a_pipelined_scope_is_an_ordinary_one() -> None:
         assert connection.in_atomic_block
         with tenant_scope(mine.pk, is_pipelined=True):
             assert execute_prepared(TEXTS, []) == [("tea",)]
+
+
+def test_ordinary_scope_begins_with_its_first_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    tenant = make_tenant()
+    make_memory(tenant, "tea")
+    with counted_waits(monkeypatch) as waits, tenant_scope(tenant.pk):
+        assert waits == []
+        assert execute_prepared(TEXTS, []) == [("tea",)]
+    assert waits == ["_exit_gen", "_commit_gen"]
+
+
+def test_scope_that_begins_in_another_way_has_its_settings() -> None:
+    tenant = make_tenant()
+    make_memory(tenant, "tea")
+    with tenant_scope(tenant.pk):
+        assert [row.content for row in Memory.objects.iterator(chunk_size=1)] == ["tea"], "a server-side cursor"
+    with tenant_scope(tenant.pk), connection.cursor() as cursor:
+        cursor.executemany("UPDATE memories_memory SET kind = %s", [["note"], ["event"]])
+        assert Memory.objects.get().kind == "event"
+    with tenant_scope(tenant.pk):
+        with transaction.atomic():
+            Memory.objects.update(kind="note")
+        assert Memory.objects.get().kind == "note", "a savepoint"
+    with tenant_scope(tenant.pk):
+        pass
+    assert execute_prepared(TEXTS, []) == []
+
+
+def test_failing_first_statement_rolls_back_and_leaves_the_connection_usable() -> None:
+    tenant = make_tenant()
+    make_memory(tenant, "tea")
+    with pytest.raises(DatabaseError, match="division by zero"), tenant_scope(tenant.pk):
+        execute_prepared(FAILING, ["x"])
+    with tenant_scope(tenant.pk):
+        assert Memory.objects.update(kind="event") == 1
+    with tenant_scope(tenant.pk):
+        assert Memory.objects.get().kind == "event"

@@ -1,16 +1,14 @@
 """Pipelined scopes: the rows and errors of ordinary ones, in fewer round trips (ADR-0120)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, transaction
-from psycopg import Connection
 
 from memories.models import Memory
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.scopes import authentication_scope, tenant_scope
+from tests.database_waits import counted_waits
 from tests.factories import make_memory, make_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,24 +16,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = "SELECT content FROM memories_memory ORDER BY content"
 ARCHIVE = "UPDATE memories_memory SET archived_at = created_at"
 FAILING = "SELECT 1 / (length(%s::text) - 1)"
-
-
-@contextmanager
-def counted_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Record each time that a result is waited for."""
-    waits: list[str] = []
-    fetch = Connection.wait
-
-    def wait(self: Connection[Any], generator: Any, **options: Any) -> Any:
-        name = getattr(generator, "__name__", "")
-        # the first two only send, in a pipeline; the third asks nobody
-        if name not in {"_enter_gen", "_execute_gen", "_set_autocommit_gen"}:
-            waits.append(name)
-        return fetch(self, generator, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Connection, "wait", wait)
-        yield waits
 
 
 def test_pipelined_scope_reads_the_rows_of_its_tenant_alone() -> None:

@@ -70,7 +70,7 @@ class _Write:
     ahead: VectorsAhead | None = None
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def store_memories(
     *,
     tenant: Tenant,

@@ -74,7 +74,8 @@ class MemoryQuerySet(MemoryTextQuerySet):
         if len(rows) >= REPLANNED_ROWS:
             # plans of foreign keys that were made for small tables read them whole for each row
             execute("DISCARD PLANS")
-        return {pk for (pk,) in insert_rows(rows, "ON CONFLICT DO NOTHING RETURNING id").rows()}
+        inserted = insert_rows(rows, "ON CONFLICT DO NOTHING RETURNING id").rows() if rows else ()
+        return {pk for (pk,) in inserted}
 
     def with_content_hashes(self, hashes: Iterable[str]) -> Self:
         return self.filter(content_hash__in=list(hashes))

@@ -56,6 +56,16 @@ def lock_session(session_id: UUID, *, is_open: bool = True) -> Session:
     return session
 
 
+def lock_session_to_append(tenant_id: UUID, session_id: UUID, reach: str) -> Session:
+    """Lock an open session within `reach` until the transaction ends. Raises `NotFound`."""
+    session: Session | None = Session.objects.lock_to_append(tenant_id, session_id, reach)
+    if session is None:
+        raise NotFound("not_found", "There is no such session.")
+    if session.closed_at is not None:
+        raise NotFound("session_closed", _CLOSED)
+    return session
+
+
 def count_text_tokens(text: str, model: str) -> int:
     """Return the number of tokens in a text, counted for `model`."""
     return budget_calculator().count_tokens(text, model)

@@ -30,7 +30,11 @@ from memories.services.store.drafts import FieldProblem
 from memories.store.live_rows import ensure_partitions
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, invalid
+from memories.tenancy.queries.insertions import insert_rows
 from memories.tenancy.queries.prepared import sent_together
+
+#: Longer texts are counted before the session is locked, because that takes a while (some 5 ms for these).
+COUNTED_UNDER_LOCK_CHARACTERS_MAX = 20_000
 
 
 @transaction.atomic
@@ -152,27 +156,30 @@ class AppendResult:
     is_new: bool
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def append_messages(
-    *, session_id: UUID, rows: Sequence[NewMessage], model: str = "", by: Actor, now: datetime
+    *, tenant_id: UUID, session_id: UUID, rows: Sequence[NewMessage], reach: str = "", by: Actor, now: datetime
 ) -> list[AppendResult]:
     """Append all of `rows` (1 to 500) in their order, or none; results are in the order of the rows.
 
-    `model` is the session's, as far as the caller knows.
     For a row whose `source_id` the session already has, the stored message is returned. Raises `InvalidInput` naming
-    every fault, `NotFound`, or `Conflict`: `session_closed`, `source_id_taken` by a message with other content.
+    every fault, `NotFound` for a session that is closed or not within `reach`, or `Conflict` `source_id_taken`: a
+    message has it with other content. The session of the returned messages lacks its directive and metadata.
     """
     if problems := new_message_problems(rows, now=now):
         raise invalid(problems)
-    model = model or session_rows.found(Session.objects.with_id(session_id), Session).model
-    # Long texts take time, so they are counted before the session is locked.
-    tokens = [session_rows.count_message_tokens(row, model) for row in rows]
-    session = session_rows.lock_session(session_id)
+    model, tokens = "", list[int]()
+    if sum(len(row.content) for row in rows) > COUNTED_UNDER_LOCK_CHARACTERS_MAX:
+        known_session = session_rows.found(Session.objects.for_tenant(tenant_id).with_id(session_id), Session)
+        model = known_session.model
+        tokens = [session_rows.count_message_tokens(row, model) for row in rows]
+    session = session_rows.lock_session_to_append(tenant_id, session_id, reach)
     if session.model != model:
         tokens = [session_rows.count_message_tokens(row, session.model) for row in rows]
     sources = {row.source_id for row in rows if row.source_id}
-    stored = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    known: dict[str, Message] = stored.from_sources(sources) if sources else {}
+    known: dict[str, Message] = {}
+    if sources:
+        known = Message.objects.for_tenant(tenant_id).of_session(session_id).from_sources(sources)
     _refuse_other_content(rows, known)
     fresh = _without_repetitions(rows, known)
     _check_calls(session, fresh)
@@ -279,10 +286,9 @@ def _store(session: Session, messages: list[Message], by: Actor, now: datetime) 
     session.context_tokens += sum(message.shown_tokens for message in messages)
     session.marker_tokens += sum(marker_tokens(message, session.model) for message in messages)
     session.last_message_at = now
-    changed = ("message_count", "context_tokens", "marker_tokens", "last_message_at")
     with sent_together():
-        Message.objects.bulk_create(messages)
-        Session.objects.with_id(session.pk).update(**{name: getattr(session, name) for name in changed})
+        insert_rows(messages)
+        Session.objects.count_appended(session)
         audit_rows("append_messages", messages, by=by, now=now)
 
 

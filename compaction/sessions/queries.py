@@ -29,6 +29,7 @@ from django.db.models.functions import Cast, Coalesce, Floor, Left
 from compaction.services.sessions.pressure import RESERVED_SHARE
 from memories.tenancy.queries.conditions import path_condition, segment_paths
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
+from memories.tenancy.queries.prepared import send_prepared
 from memories.tenancy.queries.rows import TenantRows
 
 #: Characters read of the message that gives a session its title.
@@ -46,6 +47,22 @@ OUTLINE_COLUMNS = (
     "name",
     "sequence",
 )
+
+
+# Appending runs these for every message of an agent (ADR-0170).
+_TO_APPEND = (
+    "tenant_id = %(tenant)s AND id = %(session)s"
+    " AND (%(reach)s::text = '' OR partition_path = %(reach)s OR starts_with(partition_path, %(reach)s || '/'))"
+    " FOR NO KEY UPDATE"
+)
+_COUNT_APPENDED = """
+UPDATE compaction_session
+SET message_count = %(message_count)s, context_tokens = %(context_tokens)s, marker_tokens = %(marker_tokens)s,
+    last_message_at = %(last_message_at)s
+WHERE tenant_id = %(tenant)s AND id = %(session)s
+"""
+#: Fields of a session that may be long and that appending does not need.
+_LONG_FIELDS = frozenset({"directive", "metadata"})
 
 
 class ToolCallIds(Func):
@@ -125,6 +142,17 @@ class SessionQuerySet(TenantRows):
 
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
+
+    def lock_to_append(self, tenant_id: UUID, session_id: UUID, reach: str) -> Any:
+        """Return the session within `reach`, locked as by `locked`, without its long fields; None without one."""
+        values = {"tenant": tenant_id, "session": session_id, "reach": reach}
+        return next(iter(self.send_select(_TO_APPEND, values, without=_LONG_FIELDS)()), None)
+
+    def count_appended(self, session: Any) -> None:
+        """Store the counts of a session that `lock_to_append` returned."""
+        names = ("message_count", "context_tokens", "marker_tokens", "last_message_at")
+        own = {name: getattr(session, name) for name in names}
+        send_prepared(_COUNT_APPENDED, {"tenant": session.tenant_id, "session": session.pk, **own})
 
     def locked(self) -> Self:
         """Locked until the transaction ends: appends, maskings and compactions of a session are serialised."""

@@ -117,13 +117,11 @@ def carry_vectors(tenant_id: UUID, memory_ids: Collection[UUID]) -> None:
 
 
 def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel]:
-    EmbeddingModel.objects.share(tenant_id)
-    models = EmbeddingModel.objects.for_tenant(tenant_id).maintained()
-    found = {model.name: model for model in models}
-    if not found:
+    models = EmbeddingModel.objects.share_maintained(tenant_id)
+    if not models:
         pin_model(tenant_id, first.name, first.dimension)
-        found = {model.name: model for model in models.all()}
-    return found
+        models = EmbeddingModel.objects.share_maintained(tenant_id)
+    return {model.name: model for model in models}
 
 
 def pin_model(tenant_id: UUID, name: str, dimension: int) -> None:

@@ -19,8 +19,7 @@ LiveKey = tuple[int, str, str]
 def ensure_partitions(tenant_id: UUID, wanted: Iterable[PartitionPath]) -> dict[str, Partition]:
     """Return the partitions by path; create absent ones with ancestors, in the order of paths to avoid deadlocks."""
     partitions = {partition.path: partition for partition in wanted}
-    rows = Partition.objects.for_tenant(tenant_id).at(partitions)
-    found = {row.path: row for row in rows}
+    found = {row.path: row for row in Partition.objects.found_at(tenant_id, partitions)}
     if len(found) == len(partitions):
         return found
     lineage = {row.path: row for partition in partitions.values() for row in (*partition.ancestors(), partition)}
@@ -30,7 +29,7 @@ def ensure_partitions(tenant_id: UUID, wanted: Iterable[PartitionPath]) -> dict[
         if path not in found
     ]
     Partition.objects.bulk_create(absent, ignore_conflicts=True)
-    return {row.path: row for row in rows.all()}
+    return {row.path: row for row in Partition.objects.found_at(tenant_id, partitions)}
 
 
 def duplicate_key(memory: Memory) -> LiveKey:

@@ -76,11 +76,8 @@ def recently_recalled_memories(
     if not texts or not prefixes:
         return {}
     hashes, since = {value for value, _ in texts}, now - RECALLED_TEXT_TTL
-    # in this order, so that a fold in between hides no row
-    unfolded = RetrievalTick.objects.recalled_lately(tenant_id, hashes, prefixes, since=since)
-    folded = RecalledText.objects.for_tenant(tenant_id).with_hashes(hashes, since=since).rows_of_keys(prefixes)
     by_hash: defaultdict[str, list[RecalledRow]] = defaultdict(list)
-    for row in reversed([*folded, *unfolded]):
+    for row in RetrievalTick.objects.recalled_lately(tenant_id, hashes, prefixes, since=since):
         by_hash[row.recalled_hash].append(row)
     found = {
         (value, path): [

@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID, uuid5
 
 from memories.models import ApiKey, AuditEntry
+from memories.tenancy.queries.insertions import insert_rows
 
 ACTOR_LABEL_CHARACTERS_MAX = 150
 #: The namespace of the ids of entries about reads, which name actor, row and hour.
@@ -62,7 +63,7 @@ def record_audit(
     entry.reason = reason
     entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
     entry.target_ids = [str(target) for target in target_ids]
-    entry.save(force_insert=True)
+    insert_rows([entry])
     return entry
 
 
@@ -71,7 +72,7 @@ def record_read(verb: str, target_kind: str, target_id: object, *, tenant_id: UU
     entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, target_ids=[str(target_id)])
     entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
     entry.id = uuid5(_READS, f"{verb} {target_kind} {target_id} {by.kind} {by.id} {now.astimezone(UTC):%Y-%m-%dT%H}")
-    AuditEntry.objects.bulk_create([entry], ignore_conflicts=True)
+    insert_rows([entry], "ON CONFLICT DO NOTHING")
 
 
 def record_export(target_kind: str, filters: Iterable[str], *, tenant_id: UUID, by: Actor, now: datetime) -> AuditEntry:

@@ -14,7 +14,7 @@ from psycopg.errors import DeadlockDetected, ForeignKeyViolation
 
 from memories.tenancy.queries.prepared import send_prepared
 from memories.tenancy.row_scope_tokens import row_scope_token
-from memory_platform.postgres.base import DatabaseWrapper
+from memory_platform.postgres.base import DatabaseWrapper, TransactionStart
 from memory_platform.postgres.roles import logged_in_across_tenants
 
 #: Runs of a write that meets a conflict each time, before the client has to repeat it.
@@ -38,18 +38,20 @@ def _scope(name: str, argument: str = "", *, waits_for_disk: bool = True) -> Ite
 
     An exception rolls back to the savepoint, which restores it too. The outermost scope decides how to commit.
     """
-    is_nested = connection.in_atomic_block
     # The server binds the token: the text of a statement is visible to other connections of the same role.
-    with transaction.atomic(), cast(DatabaseWrapper, connection).prepared_cursor() as cursor:
-        outer: tuple[str, ...] = ()
-        if is_nested:
-            cursor.execute(_READ)
-            outer = cursor.fetchone()
-        statement = _SET if waits_for_disk or is_nested else _SET_WITHOUT_WAITING
-        cursor.execute(statement, [_token(name, argument)])
+    database = cast(DatabaseWrapper, connection)
+    if not connection.in_atomic_block:
+        with transaction.atomic():
+            statement = _SET if waits_for_disk else _SET_WITHOUT_WAITING
+            with connection.execute_wrapper(TransactionStart(database, statement, [_token(name, argument)])):
+                yield
+        return
+    with transaction.atomic(), database.prepared_cursor() as cursor:
+        cursor.execute(_READ)
+        outer = cursor.fetchone()
+        cursor.execute(_SET, [_token(name, argument)])
         yield
-        if outer:
-            cursor.execute(_SET, outer)
+        cursor.execute(_SET, outer)
 
 
 @contextmanager

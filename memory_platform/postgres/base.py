@@ -2,8 +2,8 @@
 
 import select
 import struct
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from django.db.models import Field, ForeignKey, Model
 from django.db.transaction import TransactionManagementError
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from psycopg import Cursor, Pipeline, adapters
+from psycopg import Cursor, Pipeline, ServerCursor, adapters
 from psycopg.abc import PQGen
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
@@ -171,6 +171,39 @@ class BatchingPipeline(Pipeline):
         while self.command_queue:
             self.command_queue.popleft()()
         yield from super()._fetch_gen(flush=flush)
+
+
+class TransactionStart:
+    """Sends BEGIN and another statement together with the first statement of a transaction (ADR-0169).
+
+    Each would be a wait of its own. Django calls this for every statement of the transaction.
+    """
+
+    def __init__(self, wrapper: "DatabaseWrapper", statement: str, values: Sequence[Any]) -> None:
+        self._wrapper, self._statement, self._values, self._is_sent = wrapper, statement, values, False
+
+    def __call__(self, execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        """Run `execute`, after the start if this is the first statement."""
+        if self._is_sent:
+            return execute(sql, params, many, context)
+        self._is_sent = True
+        # psycopg sends these in ways of their own, which must not be part of a pipeline
+        if many or isinstance(context["cursor"].cursor, ServerCursor):
+            self._send(lambda: None)
+            return execute(sql, params, many, context)
+        return self._send(lambda: execute(sql, params, many, context))
+
+    def _send(self, first: Callable[[], Any]) -> Any:
+        driver: Any = self._wrapper.connection
+        with nullcontext() if driver._pipeline else self._wrapper.pipeline():
+            driver._autocommit = True  # else psycopg would send the BEGIN, and wait for it
+            try:
+                driver.execute("BEGIN", prepare=False)
+                with self._wrapper.prepared_cursor() as cursor:
+                    cursor.execute(self._statement, self._values)
+                return first()
+            finally:
+                driver._autocommit = False
 
 
 def _is_closed_by_server(connection: Any) -> bool:

@@ -39,20 +39,25 @@ class _KeptSerializers(threading.local):
     """The serializers of a thread, by class."""
 
     def __init__(self) -> None:
-        self.by_class: dict[type[StrictSerializer], Any] = {}
+        self.by_class: dict[type[serializers.Serializer[Any]], Any] = {}
 
 
 _kept_serializers = _KeptSerializers()
 
 
+def kept_serializer(serializer: type[serializers.Serializer[Any]]) -> Any:
+    """Return this thread's serializer of a class, because making one copies all of its fields."""
+    by_class = _kept_serializers.by_class
+    return by_class.get(serializer) or by_class.setdefault(serializer, serializer(context={}))
+
+
 def validate_input(serializer: type[StrictSerializer], data: Any, context: Mapping[str, Any]) -> dict[str, Any]:
     """Return `data` as validated by `serializer`. Raises `ValidationError` with every fault.
 
-    Each thread keeps one serializer of each class, because making one copies all of its fields, which takes several
-    times as long as validating a context request. Serializers must therefore not store anything about their input.
+    Making a serializer takes several times as long as validating a context request. Serializers must therefore not
+    store anything about their input.
     """
-    by_class = _kept_serializers.by_class
-    kept = by_class.get(serializer) or by_class.setdefault(serializer, serializer(context={}))
+    kept = kept_serializer(serializer)
     kept.context.update(context)
     try:
         return dict(kept.run_validation(data))

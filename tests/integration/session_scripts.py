@@ -51,7 +51,13 @@ def make_long_session(
             **fields,
         )
         if turns:
-            append_messages(session_id=session.pk, rows=_rows(turns, at), by=TESTER, now=at + timedelta(hours=1))
+            append_messages(
+                tenant_id=session.tenant_id,
+                session_id=session.pk,
+                rows=_rows(turns, at),
+                by=TESTER,
+                now=at + timedelta(hours=1),
+            )
     return reread(session)
 
 

@@ -26,7 +26,7 @@ from memories.tenancy.api.permissions import WRITE
 from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import page_of
-from memory_platform.rest.serializers import EmptyInput, flat_errors
+from memory_platform.rest.serializers import EmptyInput, flat_errors, kept_serializer, validate_input
 
 _FUNCTION = {"name": "calendar", "arguments": '{"day": "2026-05-09"}'}
 _CALLS = [{"id": "call_1", "type": "function", "function": _FUNCTION}]
@@ -59,14 +59,18 @@ class MessageListEndpoint(SessionEndpointBase):
         """
         rows = self._new_messages(self.body(schemas.MessageAppendInput)["messages"])
         with tenant_scope(self.tenant_id):
-            session = self.session(session_id)
             appended = append_messages(
-                session_id=session.pk, rows=rows, model=session.model, by=self.actor, now=self.now
+                tenant_id=self.tenant_id,
+                session_id=session_id,
+                rows=rows,
+                reach=self.key.partition_prefix,
+                by=self.actor,
+                now=self.now,
             )
             # the locked row of the new messages has the counts
             new = next((row.message for row in appended if row.is_new), None)
             session = self.session(session_id) if new is None else new.session
-        serialize = schemas.MessageOutput().to_representation
+        serialize = kept_serializer(schemas.MessageOutput).to_representation
         results = [{**serialize(row.message), "status": "created" if row.is_new else "existing"} for row in appended]
         code = status.HTTP_201_CREATED if any(row.is_new for row in appended) else status.HTTP_200_OK
         pressure = {name: getattr(session, name) for name in ("message_count", "context_tokens", "pressure")}
@@ -93,13 +97,12 @@ class MessageListEndpoint(SessionEndpointBase):
         return self.listing(rows, values, ordering="sequence", kinds=(int, UUID), answer=answer)
 
     def _new_messages(self, rows: Sequence[Any]) -> list[NewMessage]:
-        # One serializer checks all rows: making it costs more than using it.
-        checker = schemas.MessageInput(context={"now": self.now, "key": self.key})
+        context = {"now": self.now, "key": self.key}
         checked: list[NewMessage] = []
         problems: list[FieldProblem] = []
         for index, row in enumerate(rows):
             try:
-                values = checker.run_validation(row)
+                values = validate_input(schemas.MessageInput, row, context)
             except ValidationError as error:
                 for fault in flat_errors(error.detail):
                     name = f"messages.{index}.{fault['field']}".rstrip(".")

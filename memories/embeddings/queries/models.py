@@ -9,10 +9,12 @@ from django.db.models import Count, Exists, OuterRef, Q, Value
 from django.db.models.functions import Now
 
 from memories.tenancy.queries.insertions import array_text, execute
+from memories.tenancy.queries.prepared import send_prepared, sent_together
 from memories.tenancy.queries.rows import TenantRows
 
 # Writers of vectors share a lock; a change of the set of models takes it exclusively.
 _SHARE = "SELECT pg_advisory_xact_lock_shared(hashtextextended('memories.embeddings.providers-models ' || %s, 0))"
+_MAINTAINED = "tenant_id = %(tenant)s AND state IN ('active', 'filling', 'standby') ORDER BY state, started_at"
 _TAKE = "SELECT pg_advisory_xact_lock(hashtextextended('memories.embeddings.providers-models ' || %s, 0))"
 
 # Every version of every memory of the tenant, current or superseded.
@@ -91,6 +93,13 @@ class EmbeddingModelQuerySet(TenantRows):
 
     def named(self, name: str) -> Self:
         return self.filter(name=name)
+
+    def share_maintained(self, tenant_id: UUID) -> list[Any]:
+        """Lock the set of models as `share` does and return the maintained ones, in one round trip."""
+        with sent_together():
+            send_prepared(_SHARE, [str(tenant_id)])
+            models = self.send_select(_MAINTAINED, {"tenant": tenant_id})
+        return models()
 
     def maintained(self) -> Self:
         """Models that get vectors of each write, the active one first."""

@@ -22,6 +22,11 @@ class PartitionQuerySet(TenantRows):
     def at(self, paths: Iterable[str]) -> Self:
         return self.filter(path__in=list(paths))
 
+    def found_at(self, tenant_id: UUID, paths: Collection[str]) -> list[Any]:
+        """Return the partitions of a tenant at these paths by a prepared statement."""
+        values = {"tenant": tenant_id, "paths": list(paths)}
+        return self.send_select("tenant_id = %(tenant)s AND path = ANY(%(paths)s)", values)()
+
     def within(self, path: str, *, exact: bool = False) -> Self:
         return self.filter(path_condition("path", path, exact=exact))
 

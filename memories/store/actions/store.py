@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, models, transaction
+from django.db import models, transaction
 
 from memories import tasks
 from memories.embeddings.vectors import VectorsAhead, models_if_active_is_included, store_first_vectors
@@ -70,7 +70,7 @@ class _Write:
     ahead: VectorsAhead | None = None
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def store_memories(
     *,
     tenant: Tenant,
@@ -295,7 +295,7 @@ def _new_row(write: _Write, row: NewMemory, partitions: Mapping[str, Partition])
     own = ("kind", "confidence", "pinned", "metadata", "expires_at", "source_id", "session", "position")
     created_at, content = row.created_at or write.now, normalise_content(row.content)
     is_embedded = write.ahead is not None and content in write.ahead.places
-    memory = Memory(
+    return Memory(
         tenant_id=write.tenant_id,
         partition=partitions[row.partition.path],
         partition_path=row.partition.path,
@@ -306,5 +306,3 @@ def _new_row(write: _Write, row: NewMemory, partitions: Mapping[str, Partition])
         embedding_state=Memory.EmbeddingState.READY if is_embedded else Memory.EmbeddingState.PENDING,
         **text_columns(content),
     )
-    memory._state.adding, memory._state.db = False, DEFAULT_DB_ALIAS
-    return memory

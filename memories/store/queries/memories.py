@@ -1,13 +1,11 @@
 """Current memories and their superseded versions."""
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Exists, F, FilteredRelation, FloatField, OuterRef, Prefetch, Q, Subquery, Value
 from django.db.models.functions import Coalesce, Greatest, RowNumber
@@ -27,21 +25,10 @@ from memories.tenancy.queries.conditions import (
     session_summary_condition,
     version_condition,
 )
-from memories.tenancy.queries.insertions import execute
-from memories.tenancy.queries.prepared import execute_prepared
+from memories.tenancy.queries.insertions import execute, insert_rows
 
 #: So many rows are worth planning again how to check them.
 REPLANNED_ROWS = 100
-# Rows as JSON: compiling an INSERT of so many values takes several times as long.
-_INSERT_ABSENT = """
-INSERT INTO memories_memory ({columns}) SELECT {columns} FROM json_populate_recordset(NULL::memories_memory, %(rows)s)
-ON CONFLICT DO NOTHING RETURNING id
-"""
-
-
-def _json_value(value: Any) -> Any:
-    # the encoder would cut the microseconds off
-    return value.isoformat() if isinstance(value, datetime) else value
 
 
 class MemoryQuerySet(MemoryTextQuerySet):
@@ -87,11 +74,8 @@ class MemoryQuerySet(MemoryTextQuerySet):
         if len(rows) >= REPLANNED_ROWS:
             # plans of foreign keys that were made for small tables read them whole for each row
             execute("DISCARD PLANS")
-        columns = [field for field in self.model._meta.local_concrete_fields if not field.generated]
-        records = [{field.column: _json_value(getattr(row, field.attname)) for field in columns} for row in rows]
-        names = ", ".join(field.column for field in columns)
-        text = json.dumps(records, cls=DjangoJSONEncoder, ensure_ascii=False)
-        return {pk for (pk,) in execute_prepared(_INSERT_ABSENT.format(columns=names), {"rows": text})}
+        inserted = insert_rows(rows, "ON CONFLICT DO NOTHING RETURNING id").rows() if rows else ()
+        return {pk for (pk,) in inserted}
 
     def with_content_hashes(self, hashes: Iterable[str]) -> Self:
         return self.filter(content_hash__in=list(hashes))

@@ -10,7 +10,8 @@ from django.db import connection
 from django.db.models import Count, Max, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from memories.tenancy.queries.insertions import Insertion, array_text, execute
+from memories.tenancy.queries.insertions import Insertion, array_text
+from memories.tenancy.queries.prepared import execute_prepared
 from memories.tenancy.queries.rows import TenantRows
 
 #: A text that is rendered again within this time is not recorded again.
@@ -61,13 +62,23 @@ WITH taken AS (
 )
 SELECT count(*) FROM taken
 """
+# One snapshot, so that a fold in between hides no row. Unfolded ones are the last rendered.
 _RECALLED = """
+WITH tick AS (
+    SELECT * FROM memories_retrievaltick WHERE tenant_id = %(tenant)s AND at >= %(since)s
+    ORDER BY id DESC LIMIT %(limit)s
+), rendered AS (
+    SELECT recalled_hash, memory_id, context_partition, id AS tick, at
+    FROM tick, unnest(memory_ids, recalled_hashes) AS pair (memory_id, recalled_hash)
+    WHERE api_key_prefix = ANY (%(prefixes)s) AND recalled_hash = ANY (%(hashes)s)
+    UNION ALL
+    SELECT recalled_hash, memory_id, context_partition, NULL, recalled_at FROM memories_recalledtext
+    WHERE tenant_id = %(tenant)s AND recalled_at >= %(since)s
+        AND api_key_prefix = ANY (%(prefixes)s) AND recalled_hash = ANY (%(hashes)s)
+)
 SELECT recalled_hash, memory_id, context_partition, partition_path
-FROM (SELECT * FROM memories_retrievaltick WHERE tenant_id = %s AND at >= %s ORDER BY id DESC LIMIT %s) AS tick,
-    unnest(memory_ids, recalled_hashes) AS pair (memory_id, recalled_hash)
-JOIN memories_memory AS memory ON memory.id = memory_id
-WHERE api_key_prefix = ANY (%s) AND recalled_hash = ANY (%s)
-ORDER BY tick.id
+FROM rendered JOIN memories_memory AS memory ON memory.id = memory_id AND memory.tenant_id = %(tenant)s
+ORDER BY tick DESC NULLS LAST, at DESC
 """
 
 
@@ -102,9 +113,10 @@ class RetrievalTickQuerySet(TenantRows):
     def recalled_lately(
         self, tenant_id: UUID, hashes: Iterable[str], key_prefixes: Iterable[str], *, since: datetime
     ) -> list[RecalledRow]:
-        """Return the memories of unfolded ticks of these keys whose text has one of the hashes, oldest first."""
-        values = [tenant_id, since, TICKS_READ_MAX, list(key_prefixes), list(hashes)]
-        return list(map(RecalledRow._make, execute(_RECALLED, values)))
+        """Return the memories whose text, with one of the hashes, contexts of these keys rendered, the last first."""
+        values = {"tenant": tenant_id, "since": since, "limit": TICKS_READ_MAX}
+        values |= {"prefixes": list(key_prefixes), "hashes": list(hashes)}
+        return list(map(RecalledRow._make, execute_prepared(_RECALLED, values)))
 
 
 def pending_retrieval_counts(ticks: QuerySet[Any]) -> dict[str, Subquery]:
@@ -120,12 +132,6 @@ def pending_retrieval_counts(ticks: QuerySet[Any]) -> dict[str, Subquery]:
 class RecalledTextQuerySet(TenantRows):
     def with_hashes(self, hashes: Iterable[str], *, since: datetime) -> Self:
         return self.filter(recalled_hash__in=list(hashes), recalled_at__gte=since)
-
-    def rows_of_keys(self, key_prefixes: Iterable[str]) -> list[RecalledRow]:
-        """Return what these keys received, oldest first."""
-        rows = self.filter(api_key_prefix__in=list(key_prefixes)).order_by("recalled_at")
-        columns = ("recalled_hash", "memory_id", "context_partition", "memory__partition_path")
-        return list(map(RecalledRow._make, rows.values_list(*columns)))
 
     def sources(self) -> list[tuple[str, UUID]]:
         """(hash, id of the memory with that text)."""

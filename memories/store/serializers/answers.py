@@ -8,8 +8,9 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.utils.encoders import JSONEncoder
 
-from memories.models import Memory, MemoryVersion
+from memories.models import Memory, MemoryEmbedding, MemoryVersion
 from memory_platform.rest.fields import format_utc
+from memory_platform.rest.serializers import kept_serializer
 
 ETAG_DIGEST_CHARACTERS = 16
 
@@ -101,6 +102,24 @@ class MemoryOutput(MemoryTextOutput):
         if instance.uncounted_retrieved_at:
             answer["last_retrieved_at"] = format_utc(instance.uncounted_retrieved_at)
         return answer
+
+
+def answer_of_new_memory(memory: Memory, model: str, dimension: int) -> dict[str, Any] | None:
+    """Return the answer for a memory that was just stored with one vector and no links, without reading it again.
+
+    None where the database may write its metadata in another way, which changes the ETag.
+    """
+    metadata = memory.metadata
+    if not all(value is None or isinstance(value, str | bool | int) for value in metadata.values()):
+        return None
+    # the order of `jsonb`
+    keys = sorted(metadata, key=lambda key: (len(key.encode()), key.encode()))
+    memory.metadata = {key: metadata[key] for key in keys}
+    read: Any = memory
+    read.own_embeddings, read.current_links = [MemoryEmbedding(model=model, dimension=dimension)], []
+    read.uncounted_retrievals = read.uncounted_retrieved_at = None
+    answer: dict[str, Any] = kept_serializer(MemoryOutput).to_representation(read)
+    return answer
 
 
 #: Why an existing memory is the answer.

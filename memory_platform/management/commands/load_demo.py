@@ -151,7 +151,9 @@ class DemoLoader:
         rows = messages_of(at, messages)
         with tenant_scope(self.tenant.pk):
             session = create_session(tenant=self.tenant, **row, by=self.by, now=at)
-            append_messages(session_id=session.pk, rows=rows, by=self.by, now=rows[-1].created_at or at)
+            append_messages(
+                tenant_id=session.tenant_id, session_id=session.pk, rows=rows, by=self.by, now=rows[-1].created_at or at
+            )
             if compacted_at is None:
                 return
             run = open_compaction(session, session_policy(session), trigger=trigger, by=self.by, now=compacted_at)

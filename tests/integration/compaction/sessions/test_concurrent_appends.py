@@ -33,7 +33,9 @@ def append(tenant: Tenant, session_id: str, rows: list[NewMessage]) -> list[Appe
     try:
         with tenant_scope(tenant.pk):
             session = stored_session(tenant, session_id)
-            return append_messages(session_id=session.pk, rows=rows, by=TESTER, now=timezone.now())
+            return append_messages(
+                tenant_id=session.tenant_id, session_id=session.pk, rows=rows, by=TESTER, now=timezone.now()
+            )
     finally:
         connection.close()
 

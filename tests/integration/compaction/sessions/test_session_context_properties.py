@@ -69,7 +69,7 @@ def opened(tenant: Tenant, rows: Sequence[NewMessage], **fields: Any) -> Session
     with tenant_scope(tenant.pk):
         session = create_session(tenant=tenant, partition=PLACE, by=TESTER, now=FACTORY_NOW, **fields)
         if rows:
-            append_messages(session_id=session.pk, rows=rows, by=TESTER, now=FACTORY_NOW)
+            append_messages(tenant_id=session.tenant_id, session_id=session.pk, rows=rows, by=TESTER, now=FACTORY_NOW)
         session.refresh_from_db()
         return session
 

@@ -114,7 +114,7 @@ def append(session: Session, rows: Sequence[NewMessage]) -> None:
     with tenant_scope(session.tenant_id):
         for start in range(0, len(rows), APPEND_MESSAGES_MAX):
             batch = rows[start : start + APPEND_MESSAGES_MAX]
-            append_messages(session_id=session.pk, rows=batch, by=TESTER, now=FACTORY_NOW)
+            append_messages(tenant_id=session.tenant_id, session_id=session.pk, rows=batch, by=TESTER, now=FACTORY_NOW)
         session.refresh_from_db()
 
 

@@ -1,16 +1,14 @@
 """Pipelined scopes: the rows and errors of ordinary ones, in fewer round trips (ADR-0120)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, transaction
-from psycopg import Connection
 
 from memories.models import Memory
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.scopes import authentication_scope, tenant_scope
+from tests.database_waits import counted_waits
 from tests.factories import make_memory, make_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,23 +16,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = "SELECT content FROM memories_memory ORDER BY content"
 ARCHIVE = "UPDATE memories_memory SET archived_at = created_at"
 FAILING = "SELECT 1 / (length(%s::text) - 1)"
-
-
-@contextmanager
-def counted_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Record each time that a result is waited for."""
-    waits: list[str] = []
-    fetch = Connection.wait
-
-    def wait(self: Connection[Any], generator: Any, **options: Any) -> Any:
-        name = getattr(generator, "__name__", "")
-        if name not in {"_enter_gen", "_execute_gen"}:  # these only send, in a pipeline
-            waits.append(name)
-        return fetch(self, generator, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Connection, "wait", wait)
-        yield waits
 
 
 def test_pipelined_scope_reads_the_rows_of_its_tenant_alone() -> None:
@@ -132,3 +113,40 @@ def test_inside_a_transaction_a_pipelined_scope_is_an_ordinary_one() -> None:
         assert connection.in_atomic_block
         with tenant_scope(mine.pk, is_pipelined=True):
             assert execute_prepared(TEXTS, []) == [("tea",)]
+
+
+def test_ordinary_scope_begins_with_its_first_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    tenant = make_tenant()
+    make_memory(tenant, "tea")
+    with counted_waits(monkeypatch) as waits, tenant_scope(tenant.pk):
+        assert waits == []
+        assert execute_prepared(TEXTS, []) == [("tea",)]
+    assert waits == ["_exit_gen", "_commit_gen"]
+
+
+def test_scope_that_begins_in_another_way_has_its_settings() -> None:
+    tenant = make_tenant()
+    make_memory(tenant, "tea")
+    with tenant_scope(tenant.pk):
+        assert [row.content for row in Memory.objects.iterator(chunk_size=1)] == ["tea"], "a server-side cursor"
+    with tenant_scope(tenant.pk), connection.cursor() as cursor:
+        cursor.executemany("UPDATE memories_memory SET kind = %s", [["note"], ["event"]])
+        assert Memory.objects.get().kind == "event"
+    with tenant_scope(tenant.pk):
+        with transaction.atomic():
+            Memory.objects.update(kind="note")
+        assert Memory.objects.get().kind == "note", "a savepoint"
+    with tenant_scope(tenant.pk):
+        pass
+    assert execute_prepared(TEXTS, []) == []
+
+
+def test_failing_first_statement_rolls_back_and_leaves_the_connection_usable() -> None:
+    tenant = make_tenant()
+    make_memory(tenant, "tea")
+    with pytest.raises(DatabaseError, match="division by zero"), tenant_scope(tenant.pk):
+        execute_prepared(FAILING, ["x"])
+    with tenant_scope(tenant.pk):
+        assert Memory.objects.update(kind="event") == 1
+    with tenant_scope(tenant.pk):
+        assert Memory.objects.get().kind == "event"

@@ -1,0 +1,26 @@
+"""How often a block waits for the database."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from psycopg import Connection
+
+
+@contextmanager
+def counted_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Record each time that a result is waited for."""
+    waits: list[str] = []
+    fetch = Connection.wait
+
+    def wait(self: Connection[Any], generator: Any, **options: Any) -> Any:
+        name = getattr(generator, "__name__", "")
+        # the first two only send, in a pipeline; the third asks nobody
+        if name not in {"_enter_gen", "_execute_gen", "_set_autocommit_gen"}:
+            waits.append(name)
+        return fetch(self, generator, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "wait", wait)
+        yield waits

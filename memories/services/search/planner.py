@@ -20,8 +20,9 @@ VISIT_COST_ROWS = 30
 FILTERED_ROW_COST = 3
 #: The scan ends after this many times the expected number of vectors.
 SCAN_LIMIT_RATIO = 2
-#: Vectors read from the index at once: this many times the expected number, more for filters; within these bounds.
-SCAN_RATIO, FILTERED_SCAN_RATIO = 1.25, 2.0
+#: Vectors read from the index at once: this many times the expected number, which includes those of expired memories,
+#: more for filters; within these bounds.
+SCAN_RATIO, FILTERED_SCAN_RATIO = 1.125, 2.0
 MIN_EF_SEARCH, MAX_EF_SEARCH = 300, 1_000
 #: A scope with this share of the index's rows finds enough at once; a scan that could go on takes a fifth longer.
 SINGLE_SCAN_SHARE = 0.9

@@ -24,9 +24,10 @@ from context.services.scorer import (
     recency_by,
     round_scores,
 )
+from memories.services.search.fusion import fused_score
 
 #: The fused score of what both retrievers return first.
-FUSED_BEST = 2 / 61
+FUSED_BEST = fused_score(1, 1)
 #: The component that MMR subtracts: how much a memory repeats a better one.
 REPETITION = "repetition"
 #: The component that puts a memory behind another one: how probably that one replaced it.

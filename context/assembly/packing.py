@@ -393,4 +393,5 @@ def _candidate_outcome(item: ScoredMemory, outcome: str, budget: SectionBudget) 
         text_rank=memory["text_rank"],
         fused_score=None if memory["fused_score"] is None else round(memory["fused_score"], FUSED_DECIMALS),
         outcome=outcome,
+        superseded_by=None if item.superseded_by is None else str(item.superseded_by),
     )

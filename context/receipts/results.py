@@ -182,7 +182,10 @@ class Exclusion(FastFrozen):
 
 @dataclass(frozen=True)
 class CandidateOutcome(FastFrozen):
-    """One candidate with its scores, ranks and outcome. Ranks count from 1; None where that retriever missed it."""
+    """One candidate with its scores, ranks and outcome. Ranks count from 1; None where that retriever missed it.
+
+    `superseded_by` is the memory behind which it is ranked because that one superseded it.
+    """
 
     anchor: Anchor
     tokens: int
@@ -193,6 +196,7 @@ class CandidateOutcome(FastFrozen):
     text_rank: int | None
     fused_score: float | None
     outcome: str
+    superseded_by: str | None = None
 
     def as_answer(self) -> dict[str, Any]:
         return vars(self) | {"anchor": self.anchor.as_answer()}

@@ -19,8 +19,8 @@ from context.receipts.results import KEPT, MEMORY, Anchor, Block, CandidateOutco
 
 #: The components that every score has, in the order they are stored in; a scoring profile's own ones follow them.
 SCORE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
-#: Keys of the stored candidates: their columns, and the names of a profile's own components.
-_COLUMNS, _MORE_PARTS = "columns", "more_parts"
+#: Keys of the stored candidates: their columns, the names of a profile's own components, and successors by place.
+_COLUMNS, _MORE_PARTS, _SUCCESSORS = "columns", "more_parts", "successors"
 
 _Row = list[Any]
 _Identity = tuple[str, str, float | None]
@@ -90,20 +90,34 @@ def _deflated(candidates: Sequence[CandidateOutcome]) -> str:
     stored: dict[str, Any] = {_COLUMNS: list(zip(*rows, strict=True))}
     if len(names) > len(SCORE_PARTS):
         stored[_MORE_PARTS] = names[len(SCORE_PARTS) :]
+    if successors := {str(place): one.superseded_by for place, one in enumerate(candidates) if one.superseded_by}:
+        stored[_SUCCESSORS] = successors
     return base64.b64encode(zlib.compress(orjson.dumps(stored), 1)).decode()
 
 
 def _inflated(stored: str) -> list[CandidateOutcome]:
     found = _columns(stored)
     names = (*SCORE_PARTS, *found.get(_MORE_PARTS, ()))
-    return [
-        CandidateOutcome(
-            Anchor(MEMORY, id_, version), tokens, bool(pinned), score, dict(zip(names, parts, strict=True)), *outcome
+    successors = found.get(_SUCCESSORS, {})
+    read = []
+    for place, row in enumerate(zip(*found[_COLUMNS], strict=True)):
+        id_, version, tokens, pinned, score, *parts = row[:-4]
+        vector_rank, text_rank, fused_score, outcome = row[-4:]
+        read.append(
+            CandidateOutcome(
+                Anchor(MEMORY, id_, version),
+                tokens,
+                bool(pinned),
+                score,
+                dict(zip(names, parts, strict=True)),
+                vector_rank,
+                text_rank,
+                fused_score,
+                outcome,
+                successors.get(str(place)),
+            )
         )
-        for id_, version, tokens, pinned, score, *parts, outcome in (
-            (*row[:-4], row[-4:]) for row in zip(*found[_COLUMNS], strict=True)
-        )
-    ]
+    return read
 
 
 def _block_row(block: Block, places: Mapping[_Identity, int]) -> _Row:

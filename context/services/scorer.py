@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +83,11 @@ class ScoredMemory:
             confidence_score=confidence_score,
             frequency_score=frequency_score,
         )
+
+    @property
+    def superseded_by(self) -> UUID | None:
+        """The memory that it follows because that one superseded it; by ADR-0040 none does."""
+        return None
 
     def breakdown(self) -> dict[str, float]:
         """Return the unweighted components of the score by name: here the five of ADR-0040, each 0..1."""

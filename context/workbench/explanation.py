@@ -37,20 +37,28 @@ _SUCCESSORS_MAX = 1
 
 @dataclass(frozen=True)
 class MemoryStanding:
-    """Ranks in the retrievers (None: not found by it), score and tokens of a memory, considered or not."""
+    """Ranks in the retrievers (None: not found by it), score and tokens of a memory, considered or not.
+
+    `superseded_by` is the candidate behind which the profile ranks it.
+    """
 
     vector_rank: int | None
     text_rank: int | None
     score: float | None
     score_breakdown: Mapping[str, float]
+    superseded_by: str | None = None
+
+    def as_answer(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "superseded_by"}
 
 
 @dataclass(frozen=True)
 class MemoryExplanation:
     """Why `context` includes a memory (`reason` is "" and `position` counts from 1) or excludes it.
 
-    `successor` replaced the memory; `twin` is the included near-duplicate. `standing` is what the memory has as a
-    candidate or, if `is_estimated`, would have. `inclusion` is set for the reasons of `BUDGET_REASONS`.
+    `successor` superseded the memory, by a link or as the profile judges; `twin` is the included near-duplicate.
+    `standing` is what the memory has as a candidate or, if `is_estimated`, would have. `inclusion` is set for the
+    reasons of `BUDGET_REASONS`.
     """
 
     memory: Memory
@@ -102,6 +110,7 @@ class MemoryExplanation:
             tokens_missing=missing,
             score=self.standing.score,
             minimum_score=self.context.minimum_score,
+            superseded_on=None if self.successor is None else self.successor.created_at,
         )
 
     def as_answer(self) -> dict[str, Any]:
@@ -122,7 +131,7 @@ class MemoryExplanation:
             "position": self.position,
             "reason": self.reason or None,
             "detail": self.sentence,
-            **vars(self.standing),
+            **self.standing.as_answer(),
             "is_estimated": self.is_estimated,
             "lowest_included_score": self.lowest_score,
             "minimum_score": context.minimum_score,
@@ -164,6 +173,7 @@ def explain_memory(
     candidate = next((one for one in context.candidates if one.anchor.id == anchor), None)
     reason = "" if block else _reason(memory, successor, exclusion, requested_scope(context))
     standing = _standing(candidate) if candidate else _estimated(request, memory, tenant_id, reach, actor, now)
+    successor = successor or _successor(tenant_id, standing.superseded_by, reach)
     inclusion = None
     if reason in BUDGET_REASONS:
         inclusion = find_inclusion_budget(
@@ -203,6 +213,14 @@ def _read(tenant_id: UUID, memory_id: UUID, reach: str) -> tuple[Memory, Memory 
     return memory, rows.with_ids(links.in_order().sources(_SUCCESSORS_MAX)).first()
 
 
+def _successor(tenant_id: UUID, memory_id: str | None, reach: str) -> Memory | None:
+    if memory_id is None:
+        return None
+    with tenant_scope(tenant_id):
+        row: Memory | None = Memory.objects.for_tenant(tenant_id).within(reach).with_id(UUID(memory_id)).first()
+    return row
+
+
 def _twin(tenant_id: UUID, exclusion: Exclusion | None) -> Memory | None:
     if exclusion is None or exclusion.twin is None or exclusion.twin.type != MEMORY:
         return None
@@ -219,7 +237,8 @@ def _reason(memory: Memory, successor: Memory | None, exclusion: Exclusion | Non
 
 
 def _standing(candidate: CandidateOutcome) -> MemoryStanding:
-    return MemoryStanding(candidate.vector_rank, candidate.text_rank, candidate.score, dict(candidate.score_breakdown))
+    breakdown, successor = dict(candidate.score_breakdown), candidate.superseded_by
+    return MemoryStanding(candidate.vector_rank, candidate.text_rank, candidate.score, breakdown, successor)
 
 
 def _estimated(
@@ -246,7 +265,8 @@ def _estimated(
     with tenant_scope(tenant_id):
         found: Candidate = read_standing(scope, memory, resolved.query, retrieval.query)
     scored = score_among_candidates(resolved, tenant_id, retrieval, found)
-    return MemoryStanding(found.vector_rank, found.text_rank, scored.composite_score, scored.breakdown())
+    successor = None if scored.superseded_by is None else str(scored.superseded_by)
+    return MemoryStanding(found.vector_rank, found.text_rank, scored.composite_score, scored.breakdown(), successor)
 
 
 def _anchor(memory: Memory) -> dict[str, Any]:

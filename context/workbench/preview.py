@@ -50,13 +50,14 @@ class AnchorRows(NamedTuple):
 
 @dataclass(frozen=True)
 class IncludedRow:
-    """An included block with its memory or summary (None for a memo) and its candidate."""
+    """An included block with its memory or summary (None for a memo), its candidate, and what superseded it."""
 
     block: Block
     found: CandidateOutcome | None
     memory: Memory | None
     summary: PartitionSummary | None
     is_focus: bool = False
+    successor: Memory | None = None
 
     @property
     def place(self) -> int:
@@ -75,13 +76,14 @@ class IncludedRow:
 
 @dataclass(frozen=True)
 class ExcludedRow:
-    """An excluded item with its memory or summary, its candidate, and the near-duplicate that is included."""
+    """An excluded item with its memory or summary, its candidate, the near-duplicate, and what superseded it."""
 
     omission: Exclusion
     found: CandidateOutcome | None
     memory: Memory | None
     summary: PartitionSummary | None
     twin: Memory | None
+    successor: Memory | None
 
     @property
     def kind(self) -> str:
@@ -183,6 +185,8 @@ def preview_context(request: ContextRequest, *, tenant_id: UUID, actor: Actor, n
 def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
     """Return a context with the rows of its anchors. Call it with no scope open."""
     anchors = [block.anchor for block in context.blocks] + [omission.anchor for omission in context.omitted]
+    superseded = {each.anchor.id: each.superseded_by for each in context.candidates if each.superseded_by}
+    anchors += [Anchor(MEMORY, successor_id, 0) for successor_id in superseded.values()]
     with tenant_scope(tenant_id):
         rows = anchor_rows(anchors, tenant_id)
         # A receipt names its profile; the numbers are the current ones.
@@ -191,8 +195,15 @@ def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
         minimum_score = _minimum_score(context, tenant_id)
     found = {candidate.anchor.id: candidate for candidate in context.candidates}
     focus = set((context.request.get("focus") or {}).values())
+    successors = {memory_id: rows.memories.get(successor_id) for memory_id, successor_id in superseded.items()}
     kept = [
-        IncludedRow(block, found.get(block.anchor.id), **rows.of(block.anchor.id), is_focus=block.anchor.id in focus)
+        IncludedRow(
+            block,
+            found.get(block.anchor.id),
+            **rows.of(block.anchor.id),
+            is_focus=block.anchor.id in focus,
+            successor=successors.get(block.anchor.id),
+        )
         for block in sorted(context.blocks, key=lambda block: block.position)
     ]
     left_out = [
@@ -201,6 +212,7 @@ def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
             found.get(omission.anchor.id),
             **rows.of(omission.anchor.id),
             twin=rows.memories.get(omission.twin.id) if omission.twin else None,
+            successor=successors.get(omission.anchor.id),
         )
         for omission in context.omitted
     ]

@@ -19,9 +19,9 @@ from memories.services.search.filters import FilterCondition, FilterError, parse
 from memories.services.search.fusion import (
     MAX_CANDIDATES,
     MIN_CANDIDATES,
+    fuse,
     gate_by_tokens,
     gate_cost,
-    reciprocal_rank_fusion,
 )
 from memories.services.search.planner import RetrievalTrace, rows_to_retrieve
 from memories.services.tokens import ENCODINGS
@@ -165,7 +165,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
             by_vector = retrievers.rank_by_vector_in_history(scope, asked, model, tokens, trace)
         if matching is not None:
             by_text, lexemes = matching.read_traced(trace), matching.text.lexemes
-        fused = dict(reciprocal_rank_fusion(list(by_vector), list(by_text)))
+        fused = fuse(list(by_vector), list(by_text))
         pinned = retrievers.rank_pinned(scope, sent.pinned, gate.column, trace) if request.with_pinned else {}
         ranks = CandidateRanks(retrievers.ranks_of(by_vector), retrievers.ranks_of(by_text), fused)
         tokens_by_id = pinned | by_vector | by_text

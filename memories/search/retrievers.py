@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from memories.embeddings.providers import EmbeddingVectors
 from memories.search.queries import ranking, scope_size
 from memories.search.queries.lexemes import read_query_lexemes, send_query_lexemes
@@ -18,7 +20,7 @@ from memories.search.queries.nearest import (
     force_index_scan,
     index_prefix,
 )
-from memories.search.queries.ranking import Ranking, SentRanking
+from memories.search.queries.ranking import Ranking, SentRanking, SentTextHits
 from memories.search.queries.scope_size import SentMeasure
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import (
@@ -34,6 +36,7 @@ from memories.services.search.planner import (
     plan_vector_search,
     retriever_depth,
 )
+from memories.services.search.text_ranking import TEXT_HIT, TextHits, rank_text_hits
 from memories.store.readings import CandidateRows, SearchScope
 from memories.tenancy.queries.prepared import SentStatement
 
@@ -72,14 +75,15 @@ class SentTextSearch:
     scope: SearchScope
     text: TextQuery
     tokens: str
-    ranking: SentRanking | None
+    limit: int
+    hits: SentTextHits | None
 
     @classmethod
     def send(cls, scope: SearchScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> Self:
         """Ask for the first memories that match a text query."""
         plain = scope.plain() if text.matched else None
-        sent = None if plain is None else ranking.send_matching_memories(plain, text, tokens, limit)
-        return cls(scope, text, tokens, sent)
+        sent = None if plain is None else ranking.send_text_hits(plain, text, tokens)
+        return cls(scope, text, tokens, limit, sent)
 
     @classmethod
     def of_lexemes(cls, scope: SearchScope, lexemes: SentStatement, tokens: str, wanted: int) -> Self:
@@ -90,11 +94,11 @@ class SentTextSearch:
 
     def read(self) -> Ranking:
         """Wait for the memories."""
-        if self.ranking is not None:
-            return self.ranking.read()
         if not self.text.matched:
             return {}
-        return _ranking([rows.matching_any(self.text) for rows in self.scope.sources()], self.tokens, "-text_rank")
+        sent = self.hits
+        hits = sent.read() if sent is not None else _text_hits(self.text, self.tokens, self.scope.sources())
+        return rank_text_hits(hits, self.text, self.limit)
 
     def read_traced(self, plan: RetrievalTrace) -> Ranking:
         """Wait for the memories, as a step of a plan."""
@@ -113,6 +117,18 @@ def build_text_query(scope: SearchScope, rows_by_lexeme: Mapping[str, int]) -> T
     is_known_large = scope.is_whole_tenant and max(rows_by_lexeme.values()) > ALL_WORDS_ROWS
     is_large = is_known_large or any(rows.is_more_than(ALL_WORDS_ROWS) for rows in scope.sources())
     return rarest if is_large else match_all(lexemes)
+
+
+def rank_by_text_with(scope: SearchScope, text: TextQuery, own: CandidateRows, tokens: str) -> Ranking:
+    """Return all rows of a scope that match a text query, ranked together with `own`, which may be out of scope."""
+    hits = _text_hits(text, tokens, [*scope.sources(), own])
+    return rank_text_hits(hits, text, len(hits))
+
+
+def _text_hits(text: TextQuery, tokens: str, sources: Sequence[CandidateRows]) -> TextHits:
+    """Return the rows of any sources that match a text query."""
+    found = {row[:2]: row for rows in sources for row in rows.text_hits(text, tokens)}
+    return np.array(list(found.values()), dtype=TEXT_HIT)
 
 
 def rank_pinned(scope: SearchScope, sent: SentRanking | None, tokens: str, plan: RetrievalTrace) -> Ranking:

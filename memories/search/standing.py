@@ -4,19 +4,20 @@ from dataclasses import replace
 
 from memories.models import Memory
 from memories.search.queries.lexemes import tenant_query_lexemes
-from memories.search.retrievers import build_text_query
-from memories.services.search.fusion import RECIPROCAL_RANK_K
+from memories.search.retrievers import build_text_query, rank_by_text_with, ranks_of
+from memories.services.search.fusion import fused_score
+from memories.store.queries.texts import TOKEN_COLUMNS
 from memories.store.readings import Candidate, CandidateQuery, CandidateRanks, SearchScope, read_candidate_of_any_state
 
 
 def read_standing(scope: SearchScope, memory: Memory, text: str, query: CandidateQuery) -> Candidate:
     """Return a memory as a search for `text` in `scope` would find it, whether or not it is live and in scope.
 
-    Each rank counts the better memories of the scope, so it is exact and reads the vectors or the matching rows of the
-    whole scope; None without a vector of the query's model, or without a word of the query.
+    Each rank is among all rows of the scope, so that the vectors or the matching rows of the whole scope are read; None
+    without a vector of the query's model, or without a word of the query.
     """
-    ranks = [_vector_rank(scope, memory, query), _text_rank(scope, memory, text)]
-    fused = sum(1.0 / (RECIPROCAL_RANK_K + rank) for rank in ranks if rank is not None)
+    ranks = (_vector_rank(scope, memory, query), _text_rank(scope, memory, text))
+    fused = fused_score(*ranks)
     by_vector, by_text = ({memory.pk.int: rank} if rank is not None else {} for rank in ranks)
     found = CandidateRanks(by_vector, by_text, {memory.pk.int: fused} if fused else {})
     return read_candidate_of_any_state(scope, memory.pk, query, found)
@@ -31,7 +32,8 @@ def _vector_rank(scope: SearchScope, memory: Memory, query: CandidateQuery) -> i
 
 def _text_rank(scope: SearchScope, memory: Memory, text: str) -> int | None:
     words = build_text_query(scope, tenant_query_lexemes(scope.tenant_id, text))
-    own = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory.pk])
-    if not own.matching_any(replace(words, newest=None)).exists():
+    if not words.matched:
         return None
-    return 1 + sum(rows.how_many_match_better(words, own, memory) for rows in scope.sources())
+    own = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory.pk])
+    ranks = ranks_of(rank_by_text_with(scope, replace(words, newest=None), own, TOKEN_COLUMNS[0]))
+    return ranks.get(memory.pk.int)

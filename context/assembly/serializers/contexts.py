@@ -130,6 +130,9 @@ class CandidateOutput(serializers.Serializer[Any]):
     text_rank = serializers.IntegerField(allow_null=True)
     fused_score = serializers.FloatField(allow_null=True)
     outcome = serializers.CharField(help_text="`kept`, or why it is excluded.")
+    superseded_by = serializers.UUIDField(
+        allow_null=True, help_text="The memory that it is ranked behind, because that one superseded it."
+    )
 
 
 class OptimalityOutput(serializers.Serializer[Any]):

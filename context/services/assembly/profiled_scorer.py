@@ -24,9 +24,10 @@ from context.services.scorer import (
     recency_by,
     round_scores,
 )
+from memories.services.search.fusion import fused_score
 
 #: The fused score of what both retrievers return first.
-FUSED_BEST = 2 / 61
+FUSED_BEST = fused_score(1, 1)
 #: The component that MMR subtracts: how much a memory repeats a better one.
 REPETITION = "repetition"
 #: The component that puts a memory behind another one: how probably that one replaced it.
@@ -41,16 +42,26 @@ _COMPARED_MAX = 300
 class ProfiledMemory(ScoredMemory):
     """A scored memory with the components that count in the profile, unweighted.
 
-    Last come `repetition`, `superseded` and `message_share`, where they count.
+    Last come `repetition`, `superseded` and `message_share`, where they count. `successor` superseded it.
     """
 
     parts: Mapping[str, float]
+    successor: UUID | None
 
     def __init__(
-        self, memory: Mapping[str, Any], composite_score: float, base: Sequence[float], parts: Mapping[str, float]
+        self,
+        memory: Mapping[str, Any],
+        composite_score: float,
+        base: Sequence[float],
+        parts: Mapping[str, float],
+        successor: UUID | None,
     ) -> None:
         super().__init__(memory, composite_score, *base)
-        self.__dict__["parts"] = parts
+        self.__dict__.update(parts=parts, successor=successor)
+
+    @property
+    def superseded_by(self) -> UUID | None:
+        return self.successor
 
     def breakdown(self) -> dict[str, float]:
         """Return the five components of ADR-0040, then those that the profile adds."""
@@ -99,9 +110,12 @@ class ProfiledScorer:
             parts[REPETITION] = repetition(pool, composite, share)
             composite = composite - share * parts[REPETITION]
             names = [*names, REPETITION]
+        successors: list[UUID | None] = [None] * len(memories)
         if profile.superseded_min > 0:
             rivals = find_rivals(pool, self.successors)
-            composite, parts[SUPERSEDED] = put_superseded_behind(composite, rivals, profile.superseded_min)
+            behind = put_superseded_behind(composite, rivals, profile.superseded_min)
+            composite, parts[SUPERSEDED] = behind.scores, behind.superseded
+            successors = [None if place < 0 else memories[place]["id"] for place in behind.successors.tolist()]
             names = [*names, SUPERSEDED]
         if profile.conversation_weights is not None:
             parts[MESSAGE_SHARE] = np.full(len(pool), message_share)
@@ -112,7 +126,13 @@ class ProfiledScorer:
         own = list(zip(*(columns[name] for name in names), strict=True))
         scores = composite.tolist()
         return [
-            ProfiledMemory(memories[place], scores[place], base[place], dict(zip(names, own[place], strict=True)))
+            ProfiledMemory(
+                memories[place],
+                scores[place],
+                base[place],
+                dict(zip(names, own[place], strict=True)),
+                successors[place],
+            )
             for place in ranked_order(memories, composite, pool.created)
         ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -93,10 +93,11 @@ def exclusion_sentence(
     tokens_missing: int | None,
     score: float | None,
     minimum_score: float | None,
+    superseded_on: datetime | None = None,
 ) -> str:
-    """Return in one sentence why a memory is included (`reason` "") or excluded."""
+    """Return in one sentence why a memory is included (`reason` "") or excluded; in another, what superseded it."""
     tokens = counted(tokens_missing or 0, "token is", "tokens are")
-    return _SENTENCES[reason].format(
+    sentence = _SENTENCES[reason].format(
         position=position,
         partition=partition or "the root",
         candidates=counted(candidates, "candidate", "candidates"),
@@ -104,3 +105,7 @@ def exclusion_sentence(
         score=score or 0.0,
         minimum=minimum_score or 0.0,
     )
+    if superseded_on is None or reason == ExclusionReason.SUPERSEDED:
+        return sentence
+    day = superseded_on.astimezone(UTC)
+    return f"{sentence} A memory of {day.day} {day:%B %Y} superseded it."

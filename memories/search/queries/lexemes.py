@@ -60,6 +60,12 @@ def any_lexeme(lexemes: Sequence[str]) -> str:
     return " | ".join("'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in lexemes)
 
 
+def held_places(vector: str, lexemes: Sequence[str]) -> str:
+    """Return the SQL of which lexemes (placeholders) a text vector contains, as the bits of a `bigint`."""
+    held = (f"(({vector} @@ {lexeme}::tsquery)::int::bigint << {place})" for place, lexeme in enumerate(lexemes))
+    return " | ".join(held)
+
+
 class AnyLexeme(SearchQuery):
     """An OR of ready lexemes, cast without stemming, which would change some of them."""
 
@@ -79,6 +85,18 @@ class MatchedLexemes(Func):
     def __init__(self, lexemes: Sequence[str]) -> None:
         asked = Value(list(lexemes), output_field=ArrayField(models.TextField()))
         super().__init__(F("search_vector"), asked, output_field=ArrayField(models.TextField()))
+
+
+class HeldPlaces(Func):
+    """Which of the given lexemes a row's text vector contains, as the bits of an integer."""
+
+    def __init__(self, lexemes: Sequence[str]) -> None:
+        super().__init__(F("search_vector"), output_field=models.BigIntegerField())
+        self.lexemes = [any_lexeme([lexeme]) for lexeme in lexemes]
+
+    def as_sql(self, compiler: Any, *_: Any, **__: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
+        vector, _none = compiler.compile(self.source_expressions[0])
+        return f"({held_places(vector, ['%s'] * len(self.lexemes))})", list(self.lexemes)
 
 
 class CommonLexemeQuerySet(TenantRows):

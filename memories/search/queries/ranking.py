@@ -4,17 +4,17 @@ The querysets of `memories.store.queries` mean the same; they also take filters 
 and planned again for each search.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from psycopg import sql
 
-from memories.search.queries.lexemes import any_lexeme
+from memories.search.queries.lexemes import any_lexeme, held_places
 from memories.search.queries.nearest import Vector, VectorIndex, half_vector
 from memories.services.search.fusion import MAX_CANDIDATES
-from memories.services.search.planner import TextQuery
+from memories.services.search.planner import LEXEMES_MAX, TextQuery
+from memories.services.search.text_ranking import TEXT_HIT, TextHits
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.queries.prepared import SentStatement, send_prepared
 
@@ -48,12 +48,22 @@ JOIN memories_memoryembedding AS own ON own.memory_id = memory.id AND own.versio
 WHERE {live} AND own.model = {model}
 ORDER BY own.vector <=> %(vector)s, memory.created_at DESC, memory.id LIMIT %(limit)s
 """
+# The columns of `TEXT_HIT` as one value; ordering the rows here would take longer.
 _MATCHING = """
-SELECT memory.id, memory.{tokens} AS tokens FROM {memories} AS memory
-WHERE {live} AND memory.search_vector @@ %(matched)s::tsquery
-ORDER BY ts_rank(memory.search_vector, %(lexemes)s::tsquery) DESC, memory.created_at DESC, memory.id
-LIMIT %(limit)s
+SELECT string_agg(
+    uuid_send(id) || int4send(tokens) || int4send(position) || int8send(held) || int8send(session)
+        || timestamptz_send(created_at), ''::bytea
+)
+FROM (
+    SELECT memory.id, memory.{tokens} AS tokens, coalesce(memory.position, 0) AS position, {held} AS held,
+        memory.created_at, CASE WHEN memory.session <> '' AND memory.position IS NOT NULL
+            THEN hashtextextended(memory.partition_path, 0) # hashtextextended(memory.session, 1) ELSE 0 END AS session
+    FROM {memories} AS memory
+    WHERE {live} AND memory.search_vector @@ %(matched)s::tsquery
+) AS matching
 """
+#: Places for the lexemes of a query in a statement, so that few statements are prepared.
+_LEXEME_PLACES = (4, 8, 16, LEXEMES_MAX)
 _NEWEST = (
     "(SELECT recent.* FROM memories_memory AS recent WHERE {live}"
     " ORDER BY recent.created_at DESC, recent.id LIMIT %(newest)s)"
@@ -81,6 +91,18 @@ class SentRanking:
             return {}, read
         keys = [int.from_bytes(ids[start : start + _ID_BYTES], "big") for start in range(0, len(ids), _ID_BYTES)]
         return dict(zip(keys, np.frombuffer(tokens, dtype=">i4").tolist(), strict=True)), read
+
+
+@dataclass(frozen=True)
+class SentTextHits:
+    """Rows that contain words of a query, which were asked for."""
+
+    statement: SentStatement
+
+    def read(self) -> TextHits:
+        """Wait for the rows."""
+        ((rows,),) = self.statement.rows()
+        return np.frombuffer(rows or b"", dtype=TEXT_HIT)
 
 
 def send_nearest_vectors(
@@ -115,13 +137,17 @@ def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str,
     return _send_packed(rows, {**scope.values, "vector": half_vector(vector), "limit": limit}).read()
 
 
-def send_matching_memories(scope: PlainScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> SentRanking:
-    """Ask for the first live memories that match a text query, best first."""
+def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str) -> SentTextHits:
+    """Ask for the live memories that match a text query, in any order."""
     memories = "memories_memory" if text.newest is None else _NEWEST.format(live=scope.has_live("recent"))
-    rows = _MATCHING.format(live=scope.has_live("memory"), memories=memories, tokens=tokens)
-    asked: dict[str, Sequence[str]] = {"matched": text.matched, "lexemes": text.lexemes}
-    values = {name: any_lexeme(lexemes) for name, lexemes in asked.items()}
-    return _send_packed(rows, {**scope.values, **values, "newest": text.newest, "limit": limit})
+    lexemes = text.ranking
+    places = next(count for count in _LEXEME_PLACES if count >= len(lexemes))
+    # the places that are left over repeat a lexeme; their bits are not read
+    asked = {f"lexeme{place}": [lexemes[place % len(lexemes)]] for place in range(places)}
+    held = held_places("memory.search_vector", [f"%({name})s" for name in asked])
+    values = {name: any_lexeme(each) for name, each in {**asked, "matched": text.matched}.items()}
+    statement = _MATCHING.format(live=scope.has_live("memory"), memories=memories, tokens=tokens, held=held)
+    return SentTextHits(send_prepared(statement, {**scope.values, **values, "newest": text.newest}))
 
 
 def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:

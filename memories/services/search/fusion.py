@@ -5,6 +5,8 @@ from typing import TypeVar
 
 #: The usual constant of reciprocal-rank fusion (Cormack, Clarke and Büttcher, 2009).
 RECIPROCAL_RANK_K = 60
+#: How often the rank by text counts (ADR-0179).
+TEXT_RANK_COUNTS = 2
 MIN_CANDIDATES = 5
 MAX_CANDIDATES = 1_000
 #: Share of the budget that a memory larger than the budget counts for in the gate (ADR-0059).
@@ -29,6 +31,17 @@ def reciprocal_rank_fusion(*rankings: Sequence[RankedId]) -> list[tuple[RankedId
     # Sorting is stable. Two sorts by a look-up take a third of the time of one by a function of Python.
     order = sorted(sorted(scores, key=best_ranks.__getitem__), key=scores.__getitem__, reverse=True)
     return [(key, scores[key]) for key in order]
+
+
+def fuse(by_vector: Sequence[RankedId], by_text: Sequence[RankedId]) -> dict[RankedId, float]:
+    """Return the ids of both retrievers with their fused scores, best first; the rank by text counts twice."""
+    return dict(reciprocal_rank_fusion(by_vector, *[by_text] * TEXT_RANK_COUNTS))
+
+
+def fused_score(vector_rank: int | None, text_rank: int | None) -> float:
+    """Return the same score of one id by its ranks, 0 without any."""
+    counts = ((vector_rank, 1), (text_rank, TEXT_RANK_COUNTS))
+    return sum(count / (RECIPROCAL_RANK_K + rank) for rank, count in counts if rank is not None)
 
 
 def gate_cost(tokens: int, *, budget: float, marker_tokens: int = 0, most: int | None = None) -> int:

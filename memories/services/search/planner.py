@@ -38,6 +38,8 @@ TOKENS_PER_MEMORY = 25
 ALL_WORDS_ROWS = 5_000
 #: Maximum of a tenant's rows that the words of one query match together in a larger scope, as estimated.
 MATCHED_ROWS_MAX = 3_000
+#: Maximum of a query's lexemes that rank: as many as fit the bits of an integer.
+LEXEMES_MAX = 62
 #: Rows that are read where even the rarest word of the query is in more rows: the newest in scope.
 NEWEST_ROWS = 1_500
 
@@ -162,6 +164,13 @@ class TextQuery:
     def has_dropped(self) -> bool:
         """Whether the query may miss rows that contain a lexeme."""
         return len(self.matched) < len(self.lexemes) or self.newest is not None
+
+    @property
+    def ranking(self) -> Sequence[str]:
+        """The lexemes that rank: all, or the longest of those that match, which are probably rare."""
+        if len(self.lexemes) <= LEXEMES_MAX:
+            return self.lexemes
+        return sorted(self.matched, key=lambda lexeme: (-len(lexeme), lexeme))[:LEXEMES_MAX]
 
 
 def significant_lexemes(lexemes: Iterable[str]) -> list[str]:

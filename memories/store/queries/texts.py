@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import or_
 from typing import Any, ClassVar, NamedTuple, Self
@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThan
 from pgvector.django import CosineDistance
 
-from memories.search.queries.lexemes import AnyLexeme, MatchedLexemes, query_lexemes_in_scope
+from memories.search.queries.lexemes import AnyLexeme, HeldPlaces, MatchedLexemes, query_lexemes_in_scope
 from memories.search.queries.nearest import Vector, VectorIndex, indexed_distance
 from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
 from memories.services.search.planner import TextQuery, match_all
@@ -49,6 +49,7 @@ CANDIDATE_COLUMNS = (
 )
 TOKEN_COLUMNS = tuple(f"tokens_{encoding}" for encoding in ENCODINGS)
 
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 #: The columns that derive a text vector, besides the text.
 SEARCH_COLUMNS = ("search_config", "search_words", "search_lexemes", "search_of")
@@ -139,13 +140,32 @@ class MemoryTextQuerySet(TenantRows):
         """Rows that match a text query, best `text_rank` first, ties newest first; none without a word."""
         if not text.matched:
             return self.none()
+        ranked = self._containing_any(text).annotate(text_rank=SearchRank(F("search_vector"), AnyLexeme(text.lexemes)))
+        return ranked.order_by("-text_rank", "-created_at", self.identity)
+
+    def text_hits(self, text: TextQuery, tokens: str) -> list[tuple[int, ...]]:
+        """Return the rows that match a text query, as rows of `TEXT_HIT`."""
+        columns = (self.identity, tokens, "position", "held", "partition_path", "session", "created_at")
+        rows = self._containing_any(text).annotate(held=HeldPlaces(text.ranking)).values_list(*columns)
+        return [
+            (
+                *divmod(pk.int, 1 << 64),
+                count,
+                position or 0,
+                held,
+                hash((path, session)) if session and position is not None else 0,
+                (created_at - _EPOCH) // timedelta(microseconds=1),
+            )
+            for pk, count, position, held, path, session, created_at in rows.order_by()
+        ]
+
+    def _containing_any(self, text: TextQuery) -> Self:
+        """Rows that contain a matched lexeme, in no order."""
         rows = self
         if text.newest is not None:
             newest = self.order_by("-created_at", self.identity).values("pk")[: text.newest]
             rows = self.filter(pk__in=newest)
-        found = rows.filter(search_vector=AnyLexeme(text.matched))
-        ranked = found.annotate(text_rank=SearchRank(F("search_vector"), AnyLexeme(text.lexemes)))
-        return ranked.order_by("-text_rank", "-created_at", self.identity)
+        return rows.filter(search_vector=AnyLexeme(text.matched))
 
     def languages_from(self, row_id: Any, count: int) -> list[tuple[Any, str]]:
         """Return (id, language) of the next rows after `row_id` in the order of ids; None starts at the first."""
@@ -176,11 +196,6 @@ class MemoryTextQuerySet(TenantRows):
         """Return how many rows `nearest_to` puts before `memory`, the current row of which is `own`."""
         distance = Subquery(own.nearest_to(vector, model).values("distance")[:1])
         return self.nearest_to(vector, model).order_by().filter(self._ahead("distance__lt", distance, memory)).count()
-
-    def how_many_match_better(self, text: TextQuery, own: "MemoryTextQuerySet", memory: Any) -> int:
-        """Return how many rows `matching_any` puts before `memory`, the current row of which is `own`."""
-        strength = Subquery(own.matching_any(replace(text, newest=None)).values("text_rank")[:1])
-        return self.matching_any(text).order_by().filter(self._ahead("text_rank__gt", strength, memory)).count()
 
     def _ahead(self, condition: str, value: Subquery, memory: Any) -> Q:
         """Return the condition of the rows before one with this value; ties are broken by age, then by id."""

@@ -6,9 +6,8 @@ import numpy as np
 
 from context.services.assembly.signals.columns import CandidatePool, column_at
 from context.services.scorer import ScoreColumn
+from memories.services.search.text_ranking import SHARE_AT
 
-#: ADR-0078. What a lexeme counts that another message of the session contains, by its distance.
-SHARE_AT = {-1: 0.8, 1: 0.6, -2: 0.5, 2: 0.4}
 #: ADR-0078. Shares of the messages next to it, those one further off, and a question right before it.
 SHARE_NEXT, SHARE_FURTHER, SHARE_OF_QUESTION = 0.35, 0.22, 0.43
 #: ADR-0078. Stated words beyond this number add nothing.

@@ -1,8 +1,11 @@
 """Scores in which a superseded memory follows what holds instead of it."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
+from context.services.assembly.signals.columns import Places
 from context.services.assembly.superseded.rivals import Rivals
 from context.services.scorer import ScoreColumn
 
@@ -10,8 +13,17 @@ from context.services.scorer import ScoreColumn
 BEHIND = 0.02
 
 
-def put_superseded_behind(scores: ScoreColumn, rivals: Rivals, minimum: float) -> tuple[ScoreColumn, ScoreColumn]:
-    """Return the scores, and for each candidate how probably it is superseded; 0 if less probably than `minimum`.
+@dataclass(frozen=True)
+class SupersededScores:
+    """Scores of candidates, how probably each is superseded, and the place of its likeliest successor, -1 for none."""
+
+    scores: ScoreColumn
+    superseded: ScoreColumn
+    successors: Places
+
+
+def put_superseded_behind(scores: ScoreColumn, rivals: Rivals, minimum: float) -> SupersededScores:
+    """Return the scores; what is superseded less probably than `minimum` is not superseded.
 
     What holds takes the score of what it replaces if that is higher, and what it replaces falls behind it. The scores
     of all others stay.
@@ -21,11 +33,14 @@ def put_superseded_behind(scores: ScoreColumn, rivals: Rivals, minimum: float) -
     former = scores[rivals.places]
     gains = np.where(is_replaced, former[:, None] - former[None, :], 0.0).max(axis=0, initial=0.0)
     moved = np.where(is_superseded, former, former + gains)
-    probability = np.where(is_replaced, rivals.replaced, 0.0).max(axis=1, initial=0.0)
+    likely = np.where(is_replaced, rivals.replaced, 0.0)
+    probability = likely.max(axis=1, initial=0.0)
+    result, superseded, successors = scores.copy(), np.zeros(len(scores)), np.full(len(scores), -1, dtype=np.intp)
     # the most valid first, so that each falls behind where its successor is in the end
     for place in np.argsort(-rivals.validity, kind="stable").tolist():
         if is_superseded[place]:
             moved[place] = min(moved[place], moved[is_replaced[place]].min() - BEHIND * probability[place])
-    result, superseded = scores.copy(), np.zeros(len(scores))
+            likeliest = np.flatnonzero(likely[place] == probability[place])
+            successors[rivals.places[place]] = rivals.places[likeliest[np.argmax(rivals.validity[likeliest])]]
     result[rivals.places], superseded[rivals.places] = moved, probability
-    return result, superseded
+    return SupersededScores(result, superseded, successors)

@@ -63,6 +63,9 @@ def test_the_current_version_comes_first_and_the_receipt_says_what_is_superseded
     assert texts(context)[:2] == [NEW, OLD]
     parts = breakdowns(context)
     assert parts[OLD]["superseded"] >= RECALL.superseded_min > parts[NEW]["superseded"] == 0.0
+    ids = {block.text: block.anchor.id for block in context.blocks}
+    successors = {one.anchor.id: one.superseded_by for one in context.candidates}
+    assert (successors[ids[OLD]], successors[ids[NEW]]) == (ids[NEW], None)
     assert context.id is not None
     with tenant_scope(tenant.pk):
         stored = read_receipt(tenant_id=tenant.pk, receipt_id=context.id, reach="")

@@ -1,5 +1,6 @@
 """The page that explains a memory: the answer, and the actions that change it, each with its undo."""
 
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,6 +12,7 @@ from context.models import GoldenQuestion, Receipt
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.console_pages import with_result_address
+from tests.integration.context_helpers import CONTEXT_NOW, new_row, store
 from tests.integration.page_helpers import as_stored, client_of, make_bakery_memories, page, text_of, undo_of
 from tests.users import new_operator
 
@@ -52,6 +54,24 @@ def test_pin_and_mark_as_expected_lead_back_to_the_explanation(client: Client, t
         (question,) = GoldenQuestion.objects.for_tenant(tenant.pk)
         assert [row.memory_id for row in question.evidence.all()] == [memory.pk]
     assert "In the golden question" in text_of(explain(client, tenant, **inputs))
+
+
+def test_pages_say_what_superseded_a_memory_and_when(client: Client, tenant: Tenant) -> None:
+    old, new = "Guest wifi password: copper-heron-52.", "New guest wifi password, it is now granite-otter-81."
+    days = (CONTEXT_NOW - timedelta(days=300), CONTEXT_NOW - timedelta(days=200))
+    memories = store(tenant, [new_row(text, created_at=at) for text, at in zip((old, new), days, strict=True)])
+    inputs = {"query": "What is the guest wifi password?", "profile": "recall"}
+    shown = explain(client, tenant, memory=memories[0].pk, **inputs)
+    assert shown.context["explanation"].successor == memories[1]
+    sentence = f"A memory of {days[1].day} {days[1]:%B %Y} superseded it."
+    assert sentence in text_of(shown)
+    assert page("memory", tenant, memories[1].pk) in shown.content.decode()
+    other = explain(client, tenant, memory=memories[1].pk, **inputs)
+    assert "superseded it" not in text_of(other)
+    preview = client.get(with_result_address(f"{page('context-preview', tenant)}?{urlencode(inputs)}"))
+    (row,) = [row for row in preview.context["preview"].kept if row.successor]
+    assert (row.memory, row.successor) == tuple(memories)
+    assert f'superseded by <a href="{page("memory", tenant, memories[1].pk)}">' in text_of(preview)
 
 
 def test_words_find_memories_and_a_missing_query_is_requested(client: Client, tenant: Tenant) -> None:

@@ -44,7 +44,7 @@ def test_words_and_meaning_both_find_and_are_fused(tenant: Tenant) -> None:
     best = found.candidates[0]
     assert "ERR_4012" in best.content
     assert (best.vector_rank is not None, best.text_rank) == (True, 1)
-    assert best.fused_score == pytest.approx(1 / (60 + (best.vector_rank or 0)) + 1 / 61)
+    assert best.fused_score == pytest.approx(1 / (60 + (best.vector_rank or 0)) + 2 / 61), "words count twice"
     assert "infusion" in search(tenant, "tea", mode="vector").candidates[0].content
     assert contents(search(tenant, "tea", mode="lexical")) == []
     assert found.warnings == []

@@ -183,7 +183,7 @@ def test_a_composite_is_never_below_zero():
 
 def test_the_fused_score_can_be_the_relevance():
     numbers = profile(relevance="fused")
-    scored = score([memory(similarity=0.9, fused_score=None), memory(similarity=0.1, fused_score=2 / 61)], numbers)
+    scored = score([memory(similarity=0.9, fused_score=None), memory(similarity=0.1, fused_score=3 / 61)], numbers)
     assert [one.composite_score for one in scored] == [1.0, 0.0]
 
 

@@ -183,8 +183,8 @@ def test_only_the_most_relevant_are_compared():
     assert len(find_rivals(CandidatePool(rows, ScoringQuestion("note", NOW), {})).places) == COMPARED_MAX
     nothing = find_rivals(CandidatePool([row("Note.", None)], ScoringQuestion("note", NOW), {}))
     assert nothing.replaced.shape == (0, 0)
-    moved, superseded = put_superseded_behind(np.array([0.5]), nothing, 0.2)
-    assert (moved.tolist(), superseded.tolist()) == ([0.5], [0.0])
+    behind = put_superseded_behind(np.array([0.5]), nothing, 0.2)
+    assert (behind.scores.tolist(), behind.superseded.tolist(), behind.successors.tolist()) == ([0.5], [0.0], [-1])
 
 
 @st.composite
@@ -201,8 +201,12 @@ def ranked_rivals(draw):
 @given(ranked_rivals(), st.floats(0.05, 1.0))
 def test_what_is_superseded_follows_and_nothing_else_falls(given_rivals, minimum):
     scores, rivals = given_rivals
-    moved, superseded = put_superseded_behind(scores, rivals, minimum)
+    behind = put_superseded_behind(scores, rivals, minimum)
+    moved, superseded = behind.scores, behind.superseded
     is_replaced = rivals.replaced >= minimum
+    for place, successor in enumerate(behind.successors.tolist()):
+        assert (successor >= 0) is bool(is_replaced[place].any())
+        assert successor < 0 or rivals.replaced[place, successor] == superseded[place]
     for older, newer in zip(*np.nonzero(is_replaced), strict=True):
         assert moved[older] <= moved[newer] - BEHIND * minimum + 1e-12
     for place in range(len(scores)):

@@ -44,7 +44,7 @@ def test_blocks_survive_their_rows_but_for_the_text() -> None:
 
 def test_omissions_and_candidates_survive_their_rows() -> None:
     omitted = [Exclusion(ANCHOR, "over_budget", 30, 0.25, missing) for missing in (None, 84)]
-    candidate = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
+    candidate = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept", superseded_by="newer")
     for contents in (rows.ReceiptContents([], omitted, []), rows.ReceiptContents([], [], [candidate])):
         assert stored(contents) == contents
 

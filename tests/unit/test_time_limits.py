@@ -51,8 +51,7 @@ def test_limit_is_checked_before_each_item_and_ends_with_its_block() -> None:
     answers = iter([False, False, True])
     seen = []
     with pytest.raises(TimeIsUpError), work_until(lambda: next(answers)):
-        for item in in_time(range(9)):
-            seen.append(item)
+        seen.extend(in_time(range(9)))
     assert seen == [0, 1]
     assert list(in_time(range(9))) == list(range(9))
 

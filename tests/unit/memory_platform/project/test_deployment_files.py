@@ -95,7 +95,9 @@ def test_every_image_is_pinned_to_an_exact_version_and_can_be_pinned_by_digest()
 def test_containers_and_embedded_server_are_the_same_postgres_and_pgvector():
     control = (PROGRAMS.parent / "share/postgresql/extension/vector.control").read_text()
     (pgvector,) = re.findall(r"default_version = '([\d.]+)'", control)
-    assert compose["services"]["db"]["image"].startswith(f"${{POSTGRES_IMAGE:-pgvector/pgvector:{pgvector}-pg{MAJOR_VERSION}-")
+    assert compose["services"]["db"]["image"].startswith(
+        f"${{POSTGRES_IMAGE:-pgvector/pgvector:{pgvector}-pg{MAJOR_VERSION}-"
+    )
 
 
 def test_the_image_runs_a_python_that_the_bootstrap_would_choose():

@@ -143,7 +143,7 @@ def test_rows_are_read_and_written_in_small_batches(
     monkeypatch.setattr(tenant_files, "ROWS_PER_INSERT", 2)
     for place in range(5):
         make_memory(tenant, f"Note {place} is here.", is_embedded=True)
-    before, path = digests(tenant.pk), exported(tenant, tmp_path)
+    path, before = exported(tenant, tmp_path), digests(tenant.pk)
     delete(tenant)
     call_command("import_tenant", str(path), verbosity=0)
     assert digests(tenant.pk) == before

@@ -60,7 +60,7 @@ def fill(apps: Any) -> Any:
     text = {"content": "Alex likes tea.", "content_hash": "a" * 64, "search_words": "", "search_lexemes": []}
     times = {"created_at": AT, "valid_from": AT, "recorded_from": AT}
     place = {"tenant": tenant, "partition": partition, "partition_path": "user=alex"}
-    create("memories.Memory", **place, **text, **tokens, **times, search_of="content")
+    create("memories.Memory", **place, **text, **tokens, **times, search_of="19d99c33")
     create("compaction.Session", **place, model="gpt-4o", max_context_tokens=8_000, created_at=AT)
     create("memories.AuditEntry", tenant=tenant, at=AT, actor_kind="system", verb="create", target_kind="tenant")
     return tenant.pk

@@ -107,6 +107,7 @@ def _end_request(**_: object) -> None:
 _REPLACED = {
     "__init__": _init,
     "get_connection_params": _as_member,
+    "ensure_connection": lambda self: base.BaseDatabaseWrapper.ensure_connection(self),
     "log_in": _log_in,
     "init_connection_state": _take_role,
     "_close": _leave_role,

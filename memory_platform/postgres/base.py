@@ -220,17 +220,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def __init__(self, settings_dict: dict[str, Any], alias: str = DEFAULT_DB_ALIAS) -> None:
         super().__init__(settings_dict, alias)
-        #: The alias of the role as which statements run (ADR-0160).
-        self.login = alias
+        #: The alias of the role as which statements run (ADR-0160), and of that of the open connection.
+        self.login = self._connected_as = alias
 
     def log_in(self, alias: str) -> None:
-        """Run the next statements as the role of another alias. Raises where a transaction is open."""
+        """Run the next statements as the role of another alias. Raises where a transaction is open.
+
+        The connection stays until a statement needs another one: most changes are undone before the next statement.
+        """
         if alias == self.login:
             return
         if self.in_atomic_block:
             raise TransactionManagementError("a transaction keeps the role with which it began")
-        self.close()
         self.login, self.settings_dict = alias, connections.settings[alias]
+
+    def ensure_connection(self) -> None:
+        """Connect, or connect again where the open connection is of another role."""
+        if self._connected_as != self.login and self.connection is not None:
+            self.close()
+        super().ensure_connection()
 
     @property
     def pool(self) -> Any:
@@ -249,6 +257,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Return a connection that the server has not closed, such as by a restart, while it was in the pool."""
+        self._connected_as = self.login
         connection: Any = super().get_new_connection(conn_params)
         pool: Any = getattr(self, "pool", None)
         while pool and _is_closed_by_server(connection):

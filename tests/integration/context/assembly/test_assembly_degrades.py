@@ -13,6 +13,7 @@ from memories.models import EmbeddingModel, Memory, MemoryEmbedding, Tenant
 from memories.partitions.actions import link_memories, save_summary
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.postgres import roles
 from tests.integration.context_helpers import (
     BAKERY,
     CONTEXT_NOW,
@@ -43,7 +44,8 @@ def without_right(right: str, table: str) -> Iterator[None]:
     with connections["owner"].cursor() as cursor:
         cursor.execute(f"REVOKE {right} ON {table} FROM {APP.role}")
         try:
-            yield
+            with roles.logged_in_as(roles.API):
+                yield
         finally:
             cursor.execute(f"GRANT {right} ON {table} TO {APP.role}")
 

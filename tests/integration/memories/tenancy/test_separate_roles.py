@@ -168,6 +168,17 @@ def test_scopes_of_all_tenants_have_a_connection_of_their_own(tenant: Tenant, us
     assert list(dict.fromkeys(users)) == [servers.MAINTENANCE.role, servers.CONSOLE.role, servers.APP.role]
 
 
+def test_connection_stays_where_no_statement_needs_another(users: list[str]) -> None:
+    for _ in range(2):
+        with maintenance_scope():
+            assert Tenant.objects.count() == 0
+            pid = connection.connection.info.backend_pid
+    assert connection.login == roles.API
+    assert connection.connection.info.backend_pid == pid
+    with connection.cursor():
+        assert connection.connection.info.user == servers.APP.role
+
+
 def test_process_without_the_role_of_maintenance_refuses_its_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

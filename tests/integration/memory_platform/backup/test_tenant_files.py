@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from memories.models import ApiKey, Membership, Tenant
+from memories.models import ApiKey, AuditEntry, Membership, Tenant
 from memories.tenancy.audit_chain import check_audit_log
 from memories.tenancy.queries.audit import delete_audit_rows
 from memories.tenancy.scopes import admin_write_scope, authentication_scope, tenant_scope
@@ -57,11 +57,13 @@ def test_every_table_of_tenants_is_covered_and_has_rows(full_tenant: Tenant, tmp
     lines = exported(full_tenant, tmp_path).read_text().splitlines()
     tables = {json.loads(line)["table"] for line in lines[1:-1]}
     assert tables == tenant_tables().keys()
+    with tenant_scope(full_tenant.pk):
+        assert AuditEntry.objects.for_tenant(full_tenant.pk).filter(verb="export", target_kind="tenant").exists()
 
 
 def test_tenant_comes_back_with_equal_rows_and_its_keys(full_tenant: Tenant, tmp_path: Path) -> None:
     key = new_key(full_tenant, "read", "write")
-    before, path = digests(full_tenant.pk), exported(full_tenant, tmp_path)
+    path, before = exported(full_tenant, tmp_path), digests(full_tenant.pk)
     delete(full_tenant)
     call_command("import_tenant", str(path), verbosity=0)
     assert digests(full_tenant.pk) == before
@@ -72,7 +74,7 @@ def test_tenant_comes_back_with_equal_rows_and_its_keys(full_tenant: Tenant, tmp
 
 
 def test_copy_under_another_id_has_equal_rows_and_revoked_keys(full_tenant: Tenant, tmp_path: Path) -> None:
-    before, path = digests(full_tenant.pk), exported(full_tenant, tmp_path)
+    path, before = exported(full_tenant, tmp_path), digests(full_tenant.pk)
     call_command("import_tenant", str(path), "--new-id", "--name", "The copy", verbosity=0)
     with admin_write_scope():
         copy = Tenant.objects.get(name="The copy")
@@ -96,7 +98,7 @@ def test_membership_without_its_user_is_left_out_and_said(
 
 
 def test_tenant_that_exists_is_not_overwritten(full_tenant: Tenant, tmp_path: Path) -> None:
-    before, path = digests(full_tenant.pk), exported(full_tenant, tmp_path)
+    path, before = exported(full_tenant, tmp_path), digests(full_tenant.pk)
     with pytest.raises(CommandError, match="exists: --new-id"):
         call_command("import_tenant", str(path))
     with pytest.raises(CommandError, match="refused a row"):  # its name is taken
@@ -141,7 +143,7 @@ def test_rows_are_read_and_written_in_small_batches(
     monkeypatch.setattr(tenant_files, "ROWS_PER_INSERT", 2)
     for place in range(5):
         make_memory(tenant, f"Note {place} is here.", is_embedded=True)
-    before, path = digests(tenant.pk), exported(tenant, tmp_path)
+    path, before = exported(tenant, tmp_path), digests(tenant.pk)
     delete(tenant)
     call_command("import_tenant", str(path), verbosity=0)
     assert digests(tenant.pk) == before

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client, override_settings
 from kombu import Connection
@@ -75,7 +75,7 @@ def test_missing_migration_is_not_ready(db: None, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.django_db(transaction=True)
 def test_database_of_an_earlier_checkout_is_refused_in_one_sentence() -> None:
-    recorder = MigrationRecorder(connection)
+    recorder = MigrationRecorder(connections["owner"])
     recorder.record_applied("memories", "0002_pinned_index")
     try:
         with pytest.raises(health.ComponentNotReady, match="an earlier development version"):

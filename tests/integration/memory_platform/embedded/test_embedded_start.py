@@ -41,7 +41,8 @@ PARTS = {
     "watcher": "embedded.watcher",
     "web": "gunicorn",
 }
-FROM_THE_TESTS = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL", "CACHE_URL", "SECRET_KEY")
+FROM_THE_TESTS = ("DATABASE_URL", "DATABASE_OWNER_URL", "DATABASE_CONSOLE_URL", "DATABASE_MAINTENANCE_URL")
+FROM_THE_TESTS += ("CELERY_BROKER_URL", "CACHE_URL", "SECRET_KEY")
 
 
 @dataclass
@@ -261,9 +262,9 @@ def test_outside_servers_are_used_and_not_started_and_all_ends_with_a_killed_sup
 
 @pytest.fixture
 def outside() -> dict[str, str]:
-    """A fresh database on the tests' own server, which here plays the outside one."""
+    """A fresh database on the tests' own server, which here plays the outside one, with one role for everything."""
     name = f"outside_{servers.worker_number()}"
-    provision(os.environ[servers.SUPERUSER_URL], database=name, owner=servers.OWNER, app=servers.APP)
+    provision(os.environ[servers.SUPERUSER_URL], database=name, owner=servers.OWNER, apps=[servers.APP])
     variables = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL", "CACHE_URL")
     own = settings.DATABASES["default"]["NAME"]
     return {variable: os.environ[variable].replace(f"/{own}?", f"/{name}?") for variable in variables}

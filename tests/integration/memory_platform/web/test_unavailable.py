@@ -58,11 +58,12 @@ def test_health_page_opens_without_a_cache(visitor: Client, monkeypatch: pytest.
 @pytest.mark.django_db(transaction=True)
 def test_connection_that_the_server_closed_in_the_pool_is_not_used() -> None:
     connection.ensure_connection()
+    user = connection.connection.info.user
     connection.close()
     with psycopg.connect(os.environ[servers.SUPERUSER_URL], autocommit=True) as superuser:
         ended = superuser.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s AND usename = %s",
-            [servers.own_database(), servers.APP.role],
+            [servers.own_database(), user],
         ).fetchall()
     assert (True,) in ended
     with connection.cursor() as cursor:

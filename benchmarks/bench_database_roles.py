@@ -1,0 +1,97 @@
+"""What separate roles for API and console cost (ADR-0160): the same requests with them and with one role for all.
+
+Both take turns in one database. Processor time of this process and of the database is compared.
+
+    python -m benchmarks.bench_database_roles --memories 2000
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.bench_hot_path import load_memories, new_key
+from benchmarks.bench_row_scopes import measure, requests
+from benchmarks.database import throwaway_database
+from benchmarks.timing import argument_parser
+
+_CONNECTIONS = "SELECT usename, count(*) FROM pg_stat_activity WHERE usename LIKE 'memory_%%' GROUP BY 1 ORDER BY 1"
+
+
+#: The settings of the roles that are left out in turn.
+_left_out: dict[str, Any] = {}
+
+
+def switch(is_separate: bool) -> None:
+    """Let console and maintenance have roles of their own, or that of the API."""
+    from django.db import connection, connections
+
+    from memory_platform.postgres import roles
+    from memory_platform.postgres.grants import apply_grants
+
+    connection.close()
+    if is_separate:
+        connections.settings.update(_left_out)
+    else:
+        roles.log_in(roles.API)
+        known = {roles.CONSOLE, roles.MAINTENANCE} & connections.settings.keys()
+        _left_out.update({alias: connections.settings.pop(alias) for alias in known})
+    apply_grants(connections[roles.OWNER_ALIAS], connections.settings)
+
+
+def pages() -> dict[str, Callable[[], Any]]:
+    """Return requests of a superuser in the console, by name."""
+    from django.contrib.auth.models import User
+    from django.test import Client
+
+    from memories.models import Tenant
+    from memories.tenancy.scopes import maintenance_scope
+    from memory_platform.postgres.roles import CONSOLE, logged_in_as
+
+    client = Client(headers={"Host": "localhost"})
+    with logged_in_as(CONSOLE):
+        client.force_login(User.objects.create_superuser("bench"))
+        with maintenance_scope():
+            tenant_id = Tenant.objects.values_list("pk", flat=True)[0]
+    return {"page of memories": lambda: client.get(f"/t/{tenant_id}/memories")}
+
+
+def ended(call: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a request that gives its connection back, as the web server does at its end."""
+    from django.db import connection
+
+    def run() -> Any:
+        answer = call()
+        connection.close()
+        return answer
+
+    return run
+
+
+def main() -> int:
+    options = argument_parser(__doc__, memories=2_000, rounds=12, requests=40).parse_args()
+    with throwaway_database():
+        from django.db import connections
+
+        key = new_key(load_memories(options.memories))
+        calls = {name: ended(call) for name, call in (requests(key) | pages()).items()}
+        alternating = list(calls.values())
+
+        def all_in_turn() -> Any:
+            for call in alternating:
+                answer = call()
+            return answer
+
+        print(f"{'request':<18}{'separate ms':>13}{'one role ms':>13}{'median of paired ratios':>26}")
+        for name, call in {**calls, "all in turn": all_in_turn}.items():
+            separate, one, ratio = measure(call, switch, options.rounds, options.requests)
+            print(f"{name:<18}{separate:>13.2f}{one:>13.2f}{ratio:>26.3f}", flush=True)
+        switch(True)
+        all_in_turn()
+        with connections["owner"].cursor() as cursor:
+            cursor.execute(_CONNECTIONS)
+            print("connections:", dict(cursor.fetchall()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

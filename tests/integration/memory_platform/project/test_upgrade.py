@@ -1,0 +1,88 @@
+"""A database of the first schema, with rows in it, becomes one of this version and keeps them."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
+from psycopg import sql
+
+from memories.tenancy.row_scope_tokens import row_scope_token, store_signing_key
+from memory_platform.embedded.environment import database_config
+from memory_platform.embedded.provision import provision
+from memory_platform.postgres.grants import apply_grants
+from tests import servers
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FIRST_SCHEMA = [
+    ("memories", "0002_row_security_and_triggers"),
+    ("context", "0002_row_security_and_triggers"),
+    ("compaction", "0002_row_security"),
+]
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+OWNER, SUPERUSER = "upgraded", "upgraded past policies"
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """A new database with two aliases: of the owner of its tables, and of a superuser."""
+    name, url = f"upgraded_{servers.worker_number()}", os.environ[servers.SUPERUSER_URL]
+    provision(url, database=name, owner=servers.OWNER, apps=[servers.APP, servers.CONSOLE, servers.MAINTENANCE])
+    own: Any = connections.settings["owner"]
+    connections.settings[OWNER] = {**own, "NAME": name}
+    superuser = database_config(url)
+    connections.settings[SUPERUSER] = connections.settings[OWNER] | {
+        key: superuser[key] for key in ("USER", "PASSWORD")
+    }
+    yield name
+    for alias in (OWNER, SUPERUSER):
+        connections[alias].close()
+        del connections[alias]
+        del connections.settings[alias]
+    with psycopg.connect(url, autocommit=True) as server:
+        server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def fill(apps: Any) -> Any:
+    """Store a tenant with a memory, a session and an audit entry, as the first schema had them; return its id."""
+
+    def create(label: str, **values: Any) -> Any:
+        return apps.get_model(label).objects.using(SUPERUSER).create(**values)
+
+    tenant = create("memories.Tenant", name="Acme", created_at=AT)
+    partition = create("memories.Partition", tenant=tenant, path="user=alex", depth=1, segments=["user=alex"])
+    tokens = {"tokens_o200k_base": 3, "tokens_cl100k_base": 3}
+    text = {"content": "Alex likes tea.", "content_hash": "a" * 64, "search_words": "", "search_lexemes": []}
+    times = {"created_at": AT, "valid_from": AT, "recorded_from": AT}
+    place = {"tenant": tenant, "partition": partition, "partition_path": "user=alex"}
+    create("memories.Memory", **place, **text, **tokens, **times, search_of="19d99c33")
+    create("compaction.Session", **place, model="gpt-4o", max_context_tokens=8_000, created_at=AT)
+    create("memories.AuditEntry", tenant=tenant, at=AT, actor_kind="system", verb="create", target_kind="tenant")
+    return tenant.pk
+
+
+def test_rows_of_the_first_schema_are_there_for_each_role_after_an_upgrade(database: str) -> None:
+    executor = MigrationExecutor(connections[OWNER])
+    tenant_id = fill(executor.migrate(FIRST_SCHEMA).apps)
+    store_signing_key(connections[OWNER])
+    executor = MigrationExecutor(connections[OWNER])
+    executor.migrate(executor.loader.graph.leaf_nodes())
+    apply_grants(connections[OWNER], connections.settings)
+    host = os.environ[servers.SUPERUSER_URL].partition("?")[2]
+    for login in (servers.APP, servers.CONSOLE, servers.MAINTENANCE):
+        with psycopg.connect(f"postgres://{login.role}:{login.password}@/{database}?{host}") as own:
+            token = row_scope_token("tenant", str(tenant_id), own.info.backend_pid)
+            own.execute("SELECT set_config('app.scope', %s, true)", [token])
+            for table in (
+                "memories_memory",
+                "compaction_session",
+                "memories_auditentry",
+                "memories_unsealedauditentry",
+            ):
+                assert own.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))).fetchone() == (1,)
+            assert own.execute("SELECT content FROM memories_memory").fetchone() == ("Alex likes tea.",)

@@ -35,7 +35,7 @@ class NulByteMiddleware:
 class PolicyMiddleware:
     """Tells browsers with every answer what a page may load and use: no camera, no location and the like.
 
-    The middleware of django-csp, which writes the policy, would write it again for each answer (ADR-0172).
+    The middleware of django-csp, which writes the policy, would write it again for each answer (ADR-0173).
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

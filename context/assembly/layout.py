@@ -26,7 +26,7 @@ from context.services.assembly.section_budgets import SectionAllocation, Section
 from context.services.budget import BudgetCalculator
 from context.services.ordering import order_items
 from context.services.packer import OVER_BUDGET
-from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, render_context, write_block
+from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, item_overhead_tokens, render_context, write_block
 from memories.models import PartitionSummary, TenantMemo
 from memories.store.readings import Candidate
 
@@ -59,7 +59,7 @@ class ContextLayout:
 def build_layout(request: ResolvedContextRequest, calculator: BudgetCalculator) -> ContextLayout:
     """Return the layout at the budget of `request`."""
     fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[request.given.render]
-    memory_marker_tokens = request.marker_tokens(MEMORY)
+    memory_marker_tokens = item_overhead_tokens(MEMORY, style=request.given.render, has_days=request.has_days)
     whole = SectionBudget(request.max_tokens - fence_tokens, marker_tokens, request.model, calculator)
     allocation = SectionAllocation(
         whole.tokens, CONTEXT_SECTION_ORDER, request.profile.sections, shares_of=request.given.shares_of

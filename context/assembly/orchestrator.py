@@ -46,7 +46,7 @@ from context.receipts.storing import build_receipt
 from context.services.assembly.model_catalog import family_of
 from context.services.budget import BudgetCalculator, response_reserve
 from context.services.packer import OVER_BUDGET
-from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
+from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, item_overhead_tokens
 from memories.services.store.moments import TimeAxis
 from memories.store.recall import record_retrieval_tick
 from memories.tenancy.audit import Actor
@@ -198,7 +198,7 @@ def _omitted(sections: Sequence[Section], trimmed: TrimmedContext, request: Reso
 
 
 def _unused_room(sections: Sequence[Section], request: ResolvedContextRequest) -> list[ContextWarning]:
-    marker_tokens = request.marker_tokens(MEMORY)
+    marker_tokens = item_overhead_tokens(MEMORY, style=request.given.render, has_days=request.has_days)
     packed = zip(CONTEXT_SECTION_ORDER[-2:], sections[-2:], strict=True)
     warnings = [
         unused_room_warning(name.replace("_", " "), section, request.packing, marker_tokens) for name, section in packed
@@ -208,7 +208,7 @@ def _unused_room(sections: Sequence[Section], request: ResolvedContextRequest) -
 
 def _needed(row: Exclusion, request: ResolvedContextRequest) -> int:
     """Return the tokens of an item with its marker."""
-    return row.tokens + request.marker_tokens(row.anchor.type)
+    return row.tokens + item_overhead_tokens(row.anchor.type, style=request.given.render, has_days=request.has_days)
 
 
 def _limits(sections: Sequence[Section], request: ResolvedContextRequest) -> dict[Anchor, SectionLimit]:

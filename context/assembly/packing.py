@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 from uuid import UUID
 
-from context.models import BudgetProfile
 from context.receipts.results import (
     ALREADY_INCLUDED,
     BELOW_MINIMUM_SCORE,
@@ -21,117 +20,19 @@ from context.receipts.results import (
     Section,
 )
 from context.services.assembly.near_duplicates import NearDuplicates
+from context.services.assembly.packing_settings import PackingSettings, optimal_packer
 from context.services.assembly.section_budgets import SectionBudget
 from context.services.packer import (
     ELASTIC,
-    GREEDY,
-    OPTIMAL,
     OVER_BUDGET,
-    ElasticPacker,
-    GreedyKnapsackPacker,
-    OptimalPacker,
-    common_length,
 )
-from context.services.packer.results import stored_tokens
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
-from memories.services.search.fusion import MIN_CANDIDATES
-from memories.store.readings import TIME_FIELDS
 from memory_platform.web.numerals import counted
 
-#: Candidates for each memory of the elastic packer's target.
-ELASTIC_OVERFETCH_ITEMS = 3
 #: The code of the warning about tokens that the limits of the elastic packer leave unused.
 ELASTIC_BUDGET_UNUSED = "elastic_budget_unused"
-#: Nodes after which the proof of an optimum stops and its bound so far is reported: about 50 ms.
-OPTIMAL_WORK_LIMIT = 2_000_000
 #: A fused score is a sum of reciprocals below 1/60; more decimals distinguish nothing.
 FUSED_DECIMALS = 9
-
-
-@dataclass(frozen=True)
-class PackingSettings:
-    """How memories are chosen: the packer, the minimum score, the lengths of shortened ones (in tokens).
-
-    With `fills_budget` the elastic packer exceeds target and maximum length where the section has room (ADR-0099).
-    `pinned_share` is the part of the section's budget in which pinned memories come before all others. `is_explained`
-    adds the best total score that any choice of whole memories could have had.
-    """
-
-    packer: str = GREEDY
-    minimum_score: float = 0.0
-    target_items: int = 6
-    min_tokens: int = 20
-    max_tokens: int = 90
-    fills_budget: bool = False
-    pinned_share: float = 1.0
-    is_explained: bool = False
-
-    @classmethod
-    def of(cls, profile: BudgetProfile, *, packer: str, has_query: bool, is_explained: bool) -> Self:
-        """Return the settings of a budget profile; pinned memories are limited only where there is a query."""
-        return cls(
-            packer=packer,
-            minimum_score=profile.minimum_score,
-            target_items=profile.elastic_target_items,
-            min_tokens=profile.elastic_min_tokens,
-            max_tokens=profile.elastic_max_tokens,
-            fills_budget=profile.elastic_fills_budget,
-            pinned_share=profile.pinned_share if has_query else 1.0,
-            is_explained=is_explained,
-        )
-
-    @property
-    def candidates_min(self) -> int:
-        """The least number of candidates to choose from; packing shortened texts takes more."""
-        return self.target_items * ELASTIC_OVERFETCH_ITEMS if self.packer == ELASTIC else MIN_CANDIDATES
-
-    @property
-    def candidates_max(self) -> int | None:
-        """The number of candidates, where it does not depend on the budget."""
-        return self.candidates_min if self.packer == ELASTIC and not self.fills_budget else None
-
-    @property
-    def candidate_tokens_max(self) -> int | None:
-        """The most that a text takes while candidates are chosen; None for its whole length."""
-        return self.max_tokens if self.packer == ELASTIC and self.fills_budget else None
-
-    def lengthened(self, ranked: Sequence[ScoredMemory], budget: SectionBudget) -> Self:
-        """Return the settings for `ranked`: where all of them fit, the length at which they use the budget."""
-        if self.packer != ELASTIC or not self.fills_budget:
-            return self
-        stored = (stored_tokens(item, budget.model, budget.marker_tokens) for item in ranked)
-        lengths = [length for length in stored if length is not None]
-        longest = common_length(lengths, budget.tokens)
-        most = max(lengths, default=0) if longest is None else longest
-        if longest is not None and most < self.max_tokens + budget.marker_tokens:
-            return self
-        # nothing competes, so pinned memories need no share; beyond it, a minimum score would apply to them
-        share = self.pinned_share if self.minimum_score else 1.0
-        return replace(self, max_tokens=max(self.max_tokens, most - budget.marker_tokens), pinned_share=share)
-
-    def with_target(self, items: int) -> Self:
-        """Return the same with another target of the elastic packer, at least 1."""
-        return replace(self, target_items=max(items, 1))
-
-    def packer_for(self, budget: SectionBudget) -> GreedyKnapsackPacker | OptimalPacker | ElasticPacker:
-        """Return the packer for a section with this budget."""
-        if self.packer == GREEDY:
-            return GreedyKnapsackPacker(budget.counter, marker_tokens=budget.marker_tokens)
-        if self.packer == OPTIMAL:
-            return _optimal_packer(budget)
-        return ElasticPacker(
-            budget.counter,
-            target_items=self.target_items,
-            min_item=self.min_tokens + budget.marker_tokens,
-            max_item=self.max_tokens + budget.marker_tokens,
-            unit="tokens",
-            fills_budget=self.fills_budget,
-            marker_tokens=budget.marker_tokens,
-        )
-
-
-def _optimal_packer(budget: SectionBudget) -> OptimalPacker:
-    return OptimalPacker(budget.counter, work_limit=OPTIMAL_WORK_LIMIT, marker_tokens=budget.marker_tokens)
 
 
 @dataclass
@@ -182,7 +83,7 @@ def choose_memories(ranked: Sequence[ScoredMemory], budget: SectionBudget, packi
         total_score=packed.total_score,
     )
     if packing.is_explained and ranked:
-        best = _optimal_packer(budget).pack(ranked, budget.tokens, budget.model)
+        best = optimal_packer(budget).pack(ranked, budget.tokens, budget.model)
         chosen.optimal_score, chosen.upper_bound = best.optimal_score, best.upper_bound or 0.0
     return chosen
 
@@ -228,18 +129,18 @@ def pack_memories(
     chosen.add(_choose_after(first, others, budget.of(budget.tokens - chosen.tokens), packing, duplicates))
     outcomes |= chosen.outcomes
     placed = _by_importance(ranked, first if share < 1 else {item.memory["id"] for item in pinned})
-    considered = [_candidate_outcome(item, outcomes[item.memory["id"]], budget) for item in placed]
-    blocks = [
-        _block(kind, one, item.memory, chosen.snippets.get(item.memory["id"]), budget)
-        for item, one in zip(placed, considered, strict=True)
-        if one.outcome == KEPT
-    ]
-    twins = _twins(ranked, outcomes, included)
-    omitted = [
-        Exclusion(item.anchor, item.outcome, item.tokens, item.score, twin=twins.get(item.anchor.id))
-        for item in considered
-        if item.outcome != KEPT
-    ]
+    twins, snippets = _twins(ranked, outcomes, included), chosen.snippets
+    considered: list[CandidateOutcome] = []
+    blocks: list[Block] = []
+    omitted: list[Exclusion] = []
+    for item in placed:
+        memory = item.memory
+        one = _candidate_outcome(item, outcomes[memory["id"]], budget)
+        considered.append(one)
+        if one.outcome == KEPT:
+            blocks.append(_block(kind, one, memory, snippets.get(memory["id"]) if snippets else None, budget))
+        else:
+            omitted.append(Exclusion(one.anchor, one.outcome, one.tokens, one.score, twin=twins.get(one.anchor.id)))
     return Section(
         blocks, omitted, chosen.tokens, considered, chosen.optimality() if packing.is_explained else None, budget.tokens
     )
@@ -372,9 +273,19 @@ def _block(
     if snippet is not None:
         # a snippet is the beginning of the text and one character, the ellipsis
         text, tokens, cut = snippet, budget.counter.count_tokens(snippet, budget.model), len(snippet) - 1
-    times = {name: memory.get(name) for name in TIME_FIELDS}
-    scores = {"score": one.score, "score_breakdown": one.score_breakdown}
-    return Block.of(kind=kind, anchor=one.anchor, text=text, tokens=tokens, position=0, cut=cut, **scores, **times)
+    return Block.of(
+        kind=kind,
+        anchor=one.anchor,
+        text=text,
+        tokens=tokens,
+        position=0,
+        score=one.score,
+        score_breakdown=one.score_breakdown,
+        cut=cut,
+        created_at=memory.get("created_at"),
+        valid_from=memory.get("valid_from"),
+        valid_to=memory.get("valid_to"),
+    )
 
 
 def _anchor(item: ScoredMemory) -> Anchor:

@@ -6,18 +6,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from context.assembly.packing import PackingSettings
 from context.assembly.sources import ContextSources, SourceReader, given_or_default
 from context.models import BudgetProfile
 from context.receipts.request_body import PROFILE_FIELDS
 from context.receipts.results import Anchor, ContextRequest, ContextWarning, Focus
 from context.services.assembly.model_catalog import DEFAULT_MODEL
+from context.services.assembly.packing_settings import PackingSettings
 from context.services.budget import BudgetCalculator
 from context.services.ordering import DEFAULT_ORDERING, ORDERINGS
 from context.services.packer import ELASTIC, OPTIMAL, PACKERS
 from context.services.profiles.fields import SUMMARY_LEVELS_MAX, TOP_K_MAX
 from context.services.profiles.scoring_profiles import ScoringProfile
-from context.services.rendering import RENDER_STYLES, item_overhead_tokens
+from context.services.rendering import RENDER_STYLES
 from memories.models import PartitionSummary
 from memories.services.partitions.paths import MAX_DEPTH, PartitionError, PartitionPath, is_within, parse_partition
 from memories.services.store.content import ContentError, check_content
@@ -41,7 +41,8 @@ OPTIONAL_FIELDS = ("max_tokens", *PROFILE_FIELDS, "summary_style", *INCLUDE_FIEL
 class ResolvedContextRequest:
     """A context request with every default filled in; `given` is the request as it came.
 
-    `query` None: the partition's top `top_k` memories, or none if that is 0; with a query, `top_k` is None.
+    `query` None: the partition's top `top_k` memories, or none if that is 0; with a query, `top_k` is None. With
+    `has_days` the text gives the day of each memory.
     """
 
     given: ContextRequest
@@ -56,20 +57,12 @@ class ResolvedContextRequest:
     ordering: str
     top_k: int | None
     wants_linked: bool
+    has_days: bool
     sources: ContextSources
     notices: Sequence[ContextWarning]
     reach: str = ""
     previous: Sequence[Anchor] = field(default_factory=list)
     is_pool: bool = False  # the search returns a pool of candidates, which scores cut down to the budget
-
-    @property
-    def has_days(self) -> bool:
-        """Whether the text gives the day of each memory."""
-        return given_or_default(self.given.include_memory_days, self.profile.include_memory_days)
-
-    def marker_tokens(self, block_type: str) -> int:
-        """Return the tokens that the marker of an item usually takes, by the type of its anchor."""
-        return item_overhead_tokens(block_type, style=self.given.render, has_days=self.has_days)
 
     def as_record(self) -> dict[str, Any]:
         """Return the inputs as a receipt stores them; `given` names those that no default filled in."""
@@ -142,10 +135,11 @@ def resolve_context_request(
         max_tokens=given_or_default(request.max_tokens, min(profile.default_tokens, window)),
         profile=profile,
         scoring=sources.scoring,
-        packing=PackingSettings.of(profile, packer=packer, has_query=query is not None, is_explained=request.explain),
+        packing=_packing(request, profile, packer, query),
         ordering=_ordering(request, profile, packer),
         top_k=None if query else _top_k(request, profile),
         wants_linked=given_or_default(request.include_linked_memories, profile.include_linked_memories),
+        has_days=given_or_default(request.include_memory_days, profile.include_memory_days),
         sources=sources,
         notices=_notices(request, query, calculator.warnings_for(model), sources),
         reach=reach,
@@ -218,6 +212,20 @@ def _query(query: str) -> str | None:
     except ContentError as error:
         raise InvalidInput(error.code, error.detail, "query") from error
     return text
+
+
+def _packing(request: ContextRequest, profile: BudgetProfile, packer: str, query: str | None) -> PackingSettings:
+    """Return the settings of the budget profile; pinned memories are limited only where there is a query."""
+    return PackingSettings(
+        packer=packer,
+        minimum_score=profile.minimum_score,
+        target_items=profile.elastic_target_items,
+        min_tokens=profile.elastic_min_tokens,
+        max_tokens=profile.elastic_max_tokens,
+        fills_budget=profile.elastic_fills_budget,
+        pinned_share=1.0 if query is None else profile.pinned_share,
+        is_explained=request.explain,
+    )
 
 
 def _ordering(request: ContextRequest, profile: BudgetProfile, packer: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
+from csp.utils import build_policy
 from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase
@@ -46,13 +47,18 @@ class NulByteMiddleware:
         return self.get_response(request)
 
 
-class PermissionsPolicyMiddleware:
-    """Tells browsers that no page uses the camera, the location and the like."""
+class PolicyMiddleware:
+    """Tells browsers with every answer what a page may load and use: no camera, no location and the like.
+
+    The middleware of django-csp, which writes the policy, would write it again for each answer (ADR-0173).
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
+        self._policies = {"Content-Security-Policy": build_policy(), "Permissions-Policy": settings.PERMISSIONS_POLICY}
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        response.headers["Permissions-Policy"] = settings.PERMISSIONS_POLICY
+        for name, policy in self._policies.items():
+            response.headers[name] = policy
         return response

@@ -70,9 +70,11 @@ def test_answers_of_the_api_are_kept_by_nobody_else(api: APIClient) -> None:
 
 
 @pytest.mark.django_db
-def test_pages_and_answers_have_a_permissions_policy(client: Client) -> None:
+def test_pages_and_answers_have_policies(client: Client) -> None:
     for address in ("/sign-in", "/healthz", "/api/schema/"):
-        assert "camera=()" in client.get(address)["Permissions-Policy"]
+        response = client.get(address)
+        assert "camera=()" in response["Permissions-Policy"]
+        assert "default-src 'none'" in response["Content-Security-Policy"]
 
 
 def test_only_a_key_sees_versions(tenant: Tenant) -> None:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from context.assembly.candidates import gate_ranked_candidates, rank_candidates
 from context.assembly.layout import fit_whole_blocks, whole_block
-from context.assembly.packing import IncludedMemories, PackingSettings, pack_memories, unused_room_warning
+from context.assembly.packing import IncludedMemories, pack_memories, unused_room_warning
 from context.receipts.results import BELOW_MINIMUM_SCORE, EXCLUDED_NEAR_DUPLICATE, KEPT, Section
 from context.services.assembly.near_duplicates import NearDuplicates
+from context.services.assembly.packing_settings import PackingSettings
 from context.services.assembly.profiled_scorer import ProfiledScorer
 from context.services.assembly.section_budgets import SectionBudget
 from context.services.assembly.signals.columns import ScoringQuestion

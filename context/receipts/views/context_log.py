@@ -43,7 +43,7 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
     A live list asks again with `seen`, which costs one index search unless there are newer contexts (ADR-0166).
     """
     form = ReceiptFilterForm(request.GET, label_suffix="")
-    request.GET = without_parameters(request.GET, "seen")
+    request.GET = without_parameters(request.GET, "seen")  # type: ignore[assignment]
     page: dict[str, Any] = {"section": "context-log", "form": form}
     tenant_id, now = request.tenant.id, timezone.now()
     is_whole = not wants_fragment(request)
@@ -144,6 +144,6 @@ def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, 
     except PlatformError as error:
         return {"refusal": error.detail}
     today = build_preview(replayed.context, tenant_id)
-    title = "Since then: the same text, byte for byte" if replayed.is_verified else "Since then"
+    title = "Since then: identical text" if replayed.is_verified else "Since then"
     change = PreviewDiff(given, today)
     return {"today": today, "window": today.window(), "change": change, "versus": {"title": title}}

@@ -48,6 +48,7 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/views", saved_views.saved_view_create, name="saved-view-create"),
     path("t/<uuid:tenant_id>/views/<uuid:view_id>", saved_views.saved_view_change, name="saved-view-change"),
     path("t/<uuid:tenant_id>/views/<uuid:view_id>/delete", saved_views.saved_view_delete, name="saved-view-delete"),
+    path("t/<uuid:tenant_id>/views/<uuid:view_id>/restore", saved_views.saved_view_restore, name="saved-view-restore"),
     path("t/<uuid:tenant_id>/memo", memo, name="memo"),
     path("t/<uuid:tenant_id>/text-tokens", text_tokens, name="text-tokens"),
     path("t/<uuid:tenant_id>/summaries", summaries, name="summaries"),

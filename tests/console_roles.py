@@ -68,7 +68,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     # None changes what others see: a choice in a cookie, that somebody looks at a compaction, a query to link to.
     (None, VIEWER): {
         *("shortcuts", "compaction-presence", "context-address"),
-        *("saved-view-create", "saved-view-change", "saved-view-delete"),
+        *("saved-view-create", "saved-view-change", "saved-view-delete", "saved-view-restore"),
         *("first-receipt", "first-steps-dismiss", "first-steps-show"),
     },
     (None, _OPERATOR): {

@@ -86,7 +86,8 @@ class Part:
 
 def kind_of(model: type[Model]) -> str:
     """Return the name of the rows of a model in a receipt."""
-    return str(model._meta.verbose_name_plural)
+    plural = str(model._meta.verbose_name_plural)
+    return f"{plural[:-2]}ies" if plural.endswith("rys") else plural
 
 
 def parts_of(selection: Selection, quoted: QuotedTexts) -> list[Part]:

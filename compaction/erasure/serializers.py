@@ -28,7 +28,7 @@ class ErasureInput(StrictSerializer):
     tenant = StrictTextField(
         max_length=100, required=False, help_text="The name of the key's tenant, to confirm that all of it goes."
     )
-    dry_run = StrictBooleanField(required=False, default=False, help_text="Only count what would go.")
+    dry_run = StrictBooleanField(required=False, default=False, help_text="Only count the rows to erase.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of `request_erasure`."""

@@ -25,14 +25,14 @@ FIRST_FIELDS = (
     "include_linked_memories",
     "include_memory_days",
 )
-FOLDED_FIELDS = {
+LIMIT_FIELDS = {
     "Partition summaries": ("levels", "summary_style"),
     "Pinned memories, candidates, near-duplicates": ("pinned_share", "overfetch_ratio", "near_duplicate_threshold"),
     "Elastic packer": ("elastic_fills_budget", "elastic_target_items", "elastic_min_tokens", "elastic_max_tokens"),
     "Receipts kept": ("receipt_days", "receipt_count"),
 }
 # The columns that the form takes unchanged; rooms and levels are typed in another shape.
-BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in FOLDED_FIELDS.values() for name in names if name != "levels"])
+BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in LIMIT_FIELDS.values() for name in names if name != "levels"])
 ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 #: The descriptions of fields whose column is typed in another shape.
 _TYPED_OTHERWISE = {"levels": BUDGET_FIELDS["include_summaries_at"]}
@@ -43,6 +43,8 @@ PACKER_CHOICES = [("greedy", "greedy: best first"), ("elastic", "elastic: shorte
 class BudgetProfileForm(PlatformForm):
     """The numbers of a budget profile. A room is typed as an amount and a unit, levels as numbers with commas."""
 
+    #: The tabs of the page by name, with their labels.
+    tabs = [("context", "Context"), ("limits", "Limits"), ("sessions", "Session compaction")]
     UNITS = [("tokens", "tokens"), ("share", "% of the budget")]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -99,20 +101,27 @@ class BudgetProfileForm(PlatformForm):
         """Return the numbers that are tuned most."""
         return self._views(FIRST_FIELDS)
 
+    def first_tab(self) -> str:
+        """Return the tab that is open at first: that of the first invalid field."""
+        invalid = next(iter(self.errors), FIRST_FIELDS[0])
+        if invalid.startswith(POLICY_PREFIX):
+            return "sessions"
+        return "context" if invalid in FIRST_FIELDS else "limits"
+
     def groups(self) -> list[dict[str, Any]]:
-        """Return the other numbers in groups; a group is open where one of its fields has an error."""
-        return [_group(title, self._views(names)) for title, names in FOLDED_FIELDS.items()]
+        """Return the fields of the tab of limits in groups."""
+        return [{"title": title, "fields": self._views(names)} for title, names in LIMIT_FIELDS.items()]
 
     def policy_groups(self) -> list[dict[str, Any]]:
         """Return the fields of the compaction policy, grouped for display."""
         return [
-            _group(
-                title,
-                [
+            {
+                "title": title,
+                "fields": [
                     ProfileFieldView.of(self[POLICY_PREFIX + name], POLICY_FIELDS[name], policy_field_step(name))
                     for name in names
                 ],
-            )
+            }
             for title, names in POLICY_GROUPS.items()
         ]
 
@@ -127,18 +136,9 @@ class BudgetProfileForm(PlatformForm):
             for section in ROOM_SECTIONS
         ]
 
-    def has_section_budgets(self) -> bool:
-        """Return whether any room is set or refused."""
-        amounts = [self[f"room_{section}"] for section in ROOM_SECTIONS]
-        return any(amount.value() not in (None, "") or amount.errors for amount in amounts)
-
     def _views(self, names: Iterable[str]) -> list[ProfileFieldView]:
         described = BUDGET_FIELDS | _TYPED_OTHERWISE
         return [ProfileFieldView.of(self[name], described[name]) for name in names]
-
-
-def _group(title: str, views: list[ProfileFieldView]) -> dict[str, Any]:
-    return {"title": title, "fields": views, "is_open": any(view.bound.errors for view in views)}
 
 
 def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:

@@ -33,11 +33,14 @@ class ReceiptFilterForm(PlatformForm):
     range = forms.ChoiceField(required=False, choices=[(name, label) for name, label, _ in RANGES])
     state = forms.ChoiceField(required=False, choices=STATES)
     exact = forms.BooleanField(required=False)
+    live = forms.BooleanField(required=False)
+    #: When the newest context of a live list was created, in its requests for newer ones.
+    seen = forms.DateTimeField(required=False)
 
     @property
     def is_narrowed(self) -> bool:
         """Whether any filter is set."""
-        return any(self.cleaned_data.values())
+        return any(value for name, value in self.cleaned_data.items() if name not in ("live", "seen"))
 
     def filters(self, now: datetime) -> dict[str, Any]:
         """Return the valid filters as `ReceiptQuerySet.listed` takes them; a range ends now and replaces `after`."""

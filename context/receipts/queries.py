@@ -163,6 +163,9 @@ class ReceiptQuerySet(TenantRows):
         rows = rows.filter(api_key=None) if key_prefix == NO_KEY else rows
         return rows.in_state(state).without_details()
 
+    def has_newer(self, than: datetime) -> bool:
+        return self.filter(created_at__gt=than).exists()
+
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
 

@@ -16,7 +16,8 @@ from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import EmbeddingError
 from memories.models import Memory, Tenant
 from memories.services.store.drafts import FieldProblem, NewMemory
-from memories.store.actions.store import StoreStatus, store_memories
+from memories.store.actions.store import store_memories
+from memories.store.store_results import StoreStatus
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 

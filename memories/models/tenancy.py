@@ -128,12 +128,17 @@ class SavedView(models.Model):
     filters = models.JSONField(help_text="The query parameters of the list, without the page.")
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField()
+    deleted_at = models.DateTimeField(null=True, help_text="Only the last view that an operator deleted is kept.")
 
     objects = SavedViewQuerySet.as_manager()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint("tenant", "user", "list", Lower("name"), name="saved_view_name_is_unique"),
+            models.UniqueConstraint(
+                *("tenant", "user", "list", Lower("name")),
+                condition=models.Q(deleted_at=None),
+                name="saved_view_name_is_unique",
+            ),
             one_of("list", ["memories", "context-log", "sessions", "audit-log"], "saved_view_list_is_known"),
         ]
         indexes = [models.Index(fields=["user"], name="saved_view_of_user")]

@@ -215,6 +215,17 @@ class MemoryImportForm(PlatformForm):
     packed = forms.CharField(required=False)
     type = forms.ChoiceField(choices=[(name, name) for name in FILE_TYPES], required=False)
     partition = PartitionField()
+    #: Of a previewed file: the act of the rows stored so far, how many were read, and how many had each result.
+    act = forms.UUIDField(required=False)
+    done = forms.IntegerField(required=False, min_value=0)
+    created = forms.IntegerField(required=False, min_value=0)
+    updated = forms.IntegerField(required=False, min_value=0)
+    existing = forms.IntegerField(required=False, min_value=0)
+    invalid = forms.IntegerField(required=False, min_value=0)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many rows had each result so far."""
+        return {name: self.cleaned_data[name] or 0 for name in ("created", "updated", "existing", "invalid")}
 
     def clean_file(self) -> str | None:
         """Return the text of the file, which is UTF-8."""

@@ -187,6 +187,8 @@ def _changes(act: HygieneAct) -> Iterator[str]:
     """Yield the former and the new values of an act, with the number of memories of each."""
     if act.act == HygieneAct.Act.MERGE:
         yield f"{len(act.archived_ids):,} merged into {len(act.kept):,}"
+    if act.act == HygieneAct.Act.IMPORT:
+        yield f"{len(act.changed):,} created"
     values = Counter(
         (row["field"], _value(row["before"]), _value(row["after"]))
         for row in act.changed

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from compaction.models import Message, Session
 from context.models import Receipt
-from memories.models import Partition
+from memories.models import ApiKey, Partition
 from memories.search.browsing import find_memories_by_id_or_text
 from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.tenancy.queries.rows import TenantRows
@@ -42,8 +42,11 @@ class SearchGroup:
     all_text: str = ""
 
 
-def search_everything(tenant_id: UUID, text: str, *, now: datetime) -> list[SearchGroup]:
-    """Return memories, contexts, sessions and partitions, the first three by id or text; up to seven queries."""
+def search_everything(tenant_id: UUID, text: str, *, is_admin: bool, now: datetime) -> list[SearchGroup]:
+    """Return memories, contexts, sessions, partitions and, for admins, API keys; up to eight queries.
+
+    The first three are found by id or text.
+    """
     if len(text) < SEARCH_CHARACTERS_MIN:
         return []
     logged = Receipt.objects.for_tenant(tenant_id).without_details().newest_first()
@@ -55,7 +58,7 @@ def search_everything(tenant_id: UUID, text: str, *, now: datetime) -> list[Sear
     ]
     paths = Partition.objects.for_tenant(tenant_id).holding(text).paths(SHOWN_MAX)
     partitions = [GlobalSearchResult(address_in(tenant_id, "partitions", partition=path), path) for path in paths]
-    groups = (
+    groups = [
         memory_group(tenant_id, text, now=now),
         SearchGroup(
             "receipts", "Context log", contexts, address_in(tenant_id, "context-log", q=text), "Search all contexts"
@@ -64,7 +67,8 @@ def search_everything(tenant_id: UUID, text: str, *, now: datetime) -> list[Sear
         SearchGroup(
             "partitions", "Partitions", partitions, address_in(tenant_id, "partitions", q=text), "All partitions"
         ),
-    )
+        *([key_group(tenant_id, text)] if is_admin else []),
+    ]
     return [group for group in groups if group.hits]
 
 
@@ -92,6 +96,14 @@ def session_group(tenant_id: UUID, text: str) -> SearchGroup:
         for row in _by_id(rows, text) or rows.with_messages(messages)[:SHOWN_MAX]
     ]
     return SearchGroup("sessions", "Sessions", hits, address_in(tenant_id, "sessions"), "All sessions")
+
+
+def key_group(tenant_id: UUID, text: str) -> SearchGroup:
+    """Return API keys by a part of their name or the prefix of the key; inside a scope."""
+    address = address_in(tenant_id, "api-keys")
+    rows = ApiKey.objects.for_tenant(tenant_id).named_like(text)[:SHOWN_MAX]
+    hits = [GlobalSearchResult(f"{address}#key-{row.prefix}", row.name, row.partition_prefix) for row in rows]
+    return SearchGroup("keys", "API keys", hits, address, "All API keys")
 
 
 def _by_id(rows: TenantRows, text: str) -> list[Any]:

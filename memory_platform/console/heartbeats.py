@@ -22,6 +22,8 @@ WORKER_AWAY_AFTER_SECONDS = 30.0
 BEAT_AWAY_AFTER_SECONDS = 60.0
 _RUN_PREFIX = "task.run."
 
+#: The interval from which the Jobs page shows a scheduled task.
+SHOWN_FROM_SECONDS = 60
 _written: dict[str, float] = {}
 _began: dict[str, float] = {}
 
@@ -86,8 +88,12 @@ def _record_run(task_id: str, task: Any, state: str = "", **_: object) -> None:
 
 
 def scheduled_tasks() -> list[ScheduledTask]:
-    """Return all scheduled tasks, the least frequent first. One request to the cache."""
-    entries: Mapping[str, dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE
+    """Return the scheduled tasks from `SHOWN_FROM_SECONDS` on, the least frequent first. One request to the cache.
+
+    Tasks that run more often are steps of the platform itself; Health shows when the worker is behind.
+    """
+    schedule: Mapping[str, dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE
+    entries = {name: entry for name, entry in schedule.items() if entry["schedule"] >= SHOWN_FROM_SECONDS}
     stored = read_cached([_RUN_PREFIX + entry["task"] for entry in entries.values()])
     last = {key: LastRun(datetime.fromisoformat(at), *figures) for key, (at, *figures) in stored.items()}
     rows = [

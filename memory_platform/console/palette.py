@@ -7,13 +7,12 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from memories.models import ApiKey
 from memory_platform.console.global_search import (
     SEARCH_CHARACTERS_MIN,
-    SHOWN_MAX,
     GlobalSearchResult,
     SearchGroup,
     address_in,
+    key_group,
     memory_group,
     session_group,
 )
@@ -62,7 +61,7 @@ def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> l
     ]
     if len(text) >= SEARCH_CHARACTERS_MIN:
         groups += [memory_group(tenant_id, text, now=now), session_group(tenant_id, text)]
-        groups += [_keys(tenant_id, text)] if role.includes(Role.ADMIN) else []
+        groups += [key_group(tenant_id, text)] if role.includes(Role.ADMIN) else []
     return [group for group in groups if group.hits]
 
 
@@ -83,10 +82,3 @@ def _pages(tenant_id: UUID, role: Role) -> Iterator[GlobalSearchResult]:
                 yield GlobalSearchResult(address_in(tenant_id, entry.name), entry.label, group.title)
     for label, name in _OTHER_PAGES.items():
         yield GlobalSearchResult(reverse(name), label)
-
-
-def _keys(tenant_id: UUID, text: str) -> SearchGroup:
-    address = address_in(tenant_id, "api-keys")
-    rows = ApiKey.objects.for_tenant(tenant_id).named_like(text)[:SHOWN_MAX]
-    hits = [GlobalSearchResult(f"{address}#key-{row.prefix}", row.name, row.partition_prefix) for row in rows]
-    return SearchGroup("keys", "API keys", hits)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest, QueryDict, StreamingHttpResponse
 
 
 def download(lines: Iterable[str], file_name: str, content_type: str) -> StreamingHttpResponse:
@@ -14,7 +14,13 @@ def download(lines: Iterable[str], file_name: str, content_type: str) -> Streami
 
 def download_query(request: HttpRequest) -> str:
     """Return the filters of a page's address as the beginning of a query string, without order and page."""
-    query = request.GET.copy()
-    for name in ("cursor", "sort"):
-        query.pop(name, None)
+    query = without_parameters(request.GET, "cursor", "sort", "live")
     return f"{query.urlencode()}&" if query else ""
+
+
+def without_parameters(query: QueryDict, *names: str) -> QueryDict:
+    """Return a copy of a query string without some parameters."""
+    left = query.copy()
+    for name in names:
+        left.pop(name, None)
+    return left

@@ -146,6 +146,10 @@
   document.addEventListener("theme-chosen", function (event) { rememberTheme(event.detail.value); });
 
   document.addEventListener("htmx:beforeRequest", function (event) {
+    if (document.hidden && event.detail.elt.matches('[hx-trigger^="every "]')) {
+      event.preventDefault(); // what polls waits until the page is visible again
+      return;
+    }
     event.detail.target.setAttribute("aria-busy", "true");
   });
   document.addEventListener("htmx:afterRequest", function (event) {

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,13 +10,9 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import WAIT_MAX_MS, WIDE
+from tests.e2e.console import CHROMIUM, WAIT_MAX_MS, WIDE
 from tests.integration.page_helpers import client_of, make_bakery_memories
 from tests.users import new_operator, new_shared_tenant
-
-# bin/chromium looks for the same ones in the same order.
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 # Playwright keeps an event loop in the thread of the test, where Django would refuse to use the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"

@@ -1,6 +1,7 @@
 """What the tests of the console in a browser share: two widths, a question, first steps."""
 
 import re
+import shutil
 
 import pytest
 from playwright.sync_api import Page
@@ -9,6 +10,9 @@ from memories.models import Tenant
 from tests.integration.page_helpers import page
 from tests.users import PASSWORD
 
+#: bin/chromium looks for the same ones in the same order.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 #: For anything that is waited for: only a busy machine comes near it.
 WAIT_MAX_MS = 30_000
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}

@@ -11,7 +11,6 @@ data or a click brings. All of it is shown with a tenant here, `Workshop picture
 import argparse
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +50,7 @@ from tests.demo_fixture import (
     console_page_ids,
     load_demo_tenant,
 )
+from tests.e2e.console import CHROMIUM
 from tests.e2e.page_states import (
     DOCS,
     LOOKS,
@@ -217,7 +217,7 @@ def main() -> None:
     chosen = arguments.parse_args()
     _OUT.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         if chosen.docs:
             tenant = screenshot_tenant(DEMO_TENANT)
             assert tenant is not None, "the instance has no demo data"

@@ -18,7 +18,7 @@ from memory_platform.web.numerals import counted
 
 class Command(PlatformCommand):
     help = (
-        "Print how many rows of each kind would go; with --yes, erase them and print the signed receipt.\n"
+        "Print how many rows of each kind would be erased; with --yes, erase them and print the signed receipt.\n"
         "Erasing cannot be undone. An interrupted run continues in the worker, or with --resume ID. Afterwards,\n"
         "`manage.py clean_erased_files` removes the texts from the data files.\n\n"
         "Example: manage.py erase acme --partition user=alex --yes"

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import Http404, HttpResponseBase
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
 
@@ -27,27 +27,35 @@ from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.downloads import download, download_query
+from memory_platform.web.downloads import download, download_query, without_parameters
 from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import loads_result_later, render_page
-from memory_platform.web.tables import SortColumn, read_table
+from memory_platform.web.tables import SortColumn, TablePage, read_table
 
 _COLUMNS = (SortColumn("when", "created_at", datetime),)
 
 
 @tenant_page("viewer")
 def receipts(request: HtmxRequest) -> HttpResponseBase:
-    """Show the contexts that agents received, newest first; filters and page are in the address."""
+    """Show the contexts that agents received, newest first; filters and page are in the address.
+
+    A live list asks again with `seen`, which costs one index search unless there are newer contexts (ADR-0166).
+    """
     form = ReceiptFilterForm(request.GET, label_suffix="")
+    request.GET = without_parameters(request.GET, "seen")  # type: ignore[assignment]
     page: dict[str, Any] = {"section": "context-log", "form": form}
-    tenant_id = request.tenant.id
+    tenant_id, now = request.tenant.id, timezone.now()
     is_whole = not wants_fragment(request)
     with tenant_scope(tenant_id):
         if form.is_valid():
-            rows = Receipt.objects.for_tenant(tenant_id).listed(reach="", **form.filters(timezone.now()))
+            rows = Receipt.objects.for_tenant(tenant_id).listed(reach="", **form.filters(now))
+            seen = form.cleaned_data["seen"]
+            if seen is not None and not rows.has_newer(seen):
+                return HttpResponse(status=HTTPStatus.NO_CONTENT)
             page["export_query"] = download_query(request)
             page["table"] = read_table(request, _COLUMNS, rows.with_keys().page)
+            page |= _live_list(request, form, page["table"], now)
         if is_whole:
             page |= {
                 "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
@@ -56,6 +64,17 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     template = "context/receipts/context_log.html"
     return render_page(request, template if is_whole else f"{template}#fragment", page, status=status)
+
+
+def _live_list(request: HtmxRequest, form: ReceiptFilterForm, table: TablePage, now: datetime) -> dict[str, Any]:
+    """Return the address that a live list asks for newer contexts, and which of its contexts are new."""
+    if not form.cleaned_data["live"] or table.order.sort_value or table.previous_query is not None:
+        return {}
+    newest, seen = table.rows[0].created_at if table.rows else now, form.cleaned_data["seen"]
+    query = request.GET.copy()
+    query["seen"] = newest.isoformat()
+    new = {row.pk for row in table.rows if seen is not None and row.created_at > seen}
+    return {"poll_address": f"{request.path}?{query.urlencode()}", "new_ids": new}
 
 
 @tenant_page("viewer")
@@ -125,6 +144,6 @@ def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, 
     except PlatformError as error:
         return {"refusal": error.detail}
     today = build_preview(replayed.context, tenant_id)
-    title = "Since then: the same text, byte for byte" if replayed.is_verified else "Since then"
+    title = "Since then: identical text" if replayed.is_verified else "Since then"
     change = PreviewDiff(given, today)
     return {"today": today, "window": today.window(), "change": change, "versus": {"title": title}}

@@ -94,7 +94,7 @@ _TOKENS, _DAYS, _ITEMS = ("token", "tokens"), ("day", "days"), ("item", "items")
 BUDGET_FIELDS: dict[str, ProfileField] = {
     "default_tokens": ProfileField(4000, (TOKENS_MIN, TOKENS_MAX), label="Default budget", units=_TOKENS),
     "sections": ProfileField(
-        {}, title="room of sections", input_help="Budget by section; a section without an entry uses what remains."
+        {}, title="section limits", input_help="Budget by section; a section without an entry uses what remains."
     ),
     "include_tenant_memo": ProfileField(True, label="Tenant memo leads every context", title="tenant memo"),
     "include_summaries_at": ProfileField(

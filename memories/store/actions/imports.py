@@ -1,16 +1,19 @@
-"""Import many memories as one act, which the Activity page undoes; or find out what the import would do."""
+"""Import many memories in batches as one act, which the Activity page undoes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
 from memories.models import HygieneAct, Memory, Tenant
 from memories.services.store.drafts import NewMemory
-from memories.store.actions.store import StoreResult, StoreStatus, store_memories
+from memories.store.actions.store import store_memories
+from memories.store.store_results import StoreResult, StoreStatus
 from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.exceptions import Conflict
 
 #: Rows that are stored in one call.
 IMPORT_BATCH_ROWS = 500
@@ -18,40 +21,40 @@ IMPORT_BATCH_ROWS = 500
 
 @dataclass(frozen=True)
 class ImportedRows:
-    """The results of the rows of an import in their order; `act` is None if it created no memory."""
+    """The results of the rows of a batch in their order; `act` is None until a batch has created a memory."""
 
     results: Sequence[StoreResult]
     act: HygieneAct | None
 
 
 @transaction.atomic
-def import_memories(*, tenant: Tenant, rows: Sequence[NewMemory], by: Actor, now: datetime) -> ImportedRows:
-    """Store all rows or, after an exception, none. Undoing the act archives the memories that it created.
+def import_memories(
+    *, tenant: Tenant, rows: Sequence[NewMemory], act_id: UUID | None = None, by: Actor, now: datetime
+) -> ImportedRows:
+    """Store a batch or, after an exception, nothing of it. Undoing the act archives what all its batches created.
 
-    An updated memory keeps its new version; the earlier one is on its page.
+    `act_id` is the act of the batches before. An updated memory keeps its new version; the earlier one is on its page.
+    Raises `Conflict` `undone` if the act was undone meanwhile.
     """
-    results = list[StoreResult]()
-    for start in range(0, len(rows), IMPORT_BATCH_ROWS):
-        results += store_memories(tenant=tenant, rows=rows[start : start + IMPORT_BATCH_ROWS], by=by, now=now)
+    act = _open_act(tenant, act_id) if act_id else None
+    results = store_memories(tenant=tenant, rows=rows, by=by, now=now)
     created = [row.memory for row in results if row.memory is not None and row.status == StoreStatus.CREATED]
-    if not created:
-        return ImportedRows(results, None)
-    act = HygieneAct.objects.create(
-        tenant_id=tenant.pk, act=HygieneAct.Act.IMPORT, at=now, changed=[_archived_by_undo(row, now) for row in created]
-    )
-    audit_rows("import_memories", created, act_id=act.pk, by=by, now=now)
+    changed = [_archived_by_undo(row, now) for row in created]
+    if act is not None:
+        act.changed += changed
+        act.save(update_fields=["changed"])
+    elif created:
+        act = HygieneAct.objects.create(tenant_id=tenant.pk, act=HygieneAct.Act.IMPORT, at=now, changed=changed)
+        audit_rows("import_memories", created, act_id=act.pk, by=by, now=now)
     return ImportedRows(results, act)
 
 
-@transaction.atomic
-def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], by: Actor, now: datetime) -> Sequence[StoreResult]:
-    """Return what `import_memories` would do: it runs and is rolled back, so no rule is written twice.
-
-    Writers of the same texts and source ids wait meanwhile.
-    """
-    results = import_memories(tenant=tenant, rows=rows, by=by, now=now).results
-    transaction.set_rollback(True)
-    return results
+def _open_act(tenant: Tenant, act_id: UUID) -> HygieneAct:
+    acts = HygieneAct.objects.for_tenant(tenant.pk).filter(act=HygieneAct.Act.IMPORT, undone_at=None)
+    act: HygieneAct | None = acts.with_id(act_id).select_for_update().first()
+    if act is None:
+        raise Conflict("undone", "The import was undone. Select the file again.")
+    return act
 
 
 def _archived_by_undo(row: Memory, now: datetime) -> dict[str, Any]:

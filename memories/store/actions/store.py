@@ -8,18 +8,15 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from django.db import models, transaction
+from django.db import transaction
 
 from memories import tasks
 from memories.embeddings.vectors import VectorsAhead, models_if_active_is_included, store_first_vectors
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryLink, Partition, Tenant
 from memories.services.store.content import content_hash, normalise_content, recalled_hash
 from memories.services.store.drafts import (
-    CHANGEABLE_MEMORY_FIELDS,
-    FieldProblem,
     NewMemory,
     memory_change_problems,
-    new_memory_problems,
 )
 from memories.store.actions.replace import replace_memories
 from memories.store.bulk_rows import open_rewritten_versions
@@ -32,32 +29,14 @@ from memories.store.live_rows import (
     unarchived_rows_by_key,
 )
 from memories.store.recall import recently_recalled_memories
-from memories.store.replaceable import ReplaceableMemories, replaceable_memories
+from memories.store.replaceable import replaceable_memories
+from memories.store.store_results import StoreResult, StoreStatus, invalid_rows, source_changes
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.queries.prepared import sent_together
 
 #: Attempts to insert while concurrent writers insert and archive the same text.
 INSERT_ATTEMPTS = 4
-#: Fields of the memory of a `source_id` that an upsert changes if the caller gives them, besides the text.
-UPDATABLE_FIELDS = frozenset(CHANGEABLE_MEMORY_FIELDS) - {"content", "partition", "source_id"}
-
-
-class StoreStatus(models.TextChoices):
-    CREATED = "created"
-    UPDATED = "updated"
-    EXISTING = "existing"
-    INVALID = "invalid"
-
-
-@dataclass(frozen=True)
-class StoreResult:
-    """The result of one row: the memory with the text (`reason` is `duplicate` or `recalled`), or problems."""
-
-    memory: Memory | None
-    status: str
-    reason: str = ""
-    problems: tuple[FieldProblem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +68,7 @@ def store_memories(
     texts have vectors in `ahead` are stored with them; the others are pending.
     """
     replaceable = replaceable_memories(tenant.pk, rows, reach, now)
-    results = _invalid_rows(tenant.pk, rows, replaceable, reach, now)
+    results = invalid_rows(tenant.pk, rows, replaceable, reach, now)
     valid = {index: row for index, row in enumerate(rows) if index not in results}
     embedding_models: list[EmbeddingModel] = []
     if refuses_recalled_text and valid:
@@ -118,21 +97,6 @@ def store_memories(
                 store_first_vectors(tenant.pk, ready, ahead, embedding_models)
         tasks.enqueue_embedding(tenant.pk, pending)
     return in_order
-
-
-def _invalid_rows(
-    tenant_id: UUID, rows: Sequence[NewMemory], replaceable: ReplaceableMemories, reach: str, now: datetime
-) -> dict[int, StoreResult]:
-    targets = {link.target_id for row in rows for link in row.links}
-    known = set(Memory.objects.for_tenant(tenant_id).within(reach).with_ids(targets).ids()) if targets else set()
-    results = {}
-    for index, row in enumerate(rows):
-        problems = new_memory_problems(row, now=now) + replaceable.problems(index, row)
-        if any(link.target_id not in known for link in row.links):
-            problems.append(FieldProblem("links", "unknown_target", "A linked memory does not exist."))
-        if problems:
-            results[index] = StoreResult(None, StoreStatus.INVALID, problems=tuple(problems))
-    return results
 
 
 def _held_sources(tenant_id: UUID, rows: Mapping[int, NewMemory]) -> set[tuple[str, str]]:
@@ -244,9 +208,7 @@ def _update_by_source(
         if not held or any(row.content_hash == key[1] for row in held):
             continue  # the caller inserts it, or finds it existing
         current, new = max(held, key=lambda row: (row.recorded_from, row.version)), rows[firsts[key]]
-        changes = {name: getattr(new, name) for name in ("content", *sorted(new.given & UPDATABLE_FIELDS))}
-        if changes.get("created_at", current.created_at) is None:
-            del changes["created_at"]
+        changes = source_changes(new, current)
         created_at, expires_at = current.created_at, current.expires_at
         if problems := memory_change_problems(changes, created_at=created_at, expires_at=expires_at, now=write.now):
             results[key] = StoreResult(None, StoreStatus.INVALID, problems=tuple(problems))

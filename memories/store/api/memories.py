@@ -21,7 +21,7 @@ from memories.services.store.content import normalise_content
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
-from memories.store.actions.store import StoreResult, StoreStatus, store_memories
+from memories.store.actions.store import store_memories
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.store.queries.texts import MemoryTextQuerySet
 from memories.store.readings import SearchScope, read_page_at
@@ -43,6 +43,7 @@ from memories.store.serializers.inputs import (
     build_new_memory,
 )
 from memories.store.serializers.messages import MemoryMessagesInput, MessageMemoriesOutput, message_memories
+from memories.store.store_results import StoreResult, StoreStatus
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, response_with_etag

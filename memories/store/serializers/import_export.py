@@ -25,9 +25,10 @@ from memories.services.store.import_export_files import (
     memory_line,
 )
 from memories.store.actions.imports import IMPORT_BATCH_ROWS
-from memories.store.actions.store import StoreResult, store_memories
+from memories.store.actions.store import store_memories
 from memories.store.serializers.answers import FieldErrorOutput, MemoryTextOutput
 from memories.store.serializers.inputs import MemoryInput, build_new_memory
+from memories.store.store_results import StoreResult
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -104,22 +105,37 @@ class ImportOutput(serializers.Serializer[Any]):
 
 
 class ImportFile:
-    """A file of memories: its valid rows and the faults of the others, by line. Raises `InvalidInput` as a whole."""
+    """A file of memories: its valid rows and the faults of the others, by line. Raises `InvalidInput` as a whole.
 
-    def __init__(self, text: str, file_type: str, *, key: ApiKey | None, now: datetime, default_path: Any) -> None:
+    With `part`, only the rows with these places, counted from 0, are checked and kept; `count` is that of all.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        file_type: str,
+        *,
+        key: ApiKey | None,
+        now: datetime,
+        default_path: Any,
+        part: range = range(IMPORT_LINES_MAX),
+    ) -> None:
+        self.count = 0
         self.rows: dict[int, NewMemory] = {}
         self.faults: dict[int, list[dict[str, str]]] = {}
         #: The texts of invalid lines that have one.
         self.faulty_texts: dict[int, str] = {}
         checker = ImportedMemoryInput(context={"now": now, "key": key})
         try:
-            for count, (line, values) in enumerate(_lines(text, file_type)):
-                if count >= IMPORT_LINES_MAX:
+            for line, values in _lines(text, file_type):
+                if self.count >= IMPORT_LINES_MAX:
                     raise ImportFileError("too_many", f"A file has at most {IMPORT_LINES_MAX:,} memories.")
-                self._check(checker, line, values, default_path)
+                if self.count in part:
+                    self._check(checker, line, values, default_path)
+                self.count += 1
         except ImportFileError as error:
             raise InvalidInput(error.code, error.detail, "file") from error
-        if not self.rows and not self.faults:
+        if not self.count:
             raise InvalidInput("blank", "The file contains no memories.", "file")
 
     def _check(self, checker: ImportedMemoryInput, line: int, values: Any, default_path: Any) -> None:

@@ -1,6 +1,7 @@
 """The page that exports and imports memories as files."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -17,10 +18,11 @@ from memories.services.store.import_export_files import (
     JSONL,
     pack_text,
 )
-from memories.store.actions.imports import import_memories, preview_import
-from memories.store.actions.store import StoreResult, StoreStatus
+from memories.store.actions.imports import IMPORT_BATCH_ROWS, import_memories
 from memories.store.forms import MemoryExportForm, MemoryImportForm
+from memories.store.import_preview import preview_import
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, ImportFile, export_lines
+from memories.store.store_results import StoreResult, StoreStatus
 from memories.tenancy.audit import record_export
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.members import operator_actor
@@ -40,7 +42,7 @@ PACKED_CHARACTERS_MAX = settings.DATA_UPLOAD_MAX_MEMORY_SIZE - 64 * 1024
 
 @tenant_page("operator", to_change="operator")
 def memory_import_export(request: HtmxRequest) -> HttpResponseBase:
-    """Show the forms of export and import; a POST previews a file, or stores the previewed one."""
+    """Show the forms of export and import; a POST previews a file, or stores a batch of the previewed one."""
     form = MemoryImportForm(request.POST, request.FILES) if request.method == "POST" else MemoryImportForm()
     page: dict[str, Any] = {"section": "memories", "form": form, "lines_max": IMPORT_LINES_MAX, "types": FILE_TYPES}
     page["fields"] = [name for name in IMPORT_EXPORT_FIELDS if name != "content"]
@@ -71,27 +73,31 @@ def memory_export(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _read(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
-    """Preview or store the file of a valid form; return what the page shows about it."""
-    fields, who = form.cleaned_data, acting(request, timezone.now())
-    place = parse_partition(fields["partition"])
+    """Preview the file of a valid form, or store its next batch; return what the page shows about it."""
+    try:
+        with tenant_scope(request.tenant.id):
+            return _import_batch(request, form) if form.cleaned_data["packed"] else _preview(request, form)
+    except PlatformError as error:
+        form.add_error("file", error.detail)
+        return {}
+
+
+def _file(form: MemoryImportForm, now: datetime, **part: range) -> ImportFile:
+    fields, place = form.cleaned_data, parse_partition(form.cleaned_data["partition"])
 
     def default_path(requested: PartitionPath | None) -> PartitionPath:
         return place if requested is None else requested
 
-    try:
-        read = ImportFile(fields["text"], fields["type"], key=None, now=who["now"], default_path=default_path)
-        rows = list(read.rows.values())
-        with tenant_scope(request.tenant.id):
-            if fields["packed"]:
-                done = import_memories(rows=rows, **who)
-                return {"lines": _shown(read, done.results, 0), "report": read.report(done.results), "act": done.act}
-            results = preview_import(rows=rows, **who)
-        packed = pack_text(fields["text"])
-        if len(packed) > PACKED_CHARACTERS_MAX:
-            raise InvalidInput("too_large", "The file is too large to be previewed. Split it.", "file")
-    except PlatformError as error:
-        form.add_error("file", error.detail)
-        return {}
+    return ImportFile(fields["text"], fields["type"], key=None, now=now, default_path=default_path, **part)
+
+
+def _preview(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
+    who = acting(request, timezone.now())
+    read = _file(form, who["now"])
+    results = preview_import(tenant=who["tenant"], rows=list(read.rows.values()), now=who["now"])
+    packed = pack_text(form.cleaned_data["text"])
+    if len(packed) > PACKED_CHARACTERS_MAX:
+        raise InvalidInput("too_large", "The file is too large to be previewed. Split it.", "file")
     written = [row.memory for row in results if row.status in (StoreStatus.CREATED, StoreStatus.UPDATED)]
     return {
         "preview": read.report(results),
@@ -100,6 +106,25 @@ def _read(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
         "tokens": sum(memory.tokens_o200k_base for memory in written if memory is not None),
         "packed": packed,
     }
+
+
+def _import_batch(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
+    """Store the rows after those that the form says are done; the answer asks for the next, or reports the end."""
+    fields, who = form.cleaned_data, acting(request, timezone.now())
+    done = fields["done"] or 0
+    read = _file(form, who["now"], part=range(done, done + IMPORT_BATCH_ROWS))
+    stored = import_memories(rows=list(read.rows.values()), act_id=fields["act"], **who)
+    report = read.report(stored.results)
+    counts = {name: count + report[name] for name, count in form.counts().items()}
+    page: dict[str, Any] = {"act": stored.act, "counts": counts, "done": done + IMPORT_BATCH_ROWS, "total": read.count}
+    if page["done"] < read.count:
+        return page | {"is_unfinished": True, "packed": request.POST["packed"]}
+    if counts["invalid"]:
+        # All rows are stored by now, so that only the invalid ones differ from what is stored.
+        read = _file(form, who["now"])
+        results = preview_import(tenant=who["tenant"], rows=list(read.rows.values()), now=who["now"])
+        page["lines"] = _shown(read, results, 0)
+    return page | {"report": counts}
 
 
 def _shown(read: ImportFile, results: Sequence[StoreResult], count: int) -> list[dict[str, Any]]:

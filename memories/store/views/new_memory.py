@@ -10,8 +10,9 @@ from django.utils import timezone
 from memories.embeddings.indexer import index_now
 from memories.models import Memory, Partition
 from memories.services.store.drafts import NewMemory
-from memories.store.actions.store import StoreStatus, store_memories
+from memories.store.actions.store import store_memories
 from memories.store.forms import COMMON_KINDS, MemoryNewForm
+from memories.store.store_results import StoreStatus
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, tenant_page

@@ -9,6 +9,7 @@ from memories.models import SavedView, Tenant
 from memories.services.tenancy.saved_views import are_too_long
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.queries.tenants import SavedViewQuerySet
 
 #: Views of one operator for one list.
 VIEWS_MAX = 30
@@ -29,12 +30,10 @@ def save_view(
     if not filters or are_too_long(filters):
         raise InvalidInput("bad_filters", "Set at least one filter, and none with a very long text.")
     user_id = int(by.id)
-    own = SavedView.objects.for_tenant(tenant.pk).of_user(user_id).of_list(list_name)
-    if own.how_many() >= VIEWS_MAX:
-        raise Conflict("too_many", f"You have {VIEWS_MAX} views of this list. Delete one first.")
     view = SavedView(
         tenant=tenant, user_id=user_id, list=list_name, filters=dict(filters), created_at=now, is_shared=is_shared
     )
+    _check_room(view)
     return _stored(view, name, was_shared=False, by=by, now=now)
 
 
@@ -47,14 +46,34 @@ def change_view(*, view: SavedView, name: str, is_shared: bool, by: Actor, now: 
 
 @transaction.atomic
 def delete_view(*, view: SavedView, by: Actor, now: datetime) -> None:
-    """Delete a view."""
+    """Delete a view so that `restore_view` brings it back, until its operator's next view is deleted."""
     if view.is_shared:
         audit_rows("delete_view", [view], by=by, now=now)
-    view.delete()
+    SavedView.objects.for_tenant(view.tenant_id).of_user(view.user_id).deleted().delete()
+    view.deleted_at = now
+    view.save()
+
+
+@transaction.atomic
+def restore_view(*, view: SavedView, by: Actor, now: datetime) -> SavedView:
+    """Bring a deleted view back. Raises `Conflict` `duplicate` or `too_many`."""
+    _check_room(view)
+    view.deleted_at = None
+    return _stored(view, view.name, was_shared=False, by=by, now=now)
+
+
+def _others(view: SavedView) -> SavedViewQuerySet:
+    """Return the views of the same operator and list."""
+    return SavedView.objects.for_tenant(view.tenant_id).of_user(view.user_id).of_list(view.list).kept()
+
+
+def _check_room(view: SavedView) -> None:
+    if _others(view).how_many() >= VIEWS_MAX:
+        raise Conflict("too_many", f"You have {VIEWS_MAX} views of this list. Delete one first.")
 
 
 def _stored(view: SavedView, name: str, *, was_shared: bool, by: Actor, now: datetime) -> SavedView:
-    rows = SavedView.objects.for_tenant(view.tenant_id).of_user(view.user_id).of_list(view.list)
+    rows = _others(view)
     if rows.named(name).exclude(pk=view.pk).exists():
         raise _duplicate()
     view.name = name

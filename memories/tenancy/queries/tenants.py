@@ -111,6 +111,12 @@ class SavedViewQuerySet(OwnRows):
         """One's own views and shared ones, by name."""
         return self.filter(models.Q(user_id=user_id) | models.Q(is_shared=True)).order_by(Lower("name"), "pk")
 
+    def kept(self) -> Self:
+        return self.filter(deleted_at=None)
+
+    def deleted(self) -> Self:
+        return self.filter(deleted_at__isnull=False)
+
     def named(self, name: str) -> Self:
         return self.filter(name__iexact=name)
 

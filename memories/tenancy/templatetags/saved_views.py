@@ -18,7 +18,7 @@ def saved_views(context: dict[str, Any], list_name: str) -> dict[str, Any]:
     request = context["request"]
     filters, operator = kept_filters(request.GET.dict()), request.operator
     with tenant_scope(request.tenant.id):
-        rows = SavedView.objects.for_tenant(request.tenant.id).of_list(list_name).visible_to(operator.user.pk)
+        rows = SavedView.objects.for_tenant(request.tenant.id).of_list(list_name).kept().visible_to(operator.user.pk)
         views = [{"view": view, "address": view_address(view), "is_current": view.filters == filters} for view in rows]
     return {
         "request": request,

@@ -11,12 +11,13 @@ from django.utils import timezone
 from django.utils.http import urlencode
 
 from memories.models import SavedView
-from memories.tenancy.actions.saved_views import change_view, delete_view, save_view
+from memories.tenancy.actions.saved_views import change_view, delete_view, restore_view, save_view
+from memories.tenancy.exceptions import Conflict
 from memories.tenancy.forms import NewViewForm, SavedViewForm
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, submit, tenant_page
-from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 
@@ -53,13 +54,28 @@ def saved_view_change(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
 
 @tenant_page(to_change="viewer")
 def saved_view_delete(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
-    """Delete a view; its filters stay on the page."""
+    """Delete a view; its filters stay on the page, and the message offers to undo."""
     view = _own_view(request, view_id)
     address = view_address(view)
     with tenant_scope(request.tenant.id):
         delete_view(view=view, by=operator_actor(request.operator), now=timezone.now())
-    add_flash(request, f"View {view.name} deleted.")
+    undo = reverse("saved-view-restore", args=[request.tenant.id, view.pk])
+    add_flash(request, f"View {view.name} deleted.", undo_url=undo)
     return redirect(address)
+
+
+@tenant_page(to_change="viewer")
+def saved_view_restore(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
+    """Bring a deleted view back."""
+    view = _own_view(request, view_id, is_deleted=True)
+    try:
+        with tenant_scope(request.tenant.id):
+            restore_view(view=view, by=operator_actor(request.operator), now=timezone.now())
+    except Conflict as error:
+        flash_error(request, error.detail)
+    else:
+        add_flash(request, f"View {view.name} restored.")
+    return redirect(view_address(view))
 
 
 def view_address(view: SavedView) -> str:
@@ -67,11 +83,11 @@ def view_address(view: SavedView) -> str:
     return f"{reverse(view.list, args=[view.tenant_id])}?{urlencode(view.filters)}"
 
 
-def _own_view(request: HtmxRequest, view_id: UUID) -> SavedView:
+def _own_view(request: HtmxRequest, view_id: UUID, *, is_deleted: bool = False) -> SavedView:
     """Return a view that the operator may change: an own one, or a shared one for operators and admins."""
     with tenant_scope(request.tenant.id):
         rows = SavedView.objects.for_tenant(request.tenant.id).visible_to(request.operator.user.pk)
-        view: SavedView | None = rows.with_id(view_id).first()
+        view: SavedView | None = (rows.deleted() if is_deleted else rows.kept()).with_id(view_id).first()
     if view is None:
         raise Http404
     if view.is_shared and not request.operator.can_edit:

@@ -247,7 +247,9 @@ def global_search(request: HtmxRequest) -> HttpResponse:
     form.is_valid()
     text = form.cleaned_data.get("q", "")
     with tenant_scope(request.tenant.id):
-        groups = search_everything(request.tenant.id, text, now=timezone.now())
+        groups = search_everything(
+            request.tenant.id, text, is_admin=request.operator.can_administer, now=timezone.now()
+        )
     page = {
         "section": "search",
         "form": form,

@@ -122,10 +122,28 @@ def test_long_question_gets_a_short_address_that_opens_it_again(console: Page, a
     expect(console.locator("#id_query")).to_have_value(question)
 
 
-def test_figure_of_an_agent_leads_to_its_contexts(console: Page, acme: Tenant) -> None:
-    api_client(new_key(acme, "write")).post("/api/v1/context", {"query": QUESTION, "max_tokens": 60}, format="json")
+def test_figure_of_an_agent_leads_to_its_contexts_and_new_ones_appear(console: Page, acme: Tenant) -> None:
+    agent = api_client(new_key(acme, "write"))
+    agent.post("/api/v1/context", {"query": QUESTION, "max_tokens": 60}, format="json")
     console.goto(page("agents", acme))
     console.get_by_role("link", name="1", exact=True).first.click()
     console.wait_for_url(re.compile(r"/contexts\?key="))
+    polls: list[str] = []
+    console.on("request", lambda request: polls.append(request.url) if "seen=" in request.url else None)
+    console.clock.install()
+    console.get_by_label("Live").check()
+    console.wait_for_url(re.compile("live=on"))
+    for number in (1, 2):
+        agent.post("/api/v1/context", {"query": f"Kiel {number}", "max_tokens": 60}, format="json")
+        console.clock.fast_forward(5_000)
+        expect(console.locator("#live")).to_have_text("1 new context")
+        expect(console.locator("tbody tr")).to_have_count(number + 1)
+    console.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
+    polls.clear()
+    console.clock.fast_forward(20_000)
+    assert polls == []
+    console.get_by_label("Live").uncheck()
+    console.wait_for_url(re.compile(r"/contexts\?(?!.*live)"))
+    expect(console.locator("[hx-trigger^=every]")).to_have_count(0)
     console.get_by_role("link", name=QUESTION).click()
     expect(console.locator("[aria-labelledby=asked-title]")).to_contain_text("an agent")

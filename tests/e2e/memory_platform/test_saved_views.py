@@ -34,3 +34,5 @@ def test_filters_set_by_htmx_are_saved_and_opened_again(console: Page, acme: Ten
     console.get_by_role("button", name="Delete view").click()
     expect(console.locator(".flash")).to_contain_text("View Facts deleted.")
     expect(console.locator(".chip")).to_have_count(0)
+    console.locator(".flash").get_by_role("button", name="Undo").click()
+    expect(console.locator(".chip")).to_have_text("Facts")

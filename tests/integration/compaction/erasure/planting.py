@@ -121,7 +121,7 @@ def _plant_texts(tenant: Tenant) -> None:
     TenantMemo.objects.create(tenant=tenant, version=1, **text)
     view = {"tenant": tenant, "user": User.objects.create_user(f"owner of {uuid4()}"), "list": "memories"}
     for name, filters in (("words", {"q": QUOTING}), ("place", {"partition": PERSON})):
-        SavedView.objects.create(**view, name=name, filters=filters, created_at=now)
+        SavedView.objects.create(**view, name=name, filters=filters, created_at=now, deleted_at=now)
     Snapshot.objects.create(tenant=tenant, name=FACT, recorded_at=now, created_at=now)
     CompactionPrompt.objects.create(tenant=tenant, version=2, text=QUOTING, recorded_from=now)
     run = {"profile_name": "p", "profile_version": 1, "profile_numbers": {}, "packer": "greedy", "budgets": [100]}

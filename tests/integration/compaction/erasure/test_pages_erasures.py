@@ -45,7 +45,7 @@ def test_admin_counts_confirms_and_reads_the_receipt(admin: Client, tenant: Tena
     memory = make_memory(tenant, "Sam likes tea.", partition="user=sam")
     targets: dict[str, dict[str, Any]] = {"memory": {"memory": memory.pk}, "partition": {"partition": "user=sam"}}
     address, page = count_and_open(admin, tenant, targets.get(scope, {}))
-    assert "What would go" in page
+    assert "Rows to erase" in page
     assert "cannot be undone" in page
     name = {"partition": "user=sam", "tenant": tenant.name}.get(scope, "")
     if name:

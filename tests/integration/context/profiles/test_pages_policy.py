@@ -75,6 +75,7 @@ def test_number_out_of_bounds_is_answered_422_at_its_field(
     response = client.post(page("budgets", tenant), typed)
     assert response.status_code == 422
     assert f"compaction_{field}" in response.context["form"].errors
+    assert 'id="tab-sessions" checked' in text_of(response)
     assert in_force(tenant).version == 0
 
 

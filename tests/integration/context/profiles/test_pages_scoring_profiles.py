@@ -359,8 +359,10 @@ def test_two_versions_are_compared_as_page_and_as_fragment(client: Client, tenan
     new_version(tenant, "own")
     url = page("scoring-compare", tenant)
     whole = text_of(client.get(url, {"left": "adr-0040 1", "right": "own 1"}))
-    assert "Weight of relevance" in whole
-    assert "differs" in whole
+    differing, unchanged = whole.split("Unchanged settings")
+    assert "Weight of relevance" in differing
+    assert "Half-life" in unchanged
+    assert "Half-life" not in differing
     fragment = text_of(client.get(url, {"left": "own 1", "right": "own 1"}, headers=HTMX))
     assert "<html" not in fragment
     assert "No differences" in fragment

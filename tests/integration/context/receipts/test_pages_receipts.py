@@ -1,6 +1,7 @@
 """The contexts that were given and the votes on memories: what is shown, replayed, given and taken back."""
 
 import re
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -69,6 +70,29 @@ def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: A
     assert "No results" in text_of(client.get(page("context-log", tenant) + "?q=nothing+of+this"))
 
 
+def test_live_list_is_sent_again_only_when_there_is_a_newer_context(
+    client: Client, tenant: Tenant, api: Any, django_assert_max_num_queries: Any
+) -> None:
+    make_bakery_memories(tenant)
+    ask(api, partition="agent=support")
+    address = f"{page('context-log', tenant)}?live=on&partition=agent%3Dsupport"
+    poll = client.get(address).context["poll_address"]
+    with django_assert_max_num_queries(40) as page_queries:
+        client.get(address, headers=HTMX)
+    with django_assert_max_num_queries(len(page_queries) - 4):
+        assert client.get(poll, headers=HTMX).status_code == 204
+    ask(api, query="When does Kiel close?")
+    assert client.get(poll, headers=HTMX).status_code == 204
+    newer = ask(api, partition="agent=support/user=c-1")
+    answer = client.get(poll, headers=HTMX)
+    assert "1 new context</div>" in text_of(answer)
+    assert f'<tr id="context-{newer}">' in text_of(answer)
+    assert text_of(answer).count(">new</span>") == 1
+    (again,) = re.findall(r'"([^"]+seen=[^"]+)"', text_of(answer))
+    assert client.get(unescape(again), headers=HTMX).status_code == 204
+    assert "poll_address" not in client.get(f"{address}&sort=when").context
+
+
 def test_timings_of_a_context_are_stored_and_shown_with_their_unit(client: Client, tenant: Tenant, api: Any) -> None:
     make_bakery_memories(tenant)
     answer = api.post("/api/v1/context", {"query": QUESTION, "max_tokens": 90}, format="json").json()
@@ -117,7 +141,7 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     for headers in ({}, HTMX):
         then = client.get(page("receipt", tenant, receipt_id), headers=headers)
-        assert "verified byte for byte" in text_of(then)
+        assert "· verified<" in text_of(then)
         assert memories[1].content in then.context["preview"].context.text
         assert ("<html" in text_of(then)) == (not headers)
     address = page("receipt", tenant, receipt_id) + "?with=today"

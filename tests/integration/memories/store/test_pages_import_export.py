@@ -4,16 +4,20 @@ import base64
 import json
 import random
 import re
+from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from memories.models import Tenant
 from memories.services.store.import_export_files import pack_text
 from memories.store.actions import imports
+from memories.store.views import import_export
 from memories.tenancy.exceptions import Conflict
 from tests.factories import make_memory
 from tests.integration.page_helpers import client_of, page, text_of
@@ -37,8 +41,15 @@ def upload(client: Client, tenant: Tenant, name: str, content: str | bytes, **fi
 
 
 def store(client: Client, tenant: Tenant, previewed: Any) -> Any:
-    """Step 2: the form that the preview contains."""
-    sent = dict(re.findall(r'<input type="hidden" name="(packed|type|partition)" value="([^"]*)"', text_of(previewed)))
+    """Step 2: the form that the preview contains, and those that ask for the next batches."""
+    response = next_batch(client, tenant, previewed)
+    while response.context.get("is_unfinished"):
+        response = next_batch(client, tenant, response)
+    return response
+
+
+def next_batch(client: Client, tenant: Tenant, response: Any) -> Any:
+    sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', text_of(response)))
     return client.post(reverse("memory-import-export", args=[tenant.pk]), sent)
 
 
@@ -122,24 +133,64 @@ def test_file_without_new_memories_has_nothing_to_import(client: Client, tenant:
     assert "There is nothing to import." in text
 
 
-def test_failure_in_a_later_batch_stores_nothing(
+#: A line for each way in which a memory meets those that are stored, and those that earlier lines leave.
+EVERY_WAY = [
+    '{"content": "fine"}',
+    '{"content": "fine "}',
+    '{"content": "known", "source_id": "k"}',
+    '{"content": "changed", "source_id": "k"}',
+    '{"content": "known", "source_id": "k", "kind": "preference"}',
+    '{"content": "past"}',
+    '{"content": "late", "source_id": "e", "created_at": "2100-01-01T00:00:00Z"}',
+    '{"content": "early", "source_id": "e", "created_at": "2026-11-27T00:00:00Z"}',
+    '{"content": "fine", "partition": "user=alex"}',
+    '{"content": "x", "colour": 1}',
+]
+
+
+def test_preview_says_what_the_import_in_batches_then_does(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imports, "IMPORT_BATCH_ROWS", 1)
-    previewed = upload(client, tenant, "a.csv", "content\none\ntwo\n")
-    real, calls = imports.store_memories, []
+    monkeypatch.setattr(import_export, "IMPORT_BATCH_ROWS", 3)
+    make_memory(tenant, "known", source_id="k")
+    make_memory(tenant, "past", expires_at=timezone.now() - timedelta(minutes=1))
+    make_memory(tenant, "soon", source_id="e", expires_at=timezone.now() + timedelta(hours=1))
+    before = contents(tenant)
+    previewed = upload(client, tenant, "a.jsonl", "\n".join(EVERY_WAY))
+    assert contents(tenant) == before
+    preview = previewed.context["preview"]
+    statuses = [row["status"] for row in preview["lines"]]
+    assert statuses == (
+        ["created", "existing", "existing", "updated", "updated", "created", "invalid", "updated", "created", "invalid"]
+    )
+    done = store(client, tenant, previewed)
+    assert done.context["report"] == {name: preview[name] for name in ("created", "updated", "existing", "invalid")}
+    assert [row["line"] for row in done.context["lines"]] == [7, 10]
+    assert contents(tenant) == ["early", "fine", "fine", "known", "past"]
+    (act,) = [
+        row for row in client.get(page("activity", tenant)).context["rows"] if row.entry.verb == "import_memories"
+    ]
+    assert act.changes == ["3 created"]
+    client.post(page("memories-bulk-undo", tenant, act.entry.pk))
+    assert contents(tenant) == ["early", "known"]
 
-    def fail_at_second(**arguments: Any) -> Any:
-        calls.append(arguments)
-        if len(calls) == 2:
-            raise Conflict("busy", "Try again.")
-        return real(**arguments)
 
-    monkeypatch.setattr(imports, "store_memories", fail_at_second)
-    response = store(client, tenant, previewed)
-    assert response.status_code == 422
-    assert "Try again." in text_of(response)
+def test_failure_in_a_later_batch_keeps_those_before_and_the_import_goes_on(
+    client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_export, "IMPORT_BATCH_ROWS", 1)
+    first = next_batch(client, tenant, upload(client, tenant, "a.csv", "content\none\ntwo\n"))
+    assert "1 of 2 memories" in text_of(first)
+    with monkeypatch.context() as patched:
+        patched.setattr(imports, "store_memories", Mock(side_effect=Conflict("busy", "Try again.")))
+        failed = next_batch(client, tenant, first)
+    assert failed.status_code == 422
+    assert "Try again." in text_of(failed)
+    assert contents(tenant) == ["one"]
+    assert next_batch(client, tenant, first).context["report"]["created"] == 2
+    client.post(page("memories-bulk-undo", tenant, first.context["act"].pk))
     assert contents(tenant) == []
+    assert "The import was undone." in text_of(next_batch(client, tenant, first))
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewLink, NewMemory
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.actions.store import StoreResult, store_memories
+from memories.store.actions.store import store_memories
 from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick
+from memories.store.store_results import StoreResult
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant, reread_memory

@@ -91,7 +91,17 @@ def test_view_is_renamed_shared_and_deleted(client: Client, tenant: Tenant) -> N
     assert (view.name, view.is_shared) == ("Facts", True)
     deleted = client.post(page("saved-view-delete", tenant, view.pk))
     assert deleted["Location"] == f"{page('memories', tenant)}?{LISTS['memories']}"
-    assert views(tenant) == []
+    assert ">Facts" not in chips(client, tenant)
+    save(client, tenant, name="facts")
+    restored = text_of(client.post(page("saved-view-restore", tenant, view.pk), follow=True))
+    assert "You have a view of this name." in restored
+    client.post(page("saved-view-change", tenant, views(tenant)[1].pk), {"name": "Others"})
+    assert "View Facts restored." in text_of(client.post(page("saved-view-restore", tenant, view.pk), follow=True))
+    assert [(view.name, view.is_shared) for view in views(tenant)] == [("Facts", True), ("Others", False)]
+    for each in views(tenant):
+        client.post(page("saved-view-delete", tenant, each.pk))
+    assert [view.name for view in views(tenant)] == ["Others"]
+    assert client.post(page("saved-view-restore", tenant, view.pk)).status_code == 404
 
 
 def test_views_of_others_are_absent_and_shared_ones_are_changed_by_operators(
@@ -105,7 +115,7 @@ def test_views_of_others_are_absent_and_shared_ones_are_changed_by_operators(
         assert viewer.post(page(name, tenant, shared.pk), {"name": "x"}).status_code == 403
     other = client_of(new_operator("otto", "operator", tenant))
     other.post(page("saved-view-delete", tenant, shared.pk))
-    assert [view.name for view in views(tenant)] == ["Mine"]
+    assert [view.name for view in views(tenant) if view.deleted_at is None] == ["Mine"]
     stranger = client_of(new_operator("sam", "admin", other_tenant))
     assert stranger.post(page("saved-view-delete", other_tenant, own.pk)).status_code == 404
 

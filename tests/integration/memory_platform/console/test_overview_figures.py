@@ -203,12 +203,13 @@ def test_parts_that_are_away_are_told_on_one_line_of_the_overview(client: Client
 
 def test_last_run_of_scheduled_work_is_told(client: Client, tenant: Tenant) -> None:
     class Task:
-        name = "memories.tasks.fold_partition_counts_task"
+        name = "compaction.tasks.sweep_sessions"
 
     heartbeats._note_start(task_id="1")
     heartbeats._record_run(task_id="1", task=Task(), state="FAILURE")
     rows = {row.name: row for row in client.get(page("jobs", tenant)).context["scheduled"]}
-    counted, rolled_up = rows["Update partition counts"], rows["Roll up changed partitions"]
-    assert counted.last is not None
-    assert counted.last.is_failed
-    assert (counted.interval, rolled_up.interval) == ("every 10 seconds", "every hour")
+    compacted, rolled_up = rows["Compact idle sessions"], rows["Roll up changed partitions"]
+    assert compacted.last is not None
+    assert compacted.last.is_failed
+    assert (compacted.interval, rolled_up.interval) == ("every minute", "every hour")
+    assert "Update partition counts" not in rows

@@ -23,8 +23,8 @@ def say(tenant: Tenant, text: str) -> None:
         new_message(new_session(tenant), content=text)
 
 
-def groups(user: User, tenant: Tenant, text: str = "") -> dict[str, list[str]]:
-    response: Any = client_of(user).get(page("palette", tenant), {"q": text}, headers=HTMX)
+def groups(user: User, tenant: Tenant, text: str = "", name: str = "palette") -> dict[str, list[str]]:
+    response: Any = client_of(user).get(page(name, tenant), {"q": text}, headers=HTMX if name == "palette" else None)
     return {group.title: [hit.text for hit in group.hits] for group in response.context["groups"]}
 
 
@@ -51,7 +51,8 @@ def test_it_finds_five_of_each_kind_of_row_by_text(tenant: Tenant) -> None:
         say(tenant, f"Which torque test key {number}?")
     found = groups(admin, tenant, "torque")
     assert (len(found["Memories"]), len(found["Sessions"])) == (SHOWN_MAX, SHOWN_MAX)
-    assert groups(admin, tenant, "test key")["API keys"] == ["test key"] * SHOWN_MAX
+    for name in ("palette", "search"):
+        assert groups(admin, tenant, "test key", name)["API keys"] == ["test key"] * SHOWN_MAX
 
 
 def test_only_admins_find_keys_and_nobody_finds_rows_of_another_tenant(
@@ -60,7 +61,8 @@ def test_only_admins_find_keys_and_nobody_finds_rows_of_another_tenant(
     make_key(tenant)
     make_memory(other_tenant, "The torque sensor is wet.")
     say(other_tenant, "torque")
-    assert groups(operator, tenant, "test key") == {}
+    for name in ("palette", "search"):
+        assert groups(operator, tenant, "test key", name) == {}
     assert groups(operator, tenant, "torque") == {}
 
 

@@ -1,0 +1,87 @@
+"""What an import would do with each of its rows, read without storing or embedding anything (ADR-0167)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from memories.models import Memory, Tenant
+from memories.services.store.content import content_hash, normalise_content
+from memories.services.store.drafts import NewMemory, memory_change_problems
+from memories.services.tokens import count_tokens
+from memories.store.replaceable import replaceable_memories
+from memories.store.store_results import StoreResult, StoreStatus, invalid_rows, source_changes
+
+#: Of a live memory: partition path, content hash, source id.
+_Key = tuple[str, str, str]
+
+
+def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) -> list[StoreResult]:
+    """Return what the import would do with each row, in their order; inside a scope, in at most four queries.
+
+    New and updated memories are shown as they would be stored, with the tokens of one encoding, and have no vectors.
+    """
+    invalid = invalid_rows(tenant.pk, rows, replaceable_memories(tenant.pk, rows, "", now), "", now)
+    valid = [row for index, row in enumerate(rows) if index not in invalid]
+    live = _LiveMemories(tenant.pk, now)
+    live.read(valid)
+    return [invalid.get(index) or live.result(row) for index, row in enumerate(rows)]
+
+
+@dataclass
+class _LiveMemories:
+    """The live memories that the rows meet: the stored ones, and those that earlier rows would leave."""
+
+    tenant_id: UUID
+    now: datetime
+    by_key: dict[_Key, Memory] = field(default_factory=dict)
+    by_source: dict[tuple[str, str], list[Memory]] = field(default_factory=lambda: defaultdict(list))
+
+    def read(self, rows: Sequence[NewMemory]) -> None:
+        """Read the live memories with a text or a source id of the rows. Two queries."""
+        live = Memory.objects.for_tenant(self.tenant_id).live(self.now).without_search_columns()
+        found = list(live.with_content_hashes({content_hash(row.content) for row in rows})) if rows else []
+        if sources := {(row.partition.path, row.source_id) for row in rows if row.source_id}:
+            found += live.of_sources(sources)
+        for memory in {memory.pk: memory for memory in found}.values():
+            self._add(memory)
+
+    def result(self, row: NewMemory) -> StoreResult:
+        """Return what the import does with the next row."""
+        key = (row.partition.path, content_hash(row.content), row.source_id)
+        if key in self.by_key:
+            return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason="duplicate")
+        held = self.by_source[key[0], key[2]] if row.source_id else []
+        if not held:
+            return StoreResult(self._add(self._shown(Memory(tenant_id=self.tenant_id), row, key)), StoreStatus.CREATED)
+        current = max(held, key=lambda memory: (memory.recorded_from, memory.version))
+        changes = source_changes(row, current)
+        created_at, expires_at = current.created_at, current.expires_at
+        if problems := memory_change_problems(changes, created_at=created_at, expires_at=expires_at, now=self.now):
+            return StoreResult(None, StoreStatus.INVALID, problems=tuple(problems))
+        held.remove(current)
+        del self.by_key[_key(current)]
+        return StoreResult(self._add(self._shown(copy(current), row, key, *changes)), StoreStatus.UPDATED)
+
+    def _add(self, memory: Memory) -> Memory:
+        self.by_key[_key(memory)] = memory
+        self.by_source[memory.partition_path, memory.source_id].append(memory)
+        return memory
+
+    def _shown(self, memory: Memory, row: NewMemory, key: _Key, *changed: str) -> Memory:
+        """Give the memory the values of the row: those of the names `changed`, all without any."""
+        fields: dict[str, Any] = {name: getattr(row, name) for name in changed or ("kind", "pinned", "expires_at")}
+        content = normalise_content(row.content)
+        fields |= {"content": content, "partition_path": key[0], "content_hash": key[1], "source_id": key[2]}
+        fields |= {"tokens_o200k_base": count_tokens(content), "recorded_from": self.now}
+        fields |= {"created_at": row.created_at or memory.created_at or self.now}
+        for name, value in fields.items():
+            setattr(memory, name, value)
+        return memory
+
+
+def _key(memory: Memory) -> _Key:
+    return (memory.partition_path, memory.content_hash, memory.source_id)

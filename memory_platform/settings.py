@@ -18,6 +18,7 @@ from memory_platform.embedded.environment import (
     database_config,
     email_config,
     embedding_endpoints,
+    embedding_files,
 )
 from memory_platform.embedded.files import read_endpoints
 from memory_platform.schedule import BEAT_SCHEDULE
@@ -126,6 +127,7 @@ EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
 EMBEDDING_DIMENSION = env.int("EMBEDDING_DIMENSION", default=0)
 EMBEDDING_TIMEOUT_SECONDS = env.float("EMBEDDING_TIMEOUT_SECONDS", default=10.0)
 # Other models that tenants can be re-embedded to or from.
+EMBEDDING_FILES = embedding_files(env.str("EMBEDDING_FILES", default=""))
 EMBEDDING_ENDPOINTS = embedding_endpoints(env.str("EMBEDDING_ENDPOINTS", default=""))
 
 # --- Summaries of conversations: by a model where one is named, else extractive ------------------------------------

@@ -3,8 +3,8 @@
 What the environment does not name is taken from the embedded servers of DATA_DIR when they run (`make run`).
 """
 
-import importlib.util
 import logging
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,6 @@ if SESSION_HOURS < 1:
 
 NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
 
-
 # Off behind a pooler that gives each transaction another connection and does not keep prepared statements.
 DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
 # Longer than a restart of the embedded server takes: a request then waits instead of failing.
@@ -117,8 +116,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "run" / "celerybeat-schedule")
 
 # --- Embedding -----------------------------------------------------------------------------------------------------
 
-_default_provider = "wordllama" if importlib.util.find_spec("wordllama") else "hashed"
-EMBEDDING_PROVIDER = env.str("EMBEDDING_PROVIDER", default=_default_provider)
+EMBEDDING_PROVIDER = env.str("EMBEDDING_PROVIDER", default="wordllama" if find_spec("wordllama") else "hashed")
 if EMBEDDING_PROVIDER not in {"wordllama", "hashed", "openai"}:
     raise ImproperlyConfigured("EMBEDDING_PROVIDER must be wordllama, hashed or openai")
 EMBEDDING_BASE_URL = env.str("EMBEDDING_BASE_URL", default="")

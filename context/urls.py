@@ -59,6 +59,7 @@ urlpatterns = [
     path(f"{_BUDGETS}/profiles/<slug:name>/effect", effects.profile_effect, _BUDGET, name="budget-effect"),
     path(f"{_BUDGETS}/profiles/<slug:name>/<int:version>/rollback", budgets.budget_roll_back, name="budget-rollback"),
     path(EVALUATIONS, evaluations.evaluations, name="evaluations"),
+    path(f"{EVALUATIONS}/embedding-models", evaluations.embedding_comparison, name="embedding-comparison"),
     path(f"{EVALUATIONS}/<uuid:run_id>", evaluations.evaluation, name="evaluation"),
     path(f"{EVALUATIONS}/<uuid:run_id>/cancel", evaluations.evaluation_cancel, name="evaluation-cancel"),
     path(f"{EVALUATIONS}/<uuid:run_id>/retry", evaluations.evaluation_retry, name="evaluation-retry"),

@@ -3,8 +3,8 @@
 What the environment does not name is taken from the embedded servers of DATA_DIR when they run (`make run`).
 """
 
-import importlib.util
 import logging
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from memory_platform.embedded.environment import (
     database_config,
     email_config,
     embedding_endpoints,
+    embedding_files,
 )
 from memory_platform.embedded.files import ServerUrls, read_endpoints
 from memory_platform.schedule import BEAT_SCHEDULE
@@ -115,8 +116,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "run" / "celerybeat-schedule")
 
 # --- Embedding -----------------------------------------------------------------------------------------------------
 
-_default_provider = "wordllama" if importlib.util.find_spec("wordllama") else "hashed"
-EMBEDDING_PROVIDER = env.str("EMBEDDING_PROVIDER", default=_default_provider)
+EMBEDDING_PROVIDER = env.str("EMBEDDING_PROVIDER", default="wordllama" if find_spec("wordllama") else "hashed")
 if EMBEDDING_PROVIDER not in {"wordllama", "hashed", "openai"}:
     raise ImproperlyConfigured("EMBEDDING_PROVIDER must be wordllama, hashed or openai")
 EMBEDDING_BASE_URL = env.str("EMBEDDING_BASE_URL", default="")
@@ -125,6 +125,7 @@ EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
 EMBEDDING_DIMENSION = env.int("EMBEDDING_DIMENSION", default=0)
 EMBEDDING_TIMEOUT_SECONDS = env.float("EMBEDDING_TIMEOUT_SECONDS", default=10.0)
 # Other models that tenants can be re-embedded to or from.
+EMBEDDING_FILES = embedding_files(env.str("EMBEDDING_FILES", default=""))
 EMBEDDING_ENDPOINTS = embedding_endpoints(env.str("EMBEDDING_ENDPOINTS", default=""))
 
 # --- Summaries of conversations: by a model where one is named, else extractive ------------------------------------

@@ -12,9 +12,10 @@ from uuid import UUID
 from context.evaluation.measurement import EvaluationQuestion
 from context.evaluation.staging import EVALUATION_STAGE, EvaluationProgress, load_staged_corpus
 from context.models import EvaluationRun, GoldenQuestion
-from context.services.evaluation.corpus import Corpus, CorpusError, CorpusQuestion, read_corpus
-from context.services.evaluation.corpus.folders import MEMORIES_FILE, QUESTIONS_FILE
+from context.services.evaluation.corpus import Corpus, CorpusError, CorpusMemory, CorpusQuestion, read_corpus
+from context.services.evaluation.corpus.folders import MEMORIES_FILE, QUESTIONS_FILE, reference_problems
 from context.services.evaluation.corpus.model import rows_sha256
+from memories.models import Memory
 from memories.services.partitions.paths import is_within
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -23,6 +24,8 @@ from memories.tenancy.scopes import tenant_scope
 PROBLEMS_REPORTED_MAX = 20
 UPDATED_FACTS_CORPUS = Path(__file__).resolve().parents[1] / "services" / "evaluation" / "updated_facts"
 GOLDEN_NAME = "golden questions"
+#: Memories that a comparison of embedding models copies: half a minute with a slow model on this machine.
+COPIED_MEMORIES_MAX = 5_000
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,11 @@ def load_evaluation_corpus(run: EvaluationRun, *, now: datetime) -> EvaluationCo
     if run.corpus_kind == EvaluationRun.Corpus.GOLDEN:
         with tenant_scope(run.tenant_id):
             return evaluation_corpus_from_golden_questions(run.tenant_id, now=now)
+    if run.corpus_kind == EvaluationRun.Corpus.GOLDEN_COPY:
+        with tenant_scope(run.tenant_id):
+            # at one time for all models, so that their runs have the same corpus
+            copy = copy_golden_questions(run.tenant_id, now=run.created_at, most=COPIED_MEMORIES_MAX)
+        return evaluation_corpus_from_corpus(copy)
     if run.corpus_kind == EvaluationRun.Corpus.UPDATED_FACTS:
         return evaluation_corpus_from_corpus(read_corpus_path(UPDATED_FACTS_CORPUS))
     if run.corpus_kind == EvaluationRun.Corpus.UPLOAD:
@@ -104,6 +112,39 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
     return EvaluationCorpus(GOLDEN_NAME, rows_sha256(identities), golden=questions)
 
 
+def copy_golden_questions(tenant_id: UUID, *, now: datetime, most: int) -> Corpus:
+    """Return the golden questions with the live memories of their partitions: the evidence and the newest others.
+
+    Inside a scope. Raises `InvalidInput` without a question whose evidence exists.
+    """
+    golden = evaluation_corpus_from_golden_questions(tenant_id, now=now).golden
+    live = Memory.objects.for_tenant(tenant_id).live(now)
+    evidence = list(live.with_ids({memory_id for question in golden for memory_id in question.evidence}))
+    newest = live.within_any({question.partition for question in golden}).order_by("-created_at", "id")[:most]
+    found = {row.pk: row for row in (*evidence, *newest)}
+    rows = sorted(list(found.values())[:most], key=lambda row: (row.created_at, row.pk))
+    last = max((row.created_at for row in rows), default=now)
+    memories = {str(row.pk): CorpusMemory.of(row, id=str(row.pk), partition=row.partition_path) for row in rows}
+    questions = [_copied_question(question, memories, question.as_of or max(now, last)) for question in golden]
+    answerable = [question for question in questions if question.evidence]
+    if not answerable:
+        raise InvalidInput("no_questions", "There is no golden question whose memories exist.", "corpus")
+    return Corpus(GOLDEN_NAME, list(memories.values()), answerable)
+
+
+def _copied_question(
+    question: EvaluationQuestion, memories: Mapping[str, CorpusMemory], asked_at: datetime
+) -> CorpusQuestion:
+    """Return the question with the evidence that it can find: memories may have moved since."""
+    evidence = frozenset(
+        memory_id
+        for memory_id in question.evidence & memories.keys()
+        if not any(reference_problems(memories[memory_id], question.partition, asked_at))
+    )
+    same = {name: getattr(question, name) for name in ("id", "text", "partition", "category", "answer")}
+    return CorpusQuestion(**same, evidence=evidence, asked_at=asked_at)
+
+
 def stage_questions(
     run_id: UUID,
     tenant_id: UUID,
@@ -112,8 +153,11 @@ def stage_questions(
     now: datetime,
     progress: EvaluationProgress,
     stage: str = EVALUATION_STAGE,
+    model: str = "",
 ) -> tuple[UUID, Sequence[EvaluationQuestion]]:
     """Return the tenant to query and the questions with its rows: `tenant_id` itself for golden questions.
+
+    The rows of a corpus are embedded by `model`, if given.
 
     Raises as `load_staged_corpus` does.
     """
@@ -122,7 +166,7 @@ def stage_questions(
     total = len(corpus.corpus.memories)
     progress("loading", 0, total)
     hidden_id, ids = load_staged_corpus(
-        run_id, corpus.corpus, now=now, loaded=lambda done: progress("loading", done, total), stage=stage
+        run_id, corpus.corpus, now=now, loaded=lambda done: progress("loading", done, total), stage=stage, model=model
     )
     return hidden_id, corpus.questions(ids)
 

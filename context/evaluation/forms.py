@@ -1,6 +1,7 @@
 """Forms of evaluations and golden questions."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 from uuid import UUID
 
 from django import forms
@@ -66,6 +67,17 @@ class EvaluationForm(PlatformForm):
         fields = self.cleaned_data
         same = {name: fields[name] for name in ("corpus_name", "profile", "packer", "budgets")}
         return {"corpus_kind": fields["corpus"], "corpus_text": fields.get("corpus_text", ""), **same}
+
+
+class ModelComparisonForm(PlatformForm):
+    """The embedding model to compare with the active one, and the profile that scores both."""
+
+    model = forms.ChoiceField(label="Embedding model")
+    profile = forms.CharField(label="Scoring profile", required=False, max_length=80)
+
+    def __init__(self, *args: Any, models: Sequence[str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        cast(forms.ChoiceField, self.fields["model"]).choices = [(name, name) for name in models]
 
 
 def budget_field() -> forms.IntegerField:

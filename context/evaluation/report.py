@@ -271,7 +271,7 @@ def run_comparison_chart(run: EvaluationRun, other: EvaluationRun) -> Chart:
         for budget in here
         if budget in there
     ]
-    names = [f"{each.profile_name} {each.profile_version}, {each.packer}" for each in (run, other)]
+    names = [run.label, other.label]
     if names[0] == names[1]:
         names = [f"{name}, {which}" for name, which in zip(names, ("this run", "the other"), strict=True)]
     return Chart(_EVIDENCE.heading, "%", names, rows, kind="number", x_name="Budget in tokens", digits=1, height=240)

@@ -168,7 +168,10 @@ class _Claim:
         corpus = evaluation_corpus_from_corpus(file_corpus) if file_corpus else None
         corpus = corpus or load_evaluation_corpus(run, now=self.clock())
         answered = self._begin(corpus)
-        tenant_id, questions = stage_questions(run.pk, run.tenant_id, corpus, now=self.clock(), progress=self.show)
+        model = run.embedder_model if run.corpus_kind == EvaluationRun.Corpus.GOLDEN_COPY else ""
+        tenant_id, questions = stage_questions(
+            run.pk, run.tenant_id, corpus, now=self.clock(), progress=self.show, model=model
+        )
         profile = ScoringProfile.from_numbers(run.profile_name, run.profile_version, run.profile_numbers)
         with tenant_scope(run.tenant_id):
             self.write(embedder_model=embedder_of(tenant_id).name)

@@ -10,6 +10,8 @@ from uuid import UUID
 from context.services.evaluation.corpus import Corpus
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.indexer import index_memories
+from memories.embeddings.providers import get_embedder
+from memories.embeddings.vectors import pin_model
 from memories.models import Memory, Tenant
 from memories.services.tenancy.tenant_names import hidden_name
 from memories.store.actions.store import store_memories
@@ -29,13 +31,19 @@ EvaluationProgress = Callable[[str, int, int], None]
 
 
 def load_staged_corpus(
-    run_id: UUID, corpus: Corpus, *, now: datetime, loaded: Callable[[int], object], stage: str = EVALUATION_STAGE
+    run_id: UUID,
+    corpus: Corpus,
+    *,
+    now: datetime,
+    loaded: Callable[[int], object],
+    stage: str = EVALUATION_STAGE,
+    model: str = "",
 ) -> tuple[UUID, Mapping[str, UUID]]:
     """Return the hidden tenant with the corpus of a run, and the memory for each id of the corpus.
 
     A complete one is reused; an incomplete one, which a killed worker left, is dropped first. `stage` is its purpose;
-    `loaded` is called with the number of memories after each batch. Raises `EmbeddingError`, and `InvalidInput` for a
-    memory that cannot be stored.
+    `loaded` is called with the number of memories after each batch; `model` embeds them, "" is the default. Raises
+    `EmbeddingError`, and `InvalidInput` for a memory that cannot be stored.
     """
     tenant = _tenant(run_id, now, stage)
     if tenant.created_at != now:
@@ -44,6 +52,9 @@ def load_staged_corpus(
             return tenant.pk, ids
         drop_staged_corpus(run_id, stage=stage)
         tenant = _tenant(run_id, now, stage)
+    if model:
+        with tenant_scope(tenant.pk):
+            pin_model(tenant.pk, model, get_embedder(model).dimension, is_chosen=True)
     _load(tenant, corpus, now, loaded)
     return tenant.pk, _ready_ids(tenant.pk)
 

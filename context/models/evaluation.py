@@ -21,6 +21,7 @@ class EvaluationRun(models.Model):
 
     class Corpus(models.TextChoices):
         GOLDEN = "golden", "golden questions of this tenant"
+        GOLDEN_COPY = "golden_copy", "golden questions with a copy of their memories"
         UPDATED_FACTS = "updated_facts", "updated facts, which come with the program"
         UPLOAD = "upload", "an uploaded corpus"
         FILE = "file", "a file that the command read"
@@ -44,7 +45,9 @@ class EvaluationRun(models.Model):
     packer = models.CharField(max_length=16, choices=BudgetProfile.Packer)
     ordering = models.CharField(max_length=16, choices=BudgetProfile.Ordering)
     budgets = ArrayField(models.PositiveIntegerField(), help_text="Tokens, from the smallest on.")
-    embedder_model = models.CharField(max_length=200, default="", blank=True)
+    embedder_model = models.CharField(
+        max_length=200, default="", blank=True, help_text="Set before the run for the model that a copy is embedded by."
+    )
     state = models.CharField(max_length=9, choices=State, default=State.QUEUED)
     step = models.CharField(max_length=32, default="", blank=True, help_text="What it is doing, or did last.")
     done = models.PositiveIntegerField(default=0, help_text="Questions asked.")
@@ -81,6 +84,12 @@ class EvaluationRun(models.Model):
     def is_open(self) -> bool:
         """Whether it is queued or running."""
         return self.state in (self.State.QUEUED, self.State.RUNNING)
+
+    @property
+    def label(self) -> str:
+        """What distinguishes it from other runs on its corpus."""
+        label = f"{self.profile_name} {self.profile_version}, {self.packer}"
+        return f"{label}, {self.embedder_model}" if self.corpus_kind == self.Corpus.GOLDEN_COPY else label
 
 
 class EvaluationAnswer(models.Model):

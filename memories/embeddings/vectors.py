@@ -124,9 +124,10 @@ def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel
     return {model.name: model for model in models}
 
 
-def pin_model(tenant_id: UUID, name: str, dimension: int) -> None:
+def pin_model(tenant_id: UUID, name: str, dimension: int, *, is_chosen: bool = False) -> None:
     """Make this the tenant's active model if it has none. Runs in a scope."""
     row = EmbeddingModel(tenant_id=tenant_id, name=name, dimension=dimension, state=EmbeddingModel.State.ACTIVE)
+    row.is_chosen = is_chosen
     row.started_at = row.filled_at = row.activated_at = Now()
     EmbeddingModel.objects.bulk_create([row], ignore_conflicts=True)
 

@@ -90,6 +90,32 @@ class EmbeddingEndpoint:
     timeout_seconds: float = 10.0
 
 
+@dataclass(frozen=True)
+class EmbeddingFiles:
+    """A model in a folder with `model.onnx` and `tokenizer.json`; `pooling` is how token vectors become one."""
+
+    model: str
+    dimension: int
+    folder: str
+    pooling: str = "mean"
+
+
+def embedding_files(text: str) -> tuple[EmbeddingFiles, ...]:
+    """Return the models of EMBEDDING_FILES, a JSON list of objects."""
+    try:
+        found = tuple(EmbeddingFiles(**entry) for entry in json.loads(text or "[]"))
+        if any(not each.model.strip() or not each.folder or each.pooling not in ("mean", "first") for each in found):
+            raise ValueError("a name, a folder and a known pooling are needed")
+        if any(type(each.dimension) is not int or each.dimension < 1 for each in found):
+            raise ValueError("numbers must be above 0")
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ImproperlyConfigured(
+            "EMBEDDING_FILES must be a JSON list of objects with model, dimension, folder and, if the first token's"
+            " vector is that of the text, pooling: first"
+        ) from error
+    return found
+
+
 def embedding_endpoints(text: str) -> tuple[EmbeddingEndpoint, ...]:
     """Return the endpoints of EMBEDDING_ENDPOINTS, a JSON list of objects. Errors omit the value: it may have a key."""
     try:

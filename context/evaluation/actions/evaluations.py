@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -20,6 +21,8 @@ from context.profiles.scoring_profiles import VERSION_MARK, resolve_scoring_prof
 from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
 from context.tasks import enqueue_evaluation
+from memories.embeddings.embedders import active_model_name
+from memories.embeddings.providers import known_models
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
@@ -40,13 +43,14 @@ def request_evaluation(
     packer: str = "",
     ordering: str = "",
     budgets: Iterable[int] = DEFAULT_EVALUATION_BUDGETS,
+    embedder_model: str = "",
     is_enqueued: bool = True,
     by: Actor,
     now: datetime,
 ) -> EvaluationRun:
     """Queue an evaluation of a corpus; the caller runs it unless `is_enqueued`. Inside the scope.
 
-    `profile` may name a draft; "" is adr-0040. Raises `InvalidInput` by field.
+    `profile` may name a draft; "" is adr-0040. `embedder_model` is that of a copy. Raises `InvalidInput` by field.
     """
     scoring = resolve_scoring_profile(tenant_id, profile or DEFAULT_SCORING_PROFILE_NAME, "", None, allow_drafts=True)
     run = EvaluationRun.objects.create(
@@ -60,6 +64,7 @@ def request_evaluation(
         packer=_known("packer", packer or BudgetProfile.Packer.GREEDY, BudgetProfile.Packer.values),
         ordering=_known("ordering", ordering or BudgetProfile.Ordering.TOP_DOWN, EVALUATION_ORDERINGS),
         budgets=_checked_budgets(budgets),
+        embedder_model=embedder_model,
         created_by=by.label[:150],
         created_at=now,
     )
@@ -67,6 +72,23 @@ def request_evaluation(
     if is_enqueued:
         enqueue_evaluation(tenant_id, run.pk)
     return run
+
+
+@transaction.atomic
+def request_model_comparison(
+    *, tenant_id: UUID, model: str, profile: str = "", by: Actor, now: datetime
+) -> tuple[EvaluationRun, EvaluationRun]:
+    """Queue two evaluations of the golden questions: with `model`, and with the active embedding model.
+
+    Each embeds a copy of the memories of the questions' partitions. Raises `InvalidInput` by field.
+    """
+    active = active_model_name(tenant_id)
+    if model == active:
+        raise InvalidInput("already_active", f"Search uses {model} already.", "model")
+    _known("model", model, list(known_models()))
+    same: dict[str, Any] = {"corpus_kind": EvaluationRun.Corpus.GOLDEN_COPY, "profile": profile, "by": by, "now": now}
+    run, other = (request_evaluation(tenant_id=tenant_id, embedder_model=name, **same) for name in (model, active))
+    return run, other
 
 
 @transaction.atomic
@@ -140,7 +162,7 @@ def _checked_budgets(budgets: Iterable[int]) -> list[int]:
 
 def _checked_corpus(tenant_id: UUID, kind: str, name: str, text: str, now: datetime) -> str:
     """Return the name of a valid corpus. Raises `InvalidInput`."""
-    if kind == EvaluationRun.Corpus.GOLDEN:
+    if kind in (EvaluationRun.Corpus.GOLDEN, EvaluationRun.Corpus.GOLDEN_COPY):
         evaluation_corpus_from_golden_questions(tenant_id, now=now)
         return GOLDEN_NAME
     if kind == EvaluationRun.Corpus.UPDATED_FACTS:

@@ -13,14 +13,18 @@ from context.evaluation.actions.evaluations import (
     delete_evaluation,
     request_baseline,
     request_evaluation,
+    request_model_comparison,
     retry_evaluation,
 )
-from context.evaluation.forms import EvaluationForm
+from context.evaluation.corpora import COPIED_MEMORIES_MAX
+from context.evaluation.forms import EvaluationForm, ModelComparisonForm
 from context.evaluation.report import evaluation_report, run_comparison_chart, run_comparison_rows, run_comparison_table
 from context.evaluation.views.changes import tenant_change
-from context.models import EvaluationRun
+from context.models import EvaluationRun, GoldenQuestion
 from context.profiles.scoring_profiles import listed_scoring_profiles
 from context.profiles.views.form_errors import add_error_to_form
+from memories.embeddings.embedders import active_model_name
+from memories.embeddings.providers import known_models
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
@@ -74,12 +78,39 @@ def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
         other = next((row for row in others if str(row.pk) == other_id), None)
         if other_id and other is None:
             raise Http404
+        if not other_id and run.corpus_kind == EvaluationRun.Corpus.GOLDEN_COPY:
+            # the evaluation with the other model
+            other = next((row for row in others if row.created_at == run.created_at), None)
         page: dict[str, Any] = {"section": "evaluations", "run": run, "others": others, "other": other}
         page["report"] = evaluation_report(run)
         if other is not None:
             comparison = page["comparison"] = run_comparison_table(run, other)
             page |= {"pair": run_comparison_rows(run, other, comparison), "chart": run_comparison_chart(run, other)}
     return render_page(request, "context/evaluation/evaluation.html", page, fragment="body")
+
+
+@tenant_page("viewer", to_change="operator")
+def embedding_comparison(request: HtmxRequest) -> HttpResponseBase:
+    """The form that compares another embedding model with the active one on the golden questions."""
+    with tenant_scope(request.tenant.id):
+        active, profiles = active_model_name(request.tenant.id), listed_scoring_profiles(request.tenant.id)
+        questions = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().count()
+    others = [name for name in known_models() if name != active]
+    form = ModelComparisonForm(request.POST if request.method == "POST" else None, label_suffix="", models=others)
+    if form.is_valid():
+        try:
+            with tenant_scope(request.tenant.id):
+                who: dict[str, Any] = {"by": operator_actor(request.operator), "now": timezone.now()}
+                run, _ = request_model_comparison(tenant_id=request.tenant.id, **form.cleaned_data, **who)
+        except PlatformError as error:
+            add_error_to_form(form, error)
+        else:
+            add_flash(request, f"Comparison of {run.embedder_model} with {active} started.")
+            watch_job(request, "evaluation", run.pk)
+            return redirect("evaluation", request.tenant.id, run.pk)
+    page = {"section": "embeddings", "form": form, "profiles": profiles, "active": active, "others": others}
+    page |= {"questions": questions, "copied_max": COPIED_MEMORIES_MAX}
+    return render_page(request, "context/evaluation/embedding_comparison.html", page, form=form)
 
 
 def _comparable(request: HtmxRequest, run: EvaluationRun) -> list[EvaluationRun]:

@@ -1,4 +1,4 @@
-"""Text to vectors: three providers (ADR-0057), each model of the settings loaded at its first use (ADR-0082)."""
+"""Text to vectors: four providers (ADR-0057, ADR-0181), each model of the settings loaded at its first use."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 from numpy.typing import NDArray
 
-from memory_platform.embedded.environment import EmbeddingEndpoint
+from memory_platform.embedded.environment import EmbeddingEndpoint, EmbeddingFiles
 from memory_platform.web.numerals import counted
 
 EmbeddingVectors = NDArray[np.float32]
@@ -20,6 +20,7 @@ EmbeddingVectors = NDArray[np.float32]
 PROVIDERS = {
     "wordllama": "memories.embeddings.providers.wordllama_embedder.WordLlamaEmbedder",
     "hashed": "memories.embeddings.providers.hashed_embedder.HashedNgramEmbedder",
+    "onnx": "memories.embeddings.providers.onnx_embedder.OnnxEmbedder",
     "openai": "memories.embeddings.providers.openai_embedder.OpenAIEmbedder",
 }
 REMOTE_PROVIDERS = frozenset({"openai"})
@@ -72,12 +73,16 @@ def unit_rows(vectors: EmbeddingVectors) -> EmbeddingVectors:
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A configured model, known without loading it; `endpoint` is None for a model on this machine."""
+    """A configured model, known without loading it; `endpoint` is None for a model on this machine.
+
+    `files` are those of a model that no package contains.
+    """
 
     name: str
     dimension: int
     provider: str
     endpoint: EmbeddingEndpoint | None = None
+    files: EmbeddingFiles | None = None
 
     @property
     def is_local(self) -> bool:
@@ -113,16 +118,18 @@ class UnknownModel(EmbeddingError):
     def __init__(self, name: str) -> None:
         known = ", ".join(known_models())
         super().__init__(
-            f"The embedding model {name} is not configured here; known are: {known}. EMBEDDING_ENDPOINTS adds more.",
+            f"The embedding model {name} is not configured here; known are: {known}. EMBEDDING_FILES and"
+            " EMBEDDING_ENDPOINTS add more.",
             is_permanent=False,
         )
 
 
 def known_models() -> dict[str, KnownModel]:
     """Return every model by the name that is stored with its vectors, the default first."""
+    from_files = (KnownModel(each.model, each.dimension, "onnx", files=each) for each in settings.EMBEDDING_FILES)
     further = (_of_endpoint(endpoint) for endpoint in settings.EMBEDDING_ENDPOINTS)
     known: dict[str, KnownModel] = {}
-    for model in (default_model(), *LOCAL_MODELS.values(), *further):
+    for model in (default_model(), *LOCAL_MODELS.values(), *from_files, *further):
         known.setdefault(model.name, model)
     return known
 
@@ -180,4 +187,5 @@ def _load(model: KnownModel) -> Embedder:
         embedder_class: Callable[..., Embedder] = import_string(PROVIDERS[model.provider])
     except ImportError as error:
         raise EmbeddingError(f"The model {model.name} is not installed here.", is_permanent=False) from error
-    return embedder_class(**asdict(model.endpoint)) if model.endpoint else embedder_class()
+    given = model.endpoint or model.files
+    return embedder_class(**asdict(given)) if given else embedder_class()

@@ -6,14 +6,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from memories.embeddings import providers
 from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder, is_provider_local, unit_rows
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
 from memories.embeddings.providers.openai_embedder import OpenAIEmbedder
+from memory_platform.embedded.environment import EmbeddingFiles
 from tests.fakes.embedding_server import (
     DIMENSION,
     FAKE_EMBEDDING_API_KEY,
@@ -24,6 +27,7 @@ from tests.fakes.embedding_server import (
     slow_embedding,
     twisted,
 )
+from tests.fakes.onnx_encoder import ONNX_DIMENSION, write_onnx_encoder
 
 TEXTS = ["Alex prefers tea.", "The gate code is 4012.", "日本語のテキスト", "🙂", "x" * 30_000, "a"]
 
@@ -46,13 +50,26 @@ def openai_embedder(server: EmbeddingServer, **changes: Any) -> OpenAIEmbedder:
     return embedder
 
 
-@pytest.fixture(params=["wordllama", "hashed", "openai"])
+def onnx_files(folder: Path, **changes: Any) -> EmbeddingFiles:
+    """Return the settings of a small encoder, which is written into the folder."""
+    pytest.importorskip("onnxruntime", reason="needs the packages of requirements-onnx.in")
+    write_onnx_encoder(folder)
+    return EmbeddingFiles(**{"model": "tiny", "dimension": ONNX_DIMENSION, "folder": str(folder), **changes})
+
+
+@pytest.fixture(params=["wordllama", "hashed", "onnx", "openai"])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "openai":
         return openai_embedder(request.getfixturevalue("server"))
     if request.param == "wordllama" and importlib.util.find_spec("wordllama") is None:
         pytest.skip("wordllama has no wheel for this platform")
     settings = request.getfixturevalue("settings")
+    if request.param == "onnx":
+        folder = request.getfixturevalue("tmp_path")
+        settings.EMBEDDING_FILES = (onnx_files(folder),)
+        monkeypatch = request.getfixturevalue("monkeypatch")
+        monkeypatch.setattr(providers, "_loaded", {})  # the folder of another test
+        return get_embedder(settings.EMBEDDING_FILES[0].model)
     settings.EMBEDDING_PROVIDER = request.param
     return get_embedder()
 
@@ -105,6 +122,35 @@ def test_name_dimension_and_batch_size_are_stated(embedder: Embedder) -> None:
 def test_more_texts_than_a_batch_are_embedded(embedder: Embedder) -> None:
     texts = [f"text {number}" for number in range(2 * embedder.batch_size + 3)]
     assert embedder.embed(texts).shape == (len(texts), embedder.dimension)
+
+
+# --- The one that reads files ---------------------------------------------------------------------------------------
+
+
+def test_vector_of_the_first_token_can_be_that_of_the_text(tmp_path: Path) -> None:
+    embedder = new_onnx_embedder(onnx_files(tmp_path, pooling="first"))
+    tea, green_tea, green = embedder.embed(["tea green", "tea", "green tea"])
+    np.testing.assert_array_equal(tea, green_tea)
+    assert not np.allclose(tea, green)
+
+
+@pytest.mark.parametrize("lost", ["model.onnx", "tokenizer.json"])
+def test_missing_file_is_named(tmp_path: Path, lost: str) -> None:
+    files = onnx_files(tmp_path)
+    (tmp_path / lost).unlink()
+    with pytest.raises(EmbeddingError, match=r"must contain model\.onnx and tokenizer\.json"):
+        new_onnx_embedder(files)
+
+
+def test_files_of_another_dimension_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingError, match="32 dimensions per text instead of 8"):
+        new_onnx_embedder(onnx_files(tmp_path, dimension=8)).embed(["tea"])
+
+
+def new_onnx_embedder(files: EmbeddingFiles) -> Embedder:
+    module = importlib.import_module("memories.embeddings.providers.onnx_embedder")
+    embedder: Embedder = module.OnnxEmbedder(**vars(files))
+    return embedder
 
 
 # --- The one that speaks HTTP --------------------------------------------------------------------------------------

@@ -243,3 +243,33 @@ def test_hidden_tenants_are_nobodys_to_see(tenant: Tenant, tmp_path: Path) -> No
     assert client.get(f"/t/{hidden}/memories").status_code == 404
     assert "~evaluation" not in text_of(client.get("/admin/memories/tenant/"))
     assert drop_staged_corpus(run_id)
+
+
+def test_models_are_compared_on_the_golden_questions_before_a_switch(client: Client, asked: Tenant) -> None:
+    assert "Compare with wordllama" in text_of(client.get(page("embedding-comparison", asked)))
+    form = {"model": "hashed-ngram-512", "profile": "adr-0040"}
+    before = counted_rows()
+    run = client.post(page("embedding-comparison", asked), form, follow=True).context["run"]
+    with tenant_scope(asked.pk):
+        other = EvaluationRun.objects.for_tenant(asked.pk).exclude(pk=run.pk).get()
+    for each in (other, run):
+        assert run_evaluation(asked.pk, each.pk, now=timezone.now()).state == "done"
+    response = client.get(page("evaluation", asked, run.pk))
+    assert response.context["other"] == other
+    assert [stored_run(each.pk).embedder_model for each in (run, other)] == [
+        "hashed-ngram-512",
+        "wordllama-l2-supercat-256",
+    ]
+    text = text_of(response)
+    assert "Evidence included, side by side" in text
+    assert "adr-0040 1, greedy, hashed-ngram-512" in text
+    assert stages() == []
+    assert counted_rows() == before
+
+
+def test_comparison_refuses_the_active_and_unknown_models(client: Client, asked: Tenant) -> None:
+    for model in ("wordllama-l2-supercat-256", "nothing"):
+        response = client.post(page("embedding-comparison", asked), {"model": model})
+        assert response.context["form"].errors["model"]
+    with tenant_scope(asked.pk):
+        assert not EvaluationRun.objects.for_tenant(asked.pk).exists()

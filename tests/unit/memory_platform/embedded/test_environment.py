@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from memory_platform.embedded.environment import NamedEnv, cache_config, database_config, email_config
+from memory_platform.embedded.environment import (
+    EmbeddingFiles,
+    NamedEnv,
+    cache_config,
+    database_config,
+    email_config,
+    embedding_files,
+)
 from memory_platform.embedded.supervisor import last_log_line
 
 PROJECT = Path(__file__).resolve().parents[4]
@@ -142,3 +149,19 @@ def failure_of(call: str, **environment: str) -> str:
 def test_the_reason_of_a_failed_start_is_the_last_thing_said(tmp_path, log, sentence):
     (tmp_path / "log").write_text(log)
     assert last_log_line(tmp_path / "log") == sentence
+
+
+def test_models_from_files_are_read() -> None:
+    assert embedding_files("") == ()
+    text = '[{"model": "minilm", "dimension": 384, "folder": "/srv/minilm"}]'
+    assert embedding_files(text) == (EmbeddingFiles("minilm", 384, "/srv/minilm", "mean"),)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ['"dimension": 0', '"folder": ""', '"model": " "', '"pooling": "max"', '"api_key": "x"', '"dimension": "3"'],
+)
+def test_models_from_files_need_a_name_a_dimension_a_folder_and_a_known_pooling(change: str) -> None:
+    text = f'[{{"model": "minilm", "dimension": 384, "folder": "/srv/minilm", {change}}}]'
+    with pytest.raises(ImproperlyConfigured, match="EMBEDDING_FILES must be a JSON list"):
+        embedding_files(text)

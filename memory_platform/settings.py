@@ -193,6 +193,7 @@ MIDDLEWARE = [
     "memory_platform.web.middleware.PageCompression",
     "memory_platform.console.hidden_text.HiddenTextMiddleware",
     "memory_platform.web.middleware.NulByteMiddleware",
+    "memory_platform.web.middleware.BodySizeMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

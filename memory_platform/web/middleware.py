@@ -4,7 +4,7 @@ from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
 from django.conf import settings
-from django.core.exceptions import BadRequest
+from django.core.exceptions import BadRequest, RequestDataTooBig
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
@@ -16,6 +16,23 @@ class PageCompression(GZipMiddleware):
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         return response if is_api_request(request) else super().process_response(request, response)
+
+
+#: More than the largest file with its form; as much as the proxy of docker-compose.yml takes.
+BODY_BYTES_MAX = 16 * 1024 * 1024
+
+
+class BodySizeMiddleware:
+    """Refuses a body that is larger than any form, before its files are written to disk; Django limits only fields."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        declared = request.META.get("CONTENT_LENGTH") or ""
+        if declared.isdecimal() and int(declared) > BODY_BYTES_MAX:
+            raise RequestDataTooBig("The body is larger than 16 MiB.")
+        return self.get_response(request)
 
 
 class NulByteMiddleware:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
 from django.conf import settings
-from django.core.exceptions import BadRequest, RequestDataTooBig
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
@@ -22,21 +22,12 @@ class PageCompression(GZipMiddleware):
 BODY_BYTES_MAX = 16 * 1024 * 1024
 
 
-class BodySizeMiddleware:
-    """Refuses a body that is larger than any form, before its files are written to disk; Django limits only fields."""
+class BadRequestMiddleware:
+    """Answers 400 to what no page can process: a NUL character in the address, or a body larger than any form.
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        declared = request.META.get("CONTENT_LENGTH") or ""
-        if declared.isdecimal() and int(declared) > BODY_BYTES_MAX:
-            raise RequestDataTooBig("The body is larger than 16 MiB.")
-        return self.get_response(request)
-
-
-class NulByteMiddleware:
-    """Answers 400 to an address with a NUL character, which Postgres cannot store; the API reports the field itself."""
+    Postgres cannot store NUL; the API reports the field itself. Django limits the fields of a body but not its files,
+    which it writes to disk.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -45,6 +36,9 @@ class NulByteMiddleware:
         query = unquote_to_bytes(request.META.get("QUERY_STRING", ""))
         if not is_api_request(request) and ("\x00" in request.path_info or b"\x00" in query):
             raise BadRequest("The address contains a NUL character.")
+        declared = request.META.get("CONTENT_LENGTH") or ""
+        if declared.isdecimal() and int(declared) > BODY_BYTES_MAX:
+            raise BadRequest("The body is larger than 16 MiB.")
         return self.get_response(request)
 
 

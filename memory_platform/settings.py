@@ -192,7 +192,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memory_platform.web.middleware.PageCompression",
     "memory_platform.console.hidden_text.HiddenTextMiddleware",
-    "memory_platform.web.middleware.NulByteMiddleware",
+    "memory_platform.web.middleware.BadRequestMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -46,3 +46,9 @@ class RetentionForm(PlatformForm):
     partition = PartitionField()
     days = forms.IntegerField(min_value=1, max_value=RETENTION_DAYS_MAX)
     age_from = forms.ChoiceField(choices=RetentionPolicy.From.choices)
+    #: Sent by the page that showed what the policy erases at once.
+    is_confirmed = forms.BooleanField(required=False)
+
+    def policy(self) -> dict[str, Any]:
+        """Return the arguments of `set_retention_policy`."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "is_confirmed"}

@@ -1,10 +1,12 @@
 """Scheduled work on erasures: what is past its retention, and dry runs that are no longer needed (ADR-0130)."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from compaction.erasure.selection import Selection
 from compaction.models import Erasure, RetentionPolicy
+from memories.models import Tenant
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
@@ -21,8 +23,26 @@ def erasures_of_policies(*, now: datetime) -> list[Erasure]:
     return [erasure for erasure in found if erasure is not None]
 
 
-def _erasure_of(policy: RetentionPolicy, now: datetime) -> Erasure | None:
-    erasure = Erasure(
+@dataclass(frozen=True)
+class PastRetention:
+    """How many memories and sessions a policy erases when it is first applied."""
+
+    memories: int
+    sessions: int
+
+
+def count_past_retention(
+    *, tenant: Tenant, partition: str, days: int, age_from: str, now: datetime
+) -> PastRetention | None:
+    """Return what a policy with these values would erase at once, None for nothing; inside the tenant's scope."""
+    policy = RetentionPolicy(tenant_id=tenant.pk, partition_path=partition, days=days, age_from=age_from)
+    selection = Selection.of(_new_erasure(policy, now))
+    past = PastRetention(selection.memories.count(), selection.sessions.count())
+    return past if past.memories or past.sessions else None
+
+
+def _new_erasure(policy: RetentionPolicy, now: datetime) -> Erasure:
+    return Erasure(
         tenant_id=policy.tenant_id,
         scope=Erasure.Scope.AGE,
         partition_path=policy.partition_path,
@@ -31,6 +51,10 @@ def _erasure_of(policy: RetentionPolicy, now: datetime) -> Erasure | None:
         requested_by=_POLICY_LABEL,
         created_at=now,
     )
+
+
+def _erasure_of(policy: RetentionPolicy, now: datetime) -> Erasure | None:
+    erasure = _new_erasure(policy, now)
     with tenant_scope(policy.tenant_id):
         open_ones = Erasure.objects.for_tenant(policy.tenant_id)
         if open_ones.of_age_open(policy.partition_path, policy.age_from).exists():

@@ -17,11 +17,12 @@ from compaction.erasure.actions import (
 )
 from compaction.erasure.forms import ConfirmForm, EraseForm, RetentionForm
 from compaction.erasure.orchestrator import is_receipt_valid
+from compaction.erasure.retention import PastRetention, count_past_retention
 from compaction.models import Erasure, RetentionPolicy
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor, tenants_of
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import acting, submit, tenant_page
+from memories.tenancy.tenant_pages import acting, submit, tenant_of, tenant_page
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.permissions import operator_required
@@ -34,20 +35,32 @@ _COLUMNS = (SortColumn("requested", "created_at", datetime),)
 
 @tenant_page("admin", to_change="admin")
 def erasures(request: HtmxRequest) -> HttpResponseBase:
-    """The erasures with their receipts, and the retention policies; a POST sets a policy."""
+    """The erasures with their receipts, and the retention policies; a POST sets a policy.
+
+    A policy that erases something at once is shown with what that is, to be sent again.
+    """
     form = RetentionForm(request.POST if request.method == "POST" else None, label_suffix="")
-    if request.method == "POST":
+    past = _unconfirmed(request, form) if request.method == "POST" else None
+    if request.method == "POST" and past is None:
         who = acting(request, timezone.now())
-        if submit(request, form, lambda: set_retention_policy(**form.cleaned_data, **who)):
+        if submit(request, form, lambda: set_retention_policy(**form.policy(), **who)):
             add_flash(request, "Retention policy saved. It is applied every hour.")
             return redirect("erasures", request.tenant.id)
     with tenant_scope(request.tenant.id):
         table = read_table(request, _COLUMNS, Erasure.objects.for_tenant(request.tenant.id).page)
         policies = list(RetentionPolicy.objects.for_tenant(request.tenant.id).by_partition())
     rows = [(row, bool(row.receipt) and is_receipt_valid(row)) for row in table.rows]
-    page = {"section": _SECTION, "form": form, "table": table, "rows": rows, "policies": policies}
+    page = {"section": _SECTION, "form": form, "table": table, "rows": rows, "policies": policies, "past": past}
     page["is_unfinished"] = any(row.is_open for row in table.rows)
     return render_page(request, "compaction/erasure/erasures.html", page, fragment="rows", form=form)
+
+
+def _unconfirmed(request: HtmxRequest, form: RetentionForm) -> PastRetention | None:
+    """Return what the policy of a valid form would erase at once, unless the operator has seen it."""
+    if not form.is_valid() or form.cleaned_data["is_confirmed"]:
+        return None
+    with tenant_scope(request.tenant.id):
+        return count_past_retention(tenant=tenant_of(request), now=timezone.now(), **form.policy())
 
 
 @tenant_page(to_change="admin")

@@ -17,7 +17,7 @@ from django.db import connection, connections, transaction
 from django.db.models import AutoField, Field, ForeignKey, Model
 from psycopg import sql
 
-from memories.models import ApiKey, Tenant
+from memories.models import ApiKey, MemoryEmbedding, Tenant
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.backup.files import BackupError
 from memory_platform.postgres.base import has_tenant
@@ -25,6 +25,8 @@ from memory_platform.postgres.base import has_tenant
 FORMAT = "memory-platform-tenant 1"
 ROWS_PER_READ = 200
 ROWS_PER_INSERT = 200
+#: Columns that a trigger sets on insertion, and that keep other values in rows of earlier versions.
+_DERIVED = {MemoryEmbedding._meta.db_table: ["partition_path"]}
 _ROW = re.compile(r'^\{"table": "([a-z_]+)", "row": ')
 
 
@@ -150,13 +152,16 @@ def _names(table: TenantTable, tenant_id: UUID) -> dict[str, sql.Composable]:
 
 
 def _digests(tenant_id: UUID) -> dict[str, list[Any]]:
-    """Return the number of rows of each table and a sum of hashes of them, without the tenant's own id and name."""
+    """Return the number of rows of each table and a sum of hashes of them, without the tenant's own id and name.
+
+    Derived columns are left out too.
+    """
     found = {}
     for table in tenant_tables():
         own = ["id", "name", "settings_revision"] if table.tenant_column == "id" else ["tenant_id", *table.users]
         statement = sql.SQL(_DIGEST).format(
             columns=sql.SQL(", ").join(map(sql.Identifier, table.columns)),
-            without=sql.Literal(own),
+            without=sql.Literal([*own, *_DERIVED.get(table.name, ())]),
             **_names(table, tenant_id),
         )
         with connection.cursor() as cursor:
@@ -199,7 +204,10 @@ def import_tenant_rows(
     header = _object(*next(numbered, (1, "")))
     if header.get("format") != FORMAT:
         raise BackupError("This file is not a tenant's file of this version.")
-    tenant_id = new_id or UUID(header["tenant_id"])
+    try:
+        tenant_id = new_id or UUID(header["tenant_id"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BackupError("The first line of the file names no tenant.") from error
     with transaction.atomic(), tenant_scope(tenant_id):
         if Tenant.objects.filter(pk=tenant_id).exists():
             raise BackupError(f"The tenant {tenant_id} exists: --new-id stores a copy under another id.")
@@ -239,7 +247,7 @@ class _Loader:
                 raise BackupError(f"The rows of {name} are not together.")
             seen.add(name)
             self._insert(self._tables[name], group)
-        end = _object(*last).get("end")
+        end = _object(*last).get("end") if last[0] else None
         if not isinstance(end, dict):
             raise BackupError("The file is incomplete: its last line is missing.")
         for name in self._tables.keys() - seen:

@@ -34,8 +34,16 @@ class PageCompression(GZipMiddleware):
         return response if is_api_request(request) else super().process_response(request, response)
 
 
-class NulByteMiddleware:
-    """Answers 400 to an address with a NUL character, which Postgres cannot store; the API reports the field itself."""
+#: More than the largest file with its form; as much as the proxy of docker-compose.yml takes.
+BODY_BYTES_MAX = 16 * 1024 * 1024
+
+
+class BadRequestMiddleware:
+    """Answers 400 to what no page can process: a NUL character in the address, or a body larger than any form.
+
+    Postgres cannot store NUL; the API reports the field itself. Django limits the fields of a body but not its files,
+    which it writes to disk.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -44,6 +52,9 @@ class NulByteMiddleware:
         query = unquote_to_bytes(request.META.get("QUERY_STRING", ""))
         if not is_api_request(request) and ("\x00" in request.path_info or b"\x00" in query):
             raise BadRequest("The address contains a NUL character.")
+        declared = request.META.get("CONTENT_LENGTH") or ""
+        if declared.isdecimal() and int(declared) > BODY_BYTES_MAX:
+            raise BadRequest("The body is larger than 16 MiB.")
         return self.get_response(request)
 
 

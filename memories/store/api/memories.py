@@ -193,9 +193,19 @@ class MemoryListEndpoint(MemoryEndpointBase):
             return self._post_messages()
         values = self.body(MemoryInput)
         row = build_new_memory(values, writable_partition(self.key, requested_partition(values)), request.data)
-        result, memory, answer = write_in_tenant_scope(
-            self.tenant_id, partial(self._stored_and_read, row, self._ahead([row]))
-        )
+        ahead = self._ahead([row])
+
+        def write() -> tuple[StoreResult, Memory, Any]:
+            (result,) = self._stored([row], ahead)
+            if result.memory is None:
+                raise invalid(result.problems)
+            answer: Mapping[str, Any] | None = self._fresh_answer(row, result, ahead)
+            # a pending one may be embedded before it is read
+            if answer is None and result.memory.embedding_state == Memory.EmbeddingState.READY:
+                answer = MemoryOutput(self._memory(result.memory.pk, is_live=False)).data
+            return result, result.memory, answer
+
+        result, memory, answer = write_in_tenant_scope(self.tenant_id, write)
         is_new = result.status == StoreStatus.CREATED
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
         more = {"status": result.status, "reason": result.reason}
@@ -207,18 +217,6 @@ class MemoryListEndpoint(MemoryEndpointBase):
         if is_new:
             response["Location"] = request.build_absolute_uri(f"{request.path_info}/{memory.pk}")
         return response
-
-    def _stored_and_read(
-        self, row: NewMemory, ahead: VectorsAhead | None
-    ) -> tuple[StoreResult, Memory, Mapping[str, Any] | None]:
-        """Store a memory; return it and its answer, None while it is pending: it may be embedded before it is read."""
-        (result,) = self._stored([row], ahead)
-        if result.memory is None:
-            raise invalid(result.problems)
-        answer: Mapping[str, Any] | None = self._fresh_answer(row, result, ahead)
-        if answer is None and result.memory.embedding_state == Memory.EmbeddingState.READY:
-            answer = MemoryOutput(self._memory(result.memory.pk, is_live=False)).data
-        return result, result.memory, answer
 
     def _post_messages(self) -> Response:
         values = self.body(MemoryMessagesInput)

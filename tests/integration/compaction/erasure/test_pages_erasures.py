@@ -1,5 +1,7 @@
 """The pages of erasures: count, confirm by name, progress, receipt, and retention policies."""
 
+import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -90,6 +92,19 @@ def test_policy_is_set_listed_and_removed(admin: Client, tenant: Tenant) -> None
     assert admin.post(reverse("retention-remove", args=[tenant.pk, policy_id])).status_code == 302
     with tenant_scope(tenant.pk):
         assert not RetentionPolicy.objects.exists()
+
+
+def test_policy_that_erases_at_once_says_so_first(admin: Client, tenant: Tenant) -> None:
+    make_memory(tenant, now=timezone.now() - timedelta(days=40))
+    url, policy = reverse("erasures", args=[tenant.pk]), {"partition": "", "days": 30, "age_from": "created"}
+    asked = admin.post(url, policy).content.decode()
+    assert "erases 1 memory and 0 sessions within the hour" in asked
+    with tenant_scope(tenant.pk):
+        assert not RetentionPolicy.objects.exists()
+    hidden = dict(re.findall(r'<input type="hidden" name="(is_confirmed)" value="(\w+)"', asked))
+    assert admin.post(url, policy | hidden).status_code == 302
+    with tenant_scope(tenant.pk):
+        assert RetentionPolicy.objects.exists()
 
 
 def test_erase_and_archive_are_different_acts_on_the_page_of_a_memory(admin: Client, tenant: Tenant) -> None:

@@ -4,6 +4,7 @@ import logging
 import os
 import subprocess
 import sys
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from memories.models import Tenant
+from memory_platform.web.middleware import BODY_BYTES_MAX
 from memory_platform.web.request_logs import RouteFilter
 from tests.architecture import ROOT
 from tests.integration.rest_helpers import MEMORIES
@@ -114,3 +116,11 @@ def test_cache_runs_no_code_of_what_it_reads() -> None:
         pytest.skip("needs a Redis")
     with pytest.raises(TypeError):
         cache.set("hardening", object(), 10)
+
+
+@pytest.mark.django_db
+def test_body_that_is_larger_than_any_form_is_refused_unread(client: Client) -> None:
+    unread = BytesIO(b"never read")
+    sent = {"wsgi.input": unread, "CONTENT_LENGTH": str(BODY_BYTES_MAX + 1)}
+    response = client.post("/sign-in", **sent)
+    assert (response.status_code, unread.tell()) == (400, 0)

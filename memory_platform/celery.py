@@ -34,14 +34,15 @@ def require_secret_key(**_: object) -> None:
 
 @worker_init.connect
 def prepare_pool(sender: Any, **_: object) -> None:
-    """Load the models for the processes to come; warn where tasks do not run in processes (ADR-0127, ADR-0163).
+    """Load rules and models for the processes to come; warn where tasks do not run in processes (ADR-0127, ADR-0163).
 
     Processes open a connection for each task: Celery ends a pool of connections after each one, which costs more.
     """
     from django.db import connections
 
-    from memory_platform.preloading import preload_models
+    from memory_platform.preloading import preload_models, preload_rules
 
+    preload_rules()
     preload_models()
     if not sender.pool_cls.__module__.endswith("prefork"):
         logger.warning("Tasks do not run in processes (--pool prefork): their time limits are not enforced.")

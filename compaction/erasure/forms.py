@@ -46,3 +46,4 @@ class RetentionForm(PlatformForm):
     partition = PartitionField()
     days = forms.IntegerField(min_value=1, max_value=RETENTION_DAYS_MAX)
     age_from = forms.ChoiceField(choices=RetentionPolicy.From.choices)
+    shown_at = forms.DateTimeField(required=False)

@@ -49,11 +49,11 @@ def test_work_ends_when_its_time_is_up(stage: str) -> None:
 
 def test_limit_is_checked_before_each_item_and_ends_with_its_block() -> None:
     answers = iter([False, False, True])
-    seen = []
-    with pytest.raises(TimeIsUpError), work_until(lambda: next(answers)):
-        for item in in_time(range(9)):
-            seen.append(item)
-    assert seen == [0, 1]
+    with work_until(lambda: next(answers)):
+        items = in_time(range(9))
+        assert [next(items), next(items)] == [0, 1]
+        with pytest.raises(TimeIsUpError):
+            next(items)
     assert list(in_time(range(9))) == list(range(9))
 
 

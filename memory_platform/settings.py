@@ -288,6 +288,8 @@ SILENCED_SYSTEM_CHECKS = ["security.W021"]
 PERMISSIONS_POLICY = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
 # Of uploads in the console; the API has limits of its own (memories/tenancy/api/body_limits.py), none above this.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
+# An upload of that size needs no temporary file, which a full disk would refuse.
+FILE_UPLOAD_MAX_MEMORY_SIZE = DATA_UPLOAD_MAX_MEMORY_SIZE + 64 * 1024
 
 # --- REST ----------------------------------------------------------------------------------------------------------
 

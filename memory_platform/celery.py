@@ -5,12 +5,13 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, celeryd_init, worker_init, worker_process_init, worker_ready
+from celery.signals import beat_init, celeryd_init, task_postrun, worker_init, worker_process_init, worker_ready
 from django.conf import settings
 from prometheus_client import start_http_server
 
 from memory_platform.console import heartbeats
 from memory_platform.observability import tracing
+from memory_platform.observability.memory import trim_memory
 from memory_platform.observability.requests import connect_task_signals
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
@@ -68,6 +69,12 @@ def serve_metrics(**_: object) -> None:
         from memory_platform.console.metrics import counted
 
         start_http_server(settings.METRICS_PORT, registry=counted())
+
+
+@task_postrun.connect
+def give_memory_back(**_: object) -> None:
+    """Return what a task took: a compaction takes some ten MB, and the next one may run in another process."""
+    trim_memory()
 
 
 @worker_init.connect

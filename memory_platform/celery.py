@@ -5,12 +5,13 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, celeryd_init, worker_init, worker_process_init, worker_ready
+from celery.signals import beat_init, celeryd_init, task_postrun, worker_init, worker_process_init, worker_ready
 from django.conf import settings
 from prometheus_client import start_http_server
 
 from memory_platform.console import heartbeats
 from memory_platform.observability import tracing
+from memory_platform.observability.memory import trim_memory
 from memory_platform.observability.requests import connect_task_signals
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
@@ -34,14 +35,15 @@ def require_secret_key(**_: object) -> None:
 
 @worker_init.connect
 def prepare_pool(sender: Any, **_: object) -> None:
-    """Load the models for the processes to come; warn where tasks do not run in processes (ADR-0127, ADR-0163).
+    """Load rules and models for the processes to come; warn where tasks do not run in processes (ADR-0127, ADR-0163).
 
     Processes open a connection for each task: Celery ends a pool of connections after each one, which costs more.
     """
     from django.db import connections
 
-    from memory_platform.preloading import preload_models
+    from memory_platform.preloading import preload_models, preload_rules
 
+    preload_rules()
     preload_models()
     if not sender.pool_cls.__module__.endswith("prefork"):
         logger.warning("Tasks do not run in processes (--pool prefork): their time limits are not enforced.")
@@ -67,6 +69,12 @@ def serve_metrics(**_: object) -> None:
         from memory_platform.console.metrics import counted
 
         start_http_server(settings.METRICS_PORT, registry=counted())
+
+
+@task_postrun.connect
+def give_memory_back(**_: object) -> None:
+    """Return what a task took: a compaction takes some ten MB, and the next one may run in another process."""
+    trim_memory()
 
 
 @worker_init.connect

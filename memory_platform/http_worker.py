@@ -1,6 +1,5 @@
 """Gunicorn's threaded worker for clients that send slowly (ADR-0113): `--worker-class` of the web process."""
 
-import ctypes
 import json
 import time
 from collections.abc import Iterable
@@ -14,6 +13,8 @@ from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from memory_platform.observability.memory import trim_memory
+
 #: A request whose line and headers take longer or are larger is refused.
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 64 * 1024
@@ -21,7 +22,6 @@ RECEIVED_BYTES = 16 * 1024
 CLOSING_SECONDS = 2.0
 #: After a body of this size, free memory is returned to the system.
 LARGE_BODY_BYTES = 64 * 1024
-_LIBRARY = ctypes.CDLL(None)
 
 _PROBLEMS = {
     LimitRequestLine: (HTTPStatus.REQUEST_URI_TOO_LONG, "uri_too_long", "The request line is too long."),
@@ -105,7 +105,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             return super().handle_request(req, conn)
         finally:
             if _is_large(req.headers):
-                _trim_memory()
+                trim_memory()
 
     def finish_request(self, conn: TConn, request: Any) -> None:
         """Keep the connection for another request, or close it without waiting for the client here."""
@@ -157,12 +157,6 @@ def _is_large(headers: Iterable[tuple[str, str]]) -> bool:
     sizes = {name: value for name, value in headers if name in {"CONTENT-LENGTH", "TRANSFER-ENCODING"}}
     declared = sizes.get("CONTENT-LENGTH", "0")
     return "TRANSFER-ENCODING" in sizes or (declared.isdigit() and int(declared) >= LARGE_BODY_BYTES)
-
-
-def _trim_memory() -> None:
-    """Return free pages to the system, where the C library can: glibc keeps what large requests took."""
-    if (trim := getattr(_LIBRARY, "malloc_trim", None)) is not None:
-        trim(0)
 
 
 def _is_whole(head: bytearray) -> bool:

@@ -2,8 +2,23 @@
 
 import gc
 
+from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.model import StatementMessage
 from memories.embeddings.providers import get_embedder, is_provider_local
 from memories.services.tokens import token_counts
+
+#: One sentence in each language with rules of its own.
+_SENTENCES = (
+    "We moved the meeting to Monday, and it is not on Tuesday any more.",
+    "Wir haben das Treffen auf Montag verschoben, und es ist nicht mehr am Dienstag.",
+    "Hemos pasado la reunión al lunes, y ya no es el martes.",
+)
+
+
+def preload_rules() -> None:
+    """Load the rules of compaction; before `preload_models`, which keeps them out of garbage collection."""
+    for sentence in _SENTENCES:
+        extract_statements([StatementMessage("", "user", sentence)])
 
 
 def preload_models() -> None:

@@ -286,8 +286,8 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
 # Preloading is for the domain's owner to decide.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 PERMISSIONS_POLICY = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"
-# Of uploads in the console; the API has limits of its own (memories/tenancy/api/body_limits.py), none above this.
-DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
+# Of uploads in the console, which stay in memory; the API's own (memories/tenancy/api/body_limits.py) are not above it.
+DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 
 # --- REST ----------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from compaction.models.erasure import RETENTION_DAYS_MAX
 from compaction.tasks import enqueue_erasure
 from memories.models import Memory, Partition, Tenant
 from memories.tenancy.audit import Actor, record_audit
-from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
 
 
 @transaction.atomic
@@ -68,13 +68,26 @@ def retry_erasure(*, erasure: Erasure, by: Actor, now: datetime) -> Erasure:
 
 @transaction.atomic
 def set_retention_policy(
-    *, tenant: Tenant, partition: str, days: int, age_from: str, by: Actor, now: datetime
+    *,
+    tenant: Tenant,
+    partition: str,
+    days: int,
+    age_from: str,
+    shown_at: datetime | None = None,
+    by: Actor,
+    now: datetime,
 ) -> RetentionPolicy:
-    """Set after how many days the memories and sessions of a partition are erased. Raises `InvalidInput`."""
+    """Set after how many days the memories and sessions of a partition are erased. Raises `InvalidInput`.
+
+    Raises `StaleVersion` if a policy that it would replace was set after `shown_at`.
+    """
     if age_from not in RetentionPolicy.From.values:
         raise InvalidInput("unknown", f"Use one of {', '.join(RetentionPolicy.From.values)}.", "age_from")
     if not 1 <= days <= RETENTION_DAYS_MAX:
         raise InvalidInput("out_of_range", f"Use 1 to {RETENTION_DAYS_MAX:,} days.", "days")
+    rows = RetentionPolicy.objects.for_tenant(tenant.pk).of(partition, age_from)
+    for replaced in rows.select_for_update():
+        _require_unchanged(replaced, shown_at)
     policy, _ = RetentionPolicy.objects.update_or_create(
         tenant_id=tenant.pk,
         partition_path=partition,
@@ -86,8 +99,17 @@ def set_retention_policy(
 
 
 @transaction.atomic
-def remove_retention_policy(*, policy: RetentionPolicy, by: Actor, now: datetime) -> None:
-    """End a policy; what it has not erased yet stays."""
+def remove_retention_policy(
+    *, policy: RetentionPolicy, shown_at: datetime | None = None, by: Actor, now: datetime
+) -> None:
+    """End a policy; what it has not erased yet stays. Raises `StaleVersion` if it was set after `shown_at`."""
+    _require_unchanged(policy, shown_at)
     tenant_id = policy.tenant_id
     record_audit("remove_retention", "retention_policy", [policy.pk], tenant_id=tenant_id, by=by, now=now)
     policy.delete()
+
+
+def _require_unchanged(policy: RetentionPolicy, shown_at: datetime | None) -> None:
+    if shown_at is not None and policy.created_at > shown_at:
+        since = f"{policy.days} days, by {policy.created_by}" if policy.created_by else f"{policy.days} days"
+        raise StaleVersion("stale_version", f"This policy has changed since: {since}. Repeat to replace it.")

@@ -15,7 +15,7 @@ from compaction.models import Erasure, RetentionPolicy
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import conditional
+from memories.tenancy.api.etags import conditional, require_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.scopes import tenant_scope
@@ -97,9 +97,10 @@ class RetentionPolicyListEndpoint(ErasureEndpointBase):
     @operation(
         "retention_policies_set",
         {200: schemas.RetentionPolicyOutput},
+        412,
         request=schemas.RetentionPolicyInput,
         examples=[_YEAR],
-        parameters=[IDEMPOTENCY_KEY],
+        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
         tag="erasures",
     )
     @idempotent
@@ -108,9 +109,15 @@ class RetentionPolicyListEndpoint(ErasureEndpointBase):
         values = self.body(schemas.RetentionPolicyInput)
         path = values["partition"].path if values["partition"] else ""
         with tenant_scope(self.tenant_id):
+            replaced = RetentionPolicy.objects.for_tenant(self.tenant_id).of(path, values["age_from"])
+            require_etag(request, lambda: _etag_of(replaced.select_for_update().first()))
             policy = actions.set_retention_policy(**{**values, "partition": path}, **self.acting)
             answer = schemas.RetentionPolicyOutput(policy).data
         return Response(answer, headers={"ETag": content_etag(answer)})
+
+
+def _etag_of(policy: RetentionPolicy | None) -> str:
+    return "" if policy is None else content_etag(schemas.RetentionPolicyOutput(policy).data)
 
 
 class RetentionPolicyEndpoint(ErasureEndpointBase):

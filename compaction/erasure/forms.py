@@ -46,9 +46,11 @@ class RetentionForm(PlatformForm):
     partition = PartitionField()
     days = forms.IntegerField(min_value=1, max_value=RETENTION_DAYS_MAX)
     age_from = forms.ChoiceField(choices=RetentionPolicy.From.choices)
+    #: When the page was made: a policy that changed since is not replaced.
+    shown_at = forms.DateTimeField(required=False)
     #: Sent by the page that showed what the policy erases at once.
     is_confirmed = forms.BooleanField(required=False)
 
     def policy(self) -> dict[str, Any]:
-        """Return the arguments of `set_retention_policy`."""
-        return {name: value for name, value in self.cleaned_data.items() if name != "is_confirmed"}
+        """Return partition, days and age of the policy."""
+        return {name: self.cleaned_data[name] for name in ("partition", "days", "age_from")}

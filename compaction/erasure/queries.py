@@ -66,6 +66,9 @@ class RetentionPolicyQuerySet(TenantRows):
     def of_partition(self, path: str) -> Self:
         return self.filter(partition_path=path)
 
+    def of(self, path: str, age_from: str) -> Self:
+        return self.of_partition(path).filter(age_from=age_from)
+
     def by_partition(self) -> Self:
         return self.order_by("partition_path", "age_from")
 

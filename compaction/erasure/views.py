@@ -8,6 +8,7 @@ from uuid import UUID
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from compaction.erasure.actions import (
     remove_retention_policy,
@@ -19,7 +20,7 @@ from compaction.erasure.forms import ConfirmForm, EraseForm, RetentionForm
 from compaction.erasure.orchestrator import is_receipt_valid
 from compaction.erasure.retention import PastRetention, count_past_retention
 from compaction.models import Erasure, RetentionPolicy
-from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.exceptions import PlatformError, StaleVersion
 from memories.tenancy.members import operator_actor, tenants_of
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, submit, tenant_of, tenant_page
@@ -42,7 +43,7 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
     form = RetentionForm(request.POST if request.method == "POST" else None, label_suffix="")
     past = _unconfirmed(request, form) if request.method == "POST" else None
     if request.method == "POST" and past is None:
-        who = acting(request, timezone.now())
+        who = {"shown_at": form.cleaned_data.get("shown_at"), **acting(request, timezone.now())}
         if submit(request, form, lambda: set_retention_policy(**form.policy(), **who)):
             add_flash(request, "Retention policy saved. It is applied every hour.")
             return redirect("erasures", request.tenant.id)
@@ -51,6 +52,7 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
         policies = list(RetentionPolicy.objects.for_tenant(request.tenant.id).by_partition())
     rows = [(row, bool(row.receipt) and is_receipt_valid(row)) for row in table.rows]
     page = {"section": _SECTION, "form": form, "table": table, "rows": rows, "policies": policies, "past": past}
+    page["shown_at"] = timezone.now().isoformat()
     page["is_unfinished"] = any(row.is_open for row in table.rows)
     return render_page(request, "compaction/erasure/erasures.html", page, fragment="rows", form=form)
 
@@ -68,8 +70,14 @@ def retention_remove(request: HtmxRequest, policy_id: int) -> HttpResponseBase:
     """End a retention policy."""
     with tenant_scope(request.tenant.id):
         policy = get_object_or_404(RetentionPolicy.objects.for_tenant(request.tenant.id), pk=policy_id)
-        remove_retention_policy(policy=policy, by=operator_actor(request.operator), now=timezone.now())
-    add_flash(request, "Retention policy removed.")
+        shown_at = parse_datetime(request.POST.get("shown_at", ""))
+        by = operator_actor(request.operator)
+        try:
+            remove_retention_policy(policy=policy, shown_at=shown_at, by=by, now=timezone.now())
+        except StaleVersion as error:
+            flash_error(request, error.detail)
+        else:
+            add_flash(request, "Retention policy removed.")
     return redirect("erasures", request.tenant.id)
 
 

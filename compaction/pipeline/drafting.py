@@ -36,7 +36,7 @@ from compaction.services.pipeline.retention.check import (
 from compaction.services.pipeline.retention.languages import measured_share
 from compaction.services.pipeline.retention.said import WithdrawnText, said_turns, without_withdrawn
 from compaction.services.pipeline.retention.weights import statements_saying, weigh_facts
-from compaction.services.pipeline.statements.extraction import extract_statements
+from compaction.services.pipeline.statements.extraction import extract_statements, forget_extractions
 from compaction.services.pipeline.statements.model import Statement
 from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.stored_statements import (
@@ -91,12 +91,15 @@ def draft_summary(
     if not task.plan.plan.is_summary_needed:
         return CompactionDraft()
     drafting = _Drafting(task, clock)
-    summary = drafting.summary()
-    on_step("summarised")
-    journal = drafting.journal() if task.policy.has_journal else []
-    on_step("journaled")
-    summary, retention = drafting.with_lost_facts(summary, journal)
-    on_step("checked")
+    try:
+        summary = drafting.summary()
+        on_step("summarised")
+        journal = drafting.journal() if task.policy.has_journal else []
+        on_step("journaled")
+        summary, retention = drafting.with_lost_facts(summary, journal)
+        on_step("checked")
+    finally:
+        forget_extractions()
     return CompactionDraft(
         summary=summary,
         summary_tokens=drafting.count(HEADING + summary.text),

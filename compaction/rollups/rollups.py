@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -12,7 +13,7 @@ from compaction.models import Run
 from compaction.pipeline.claims import claim_in_turn
 from compaction.pipeline.drafting_input import DraftingError
 from compaction.pipeline.fallback import SummariserWithFallback
-from compaction.pipeline.orchestrator import clock_from
+from compaction.pipeline.orchestrator import WORK_TIME_LIMIT, clock_from
 from compaction.pipeline.summarisers import (
     Summariser,
     SummariserError,
@@ -32,6 +33,7 @@ from memories.models import Memory, Partition, PartitionSummary, Tenant
 from memories.partitions.actions import save_summary, withdraw_summary
 from memories.services.partitions.paths import parse_partition
 from memories.services.partitions.tree import parent_path
+from memories.services.time_limits import TimeIsUpError, work_until
 from memories.services.tokens import count_tokens
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, PlatformError
@@ -146,13 +148,19 @@ def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult
         if not claim_in_turn(tenant_id, run_id, now=now, until=now + _LEASE):
             return None
         run = rows.get(pk=run_id)
+    clock = clock_from(now)
+    by = Actor.system(run.requested_by) if run.requested_by else _BY
+    asked: dict[str, Any] = {"replaces_written": by is not _BY, "by": by, "now": now}
     try:
-        by = Actor.system(run.requested_by) if run.requested_by else _BY
-        done = roll_up_partition(tenant_id, run.partition_id, run.style, replaces_written=by is not _BY, by=by, now=now)
-    except PlatformError as error:
-        logger.warning("roll-up failed: %s", error.code)
+        with work_until(lambda: clock() > now + WORK_TIME_LIMIT):
+            done = roll_up_partition(tenant_id, run.partition_id, run.style, **asked)
+    except (PlatformError, TimeIsUpError) as error:
+        code, detail = "time_limit", "It exceeded the worker's time limit."
+        if isinstance(error, PlatformError):
+            code, detail = error.code, "The summary could not be stored."
+        logger.warning("roll-up failed: %s", code)
         with tenant_scope(tenant_id):
-            rows.with_id(run_id).fail(error.code, "The summary could not be stored.", now)
+            rows.with_id(run_id).fail(code, detail, now)
         return None
     with tenant_scope(tenant_id):
         rows.with_id(run_id).finish(_outcome(done), now)

@@ -12,6 +12,8 @@ class LanguageForm(PlatformForm):
     """The language that a tenant's memories are searched in."""
 
     language = forms.ChoiceField()
+    #: The language that the page showed.
+    replaces = forms.CharField(required=False)
 
     def __init__(self, *args: Any, languages: Iterable[str], **options: Any) -> None:
         super().__init__(*args, **options)

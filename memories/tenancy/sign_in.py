@@ -17,6 +17,7 @@ def count_sign_in_attempt(keys: SignInKeys, *, now: datetime) -> timedelta:
     free = keys.free_attempts()
     rows = SignInFailures.objects.locked_rows(free, now)
     for row in rows.values():
+        row.last_at = min(row.last_at, now)  # the clock may have been set back
         if row.last_at < now - FORGOTTEN_AFTER:
             row.failures = 0
     wait: timedelta = max(row.last_at + wait_after(row.failures, free[key]) - now for key, row in rows.items())

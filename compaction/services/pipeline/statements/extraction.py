@@ -51,6 +51,11 @@ def extract_statements(messages: Sequence[StatementMessage], earlier: Sequence[S
     return list(_extract(tuple(messages), tuple(earlier)))
 
 
+def forget_extractions() -> None:
+    """Forget the spans whose statements are remembered: a draft needs them, what comes after it does not."""
+    _extract.cache_clear()
+
+
 # Summary, journal and check of one compaction ask for the same messages.
 @lru_cache(maxsize=EXTRACTIONS_KEPT)
 def _extract(messages: Sequence[StatementMessage], earlier: Sequence[Statement]) -> Sequence[Statement]:

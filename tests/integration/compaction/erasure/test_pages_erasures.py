@@ -107,6 +107,25 @@ def test_policy_that_erases_at_once_says_so_first(admin: Client, tenant: Tenant)
         assert RetentionPolicy.objects.exists()
 
 
+def test_policy_that_another_operator_changed_meanwhile_is_replaced_at_the_second_attempt(
+    admin: Client, tenant: Tenant
+) -> None:
+    url = reverse("erasures", args=[tenant.pk])
+    before = timezone.now().isoformat()
+    policy = {"partition": "user=sam", "days": 30, "age_from": "archived"}
+    assert admin.post(url, policy).status_code == 302
+    refused = admin.post(url, {**policy, "days": 3, "shown_at": before})
+    assert refused.status_code == 422
+    assert "has changed since: 30 days, by " in refused.content.decode()
+    with tenant_scope(tenant.pk):
+        remove = reverse("retention-remove", args=[tenant.pk, RetentionPolicy.objects.get(days=30).pk])
+    assert "has changed since" in admin.post(remove, {"shown_at": before}, follow=True).content.decode()
+    again = {**policy, "days": 3, "shown_at": refused.context["shown_at"]}
+    assert admin.post(url, again).status_code == 302
+    with tenant_scope(tenant.pk):
+        assert RetentionPolicy.objects.get().days == 3
+
+
 def test_erase_and_archive_are_different_acts_on_the_page_of_a_memory(admin: Client, tenant: Tenant) -> None:
     memory = make_memory(tenant)
     page = admin.get(reverse("memory", args=[tenant.pk, memory.pk])).content.decode()

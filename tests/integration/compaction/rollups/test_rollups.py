@@ -176,6 +176,20 @@ def test_two_runs_of_one_summary_cannot_be_open_and_one_is_done_once(tenant: Ten
         assert Run.objects.for_tenant(tenant.pk).get(pk=run.pk).state == "done"
 
 
+def test_roll_up_that_takes_too_long_fails_and_is_not_tried_again(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rollups, "WORK_TIME_LIMIT", timedelta(seconds=-1))
+    facts(tenant)
+    partition = place(tenant, "user=alex/topic=life")
+    with tenant_scope(tenant.pk):
+        run = open_roll_up(partition, "compact", "olga", FACTORY_NOW)
+    assert run_roll_up(tenant.pk, run.pk, now=LATER) is None
+    with tenant_scope(tenant.pk):
+        run.refresh_from_db()
+    assert (run.state, run.error_code) == ("failed", "time_limit")
+
+
 def roll_up(tenant: Tenant, path: str, style: str = "detailed") -> PartitionSummary:
     summary = roll_up_partition(tenant.pk, place(tenant, path).pk, style, now=LATER).summary
     assert summary is not None

@@ -248,6 +248,9 @@ def test_admin_changes_the_language_and_others_only_read_it(admin: Client, viewe
     assert "queries also run in english" in text
     assert "An admin can change it." in text
     assert viewer.post(address, {"language": "french"}).status_code == 403
+    stale = admin.post(address, {"language": "french", "replaces": "english"})
+    assert stale.status_code == 422
+    assert "The language has changed since to german." in text_of(stale)
     response = admin.post(address, {"language": "klingon"})
     assert response.status_code == 422
     assert "Select a valid choice" in text_of(response)

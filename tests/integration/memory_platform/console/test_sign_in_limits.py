@@ -56,6 +56,12 @@ def test_wait_ends_by_itself_and_grows_with_the_next_failure(operator: User) -> 
     assert sign_in(operator.username, PASSWORD).status_code == 302
 
 
+def test_wait_is_no_longer_after_the_clock_was_set_back(operator: User) -> None:
+    fail(operator.username, PAIR_ATTEMPTS)
+    move_back(-timedelta(hours=1))
+    assert 25 <= int(sign_in(operator.username, PASSWORD)["Retry-After"]) <= 30
+
+
 def test_sign_in_forgets_the_failures_before_it(operator: User) -> None:
     fail(operator.username, PAIR_ATTEMPTS - 1)
     assert sign_in(operator.username, PASSWORD).status_code == 302

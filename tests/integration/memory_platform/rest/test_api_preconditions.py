@@ -32,6 +32,8 @@ WITHOUT_IF_MATCH = {
     ("post", "hygiene/<name:name>"): "closes findings that are still open",
     ("post", "partitions/<place:place>/roll-up"): "adds a job",
 }
+#: POSTs without an id that replace a row.
+REPLACING = {"retention-policies"}
 #: Creating POSTs that the rows of these tests make no sense for; they only show that the header is read.
 REFUSED = {
     "compactions/<uuid:compaction_id>/review": "waits for no review",
@@ -53,11 +55,11 @@ def admin(admin_key: str) -> APIClient:
 
 def edits() -> list[tuple[str, str]]:
     """Every (method, route) that changes a row which exists."""
+    every = [(method, route.removeprefix("api/v1/")) for route in ROUTES for method in offered(route)]
     found = [
-        (method, route.removeprefix("api/v1/"))
-        for route in ROUTES
-        for method in offered(route)
-        if method in {"put", "patch", "delete"} or (method == "post" and "<" in route)
+        (method, route)
+        for method, route in every
+        if method in {"put", "patch", "delete"} or (method == "post" and ("<" in route or route in REPLACING))
     ]
     return [edit for edit in found if edit[1] not in READING and edit not in WITHOUT_IF_MATCH]
 
@@ -111,3 +113,13 @@ def test_repeated_post_creates_nothing_again(admin: APIClient, tenant: Tenant) -
         again = rows.call(admin, "post", f"api/v1/{route}", {"Idempotency-Key": route})
         assert (again.status_code, again.headers.get("Idempotent-Replayed")) == (answer.status_code, "true"), route
     assert whole_state(tenant) == after
+
+
+def test_policy_is_replaced_with_its_own_etag_alone(admin: APIClient) -> None:
+    url, year = "/api/v1/retention-policies", {"partition": "user=alex", "days": 365, "age_from": "created"}
+    assert_problem(admin.post(url, year, headers=STALE), 412, "stale_version", "If-Match")
+    etag = admin.post(url, year)["ETag"]
+    changed = admin.post(url, {**year, "days": 30}, headers={"If-Match": etag})
+    assert changed.json()["days"] == 30
+    assert_problem(admin.post(url, year, headers={"If-Match": etag}), 412, "stale_version", "If-Match")
+    assert admin.post(url, year, headers={"If-Match": changed["ETag"]}).status_code == 200

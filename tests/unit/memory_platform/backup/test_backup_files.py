@@ -1,5 +1,6 @@
 """A backup's file: what was written comes back, and nothing that was cut or changed does."""
 
+import resource
 from io import BytesIO
 from pathlib import Path
 
@@ -35,6 +36,18 @@ def read(data: bytes, passphrase: str = "") -> bytes:
 def test_dump_comes_back(size: int, passphrase: str) -> None:
     dump = bytes(range(256))[:size] * 1
     assert read(written(dump, passphrase), passphrase) == dump
+
+
+def test_disk_without_room_leaves_no_file_and_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "monday.backup"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4 * CHUNK, hard))
+    try:
+        with pytest.raises(BackupError, match=r"monday\.backup cannot be written: "), new_private_file(path) as file:
+            write_backup(file, MANIFEST, BytesIO(b"x" * 99 * CHUNK))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_file_without_passphrase_is_two_lines_and_the_dump() -> None:

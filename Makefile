@@ -77,8 +77,14 @@ soak: .venv/dev.stamp ## 50 clients for ten minutes; the memory of the Python pr
 attack: .venv/dev.stamp ## foreign tenants, forged scopes, hostile texts, slow clients, guessed passwords, huge answers
 	$(RUN_TESTS) $(ATTACK_TESTS)
 
-bench: .venv/dev.stamp ## the benchmarks
-	@for module in benchmarks/bench_*.py; do $(PYTHON_BIN)/python -m benchmarks.$$(basename $$module .py); done
+bench: .venv/dev.stamp .venv-bench/stamp ## the table of docs/performance.md, beside mem0 and LangGraph; BENCH='--rows 10000' for a quick one
+	$(PYTHON_BIN)/python -m benchmarks.table $(BENCH)
+
+# In an environment of its own: what the platform is compared with is no requirement of it.
+.venv-bench/stamp: benchmarks/requirements-peers.txt
+	$(PYTHON_BIN)/python -m venv --clear .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --no-deps --require-hashes --requirement benchmarks/requirements-peers.txt
+	@touch $@
 
 screenshots: .venv/dev.stamp browser ## every page of a running `make run` as PNGs in var/screenshots; honours PORT, DATA_DIR
 	$(PYTHON_BIN)/python -m tests.e2e.screenshots

@@ -39,8 +39,8 @@ from benchmarks.timing import argument_parser, p95
 BULK_ROWS = 1_000
 NEAREST = 200
 QUESTIONS_AT_ONCE = 4
-_WORKER = "-m celery -A memory_platform worker --pool threads --concurrency 4 --without-gossip --without-mingle"
-_BEAT = "-m celery -A memory_platform beat --pidfile= --schedule"
+WORKER = "-m celery -A memory_platform worker --pool threads --concurrency 4 --without-gossip --without-mingle"
+BEAT = "-m celery -A memory_platform beat --pidfile= --schedule"
 _TABLES = ("memories_memory", "memories_memoryembedding")
 _INDEXES = (
     "ALTER TABLE copied_memory ADD PRIMARY KEY (id)",
@@ -239,11 +239,14 @@ def single_writes(target: Target, copies: Copies, rounds: int) -> None:
         body = {"content": note_with_rare_words(10_000_000 + number, draw), "user_id": f"u{number % 100}"}
         times["POST memories"].append(timed(partial(target.post, "memories", body))[0])
         times["INSERT"].append(timed(copies.insert)[0])
-    report(times, before)
+    report(times, Usage().since(before, rounds))
 
 
-def sessions(target: Target, rounds: int) -> None:
-    """Print the time of appending a message, and of the contexts of a short and a long session."""
+def session_times(target: Target, rounds: int) -> tuple[dict[str, list[float]], str]:
+    """Return the times of appending a message and of the contexts of a short and a long session.
+
+    The processor time is that of an append, by process.
+    """
     draw = random.Random(24)
     made = {}
     for count in (100, 10_000):
@@ -259,20 +262,20 @@ def sessions(target: Target, rounds: int) -> None:
     for number in range(rounds):
         row = {"role": "user", "content": note_with_rare_words(number, draw)}
         times["append"].append(timed(partial(target.post, f"sessions/{made[100]}/messages", {"messages": [row]}))[0])
-    report({"append": times.pop("append")}, before)
-    before = Usage()
+    used = Usage().since(before, rounds)
     for _ in range(max(rounds // 5, 10)):
-        for count, name in zip(made, times, strict=True):
+        for count in made:
             body = {"max_tokens": 2_000, "query": question_with_rare_words(draw), "preview": True}
-            times[name].append(timed(partial(target.post, f"sessions/{made[count]}/context", body))[0])
-    report(times, before)
+            post = partial(target.post, f"sessions/{made[count]}/context", body)
+            times[f"context of {count:,}"].append(timed(post)[0])
+    return times, used
 
 
-def report(times: dict[str, list[float]], before: Usage) -> None:
-    """Print median and 95th percentile of each, and the processor time of all together."""
+def report(times: dict[str, list[float]], used: str) -> None:
+    """Print median and 95th percentile of each, and the processor time of a round."""
     for name, values in times.items():
         print(f"{name:<20} p50 {median(values):7.2f} ms   p95 {p95(values):7.2f} ms")
-    print(f"processor ms of a round: {Usage().since(before, len(next(iter(times.values()))))}")
+    print(f"processor ms: {used}")
 
 
 def main() -> None:
@@ -285,7 +288,7 @@ def main() -> None:
             from memories.embeddings.providers import default_model
 
             tenant = new_benchmark_tenant(f"writes {time.time()}")
-            with web_server(folder, {"worker": _WORKER, "beat": f"{_BEAT} {folder / 'beat'}"}) as port:
+            with web_server(folder, {"worker": WORKER, "beat": f"{BEAT} {folder / 'beat'}"}) as port:
                 target = Target(port, new_key(tenant.pk))
                 seconds = load(target, tenant.pk, options) if options.memories else 0.0
                 copies = Copies(tenant.pk, default_model().dimension)
@@ -295,7 +298,7 @@ def main() -> None:
                     print(f"COPY + CREATE INDEX {copied:.1f} s; / load {copied / seconds:.2f}")
                     print(f"processor ms of a row: {Usage().since(before, options.memories)}")
                 single_writes(target, copies, options.rounds)
-                sessions(target, options.rounds)
+                report(*session_times(target, options.rounds))
 
 
 if __name__ == "__main__":

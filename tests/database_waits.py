@@ -16,8 +16,8 @@ def counted_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     def wait(self: Connection[Any], generator: Any, **options: Any) -> Any:
         name = getattr(generator, "__name__", "")
-        # the first two only send, in a pipeline; the third asks nobody
-        if name not in {"_enter_gen", "_execute_gen", "_set_autocommit_gen"}:
+        # in a pipeline the first three only send; the last asks nobody
+        if name not in {"_enter_gen", "_execute_gen", "_exec_command", "_set_autocommit_gen"}:
             waits.append(name)
         return fetch(self, generator, **options)
 

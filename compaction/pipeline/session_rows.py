@@ -12,10 +12,15 @@ from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.masking import PLACEHOLDER
 from compaction.services.sessions.drafts import NewMessage
 from compaction.services.sessions.pressure import ContextNeeds, reserved_tokens
-from compaction.services.sessions.session_budget import default_budget, head_marker_tokens, marker_tokens
+from compaction.services.sessions.session_budget import (
+    default_budget,
+    head_marker_tokens,
+    marker_tokens,
+    newest_unit_tokens,
+)
 from compaction.services.sessions.tool_calls import canonical_calls
 from compaction.services.sessions.transcript import shown_message_text
-from compaction.services.sessions.turns import SessionTurn
+from compaction.services.sessions.turns import SessionTurn, UnreadTurns
 from context.profiles.token_counters import budget_calculator
 from context.services.assembly.model_catalog import family_of
 from memories.tenancy.exceptions import Conflict, NotFound
@@ -151,6 +156,25 @@ def _turn(message: Message, placeholder: int, model: str) -> SessionTurn:
 def outlines_to_turns(rows: Iterable[Any], *, model: str) -> list[SessionTurn]:
     """Return turns without texts and times from `outlines`, ten times as fast; their tokens include the marker."""
     return [_outlined(row, model) for row in rows]
+
+
+def read_newest_turns(session: Session, tokens: int) -> tuple[list[SessionTurn], UnreadTurns]:
+    """Return outlined turns of a session in order, and what is not among them.
+
+    These are the newest turns that have so many tokens, the older ones that are pinned or of tools, and all turns where
+    the newest ones have no whole unit.
+    """
+    messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    start = messages.tail_start(session.tenant_id, session.pk, tokens)
+    turns = outlines_to_turns(messages.shown().without_plain_before(start).outlines(), model=session.model)
+    if not start:
+        return turns, UnreadTurns()
+    if not newest_unit_tokens([turn for turn in turns if (turn.sequence or 0) >= start]):
+        return outlines_to_turns(messages.shown().outlines(), model=session.model), UnreadTurns()
+    totals = messages.shown().plain_before(start)
+    plain, named = (marker_tokens(SessionTurn(None, "", "", 0, name=name), session.model) for name in ("", "x"))
+    markers = plain * (totals["count"] - totals["named"]) + named * totals["named"]
+    return turns, UnreadTurns(start, totals["count"], totals["tokens"] + markers)
 
 
 def _outlined(row: Any, model: str) -> SessionTurn:

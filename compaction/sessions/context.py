@@ -11,11 +11,11 @@ from uuid import UUID
 
 from compaction.models import Message, Session
 from compaction.pipeline.orchestrator import compact_in_emergency
-from compaction.pipeline.session_rows import context_needs, find_session, outlines_to_turns
+from compaction.pipeline.session_rows import context_needs, find_session, outlines_to_turns, read_newest_turns
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.sessions import session_budget
 from compaction.services.sessions.transcript import ChatMessage, render_transcript, shown_text
-from compaction.services.sessions.turns import SessionTurn
+from compaction.services.sessions.turns import SessionTurn, UnreadTurns
 from compaction.sessions.trimming import (
     SESSION_SUMMARY,
     ContextTurn,
@@ -41,26 +41,42 @@ logger = logging.getLogger(__name__)
 _QUERY_CHARACTERS_MAX = 2_000
 #: Each statement sees rows committed meanwhile, so the read is repeated up to this often until it is consistent.
 READS_MAX = 5
+#: The newest messages are read until they have this share of the budget and so many tokens more, so that what does not
+#: fit is among them. Where it is not, because messages are too long for any budget, all messages are read.
+READ_SHARE, READ_TOKENS_MORE = 1.25, 2_000
 #: Fields that change with every append, masking, compaction or roll-back.
 STANDS_BY = ("current_id", "message_count", "context_tokens", "model")
 
 
 @dataclass(frozen=True)
 class SessionConversation:
-    """The input of a session's context; `profile` is the caller's, `policy` the session's; `turns` have no texts."""
+    """The input of a session's context; `profile` is the caller's, `policy` the session's; `turns` have no texts.
+
+    In a long session `turns` lacks those of `unread`.
+    """
 
     session: Session
     profile: BudgetProfile
     policy: CompactionPolicy
     summary: Message | None
     turns: Sequence[SessionTurn]
+    unread: UnreadTurns
     last_user_text: str
 
 
 def read_session_conversation(
-    *, tenant_id: UUID, session_id: UUID, reach: str, budget_profile: str, api_key_id: str | None
+    *,
+    tenant_id: UUID,
+    session_id: UUID,
+    reach: str,
+    budget_profile: str,
+    api_key_id: str | None,
+    max_tokens: int | None,
 ) -> SessionConversation:
-    """Read the session within `reach` in one scope. Raises `NotFound`, or `InvalidInput` for an unknown profile."""
+    """Read the session within `reach` in one scope, for a context of `max_tokens`, by default the session's window.
+
+    Raises `NotFound`, or `InvalidInput` for an unknown profile.
+    """
     with tenant_scope(tenant_id):
         session = find_session(tenant_id=tenant_id, session_id=session_id, reach=reach)
         path = session.partition_path
@@ -69,13 +85,21 @@ def read_session_conversation(
         messages = Message.objects.for_tenant(tenant_id).of_session(session.pk)
         for _ in range(READS_MAX):
             summary = messages.of_compaction(session.current_id).first() if session.current_id else None
-            turns = outlines_to_turns(messages.shown().outlines(), model=session.model)
+            tokens = session.max_context_tokens if max_tokens is None else max_tokens
+            turns, unread = read_newest_turns(session, int(tokens * READ_SHARE) + READ_TOKENS_MORE)
             last = messages.of_role(Message.Role.USER).last_said()
             before, session = session, find_session(tenant_id=tenant_id, session_id=session_id, reach=reach)
             if all(getattr(session, name) == getattr(before, name) for name in STANDS_BY):
                 break
     text = last.content if last else ""
-    return SessionConversation(session, profile, policy.compaction_policy, summary, turns, text)
+    return SessionConversation(session, profile, policy.compaction_policy, summary, turns, unread, text)
+
+
+def read_turns_until(session: Session, last: SessionTurn) -> list[SessionTurn]:
+    """Return all turns that a context may show, up to `last`."""
+    with tenant_scope(session.tenant_id):
+        rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).shown()
+        return outlines_to_turns(rows.between(0, last.sequence or 0).outlines(), model=session.model)
 
 
 def read_message_contents(tenant_id: UUID, message_ids: Iterable[UUID]) -> dict[UUID, str]:
@@ -134,6 +158,7 @@ def _read(request: ContextRequest, caller: _Caller) -> SessionConversation:
         reach=caller.reach,
         budget_profile=request.budget_profile,
         api_key_id=caller.actor.id if caller.actor.kind == KEY_ACTOR else None,
+        max_tokens=request.max_tokens,
     )
 
 
@@ -156,6 +181,7 @@ class _Building:
             directive_cost=sum(part.tokens + marker for part in head),
             summary_cost=summary.tokens + marker if summary else 0,
             counted_for_memories=self._counted_for_memories(),
+            unread_tokens=conversation.unread.tokens,
         )
         with timer.step("memories"):
             memories = self._memories(allocation.memory_tokens - marker, has_summary=allocation.has_summary())
@@ -174,6 +200,8 @@ class _Building:
                 max_tokens=budget.max_tokens,
                 model=session.model,
                 read=lambda ids: read_message_contents(self._caller.tenant_id, ids),
+                unread=conversation.unread,
+                read_all=lambda: read_turns_until(session, conversation.turns[-1]),
             )
         lost = fitted.excluded_count + (summary is not None and summary not in fitted.parts)
         first_of_code: dict[str, ContextWarning] = {}

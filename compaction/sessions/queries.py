@@ -29,7 +29,7 @@ from django.db.models.functions import Cast, Coalesce, Floor, Left
 from compaction.services.sessions.pressure import RESERVED_SHARE
 from memories.tenancy.queries.conditions import path_condition, segment_paths
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
-from memories.tenancy.queries.prepared import send_prepared
+from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.queries.rows import TenantRows
 
 #: Characters read of the message that gives a session its title.
@@ -61,8 +61,19 @@ SET message_count = %(message_count)s, context_tokens = %(context_tokens)s, mark
     last_message_at = %(last_message_at)s
 WHERE tenant_id = %(tenant)s AND id = %(session)s
 """
+# Stops at the message that it returns.
+_TAIL_START = """
+SELECT sequence FROM (
+    SELECT sequence, sum(shown_tokens) OVER (ORDER BY sequence DESC) AS tokens FROM compaction_message
+    WHERE tenant_id = %(tenant)s AND session_id = %(session)s AND sequence IS NOT NULL AND state <> 'compacted'
+) AS message
+WHERE tokens >= %(tokens)s ORDER BY sequence DESC LIMIT 1
+"""
 #: Fields of a session that may be long and that appending does not need.
 _LONG_FIELDS = frozenset({"directive", "metadata"})
+
+
+_IS_PLAIN = Q(pinned=False, tool_calls=[]) & ~Q(role="tool")
 
 
 class ToolCallIds(Func):
@@ -193,6 +204,22 @@ class MessageQuerySet(SessionRows):
     def shown(self) -> Self:
         """Originals that a context shows, as they are or masked."""
         return self.originals().exclude(state="compacted")
+
+    def tail_start(self, tenant_id: UUID, session_id: UUID, tokens: int) -> int:
+        """Return the sequence from which on the newest shown messages have so many tokens; 0 if all have fewer."""
+        rows = execute_prepared(_TAIL_START, {"tenant": tenant_id, "session": session_id, "tokens": tokens})
+        return int(rows[0][0]) if rows else 0
+
+    def without_plain_before(self, sequence: int) -> Self:
+        """Messages from `sequence` on, and before it those that are pinned, call tools or are results."""
+        return self.filter(Q(sequence__gte=sequence) | ~_IS_PLAIN) if sequence else self
+
+    def plain_before(self, sequence: int) -> dict[str, int]:
+        """Of the others: `count`, how many are `named`, and `tokens`."""
+        rows = self.filter(_IS_PLAIN, sequence__lt=sequence).order_by()
+        counts = {"count": Count("*"), "named": Count("pk", filter=~Q(name=""))}
+        totals: dict[str, int] = rows.aggregate(**counts, tokens=Coalesce(Sum("shown_tokens"), 0))
+        return totals
 
     def from_sequence(self, sequence: int) -> Self:
         return self.filter(sequence__gte=sequence)

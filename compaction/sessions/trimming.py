@@ -12,7 +12,7 @@ from compaction.services.pipeline.masking import PLACEHOLDER
 from compaction.services.sessions.session_budget import marker_tokens, order_by_tool_units
 from compaction.services.sessions.transcript import ChatMessage, render_transcript
 from compaction.services.sessions.trimming import trim_to_newest_turns
-from compaction.services.sessions.turns import MASKED, SessionTurn
+from compaction.services.sessions.turns import MASKED, SessionTurn, UnreadTurns
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import Anchor, AssembledContext, Block, ContextBudget, ContextWarning
 from context.services.profiles.compaction_policy import CompactionPolicy
@@ -112,12 +112,20 @@ def trim_turns_to_budget(
     max_tokens: int,
     model: str,
     read: ReadContents,
+    unread: UnreadTurns,
+    read_all: Callable[[], Sequence[SessionTurn]],
 ) -> TrimmedSessionContext:
-    """Return `head` and the newest turns that fit; if the exact count exceeds `max_tokens`, turns are removed first."""
+    """Return `head` and the newest turns that fit; if the exact count exceeds `max_tokens`, turns are removed first.
+
+    `read_all` returns the turns with those of `unread`, of which some may fit.
+    """
     calculator = budget_calculator()
     remaining, contents = list(head), dict[UUID, str]()
     while True:
-        trimmed = trim_to_newest_turns(turns, token_budget)
+        trimmed = trim_to_newest_turns(turns, token_budget, unread_before=unread.before)
+        if not trimmed.is_certain:
+            turns, unread = read_all(), UnreadTurns()
+            continue
         missing = [turn.id for turn in trimmed.kept if turn.id not in contents]
         if missing:
             contents |= read(missing)  # type: ignore[arg-type]
@@ -127,7 +135,8 @@ def trim_turns_to_budget(
         over = max(tokens, sum(part.tokens for part in parts)) - max_tokens
         if over <= 0:
             incomplete = len(trimmed.incomplete)
-            return TrimmedSessionContext(parts, text, tokens, len(trimmed.excluded) - incomplete, incomplete)
+            excluded = len(trimmed.excluded) - incomplete + unread.count
+            return TrimmedSessionContext(parts, text, tokens, excluded, incomplete)
         if trimmed.kept:
             token_budget = trimmed.tokens - over
         else:

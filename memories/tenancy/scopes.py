@@ -6,6 +6,7 @@ ADR-0128). A scope opens a transaction and sets it; outside of any scope a query
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -43,7 +44,8 @@ def _scope(name: str, argument: str = "", *, waits_for_disk: bool = True) -> Ite
     if not connection.in_atomic_block:
         with transaction.atomic():
             statement = _SET if waits_for_disk else _SET_WITHOUT_WAITING
-            with connection.execute_wrapper(TransactionStart(database, statement, [_token(name, argument)])):
+            start = partial(send_prepared, statement, [_token(name, argument)])
+            with connection.execute_wrapper(TransactionStart(database, start)):
                 yield
         return
     with transaction.atomic(), database.prepared_cursor() as cursor:

@@ -2,7 +2,7 @@
 
 import select
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -174,13 +174,13 @@ class BatchingPipeline(Pipeline):
 
 
 class TransactionStart:
-    """Sends BEGIN and another statement together with the first statement of a transaction (ADR-0169).
+    """Sends BEGIN and the statements of `start` together with the first statement of a transaction (ADR-0169).
 
     Each would be a wait of its own. Django calls this for every statement of the transaction.
     """
 
-    def __init__(self, wrapper: "DatabaseWrapper", statement: str, values: Sequence[Any]) -> None:
-        self._wrapper, self._statement, self._values, self._is_sent = wrapper, statement, values, False
+    def __init__(self, wrapper: "DatabaseWrapper", start: Callable[[], object]) -> None:
+        self._wrapper, self._start, self._is_sent = wrapper, start, False
 
     def __call__(self, execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
         """Run `execute`, after the start if this is the first statement."""
@@ -196,11 +196,10 @@ class TransactionStart:
     def _send(self, first: Callable[[], Any]) -> Any:
         driver: Any = self._wrapper.connection
         with nullcontext() if driver._pipeline else self._wrapper.pipeline():
-            driver._autocommit = True  # else psycopg would send the BEGIN, and wait for it
+            driver._autocommit = True  # else psycopg would wait for the BEGIN
             try:
-                driver.execute("BEGIN", prepare=False)
-                with self._wrapper.prepared_cursor() as cursor:
-                    cursor.execute(self._statement, self._values)
+                driver.wait(driver._exec_command(driver._get_tx_start_command()))
+                self._start()
                 return first()
             finally:
                 driver._autocommit = False

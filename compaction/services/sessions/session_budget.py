@@ -65,15 +65,16 @@ class SessionBudget:
         directive_cost: int,
         summary_cost: int,
         counted_for_memories: int | None,
+        unread_tokens: int = 0,
     ) -> None:
-        """Divide `budget`. The tokens of `turns` include their markers."""
+        """Divide `budget`. The tokens of `turns` include their markers; older ones that were not read have others."""
         left = budget - directive_cost
         settings = session_section_budgets(sections, budget)
         self._allocation = SectionAllocation(left, SESSION_SECTION_ORDER, settings, shares_of=budget)
         newest = newest_unit_tokens(turns)
         self._kept_free = newest if newest <= left else 0
         self._summary_cost = summary_cost
-        self._needed = summary_cost + sum(turn.context_tokens for turn in turns)
+        self._needed = summary_cost + unread_tokens + sum(turn.context_tokens for turn in turns)
         room = self._allocation.room_for(SESSION_MEMORIES_SECTION)
         if counted_for_memories is not None:
             room = min(room, max(counted_for_memories, left - self._needed))

@@ -45,3 +45,12 @@ class SessionTurn:
     def call_ids(self) -> tuple[str, ...]:
         """The ids of the tool calls it makes."""
         return tuple(str(call["id"]) for call in self.tool_calls if isinstance(call, Mapping) and call.get("id"))
+
+
+@dataclass(frozen=True)
+class UnreadTurns:
+    """The turns of a session before a sequence that were not read, with their tokens: neither pinned nor of tools."""
+
+    before: int = 0
+    count: int = 0
+    tokens: int = 0

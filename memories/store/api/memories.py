@@ -130,15 +130,6 @@ class MemoryEndpointBase(Endpoint):
             now=self.now,
         )
 
-    def _fresh_answer(self, row: NewMemory, result: StoreResult, ahead: VectorsAhead | None) -> dict[str, Any] | None:
-        """Return the answer for a new memory that has nothing that only the database knows; None for others."""
-        is_plain = result.status == StoreStatus.CREATED and not (row.links or row.supersedes)
-        is_ready = result.memory is not None and result.memory.embedding_state == Memory.EmbeddingState.READY
-        if result.memory is None or not (is_plain and is_ready) or ahead is None or len(ahead.made) > 1:
-            return None
-        embedder = ahead.made[0].embedder
-        return answer_of_new_memory(result.memory, embedder.name, embedder.dimension)
-
     def _index(self, results: Sequence[StoreResult]) -> None:
         """Embed what is still pending; call it with no scope open."""
         stored = {row.memory for row in results if row.memory is not None and row.status != StoreStatus.EXISTING}
@@ -199,7 +190,7 @@ class MemoryListEndpoint(MemoryEndpointBase):
             (result,) = self._stored([row], ahead)
             if result.memory is None:
                 raise invalid(result.problems)
-            answer: Mapping[str, Any] | None = self._fresh_answer(row, result, ahead)
+            answer: Mapping[str, Any] | None = answer_of_new_memory(row, result, ahead)
             # a pending one may be embedded before it is read
             if answer is None and result.memory.embedding_state == Memory.EmbeddingState.READY:
                 answer = MemoryOutput(self._memory(result.memory.pk, is_live=False)).data

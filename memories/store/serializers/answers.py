@@ -8,7 +8,10 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.utils.encoders import JSONEncoder
 
+from memories.embeddings.vectors import VectorsAhead
 from memories.models import Memory, MemoryEmbedding, MemoryVersion
+from memories.services.store.drafts import NewMemory
+from memories.store.actions.store import StoreResult, StoreStatus
 from memory_platform.rest.fields import format_utc
 from memory_platform.rest.serializers import kept_serializer
 
@@ -104,19 +107,24 @@ class MemoryOutput(MemoryTextOutput):
         return answer
 
 
-def answer_of_new_memory(memory: Memory, model: str, dimension: int) -> dict[str, Any] | None:
-    """Return the answer for a memory that was just stored with one vector and no links, without reading it again.
+def answer_of_new_memory(row: NewMemory, result: StoreResult, ahead: VectorsAhead | None) -> dict[str, Any] | None:
+    """Return the answer for a memory that was just stored, without reading it again (ADR-0170).
 
-    None where the database may write its metadata in another way, which changes the ETag.
+    None unless it is new, with one vector and no links, and the database returns its metadata in the same form.
     """
-    metadata = memory.metadata
+    memory = result.memory
+    if memory is None or result.status != StoreStatus.CREATED or row.links or row.supersedes:
+        return None
+    if memory.embedding_state != Memory.EmbeddingState.READY or ahead is None or len(ahead.made) > 1:
+        return None
+    metadata, embedder = memory.metadata, ahead.made[0].embedder
     if not all(value is None or isinstance(value, str | bool | int) for value in metadata.values()):
         return None
     # the order of `jsonb`
     keys = sorted(metadata, key=lambda key: (len(key.encode()), key.encode()))
     memory.metadata = {key: metadata[key] for key in keys}
     read: Any = memory
-    read.own_embeddings, read.current_links = [MemoryEmbedding(model=model, dimension=dimension)], []
+    read.own_embeddings, read.current_links = [MemoryEmbedding(model=embedder.name, dimension=embedder.dimension)], []
     read.uncounted_retrievals = read.uncounted_retrieved_at = None
     answer: dict[str, Any] = kept_serializer(MemoryOutput).to_representation(read)
     return answer

@@ -9,9 +9,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline import drafting, orchestrator
+from compaction.pipeline import drafting, orchestrator, session_rows
 from compaction.services.sessions.turns import SessionTurn
-from compaction.sessions import context as session_context
 from compaction.sessions.context import read_session_conversation
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
@@ -183,17 +182,17 @@ def test_context_read_while_the_session_is_compacted_shows_before_or_after(
     admin: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = queued(admin, tenant)
-    outlined, left = session_context.outlines_to_turns, [run.pk]
+    outlined, left = session_rows.outlines_to_turns, [run.pk]
 
     def in_between(rows: Any, *, model: str) -> list[SessionTurn]:
         if left:
             orchestrator.run_compaction(tenant.pk, left.pop(), now=timezone.now())
         return outlined(rows, model=model)
 
-    monkeypatch.setattr(session_context, "outlines_to_turns", in_between)
+    monkeypatch.setattr(session_rows, "outlines_to_turns", in_between)
     assert run.session_id
     read = read_session_conversation(
-        tenant_id=tenant.pk, session_id=run.session_id, reach="", budget_profile="", api_key_id=None
+        tenant_id=tenant.pk, session_id=run.session_id, reach="", budget_profile="", api_key_id=None, max_tokens=None
     )
     assert not left
     assert read.session.current is not None

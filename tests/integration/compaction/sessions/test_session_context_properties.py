@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compaction.models import Message, Session
+from compaction.pipeline import session_rows
 from compaction.services.sessions.drafts import NewMessage
 from compaction.services.sessions.transcript import ChatMessage, render_transcript
+from compaction.sessions import context as session_context
 from compaction.sessions.actions import append_messages, create_session, pin_message
 from compaction.sessions.context import build_session_context
 from compaction.sessions.trimming import SessionContext
@@ -85,6 +87,41 @@ def build(tenant: Tenant, session: Session, **wishes: Any) -> SessionContext:
     return build_session_context(ContextRequest(**wishes), session_id=session.pk, compact=compact, **who)
 
 
+def build_reading(tokens: int, tenant: Tenant, session: Session, **wishes: Any) -> SessionContext:
+    """Build a context of which only the newest messages that have so many tokens are read, as of long sessions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session_context, "READ_SHARE", 0)
+        patch.setattr(session_context, "READ_TOKENS_MORE", tokens)
+        return build(tenant, session, preview=True, **wishes)
+
+
+def compared(context: SessionContext) -> dict[str, Any]:
+    """What two contexts of the same session have in common."""
+    answer = context.as_answer()
+    return {name: answer[name] for name in answer if name not in {"context_id", "timings"}}
+
+
+def test_long_session_is_read_from_its_end(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        NewMessage("assistant", "word " * 500),
+        NewMessage("user", "early", pinned=True),
+        *(NewMessage("user", f"message {number}", name="Alex" if number % 3 else "") for number in range(100)),
+    ]
+    session = opened(tenant, rows)
+    read: list[int] = []
+    outlined = session_rows.outlines_to_turns
+
+    def counted(found: Any, *, model: str) -> Any:
+        turns = outlined(found, model=model)
+        read.append(len(turns))
+        return turns
+
+    monkeypatch.setattr(session_rows, "outlines_to_turns", counted)
+    in_part = build_reading(150, tenant, session, max_tokens=100)
+    assert max(read) < 60
+    assert compared(in_part) == compared(build(tenant, session, max_tokens=100, preview=True))
+
+
 def check(context: SessionContext, model: str) -> None:
     count = budget_calculator().count_tokens
     assert context.budget.used == count(context.text, model) <= context.budget.max_tokens
@@ -132,6 +169,9 @@ def test_context_never_exceeds_its_budget_nor_parts_a_call_from_its_results(
         return
     context = build(tenant, session, max_tokens=max_tokens)
     check(context, model)
+    for more in (-max_tokens, 1 - max_tokens, 0):
+        in_part = build_reading(max_tokens + more, tenant, session, max_tokens=max_tokens)
+        assert [compared(in_part)] == [compared(context)]
     if directive:
         assert context.messages[0].content == directive
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.services.sessions.trimming import trim_to_newest_turns
-from compaction.services.sessions.turns import COMPACTED, MASKED
+from compaction.services.sessions.turns import COMPACTED, MASKED, SessionTurn
 from compaction.services.windowing import is_complete_unit, tool_call_units
 from tests.unit.conversations import call, conversations, plain, tool_result_turn
 
@@ -80,3 +80,11 @@ def test_kept_turns_fit_and_hold_whole_units_only(turns, room):
     assert list(trimmed.kept) == sorted(trimmed.kept, key=lambda turn: turn.id)
     for unit in tool_call_units(trimmed.kept):
         assert is_complete_unit([trimmed.kept[index] for index in unit])
+
+
+def test_search_that_reaches_turns_that_were_not_read_is_uncertain() -> None:
+    turns = [SessionTurn(place, "user", "", 10, sequence=place) for place in (3, 50, 51, 52)]
+    assert trim_to_newest_turns(turns, 25, unread_before=50).is_certain, "the third does not fit"
+    assert not trim_to_newest_turns(turns, 30, unread_before=50).is_certain, "those before 50 may fit"
+    assert not trim_to_newest_turns(turns[1:], 30, unread_before=50).is_certain
+    assert trim_to_newest_turns(turns, 40).is_certain

@@ -11,7 +11,7 @@ from rest_framework.utils.encoders import JSONEncoder
 from memories.embeddings.vectors import VectorsAhead
 from memories.models import Memory, MemoryEmbedding, MemoryVersion
 from memories.services.store.drafts import NewMemory
-from memories.store.actions.store import StoreResult, StoreStatus
+from memories.store.store_results import StoreResult, StoreStatus
 from memory_platform.rest.fields import format_utc
 from memory_platform.rest.serializers import kept_serializer
 

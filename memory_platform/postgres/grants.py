@@ -44,12 +44,14 @@ _EVERY_ROLE_READS = "'authentication'"
 _PRESENT = """
 SELECT c.relname, coalesce(array_agg(r.rolname || ' ' || a.privilege_type) FILTER (WHERE r.oid IS NOT NULL), '{}')
 FROM pg_class AS c LEFT JOIN LATERAL aclexplode(c.relacl) AS a ON true LEFT JOIN pg_roles AS r ON r.oid = a.grantee
-WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace GROUP BY c.relname
+WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND pg_get_userbyid(c.relowner) = current_user
+GROUP BY c.relname
 """
 _PRESENT_POLICIES = """
 SELECT polname, relname, pg_get_expr(polqual, polrelid),
     ARRAY(SELECT coalesce(rolname, 'public') FROM unnest(polroles) AS id LEFT JOIN pg_roles ON pg_roles.oid = id)
-FROM pg_policy JOIN pg_class ON pg_class.oid = polrelid WHERE relnamespace = 'public'::regnamespace
+FROM pg_policy JOIN pg_class ON pg_class.oid = polrelid
+WHERE relnamespace = 'public'::regnamespace AND pg_get_userbyid(relowner) = current_user
 """
 _FUNCTIONS = """
 SELECT format('%%I(%%s)', proname, pg_get_function_identity_arguments(oid))

@@ -174,7 +174,8 @@ def _titles(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
 
 def _target(tenant_id: UUID, entry: AuditEntry, place: int, texts: Mapping[str, str], is_admin: bool) -> ActTarget:
     target_id = entry.target_ids[place]
-    text = texts.get(target_id, displayed_target_id(target_id)).strip()
+    is_memo = entry.target_kind == "tenant_memo"  # its id says nothing
+    text = "Tenant memo" if is_memo else texts.get(target_id, displayed_target_id(target_id)).strip()
     page = audit_target_page(entry.verb, entry.target_kind, target_id, is_first=not place)
     url = ""
     if page is not None and (is_admin or not page.admins_only):

@@ -53,6 +53,8 @@ def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Clien
     assert merged.changes == ["1 merged into 1"], "the archived memory of a merge is no act of its own"
     assert sorted(changed.changes) == ["kind: fact → episode", "kind: procedure → episode"]
     assert archived.targets[0].text == fourth.content
+    (memo,) = rows_of(client, tenant, group="texts")
+    assert memo.targets[0].text == "Tenant memo"
     assert "as they were" in undo(client, tenant, merged)
     assert "as they were" in undo(client, tenant, changed)
     assert "live again" in undo(client, tenant, archived)

@@ -6,15 +6,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from memories.models import AuditEntry, SavedView, Tenant
-from memories.tenancy.actions.saved_views import VIEWS_MAX, save_view
-from memories.tenancy.audit import Actor
+from memories.tenancy.actions.saved_views import VIEWS_MAX
+from memories.tenancy.queries.tenants import SavedViewQuerySet
 from memories.tenancy.scopes import tenant_scope
-from tests.concurrency import concurrent_refusal_codes
 from tests.integration.page_helpers import HTMX, client_of, page, text_of
-from tests.users import new_operator, new_shared_tenant
+from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db
 
@@ -165,14 +163,11 @@ def test_number_of_views_is_bounded(client: Client, tenant: Tenant, operator: Us
     assert len(views(tenant)) == VIEWS_MAX
 
 
-@pytest.mark.django_db(transaction=True)
-def test_views_of_one_name_saved_at_once_are_one() -> None:
-    tenant = new_shared_tenant("Acme")
-    by = Actor.operator(new_operator("vera", "viewer", tenant).pk, "vera")
-
-    def save_one() -> None:
-        with tenant_scope(tenant.pk):
-            given: dict[str, Any] = {"list_name": "memories", "name": "Mine", "filters": {"q": "x"}, "is_shared": False}
-            save_view(tenant=tenant, **given, by=by, now=timezone.now())
-
-    assert sorted(concurrent_refusal_codes([save_one] * 4)) == ["", *["duplicate"] * 3]
+def test_name_that_another_request_stores_meanwhile_is_refused(
+    client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(client, tenant)
+    # As in a request that looked for the name before it was stored.
+    monkeypatch.setattr(SavedViewQuerySet, "named", lambda rows, _: rows.none())
+    assert save(client, tenant).status_code == 422
+    assert len(views(tenant)) == 1

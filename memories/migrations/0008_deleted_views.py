@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memories", "0006_console"),
+        ("memories", "0007_whole_audit_checks"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -89,6 +89,19 @@ def test_long_spans_are_not_summarised_while_somebody_waits(
     assert (handed_over, run.state) == ([run.pk], "queued")
 
 
+def test_request_that_waits_ends_within_a_step(
+    admin: APIClient, tenant: Tenant, handed_over: list[UUID], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = full_session(admin)
+    steps: list[str] = []
+    monkeypatch.setattr(orchestrator, "note_step", steps.append)
+    late = timedelta(minutes=1)
+    monkeypatch.setattr(orchestrator, "clock_from", lambda now: lambda: now + late if "planned" in steps else now)
+    compact(admin, session, 202)
+    run = stored_runs(tenant)[-1]
+    assert (steps, handed_over, run.state) == (["claimed", "planned"], [run.pk], "queued")
+
+
 def test_worker_gives_up_what_takes_longer_than_its_claim(
     admin: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from compaction.pipeline import journal
 from compaction.pipeline.journal import JournalEntry, classify_entries
 from compaction.services.pipeline.stored_statements import CitedStatement
 from memories.models import Tenant
@@ -37,3 +38,14 @@ def test_entries_of_one_journal_that_differ_are_all_kept(tenant: Tenant) -> None
     statements = [CitedStatement(text, ("m1",)) for text in (STORED, *ENTRIES)]
     entries = classify(tenant, statements)
     assert [entry.statement.text for entry in entries] == [STORED, *list(ENTRIES)[1:]]
+
+
+def test_entry_is_compared_with_a_few_of_many_that_differ_in_a_number(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+    monkeypatch.setattr(journal, "states_the_same", lambda one, _: compared.append(one) is not None)
+    numbers = [f"The door code of room 12 is {number}." for number in range(4_000, 4_060)]
+    entries = classify(tenant, [CitedStatement(text, ("m1",)) for text in numbers])
+    assert len(entries) == len(numbers)
+    assert 0 < max(map(compared.count, numbers)) <= journal.NEAREST_COMPARED

@@ -165,7 +165,9 @@ def read_newest_turns(session: Session, tokens: int) -> tuple[list[SessionTurn],
     the newest ones have no whole unit.
     """
     messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    start = messages.tail_start(session.tenant_id, session.pk, tokens)
+    start = 0
+    if session.context_tokens > tokens:
+        start = messages.tail_start(session.tenant_id, session.pk, tokens)
     turns = outlines_to_turns(messages.shown().without_plain_before(start).outlines(), model=session.model)
     if not start:
         return turns, UnreadTurns()

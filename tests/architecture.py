@@ -66,7 +66,17 @@ def raw_sql_in(source: str) -> list[int]:
 
 
 #: Functions and methods whose first argument is the text of a statement, or a part of it.
-SQL_SENDERS = {"execute", "executemany", "execute_prepared", "send_prepared", "raw", "extra", "RawSQL", "SQL"}
+SQL_SENDERS = {
+    "execute",
+    "executemany",
+    "execute_prepared",
+    "send_prepared",
+    "send_select",
+    "raw",
+    "extra",
+    "RawSQL",
+    "SQL",
+}
 
 
 def built_sql_in(source: str) -> list[str]:

@@ -198,13 +198,10 @@ class MemoryListEndpoint(MemoryEndpointBase):
 
         result, memory, answer = write_in_tenant_scope(self.tenant_id, write)
         is_new = result.status == StoreStatus.CREATED
-        code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-        more = {"status": result.status, "reason": result.reason}
+        more: dict[str, Any] = {"status_code": 201 if is_new else 200, "status": result.status, "reason": result.reason}
         if answer is None:
             self._index([result])
-            response = self._answer(memory.pk, code, **more)
-        else:
-            response = self._response(answer, code, **more)
+        response = self._answer(memory.pk, **more) if answer is None else self._response(answer, **more)
         if is_new:
             response["Location"] = request.build_absolute_uri(f"{request.path_info}/{memory.pk}")
         return response

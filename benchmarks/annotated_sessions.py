@@ -12,6 +12,8 @@ from compaction.services.pipeline.statements.model import StatementMessage
 from compaction.services.pipeline.statements.reading import ReadMessage, read_messages
 
 FOLDER = Path(__file__).parent / "sessions"
+#: Files of these genres are lists, not conversations.
+LIST_GENRES = frozenset({"single sentences", "stored facts"})
 #: The marks of what a sentence needs to be understood.
 FORM_MARKS = {
     "1": Form.ALONE,
@@ -53,9 +55,13 @@ class Annotation:
 
 @dataclass(frozen=True)
 class AnnotatedSession:
-    """A session as the rules read it, and the annotations of its sentences by message and place."""
+    """A session as the rules read it, and the annotations of its sentences by message and place.
+
+    `is_conversation`: the messages follow each other; False for lists of single sentences and of facts.
+    """
 
     id: str
+    is_conversation: bool
     language: str
     reads: Sequence[ReadMessage]
     annotations: dict[tuple[int, int], Annotation]
@@ -89,4 +95,5 @@ def _session(name: str, stored: dict[str, Any]) -> AnnotatedSession:
         if not (found := places.get((message, text))):
             raise ValueError(f"{name}: message {message} has no sentence {text!r}")
         annotations[found.pop(0)] = Annotation(worth, FORM_MARKS[mark], kind, replaces)
-    return AnnotatedSession(stored["id"], stored["language"], reads, annotations)
+    is_conversation = stored["genre"] not in LIST_GENRES
+    return AnnotatedSession(stored["id"], is_conversation, stored["language"], reads, annotations)

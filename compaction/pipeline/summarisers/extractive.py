@@ -20,9 +20,7 @@ from compaction.services.sessions.turns import LIVE, SessionTurn
 #: Roles with lasting facts: the session keeps what tools answer and systems order.
 SPEAKING = frozenset({"user", "assistant"})
 #: A summary takes no statement that is worth less, a journal none that less probably deserves a memory of its own.
-SUMMARY_WORTH_MIN, JOURNAL_LASTING_MIN = 0.2, 0.1
-#: Statements of at least this worth make a summary longer than planned.
-LONGER_WORTH_MIN = 0.4
+SUMMARY_WORTH_MIN, JOURNAL_LASTING_MIN = 0.35, 0.25
 
 
 class ExtractiveSummariser:
@@ -36,10 +34,8 @@ class ExtractiveSummariser:
         messages = speaking_messages(task.messages)
         found = extract_statements(messages, restore_statements(task.earlier))
         worthy = [one for one in found if one.is_edited or one.worth >= SUMMARY_WORTH_MIN]
-        chosen = _chosen(worthy, task) or _chosen(list(first_sentences(messages)), task)
-        if task.longest_tokens > task.budget_tokens:
-            certain = [one for one in worthy if one in chosen or one.worth >= LONGER_WORTH_MIN]
-            chosen = _chosen(certain, replace(task, budget_tokens=task.longest_tokens)) or chosen
+        longest = replace(task, budget_tokens=max(task.budget_tokens, task.longest_tokens))
+        chosen = _chosen(worthy, longest) or _chosen(list(first_sentences(messages)), task)
         if not chosen:
             raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {(one.text, one.message_ids) for one in task.earlier}

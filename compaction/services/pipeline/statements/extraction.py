@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import product
 
 from compaction.services.pipeline.statements import filters
 from compaction.services.pipeline.statements.dates import resolve_dates
@@ -23,22 +24,12 @@ from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLE
 
 #: A sentence that is probably less worth than this is no statement.
 WORTH_MIN = 0.12
-#: How much more probably a longer form must be understood than a shorter one.
-FORM_COSTS: Mapping[Form, float] = {
-    Form.ALONE: 0.0,
-    Form.ONE_BEFORE: 0.1,
-    Form.TWO_BEFORE: 0.2,
-    Form.WITH_QUESTION: 0.15,
-}
-#: Sentences before its own that a form takes along.
+#: How much more probably a run must be understood for each sentence that it takes along, and for another's remark.
+CONTEXT_COST, REMARK_COST = 0.02, 0.1
+#: Sentences of its own message that a run takes along, by the form that needs as many.
 _BEFORE = {Form.ALONE: 0, Form.ONE_BEFORE: 1, Form.TWO_BEFORE: 2}
-#: The forms in which a sentence that needs one of them is understood.
-_UNDERSTOOD: Mapping[Form, Sequence[Form]] = {
-    Form.ALONE: (Form.ALONE,),
-    Form.ONE_BEFORE: (Form.ALONE, Form.ONE_BEFORE),
-    Form.TWO_BEFORE: (Form.ALONE, Form.ONE_BEFORE, Form.TWO_BEFORE),
-    Form.WITH_QUESTION: (Form.ALONE, Form.WITH_QUESTION),
-}
+#: Sentences at the end of a message among which a reply finds what it answers.
+ANSWERED_MAX = 3
 #: Of a span without statements.
 OPENING_CHARACTERS_MAX = 160
 #: Spans whose statements are remembered.
@@ -58,13 +49,17 @@ def _extract(messages: Sequence[StatementMessage], earlier: Sequence[Statement])
 
 @dataclass(frozen=True)
 class _Run:
-    """A sentence in the form in which it is understood: its text, and the messages that it cites."""
+    """A sentence in the form in which it is understood: its text, and the messages that it cites.
+
+    `share` is the probability that it is understood, `context` the places of the sentences that it takes along.
+    """
 
     text: str
     claim: str
     message_ids: tuple[str, ...]
     subject: str
     share: float
+    context: Sequence[tuple[int, int]] = ()
 
 
 class _Extraction:
@@ -115,13 +110,13 @@ class _Extraction:
         number, place = self._places[index]
         read, judged = self._reads[number], self._judgements[number][place]
         sentence = read.sentences[place]
-        current = 1.0 - self._outdated[index].probability
         if judged.worth < WORTH_MIN or not self._is_said(number, sentence):
             return None
         run = self._run(number, place)
         kind = self._kind(number, sentence, judged)
         if run is None or kind is None or run.share * judged.worth < WORTH_MIN:
             return None
+        share = run.share * self._share_current(number, place, run)
         day = read.message.stated_on
         text, claim = (resolve_dates(one, day, read.language) for one in (run.text, run.claim))
         label = f"{run.subject}: " if run.subject else ""
@@ -132,9 +127,20 @@ class _Extraction:
             run.subject,
             day,
             claim=claim if claim != text else "",
-            worth=judged.worth * run.share * current,
-            lasting=judged.lasting * run.share * current,
+            worth=judged.worth * share,
+            lasting=judged.lasting * share,
         )
+
+    def _share_current(self, number: int, place: int, run: _Run) -> float:
+        """How probably neither the sentence nor its context, but for what it corrects itself, is outdated."""
+        index = self._index[number, place]
+        context = ((one, self._outdated[self._index[one]]) for one in run.context)
+        others = [outdated for one, outdated in context if outdated.by != index or one[0] != number]
+        return min(1.0 - outdated.probability for outdated in (self._outdated[index], *others))
+
+    @cached_property
+    def _index(self) -> Mapping[tuple[int, int], int]:
+        return {place: index for index, place in enumerate(self._places)}
 
     def _is_said(self, number: int, sentence: SourceSentence) -> bool:
         """Whether it is more than an order in pasted text, or an option of the assistant that nobody took up."""
@@ -172,30 +178,38 @@ class _Extraction:
         return kind
 
     def _run(self, number: int, place: int) -> _Run | None:
-        """The sentence in the form that is most probably understood for its length."""
-        judged = self._judgements[number][place]
+        """The sentence with as many before it, and what it answers, as make it most probably understood."""
+        forms = self._judgements[number][place].forms
         best: tuple[float, _Run] | None = None
-        for form, cost in FORM_COSTS.items():
-            share = sum(judged.forms[one] for one in _UNDERSTOOD[form])
-            if best is not None and share - cost <= best[0]:
+        for is_reply, before in product((False, True), _BEFORE.values()):
+            share = sum(forms[form] for form, needed in _BEFORE.items() if needed <= before)
+            share += forms[Form.WITH_QUESTION] * is_reply
+            own = self._own(number, place, before, share)
+            run = self._pair(number, place, own) if own and is_reply else own
+            if run is None:
                 continue
-            is_reply = form == Form.WITH_QUESTION
-            run = self._pair(number, place, share) if is_reply else self._own(number, place, form, share)
-            if run is not None:
-                best = (share - cost, run)
+            value = run.share * self._share_current(number, place, run) - self._cost(number, run)
+            if best is None or value > best[0]:
+                best = (value, run)
         return best[1] if best else None
 
-    def _own(self, number: int, place: int, form: Form, share: float) -> _Run | None:
-        """The sentence with those before it that the form needs."""
-        read, first = self._reads[number], place - _BEFORE[form]
+    def _cost(self, number: int, run: _Run) -> float:
+        """By how much more probably a run must be understood for what it takes along; remarks of others distract."""
+        others = (self._reads[of].sentences[place].text for of, place in run.context if of != number)
+        return CONTEXT_COST * len(run.context) + REMARK_COST * any(not filters.is_question(text) for text in others)
+
+    def _own(self, number: int, place: int, before: int, share: float) -> _Run | None:
+        """The sentence with so many before it."""
+        read, first = self._reads[number], place - before
         claim = read.opened(read.sentences[place].text)
         if first < 0 or not claim or any(not self._is_context(number, one, place) for one in range(first, place)):
             return None
         start, end = read.sentences[first].start, read.sentences[place].end
-        text = claim if first == place else read.opened(run_text(read.message.content, start, end))
+        text = read.opened(run_text(read.message.content, start, end)) if before else claim
         if not text or filters.is_unfit(text):
             return None
-        return _Run(text, claim, (read.message.id,), read.message.speaker, share)
+        context = [(number, one) for one in range(first, place)]
+        return _Run(text, claim, (read.message.id,), read.message.speaker, share, context)
 
     def _is_context(self, number: int, place: int, claim: int) -> bool:
         """Whether a sentence stands in the same text as the claim, and gives no orders."""
@@ -203,25 +217,37 @@ class _Extraction:
         is_same = (sentence.paragraph, sentence.role) == (claimed.paragraph, claimed.role)
         return is_same and sentence.paragraph not in self._injected[number]
 
-    def _pair(self, number: int, place: int, share: float) -> _Run | None:
-        """A reply with the question with which another speaker ended, word for word."""
-        if not number:
+    def _pair(self, number: int, place: int, own: _Run) -> _Run | None:
+        """A run with what another speaker said or asked just before it, word for word."""
+        answered = self._answered(number)
+        if answered is None:
             return None
         asked, read = self._reads[number - 1], self._reads[number]
-        question = len(asked.sentences) - 1
-        if asked.sentences[question].role not in SPOKEN or not filters.is_question(asked.sentences[question].text):
-            return None
-        if asked.message.speaker == read.message.speaker:
-            return None
-        said = asked.opened(asked.sentences[question].text) or asked.sentences[question].text
-        reply = filters.strip_emoji(read.sentences[place].text)
+        sentence = asked.sentences[answered]
+        first = min([one for _, one in own.context], default=place)
+        start, end = read.sentences[first].start, read.sentences[place].end
+        reply = filters.strip_emoji(run_text(read.message.content, start, end))
         label = f"{read.message.speaker}: " if read.message.speaker else ""
-        text = f'"{said}" – {label}{reply}'
-        if filters.is_unfit(text) or filters.is_injection(said, asked.language):
+        text = f'"{asked.opened(sentence.text) or sentence.text}" – {label}{reply}'
+        if filters.is_unfit(text):
             return None
-        is_clear = 1.0 - self._judgements[number - 1][question].forms[Form.NONE]
-        ids = (asked.message.id, read.message.id)
-        return _Run(text, text, ids, asked.message.speaker, share * is_clear)
+        ids, context = (asked.message.id, read.message.id), [(number - 1, answered), *own.context]
+        return _Run(text, text, ids, asked.message.speaker, own.share, context)
+
+    def _answered(self, number: int) -> int | None:
+        """The place of the question, else of the last sentence, of another speaker's message before this one."""
+        asked = self._reads[max(number - 1, 0)]
+        if asked.message.speaker == self._reads[number].message.speaker or asked.message.role in INSTRUCTING_ROLES:
+            return None
+        last = len(asked.sentences) - 1
+        near = range(last, max(last - ANSWERED_MAX, -1), -1)
+        place = next((one for one in near if filters.is_question(asked.sentences[one].text)), last)
+        sentence = asked.sentences[place]
+        if sentence.role not in SPOKEN or sentence.paragraph in self._injected[number - 1]:
+            return None
+        if not filters.is_question(sentence.text) and not self._is_said(number - 1, sentence):
+            return None
+        return place
 
 
 def _once(statements: Sequence[Statement]) -> list[Statement]:

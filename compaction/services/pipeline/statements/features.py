@@ -9,6 +9,7 @@ from functools import cached_property
 from compaction.services.pipeline.retention.constraints import constraint_polarity
 from compaction.services.pipeline.statements.rarity import word_weights
 from compaction.services.pipeline.statements.reading import ReadMessage
+from compaction.services.sessions.drafts import ASSISTANT_ROLE
 
 #: A sentence counts as longer than each of these numbers of words.
 _LENGTHS = (2, 3, 5, 8, 12, 18, 26, 40)
@@ -39,11 +40,46 @@ class Conversation:
     def __init__(self, reads: Sequence[ReadMessage]) -> None:
         self._reads = reads
         self.places = [(number, place) for number, read in enumerate(reads) for place in range(len(read.sentences))]
-        self.stems = [frozenset(word_weights(self._reads[n].sentences[p].text)) for n, p in self.places]
+        self._weights = [word_weights(self._reads[n].sentences[p].text) for n, p in self.places]
+        self.stems = [frozenset(weights) for weights in self._weights]
 
     def rows(self) -> list[list[Feature]]:
         """Return the features of every sentence in order."""
         return [[*self._sentence(*place), *self._words(index)] for index, place in enumerate(self.places)]
+
+    def numbers(self) -> list[list[float]]:
+        """Return of every sentence how long it is, where it stands and how far its words were said before or again."""
+        speakers = len({read.message.speaker for read in self._reads})
+        rows = []
+        for index, (number, place) in enumerate(self.places):
+            read, stems = self._reads[number], self.stems[index]
+            text, count = read.sentences[place].text, max(len(stems), 1)
+            before, after = (self._reads[n] if 0 <= n < len(self._reads) else None for n in (number - 1, number + 1))
+            rows.append(
+                [
+                    place,
+                    len(read.sentences) - place,
+                    number / len(self._reads),
+                    len(text),
+                    len(text.split()),
+                    sum(self._weights[index].values()),
+                    sum(self._weights[index].values()) / count,
+                    max(self._weights[index].values(), default=0.0),
+                    sum(map(str.isdigit, text)),
+                    sum(map(str.isupper, text[1:])),
+                    text.endswith("?"),
+                    sum(self._first[stem] < index for stem in stems) / count,
+                    sum(self._last[stem] > index for stem in stems) / count,
+                    len(stems & self.stems[index - 1]) / count if index else 0.0,
+                    read.message.role == ASSISTANT_ROLE,
+                    read.is_among_people,
+                    len(read.message.content),
+                    len(after.message.content) if after else 0,
+                    before is not None and before.message.content.rstrip().endswith("?"),
+                    speakers,
+                ]
+            )
+        return rows
 
     def _sentence(self, number: int, place: int) -> Iterator[Feature]:
         """What it says and who says it where, and the words around it."""

@@ -20,8 +20,6 @@ RANKS: Mapping[StatementKind, int] = {
 }
 #: What a statement of a rank is worth compared with one of the rank before.
 _WEIGHT_PER_RANK = 0.06
-#: Kinds that stay true when a conversation ends.
-LASTING = frozenset(StatementKind) - {StatementKind.QUESTION, StatementKind.STATE, StatementKind.FACT}
 #: What systems say counts only when it binds the assistant.
 BINDING = frozenset({StatementKind.CONSTRAINT, StatementKind.INSTRUCTION, StatementKind.PREFERENCE})
 
@@ -33,4 +31,4 @@ def kind_weight(kind: StatementKind) -> float:
 
 def is_lasting(statement: Statement) -> bool:
     """Return whether a statement may become a memory of its own."""
-    return statement.kind in LASTING
+    return statement.kind != StatementKind.QUESTION

@@ -2,32 +2,36 @@
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from compaction.services.pipeline.statements.forests import Forest, log_odds
 from compaction.services.pipeline.statements.judgement import KIND_LETTERS, Judgement
 from compaction.services.pipeline.statements.languages import Language
 from compaction.services.pipeline.statements.rarity import word_weights
 
 #: Earlier sentences that one is compared with: by its rarest words, so many of each, and the ones just before it.
-STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX, RECENT_MAX = 6, 8, 8
+STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX, RECENT_MAX = 6, 6, 24
+#: Only a sentence that is at least so probably worth keeping is compared with later ones, and a later one is compared
+#: if it is worth keeping or replaces something with at least this probability.
+OLDER_WORTH_MIN, NEWER_SHARE_MIN = 0.15, 0.1
+#: Sentences just before one that may name what it is about.
+CONTEXT_SENTENCES = 3
 #: Words of a short conversation are as rare as in one of so many sentences.
 SENTENCES_MIN = 40
 #: A sentence that is outdated more probably than this is no statement; a later one names it as replaced.
-OUTDATED_MIN = 0.6
-#: Pairs that are decided together: their nodes stay in the processor's cache.
-ROWS_AT_ONCE = 256
+OUTDATED_MIN = 0.4
 FOREST_FILE = Path(__file__).with_name("succession.npz")
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _IDENTIFIER = re.compile(r"(?=[\w-]*[^\W\d_])(?=[\w-]*\d)\w+(?:-\w+)+|\b[^\W\d_]+\d+\b")
+_UNIT = re.compile(r"\d[\d.,:]*[\s-]?([^\W\d_]+|[%€$£])")
 _NAME = re.compile(r"(?<=[\w,;:] )[A-ZÀ-Þ][\w'-]+")
 
 
@@ -56,6 +60,7 @@ class _Read:
     """What is compared of a claim."""
 
     stems: frozenset[str]
+    units: frozenset[str]
     numbers: frozenset[str]
     days: frozenset[str]
     names: frozenset[str]
@@ -101,31 +106,41 @@ class _Conversation:
         size = max(len(claims), SENTENCES_MIN) + 1
         self._rarity = {stem: math.log(size / count) for stem, count in counts.items()}
         self._weights = [sum(self._rarity[stem] for stem in read.stems) for read in self._reads]
+        self._contexts = [
+            frozenset().union(*(read.stems for read in self._reads[max(number - CONTEXT_SENTENCES, 0) : number]))
+            for number in range(len(claims))
+        ]
         self._by_stem: defaultdict[str, list[int]] = defaultdict(list)
+        self._recent: deque[int] = deque(maxlen=RECENT_MAX)
 
     def add(self, number: int) -> None:
-        """Let later claims find this one."""
+        """Let later claims find this one, if it is worth it."""
+        if self._claims[number].judgement.worth < OLDER_WORTH_MIN:
+            return
+        self._recent.append(number)
         for stem in self._reads[number].stems:
             self._by_stem[stem].append(number)
 
     def compared(self, newer: int) -> Iterator[tuple[int, list[float]]]:
         """Yield the earlier claims that may be outdated by this one, with the features of each pair."""
+        judged = self._claims[newer].judgement
+        if max(judged.worth, judged.replaces) < NEWER_SHARE_MIN:
+            return
         rarest = sorted(self._reads[newer].stems, key=lambda stem: (-self._rarity[stem], stem))
         found = {
             other
             for stem in rarest[:STEMS_COMPARED_MAX]
             for other in islice(reversed(self._by_stem[stem]), COMPARED_PER_STEM_MAX)
         }
-        found.update(range(max(newer - RECENT_MAX, 0), newer))
+        found.update(self._recent)
         found = {older for older in found if not _is_about_another(self._reads[older], self._reads[newer])}
-        shared = {older: self._shared(older, newer) for older in found}
+        shared = {older: self._rarities(self._reads[older].stems & self._reads[newer].stems) for older in found}
         order = sorted(found, key=lambda older: (-shared[older], -older))
         for rank, older in enumerate(order):
             yield older, self._features(older, newer, shared[older], rank)
 
-    def _shared(self, older: int, newer: int) -> float:
-        """How rare the words are that both have."""
-        return sum(self._rarity[stem] for stem in self._reads[older].stems & self._reads[newer].stems)
+    def _rarities(self, stems: Collection[str]) -> float:
+        return sum(self._rarity[stem] for stem in stems)
 
     def _features(self, older: int, newer: int, shared: float, rank: int) -> list[float]:
         old, new = self._claims[older], self._claims[newer]
@@ -138,6 +153,10 @@ class _Conversation:
             shared / (weights[1] + 1.0),
             len(before.stems & after.stems),
             *weights,
+            self._rarities(before.stems & self._contexts[newer]),
+            self._rarities(self._contexts[older] & after.stems),
+            self._rarities(self._contexts[older] & self._contexts[newer]),
+            *_conflict(before.units, after.units),
             alike,
             rank,
             new.number - old.number,
@@ -170,6 +189,7 @@ def _read(claim: Claim) -> _Read:
     cues = [bool(language.cues[name].search(lower)) if name in language.cues else False for name in _CUES]
     return _Read(
         frozenset(word_weights(claim.text)),
+        frozenset(_UNIT.findall(lower)),
         frozenset(_NUMBER.findall(claim.text)),
         frozenset(match[0] for match in language.days.finditer(lower)) if language.days else frozenset(),
         frozenset(name.lower() for name in _NAME.findall(claim.text)),
@@ -198,51 +218,6 @@ def _is_about_another(before: _Read, after: _Read) -> bool:
 
 
 @dataclass(frozen=True)
-class Forest:
-    """Boosted regression trees, all nodes one after the other: a leaf leads to itself.
-
-    `decide` returns the probability of each row. Learned with scikit-learn's `HistGradientBoostingClassifier`.
-    """
-
-    feature: NDArray[np.int64]
-    threshold: NDArray[np.float32]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    value: NDArray[np.float32]
-    roots: NDArray[np.int64]
-    depth: int
-    base: float
-
-    def decide(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the probability of each row of features."""
-        parts = [self._decide(rows[start : start + ROWS_AT_ONCE]) for start in range(0, len(rows), ROWS_AT_ONCE)]
-        return np.concatenate(parts) if parts else np.zeros(0)
-
-    def _decide(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
-        nodes = np.tile(self.roots, (len(rows), 1))
-        numbers = np.arange(len(rows))[:, None]
-        for _ in range(self.depth):
-            is_left = rows[numbers, self.feature[nodes]] <= self.threshold[nodes]
-            nodes = np.where(is_left, self.left[nodes], self.right[nodes])
-        sums: NDArray[np.float64] = self.value[nodes].sum(axis=1, dtype=np.float64) + self.base
-        return 1.0 / (1.0 + np.exp(-sums))
-
-    @classmethod
-    def of(cls, stored: Mapping[str, NDArray[np.float32]]) -> "Forest":
-        """Return the forest of the arrays of its file."""
-        return cls(
-            feature=stored["feature"].astype(np.int64),
-            threshold=stored["threshold"],
-            left=stored["left"].astype(np.int64),
-            right=stored["right"].astype(np.int64),
-            value=stored["value"],
-            roots=stored["roots"].astype(np.int64),
-            depth=int(stored["depth"]),
-            base=float(stored["base"]),
-        )
-
-
-@dataclass(frozen=True)
 class _Stored:
     """The learned forest of pairs, and how its best pair and the judgement of a sentence by itself go together."""
 
@@ -252,17 +227,12 @@ class _Stored:
     def outdated(self, by_itself: float, by_another: float) -> float:
         """Return how probably a sentence is outdated."""
         first, second, base = self.weights
-        return 1.0 / (1.0 + math.exp(-(first * log_odds(by_itself) + second * log_odds(by_another) + base)))
-
-
-def log_odds(share: float) -> float:
-    """Return the logarithm of the odds of a probability, at most that of .9999."""
-    bounded = min(max(share, 1e-4), 1 - 1e-4)
-    return math.log(bounded / (1.0 - bounded))
+        odds = first * float(log_odds(by_itself)) + second * float(log_odds(by_another)) + base
+        return 1.0 / (1.0 + math.exp(-odds))
 
 
 @cache
 def _stored() -> _Stored:
     with np.load(FOREST_FILE) as stored:
         first, second, base = map(float, stored["together"])
-        return _Stored(Forest.of(stored), (first, second, base))
+        return _Stored(Forest.of(stored, "pairs"), (first, second, base))

@@ -1,8 +1,11 @@
 """Which sentence of a conversation makes an earlier one outdated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from compaction.services.pipeline.statements.forests import Forest, log_odds
 from compaction.services.pipeline.statements.judgement import judge_sentences
 from compaction.services.pipeline.statements.model import StatementMessage
 from compaction.services.pipeline.statements.reading import read_messages
@@ -11,10 +14,8 @@ from compaction.services.pipeline.statements.succession import (
     RECENT_MAX,
     STEMS_COMPARED_MAX,
     Claim,
-    Forest,
     compared_pairs,
     find_outdated,
-    log_odds,
 )
 
 
@@ -32,8 +33,15 @@ def test_each_sentence_is_compared_with_a_bounded_number_of_earlier_ones() -> No
     pairs, rows = compared_pairs(claims(*(f"The heron of pond {n} weighs {n} kilos." for n in range(80))))
     assert all(older < newer for older, newer in pairs)
     newest = [older for older, newer in pairs if newer == 79]
-    assert RECENT_MAX <= len(newest) <= RECENT_MAX + STEMS_COMPARED_MAX * COMPARED_PER_STEM_MAX
+    assert 0 < len(newest) <= RECENT_MAX + STEMS_COMPARED_MAX * COMPARED_PER_STEM_MAX
     assert len({len(row) for row in rows}) == 1
+
+
+def test_what_nobody_would_keep_is_compared_with_nothing() -> None:
+    first, idle, last = claims("The bank meets on Tuesday.", "The bank meets us.", "The bank meets on Friday.")
+    idle = replace(idle, judgement=replace(idle.judgement, worth=0.0, replaces=0.0))
+    pairs, _ = compared_pairs([first, idle, last])
+    assert pairs == [(0, 2)]
 
 
 def test_nothing_is_outdated_by_itself_or_without_sentences() -> None:

@@ -26,6 +26,8 @@ from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLE
 WORTH_MIN = 0.12
 #: How much more probably a run must be understood for each sentence that it takes along, and for another's remark.
 CONTEXT_COST, REMARK_COST = 0.02, 0.1
+#: A remark that is taken along is worth at least so much.
+REMARK_WORTH_MIN = 0.25
 #: Sentences of its own message that a run takes along, by the form that needs as many.
 _BEFORE = {Form.ALONE: 0, Form.ONE_BEFORE: 1, Form.TWO_BEFORE: 2}
 #: Sentences at the end of a message among which a reply finds what it answers.
@@ -245,7 +247,8 @@ class _Extraction:
         sentence = asked.sentences[place]
         if sentence.role not in SPOKEN or sentence.paragraph in self._injected[number - 1]:
             return None
-        if not filters.is_question(sentence.text) and not self._is_said(number - 1, sentence):
+        is_idle = self._judgements[number - 1][place].worth < REMARK_WORTH_MIN
+        if not filters.is_question(sentence.text) and (is_idle or not self._is_said(number - 1, sentence)):
             return None
         return place
 

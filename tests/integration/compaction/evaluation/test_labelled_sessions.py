@@ -27,16 +27,16 @@ SHARE_MIN = {
     "current_in_summary": 0.7,
     "current_in_facts": 0.7,
     "decision_labels": 0.75,
-    "constraint_labels": 0.7,
+    "constraint_labels": 0.8,
 }
 #: And at most so many.
 COUNT_MAX = {
     "stale_in_summary": 6,
-    "stale_in_facts": 8,
+    "stale_in_facts": 6,
     "never_in_summary": 4,
     "false_labels": 3,
     **{f"never_{reason}": 0 for reason in NEVER_REASONS},
-    "never_speculation": 4,
+    "never_speculation": 2,
     "never_small_talk": 4,
 }
 

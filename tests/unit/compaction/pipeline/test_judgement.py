@@ -1,7 +1,9 @@
 """What was learned of sentences: probabilities that hold for sentences nobody annotated."""
 
+import numpy as np
 import pytest
 
+from compaction.services.pipeline.statements.features import Conversation
 from compaction.services.pipeline.statements.judgement import (
     KIND_LETTERS,
     OUTPUTS,
@@ -9,6 +11,7 @@ from compaction.services.pipeline.statements.judgement import (
     first_shares,
     judge_sentences,
     judge_text,
+    neighbour_rows,
 )
 from compaction.services.pipeline.statements.model import StatementKind, StatementMessage
 from compaction.services.pipeline.statements.reading import read_messages
@@ -73,3 +76,15 @@ def test_text_without_words_is_judged_too() -> None:
     language, judged = judge_text("…")
     assert language.name == "en"
     assert judged.worth < 0.5
+
+
+def test_second_step_reads_the_odds_of_a_sentence_and_of_those_around_it() -> None:
+    told = [("a", "The pump leaks. Call Dana."), ("b", "She comes on Friday.")]
+    reads = read_messages([StatementMessage(one, "user", text, one, sequence=n) for n, (one, text) in enumerate(told)])
+    conversation = Conversation(reads)
+    shares = np.full((3, len(OUTPUTS)), 0.5)
+    shares[0] = 0.9
+    rows = neighbour_rows(conversation, shares)
+    own, before = rows[:, 0], rows[:, len(OUTPUTS)]
+    assert own == pytest.approx([np.log(9), 0, 0], abs=1e-6)
+    assert before == pytest.approx([-9, np.log(9), -9])

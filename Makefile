@@ -40,7 +40,7 @@ coverage: .venv/dev.stamp browser ## all tests with branch coverage, at about ha
 check: .venv/dev.stamp ## lint, format, types, import contracts, templates, compose and CI files, migrations
 	$(PYTHON_BIN)/ruff check .
 	$(PYTHON_BIN)/ruff format --check .
-	$(PYTHON_BIN)/mypy --num-workers $(TEST_WORKERS) .
+	$(PYTHON_BIN)/mypy .
 	$(PYTHON_BIN)/lint-imports
 	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --check --target-version 5.2
 	$(PYTHON_BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml

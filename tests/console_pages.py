@@ -35,6 +35,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "embeddings": ("",),
     "embedding-switch": ("",),
     "embedding-retire": ("",),
+    "embedding-comparison": ("",),
     "hygiene": ("",),
     "hygiene-list": ("",),
     "hygiene-bulk": ("action=merge&id={finding_id}",),

@@ -41,7 +41,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, _OPERATOR): {
         "context-explain",
         *("memory", "memories-bulk", "hygiene-bulk", "memo", "snapshots", "memory-votes"),
-        *("budgets", "budget", "budget-assignments", "evaluations", "golden-question"),
+        *("budgets", "budget", "budget-assignments", "evaluations", "golden-question", "embedding-comparison"),
         *("scoring-profile", "scoring-assignments", "partitions", "roll-ups", "session-compact", "compaction"),
     },
     (VIEWER, VIEWER): {"password-change"},

@@ -154,8 +154,9 @@ def test_a_search_waits_three_times_for_the_database(bread: Tenant, monkeypatch:
     monkeypatch.setattr(Cursor, "_fetch_pipeline", counted_fetch)
     monkeypatch.setattr(Pipeline, "__exit__", counted_exit)
     assert retrieve_for_test(bread, QUERY, **arguments).candidates
-    # the look-ups, both retrievers, and the candidates with the end of the transaction
-    assert waits == ["rows", "rows", "end"]
+    # the model, which requests have read before; the look-ups, both retrievers, and the candidates with the end of the
+    # transaction
+    assert waits == ["end", "rows", "rows", "end"]
     waits.clear()
     assert retrieve_for_test(bread, QUERY, **arguments, adjacent_turn_reach=5).candidates
-    assert waits == ["rows", "rows", "rows", "end"], "the candidates first, then their neighbours"
+    assert waits == ["end", "rows", "rows", "rows", "end"], "the candidates first, then their neighbours"

@@ -151,8 +151,9 @@ def test_every_write_keeps_the_text_findable(api: APIClient, tenant: Tenant) -> 
     memory = make_memory(tenant, "旧文本 ERR_1")
     with tenant_scope(tenant.pk):
         memory = update_memory(memory=memory, changes={"content": "新内容 ERR_2"}, by=TESTER, now=FACTORY_NOW)
-        assert found_by_words(api, "内容") == ["新内容 ERR_2"]
-        assert found_by_words(api, "文本") == []
+    assert found_by_words(api, "内容") == ["新内容 ERR_2"]
+    assert found_by_words(api, "文本") == []
+    with tenant_scope(tenant.pk):
         memory = archive_memory(memory=memory, by=TESTER, now=FACTORY_NOW)
         restore_memory(memory=memory, by=TESTER, now=FACTORY_NOW)
         store_memories(tenant=tenant, rows=[NewMemory("批量 one"), NewMemory("批量 two")], by=TESTER, now=FACTORY_NOW)

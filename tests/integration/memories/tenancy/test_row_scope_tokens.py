@@ -8,6 +8,7 @@ from django.db import ProgrammingError, connection, transaction
 from memories.models import Tenant
 from memories.tenancy.row_scope_tokens import row_scope_token
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memory_platform.postgres import roles
 from tests.factories import make_memory
 
 pytestmark = pytest.mark.django_db
@@ -82,5 +83,10 @@ def test_role_of_the_application_can_neither_read_the_key_nor_replace_the_check(
 
 @pytest.mark.parametrize("statement", ["CREATE DOMAIN pg_temp.text AS integer", "CREATE TEMP TABLE memories_memory ()"])
 def test_nothing_can_be_put_in_front_of_a_name_for_later_requests_of_the_connection(statement: str) -> None:
-    with pytest.raises(ProgrammingError, match="permission denied"), connection.cursor() as cursor:
+    with (
+        roles.logged_in_as(roles.API),
+        pytest.raises(ProgrammingError, match="permission denied"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
         cursor.execute(statement)

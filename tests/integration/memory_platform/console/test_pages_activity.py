@@ -69,7 +69,8 @@ def test_archiving_is_not_undone_after_a_later_act_archived_the_memory(client: C
     one, other, *_ = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         archive_memory(memory=one, **by_now())
-        archived = rows_of(client, tenant, group="memories")[0]
+    archived = rows_of(client, tenant, group="memories")[0]
+    with tenant_scope(tenant.pk):
         restore_memory(memory=one, **by_now())
         merge_memories(tenant_id=tenant.pk, groups={other.pk: [one.pk]}, **by_now())
     assert "Another act archived the memory since" in undo(client, tenant, archived)

@@ -5,7 +5,12 @@ import uuid
 from django.db import models
 from django.db.models import F, Index, Q
 
-from compaction.alerts import queries
+from compaction.alerts.queries import (
+    AlertDeliveryQuerySet,
+    AlertDestinationQuerySet,
+    AlertQuerySet,
+    AlertRuleQuerySet,
+)
 from compaction.services.alerts.rules import RULE_KINDS, RuleKind
 from memories.models import Tenant
 from memories.models.tenancy import check, one_of, unique
@@ -24,7 +29,7 @@ class AlertRule(models.Model):
     changed_at = models.DateTimeField()
     evaluated_at = models.DateTimeField(null=True, blank=True)
 
-    objects = queries.AlertRuleQuerySet.as_manager()
+    objects = AlertRuleQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -54,7 +59,7 @@ class AlertDestination(models.Model):
     created_at = models.DateTimeField()
     removed_at = models.DateTimeField(null=True, blank=True)
 
-    objects = queries.AlertDestinationQuerySet.as_manager()
+    objects = AlertDestinationQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -88,7 +93,7 @@ class Alert(models.Model):
     opened_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True, blank=True)
 
-    objects = queries.AlertQuerySet.as_manager()
+    objects = AlertQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -136,7 +141,7 @@ class AlertDelivery(models.Model):
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
 
-    objects = queries.AlertDeliveryQuerySet.as_manager()
+    objects = AlertDeliveryQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connections
 
 from compaction.erasure import queries
 from memories.models import Tenant
@@ -38,6 +39,15 @@ def dump() -> str:
     url = psycopg.conninfo.make_conninfo(os.environ[servers.SUPERUSER_URL], dbname=servers.own_database())
     command = [str(PROGRAMS / "pg_dump"), "--dbname", url]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(autouse=True)
+def no_other_sessions() -> None:
+    """End sessions that other tests of this process left in its database: an open transaction keeps deleted rows."""
+    connections.close_all()
+    with psycopg.connect(os.environ[servers.SUPERUSER_URL], dbname=servers.own_database(), autocommit=True) as server:
+        others = "datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        server.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
 
 
 def test_no_file_and_no_dump_contains_an_erased_text(tenant: Tenant) -> None:

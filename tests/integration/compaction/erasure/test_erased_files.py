@@ -44,7 +44,10 @@ def dump() -> str:
 @pytest.fixture(autouse=True)
 def no_other_sessions() -> None:
     """End sessions that other tests of this process left in its database: an open transaction keeps deleted rows."""
-    connections.close_all()
+    for connection in connections.all():
+        connection.close()
+        if hasattr(connection, "close_pool"):
+            connection.close_pool()  # which would hand out a connection that is ended below
     with psycopg.connect(os.environ[servers.SUPERUSER_URL], dbname=servers.own_database(), autocommit=True) as server:
         others = "datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
         server.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")

@@ -1,4 +1,4 @@
-"""Django admin. It calls the same actions as API and console and writes no row of a tenant itself."""
+"""Django admin. It calls the same actions as API and console and never writes a tenant's rows itself."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ if admin.site.is_registered(APIKey):
 
 
 class TenantAdminForm(ModelForm):
-    """A tenant's name and the language of its memories, from those that this Postgres knows."""
+    """A tenant's name and the language of its memories, one of those that this Postgres server supports."""
 
     class Meta:
         model = Tenant
@@ -45,7 +45,7 @@ class TenantAdminForm(ModelForm):
             self.fields["text_search_config"].required = False
 
     def clean_name(self) -> str:
-        """Return the name as the action stores it, or show what is wrong with it."""
+        """Return the name as the action stores it, or report why it is invalid."""
         try:
             return check_tenant_name(self.cleaned_data["name"])
         except TenantNameError as error:
@@ -101,7 +101,7 @@ class MembershipAdmin(TenantModelAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(TenantModelAdmin):
-    """API keys without their text. The console and `manage.py create_key` create them."""
+    """API keys without their text. They are created in the console and by `manage.py create_key`."""
 
     list_display = ("name", "prefix", "tenant", "scopes", "partition_prefix", "created", "revoked")
     list_filter = ("tenant", "revoked")
@@ -111,10 +111,10 @@ class ApiKeyAdmin(TenantModelAdmin):
     actions = ("revoke_selected",)
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Whether the person may change keys elsewhere; no page changes one here."""
+        """Whether the person may change keys in the console; pages of Django admin cannot."""
         return admin.ModelAdmin.has_change_permission(self, request)
 
-    @admin.action(description="Revoke selected keys, for good", permissions=["revoke"])
+    @admin.action(description="Revoke selected keys permanently", permissions=["revoke"])
     def revoke_selected(self, request: HttpRequest, queryset: Any) -> None:
         for key in queryset:
             with tenant_scope(key.tenant_id):

@@ -75,7 +75,7 @@ def work_on_embedding_model(tenant_id: str, model_id: str) -> None:
 
 @shared_task
 def extend_vector_indexes_task() -> int:
-    """Put new vectors into the indexes; a worker that knows the owner of the tables also rebuilds them."""
+    """Put new vectors into the indexes; a worker with the credentials of the tables' owner also rebuilds them."""
     return extend_vector_indexes(owner=known_owner())
 
 
@@ -114,7 +114,7 @@ def fold_partition_counts_task() -> int:
 
 @shared_task(**_RETRIED, max_retries=3)
 def delete_expired_records_task() -> int:
-    """Delete expired answers of idempotent requests, hashes of recalled texts, counts of sign-ins, and sessions."""
+    """Delete expired responses of idempotent requests, hashes of recalled texts, counts of sign-ins, and sessions."""
     now = timezone.now()
     with logged_in_for_maintenance():
         SessionStore.clear_expired()
@@ -123,7 +123,7 @@ def delete_expired_records_task() -> int:
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=6, time_limit=DERIVE_TIME_LIMIT_SECONDS)
 def rederive_search_columns_task(tenant_id: str) -> int:
-    """Derive the text vectors of a tenant in its new language; the sweep continues an interrupted run."""
+    """Recompute the text vectors of a tenant in its new language; the sweep continues an interrupted run."""
     return languages.rederive_search_columns(UUID(tenant_id))
 
 
@@ -152,7 +152,7 @@ def check_audit_logs_task() -> int:
 
 
 def enqueue_language_change(tenant_id: UUID) -> None:
-    """Derive the tenant's rows in its language."""
+    """Recompute the tenant's rows in its language."""
     _send_after_commit(partial(rederive_search_columns_task.delay, str(tenant_id)))
 
 

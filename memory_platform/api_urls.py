@@ -1,4 +1,4 @@
-"""Every address under /api/: the endpoints of the apps, the schema, the docs, and a problem for any other address."""
+"""Every URL under /api/: the endpoints of the apps, the schema, the docs, and an error for any other URL."""
 
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 
 
 class NotFoundEndpoint(APIView):
-    """An address that does not exist, for every method."""
+    """The endpoint for URLs that do not exist, with every method."""
 
     authentication_classes = []
     permission_classes = []
@@ -17,7 +17,7 @@ class NotFoundEndpoint(APIView):
     schema = None
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """Refuse before content negotiation does."""
+        """Raise the error before content negotiation does."""
         raise NotFound
 
 

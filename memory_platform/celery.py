@@ -28,14 +28,14 @@ connect_task_signals()
 @celeryd_init.connect
 @beat_init.connect
 def require_secret_key(**_: object) -> None:
-    """End a worker or beat without a key of its own. Celery would only log an `Exception`."""
+    """Stop a worker or beat without a configured key. Celery would only log an `Exception`."""
     if len(settings.SECRET_KEY) < settings.SECRET_KEY_MIN_CHARACTERS:
         raise SystemExit("SECRET_KEY must be set: sessions and fences are signed with it")
 
 
 @worker_init.connect
 def prepare_pool(sender: Any, **_: object) -> None:
-    """Load rules and models for the processes to come; warn where tasks do not run in processes (ADR-0127, ADR-0163).
+    """Load rules and models before the pool forks; warn if tasks do not run in processes (ADR-0127, ADR-0163).
 
     Processes open a connection for each task: Celery ends a pool of connections after each one, which costs more.
     """
@@ -64,7 +64,7 @@ def check_models(**_: object) -> None:
 
 @worker_ready.connect
 def serve_metrics(**_: object) -> None:
-    """Serve the worker's own metrics where it shares no folder with the web processes."""
+    """Serve the worker's own metrics if it shares no folder with the web processes."""
     if settings.METRICS_PORT:
         from memory_platform.console.metrics import counted
 
@@ -73,7 +73,7 @@ def serve_metrics(**_: object) -> None:
 
 @task_postrun.connect
 def give_memory_back(**_: object) -> None:
-    """Return what a task took: a compaction takes some ten MB, and the next one may run in another process."""
+    """Return a task's free memory: a compaction uses about ten MB, and the next one may run in another process."""
     trim_memory()
 
 

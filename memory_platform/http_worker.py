@@ -34,10 +34,10 @@ _PROBLEMS = {
 
 
 class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
-    """Gives a connection to a thread when its line and headers are there, and waits for no client in the main loop.
+    """Assigns a thread to a connection when its headers are complete; the main loop never waits for a client.
 
-    Gunicorn's own gives it a thread with the first byte, so that as many slow clients as there are threads stop the
-    process, and waits in the main loop until a client has closed its side.
+    Gunicorn's own worker assigns a thread at the first byte, so that as many slow clients as there are threads block
+    the process, and its main loop waits until a client has closed its side.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -48,7 +48,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         self._closing: dict[TConn, float] = {}
 
     def enqueue_req(self, conn: TConn) -> None:
-        """Wait for the head of the next request; a part of it may have come with the request before."""
+        """Wait for the head of the next request; a part of it may have arrived with the previous request."""
         head = bytearray(conn.parser.unreader.take_buffered() if conn.parser else b"")
         if _is_whole(head):
             self._submit(conn, head)
@@ -91,7 +91,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         self._close(conn, graceful=True)
 
     def murder_pending(self) -> None:
-        """Close connections whose head or end takes too long; those without a head also when the worker stops."""
+        """Close connections whose head or end takes too long; on shutdown, also those without a complete head."""
         super().murder_pending()
         now = time.monotonic()
         for conn in [conn for conn, (_, deadline) in self._heads.items() if deadline <= now or not self.alive]:
@@ -100,7 +100,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             self._closed(conn)
 
     def handle_request(self, req: Any, conn: TConn) -> Any:
-        """Answer a request; after a large one, give the memory that it took back to the system."""
+        """Handle a request; after a large one, return its memory to the system."""
         try:
             return super().handle_request(req, conn)
         finally:
@@ -108,12 +108,12 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
                 trim_memory()
 
     def finish_request(self, conn: TConn, request: Any) -> None:
-        """Keep the connection for another request, or close it without waiting for the client here."""
+        """Keep the connection for another request, or close it without waiting for the client."""
         conn.close = partial(self._close, conn)
         super().finish_request(conn, request)
 
     def _close(self, conn: TConn, graceful: bool = False) -> None:
-        """Close a connection; `graceful`: when its client has read the answer, which closing at once may cut short."""
+        """Close a connection; if `graceful`, only after its client has read the response, which would else be cut."""
         try:
             if graceful:
                 conn.sock.shutdown(SHUT_WR)
@@ -144,7 +144,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.nr_conns -= 1
 
     def handle_error(self, request: Any, client: socket, address: Any, error: Exception) -> None:
-        """Answer what Django never sees as the API answers errors."""
+        """Respond to requests that never reach Django in the format of API errors."""
         if type(error) not in _PROBLEMS:
             super().handle_error(request, client, address, error)
             return
@@ -153,14 +153,14 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
 
 
 def _is_large(headers: Iterable[tuple[str, str]]) -> bool:
-    """Whether a body is as large as a bulk's, or of unknown size."""
+    """Whether a body is as large as that of a bulk request, or of unknown size."""
     sizes = {name: value for name, value in headers if name in {"CONTENT-LENGTH", "TRANSFER-ENCODING"}}
     declared = sizes.get("CONTENT-LENGTH", "0")
     return "TRANSFER-ENCODING" in sizes or (declared.isdigit() and int(declared) >= LARGE_BODY_BYTES)
 
 
 def _is_whole(head: bytearray) -> bool:
-    """Whether the empty line after the headers is there; empty lines before the request do not count."""
+    """Whether the empty line after the headers has arrived; empty lines before the request do not count."""
     return b"\r\n\r\n" in head.lstrip(b"\r\n")
 
 

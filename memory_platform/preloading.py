@@ -1,4 +1,4 @@
-"""What processes load before they are divided (ADR-0163): children share it, and none loads it at its first request."""
+"""Data that is loaded before processes fork (ADR-0163): children share it, so none loads it at its first request."""
 
 import gc
 
@@ -24,7 +24,7 @@ def preload_rules() -> None:
 def preload_models() -> None:
     """Load the token tables and the local embedding model, and keep both out of garbage collection.
 
-    Nothing is embedded: the library of the tokenizers starts threads for that, which a child would lack.
+    No text is embedded, because the tokenizers library would start threads that a child process lacks.
     """
     token_counts("warm")
     if is_provider_local():

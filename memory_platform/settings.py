@@ -1,6 +1,6 @@
-"""Settings: every value of a deployment comes from the environment, typed; an invalid one is refused by its name.
+"""Settings: every value of a deployment comes from the environment and is typed; errors name the invalid variable.
 
-What the environment does not name is taken from the embedded servers of DATA_DIR when they run (`make run`).
+Missing URLs are those of the embedded servers of DATA_DIR if they are running (`make run`).
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Every address of the project."""
+"""All URLs of the project."""
 
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView

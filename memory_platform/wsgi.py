@@ -21,7 +21,7 @@ GARBAGE_THRESHOLDS = (20_000, 20, 20)
 def _warm_up() -> None:
     """Load what every request needs, so that the first user of each process does not wait a second for it.
 
-    Gunicorn does this before it divides into processes (`--preload`): no connection or thread may remain.
+    Gunicorn does this before it forks (`--preload`), so no connection or thread may remain.
     """
     from django.db import connection
     from django.urls import get_resolver

@@ -62,7 +62,7 @@ def start_reembedding(
 def switch_embedding_model(
     *, tenant: Tenant, model: str = "", confirm_missing: bool = False, by: Actor, now: datetime
 ) -> ModelSwitchResult:
-    """Make `model` (by default the one being filled) active, at once if no vector is missing, else when it is filled.
+    """Make `model` (by default the one being filled) active: now if no vector is missing, else once it is filled.
 
     With `confirm_missing` always at once; texts without a vector are then found by words only. Raises `Conflict`
     (`nothing_to_switch_to`, `already_active`, `refused_texts`).
@@ -79,7 +79,7 @@ def roll_back_embedding_model(
     EmbeddingModel.objects.take(tenant.pk)
     former = EmbeddingModel.objects.for_tenant(tenant.pk).formerly_active().first()
     if former is None:
-        raise Conflict("nothing_to_roll_back_to", "No earlier model is kept up to date here.")
+        raise Conflict("nothing_to_roll_back_to", "This tenant has no former model to roll back to.")
     return _switch(former, confirm_missing, by, now)
 
 
@@ -89,7 +89,7 @@ def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: dateti
     EmbeddingModel.objects.take(tenant.pk)
     row: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None or row.state == EmbeddingModelState.RETIRED:
-        raise Conflict("nothing_to_retire", f"There are no vectors of {model} here.", "model")
+        raise Conflict("nothing_to_retire", f"This tenant has no vectors of {model}.", "model")
     if row.state == EmbeddingModelState.ACTIVE:
         raise Conflict("is_active", f"{row.name} is the active model. Switch to another model first.", "model")
     if row.state != EmbeddingModelState.RETIRING:
@@ -105,7 +105,7 @@ def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetim
     """Retry the texts that `model` refused, after a change of the model or its limits; return their number."""
     row = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None:
-        raise Conflict("nothing_to_retry", f"There are no vectors of {model} here.", "model")
+        raise Conflict("nothing_to_retry", f"This tenant has no vectors of {model}.", "model")
     refused = MissingVector.objects.for_tenant(tenant.pk).of_model(row.pk).refused().update(is_refused=False, error="")
     if refused:
         audit_rows("retry_refused_vectors", [row], fields=["is_refused"], by=by, now=now)
@@ -146,7 +146,7 @@ def _name(model: str) -> str:
 
 def _refuse_to_start(row: EmbeddingModel | None, filling: EmbeddingModel | None) -> None:
     if row is not None and row.state == EmbeddingModelState.ACTIVE:
-        raise Conflict("already_active", f"{row.name} is the model that is searched with.", "model")
+        raise Conflict("already_active", f"{row.name} is the active model.", "model")
     if row is not None and row.state in {EmbeddingModelState.FILLING, EmbeddingModelState.STANDBY}:
         raise Conflict("already_filled", f"{row.name} is already {row.state}: switch to it.", "model")
     if row is not None and row.state == EmbeddingModelState.RETIRING:
@@ -162,10 +162,10 @@ def _target(tenant: Tenant, model: str) -> EmbeddingModel:
     else:
         row = models.beside().filter(activated_at=None).first() or models.formerly_active().first()
     if row is not None and row.state == EmbeddingModelState.ACTIVE:
-        raise Conflict("already_active", f"{row.name} is the model that is searched with.", "model")
+        raise Conflict("already_active", f"{row.name} is the active model.", "model")
     if row is None or row.state not in {EmbeddingModelState.FILLING, EmbeddingModelState.STANDBY}:
-        what = f"no vectors of {model} here" if model else "no other model here"
-        detail = f"There are {what}. `manage.py reembed --model NAME` creates them."
+        what = f"no vectors of {model}" if model else "no other model"
+        detail = f"This tenant has {what}. Run `manage.py reembed --model NAME` first."
         raise Conflict("nothing_to_switch_to", detail, "model")
     return row
 

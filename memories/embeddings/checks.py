@@ -28,7 +28,7 @@ def embedding_provider_is_usable(**_: Any) -> list[CheckMessage]:
     """Check that the provider is installed and configured, and that no two models have the same name."""
     if settings.EMBEDDING_PROVIDER == "wordllama" and importlib.util.find_spec("wordllama") is None:
         hint = "Set EMBEDDING_PROVIDER=hashed, or =openai with an endpoint."
-        return [Error("EMBEDDING_PROVIDER=wordllama, but no wheel of it is installed.", hint=hint, id="memories.E001")]
+        return [Error("EMBEDDING_PROVIDER=wordllama, but its wheel is not installed.", hint=hint, id="memories.E001")]
     if settings.EMBEDDING_PROVIDER == "openai":
         needed = ("EMBEDDING_MODEL", "EMBEDDING_DIMENSION", "EMBEDDING_BASE_URL")
         if missing := [name for name in needed if not getattr(settings, name)]:
@@ -53,7 +53,7 @@ def stored_models_fit_settings(databases: Sequence[str] | None = None, **_: Any)
 
 
 def log_model_problems() -> None:
-    """Log at process start which stored models do not match the settings; search goes on without them."""
+    """Log at process start which stored models do not match the settings; search continues without them."""
     try:
         for problem in model_problems():
             logger.error("%s: %s", MODEL_CHECKS[problem.code], problem.detail)

@@ -1,4 +1,4 @@
-"""The embedders of a tenant: that of its active model, whatever the settings say (ADR-0082)."""
+"""The embedders of a tenant: always that of its active model, regardless of the settings (ADR-0082)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,16 +34,16 @@ def embedder_of(tenant_id: UUID) -> providers.Embedder:
 
 
 def embedder_of_model(active: EmbeddingModel | None) -> providers.Embedder:
-    """Return the embedder of an active model, the default one for None. Raises `EmbeddingError`."""
+    """Return the embedder of an active model, or of the default model for None. Raises `EmbeddingError`."""
     return embedder_for(active) if active else providers.get_embedder()
 
 
 def embedder_for(row: EmbeddingModel) -> providers.Embedder:
-    """Return the embedder of a tenant's model. Raises `EmbeddingError`, also for another dimension."""
+    """Return the embedder of a tenant's model. Raises `EmbeddingError`, also if the dimension differs."""
     embedder = providers.get_embedder(row.name)
     if embedder.dimension != row.dimension:
         raise providers.EmbeddingError(
-            f"The model {row.name} is registered with {row.dimension} numbers a vector and configured with"
+            f"The model {row.name} is registered with dimension {row.dimension} and configured with"
             f" {embedder.dimension}. Restore the dimension, or re-embed with a differently named model.",
             is_permanent=False,
         )
@@ -98,14 +98,14 @@ def _problem(row: dict[str, Any], known: Mapping[str, providers.KnownModel], def
         return ModelProblem("unknown_model", detail)
     if known[name].dimension != row["dimension"]:
         detail = (
-            f"Vectors of {name} have {row['dimension']} numbers ({tenants}), settings say {known[name].dimension}."
+            f"Vectors of {name} have dimension {row['dimension']} ({tenants}), settings say {known[name].dimension}."
             " Restore the dimension; a new dimension needs a new model name and `manage.py reembed`."
         )
         return ModelProblem("dimension_mismatch", detail)
     if row["state"] == EmbeddingModel.State.ACTIVE and not row["is_chosen"] and name != default:
         detail = (
-            f"Settings name the embedding model {default}, but stored vectors are of {name} ({tenants}), which stays."
-            f" Run `manage.py reembed --model {default}`, or set the settings back."
+            f"Settings name the embedding model {default}, but {name} remains active ({tenants})."
+            f" Run `manage.py reembed --model {default}`, or restore the settings."
         )
         return ModelProblem("reembedding_needed", detail)
     return None

@@ -23,4 +23,4 @@ class ReembeddingForm(PlatformForm):
 
 def _place_of(model: KnownModel) -> str:
     place = "on this machine" if model.is_local else "over the network"
-    return f"{model.name}, {model.dimension} numbers, {place}"
+    return f"{model.name}, dimension {model.dimension}, {place}"

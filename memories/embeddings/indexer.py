@@ -1,4 +1,4 @@
-"""The orchestrator of embedding: read pending memories, embed outside any transaction, record by version.
+"""Embed memories: read the pending ones, embed outside any transaction, store the vectors by version.
 
 A vector belongs to one version of a memory; a concurrent edit leaves the new version pending. Other local models of the
 tenant get their vectors in the same step; those of remote ones are noted as missing and computed later (ADR-0082).
@@ -67,7 +67,7 @@ def _embedded(embedder: Embedder, texts: Sequence[str]) -> EmbeddedBatch:
 
 
 def index_now(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
-    """Embed at once if the model is local, after the commit. Failures leave memories pending for the sweep."""
+    """Embed immediately after the commit if the model is local. After failures, memories stay pending for the sweep."""
     if not is_local_for(tenant_id):
         return
     try:
@@ -92,7 +92,7 @@ def _index_batch(tenant_id: UUID, memory_ids: Sequence[UUID], embedders: Sequenc
         try:
             made.append(EmbeddedBatch(embedder, embedder.embed(texts)))
         except EmbeddingError as error:
-            logger.warning("Vectors beside the active model's are made later: %s", error.detail)
+            logger.warning("Vectors of models other than the active one are computed later: %s", error.detail)
     return record_vectors(tenant_id, waiting, made, notes_missing=True)
 
 

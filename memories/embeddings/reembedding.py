@@ -1,4 +1,4 @@
-"""The orchestrator of re-embedding: fill the new model, switch, remove retired vectors (ADR-0082).
+"""Re-embed a tenant: fill the new model, switch to it, remove retired vectors (ADR-0082).
 
 A `MissingVector` row exists for each vector to compute and is deleted in the transaction that stores the vector, so a
 killed worker loses and duplicates nothing. A lease keeps other workers away from a model.
@@ -40,7 +40,7 @@ class _Lost(Exception):
 
 @dataclass
 class _Turn:
-    """One worker's lease of a tenant's model."""
+    """A worker's lease on a tenant's model."""
 
     tenant_id: UUID
     model_id: UUID

@@ -69,7 +69,7 @@ def model_statuses(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
 
 
 def refused_texts(tenant_id: UUID) -> Sequence[MissingVector]:
-    """Return texts that another than the active model refused, with memory and model. Runs in a scope."""
+    """Return texts that a model other than the active one refused, with memory and model. Runs in a scope."""
     rows = MissingVector.objects.for_tenant(tenant_id).filter(is_refused=True).select_related("memory", "model")
     return list(rows.defer("memory__search_vector").order_by("-id")[:REFUSED_SHOWN_MAX])
 
@@ -80,10 +80,10 @@ def model_history(tenant_id: UUID) -> Sequence[AuditEntry]:
 
 
 def failed_embedding_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
-    """Return the memories whose text the embedder refused, which only words find. One query."""
+    """Return the backlogs of memories whose text the embedder refused; only full-text search finds them. One query."""
     return Memory.objects.of_tenants(tenant_ids).with_failed_embedding().backlogs("recorded_from")
 
 
 def waiting_embeddings(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
-    """Return the memories that have no vector yet. One query."""
+    """Return the backlogs of memories that have no vector yet. One query."""
     return Memory.objects.of_tenants(tenant_ids).unarchived().pending_embedding().backlogs("recorded_from")

@@ -135,7 +135,7 @@ def pin_model(tenant_id: UUID, name: str, dimension: int, *, is_chosen: bool = F
 def _store(model: EmbeddingModel, items: Sequence[PendingVector], made: EmbeddedBatch) -> None:
     if made.embedder.dimension != model.dimension:
         raise EmbeddingError(
-            f"The model {model.name} is registered with {model.dimension} numbers a vector, not"
+            f"The model {model.name} is registered with dimension {model.dimension}, not"
             f" {made.embedder.dimension}. Nothing was stored.",
             is_permanent=False,
         )

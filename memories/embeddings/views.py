@@ -72,7 +72,7 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
         name, confirm = status.model.name, request.POST.get("confirm_missing") == "on"
         who = acting(request, timezone.now())
         if actions.switch_embedding_model(model=name, confirm_missing=confirm, **who).is_done:
-            return f"Search uses {name} now."
+            return f"Search now uses {name}."
         watch_job(request, "embedding_model", model_id)
         return f"Search will use {name} when its vectors are complete."
 

@@ -55,7 +55,7 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
     """
     others = [pk for members in groups.values() for pk in members]
     if not others or len({*others, *groups}) < len(others) + len(groups):
-        raise InvalidInput("overlapping_merges", "Each memory is kept or merged once, into another one.", "others")
+        raise InvalidInput("overlapping_merges", "Each memory may occur only once, as kept or as merged.", "others")
     memories = _locked_unarchived(tenant_id, [*groups, *others])
     act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.MERGE, at=now, archived_ids=others)
     for kept_id, members in groups.items():

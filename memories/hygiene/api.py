@@ -1,4 +1,4 @@
-"""Endpoints of the hygiene lists: read them, act on their rows, undo an act."""
+"""Endpoints of the hygiene lists: read a list, act on its rows, undo an act."""
 
 from datetime import datetime
 from uuid import UUID
@@ -28,7 +28,7 @@ class HygieneListsEndpoint(Endpoint):
 
     @operation("hygiene_lists", {200: serializers.HygieneListsOutput}, parameters=[serializers.HygieneListsInput])
     def get(self, request: Request) -> Response:
-        """Every hygiene list with its meaning and length. A key with a partition counts its own."""
+        """Every hygiene list with its meaning and length. For a key with a partition, only its rows count."""
         values = self.query(serializers.HygieneListsInput)
         path = readable_partition(self.key, values["partition"]).path
         with tenant_scope(self.tenant_id):
@@ -45,7 +45,7 @@ class HygieneEndpointBase(Endpoint):
     def list_named(self, name: str) -> HygieneList:
         """Return the list. Raises `NotFound`."""
         if name not in LISTS:
-            raise NotFound("not_found", f"There is no such list; known: {', '.join(LISTS)}.")
+            raise NotFound("not_found", f"There is no such list. Lists: {', '.join(LISTS)}.")
         return LISTS[name]
 
 
@@ -59,13 +59,13 @@ class HygieneListEndpoint(HygieneEndpointBase):
         parameters=[serializers.HygieneListInput],
     )
     def get(self, request: Request, name: str) -> Response:
-        """The unresolved rows: pairs of memories, or memories. A key with a partition sees its own."""
+        """The unresolved rows: pairs of memories, or memories. A key with a partition sees only its rows."""
         values = self.query(serializers.HygieneListInput)
         each = self.list_named(name)
         path = readable_partition(self.key, values["partition"]).path
         sort = values.get("sort") or next(iter(each.sorts))
         if sort not in each.sorts:
-            raise InvalidInput("invalid_choice", f"This list has the orders {', '.join(each.sorts)}.", "sort")
+            raise InvalidInput("invalid_choice", f"The sort orders of this list are {', '.join(each.sorts)}.", "sort")
         ordering = each.sorts[sort]
         column = ordering.removeprefix("-")
         kind = datetime if column in _TIMES else float if column in _FLOATS else int

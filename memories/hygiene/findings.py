@@ -82,7 +82,7 @@ class MergeGroup:
 
 @dataclass(frozen=True)
 class HygieneActionEffect:
-    """The effect of an action: `groups` of a merge and those that stay beside them, else the changed `memories`."""
+    """The effect of an action: `groups` of a merge and the `distinct` memories it keeps, or the changed `memories`."""
 
     action: str
     ids: Sequence[int]
@@ -116,14 +116,14 @@ class FoundNeighbour:
 
 @dataclass(frozen=True)
 class MemoryComparison:
-    """What the comparison of a memory with its partition found; `is_waiting` until it ran."""
+    """The result of comparing a memory with its partition; `is_waiting` until the comparison has run."""
 
     neighbours: Sequence[FoundNeighbour]
     is_waiting: bool
 
 
 def memory_comparison(tenant_id: UUID, memory: Memory) -> MemoryComparison:
-    """Return the open pairs of a memory, and whether it waits for its comparison; inside a scope. Two queries."""
+    """Return the open pairs of a memory, and whether it still has to be compared; inside a scope. Two queries."""
     pairs = MemoryPair.objects.for_tenant(tenant_id).open().of_memory(memory.pk).with_memories()
     found = [_neighbour(pair, memory) for pair in pairs[:NEIGHBOURS_SHOWN_MAX]]
     # Pairs with an archived memory stay until the next sweep; a replaced memory is archived.
@@ -207,7 +207,7 @@ def hygiene_action_effect(
     if action == BULK_MERGE:
         groups, distinct = _merge_groups(rows, keep, is_contradiction=each.kind == rules.CONTRADICTION)
         if not groups:
-            raise Conflict("distinct", "These memories do not state the same. Nothing was merged.")
+            raise Conflict("distinct", "These memories do not make the same statement. Nothing was merged.")
         return HygieneActionEffect(action, numbers, groups=groups, distinct=distinct)
     if each.has_pairs:
         return HygieneActionEffect(

@@ -1,6 +1,6 @@
 """Scheduled hygiene work: compare new texts with their partitions, find unused and expiring memories (ADR-0083).
 
-A table lists the memories that wait for their comparison. Each tenant's work runs in its own scope.
+A table lists the memories that have not been compared yet. Each tenant's work runs in its own scope.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ def _compare_of_tenant(tenant_id: UUID, now: datetime, lock: SweepLock) -> int:
 
 
 def find_unused_and_expiring_memories(*, now: datetime) -> None:
-    """Find the never retrieved and soon expiring memories of all tenants; delete pairs with an archived memory."""
+    """Find never retrieved and soon expiring memories of all tenants; delete pairs with an archived memory."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
     for tenant_id in tenant_ids:

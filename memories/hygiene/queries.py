@@ -1,4 +1,4 @@
-"""Pairs and findings of the hygiene lists, which reading checks again, and the backlog of the comparison."""
+"""Pairs and findings of the hygiene lists, which are checked again when read, and the backlog of comparisons."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -72,7 +72,7 @@ class UncomparedMemoryQuerySet(TenantRows):
         send_prepared(_ENQUEUE, [tenant_id, list(memory_ids)])
 
     def is_waiting(self, memory_id: UUID) -> bool:
-        """Whether a version of the memory waits for its comparison."""
+        """Whether a version of the memory has not been compared yet."""
         return self.filter(memory_id=memory_id).exists()
 
     def within(self, path: str) -> Self:
@@ -81,7 +81,7 @@ class UncomparedMemoryQuerySet(TenantRows):
 
 
 class DismissableQuerySet(TenantRows):
-    """Rows of lists that may be marked as no problem; `sides` are their memories, the one that places them last."""
+    """Rows of lists that may be dismissed; `sides` are their memories; the last one determines the partition."""
 
     sides: ClassVar[tuple[str, ...]]
 

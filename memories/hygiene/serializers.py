@@ -104,7 +104,7 @@ class HygieneRowOutput(serializers.Serializer[Any]):
     found_at = serializers.DateTimeField()
 
     def to_representation(self, instance: MemoryPair | MemoryFinding) -> dict[str, Any]:
-        """Return the answer for a row read `with_memories`."""
+        """Return the output for a row that was read `with_memories`."""
         memories, suggested, similarity = [], None, None
         if isinstance(instance, MemoryPair):
             memories, similarity = [instance.older, instance.newer], instance.similarity
@@ -129,7 +129,7 @@ class HygieneActionOutput(serializers.Serializer[Any]):
     restored = serializers.ListField(child=serializers.UUIDField())
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        """Return the answer for an effect; the context has the `act_id`."""
+        """Return the output for an effect; the context contains the `act_id`."""
         act_id: UUID | None = self.context["act_id"]
         archived = [memory.pk for memory in instance.archived_memories]
         kept = [group.kept.pk for group in instance.groups]
@@ -144,4 +144,4 @@ class UndoneActOutput(serializers.Serializer[Any]):
     act_id = serializers.UUIDField(source="act.pk")
     action = serializers.CharField(source="act.act")
     undone = serializers.IntegerField(source="count")
-    skipped = serializers.IntegerField(source="left", help_text="Changed since, so they were not undone.")
+    skipped = serializers.IntegerField(source="left", help_text="Changed since the action and therefore not undone.")

@@ -50,7 +50,7 @@ def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
 
 @tenant_page("viewer")
 def memory_findings(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Show what the comparison of a memory with its partition found; polls until the comparison ran."""
+    """Show the result of comparing a memory with its partition; polls until the comparison has run."""
     with tenant_scope(request.tenant.id):
         memory = Memory.objects.for_tenant(request.tenant.id).with_id(memory_id).first()
         if memory is None:

@@ -31,7 +31,7 @@ class PlatformCommand(BaseCommand):
             raise CommandError(str(error)) from error
         except OperationalError as error:
             reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-            raise CommandError(f"The database cannot be reached; is `make run` up? ({reason})") from error
+            raise CommandError(f"The database cannot be reached; is `make run` running? ({reason})") from error
 
     @property
     def actor(self) -> Actor:

@@ -48,7 +48,7 @@ class ImportReport:
 
 
 def import_rows(tenant: Tenant, rows: Sequence[NewMemory], *, by: Actor, now: datetime) -> ImportReport:
-    """Store the rows and embed those without a vector, also those of an interrupted earlier run."""
+    """Store the rows and embed those without a vector, including those of an interrupted earlier run."""
     report = ImportReport()
     pending: dict[UUID, None] = {}
     with progress_bar() as bar:

@@ -1,4 +1,4 @@
-"""The audit log and what proves that it is complete: seals, entries without one, the result of the last check."""
+"""The audit log and the rows that prove it is complete: seals, unsealed entries, and the result of the last check."""
 
 import uuid
 
@@ -58,9 +58,9 @@ class AuditEntry(models.Model):
 
 
 class AuditSeal(models.Model):
-    """The place of an audit entry in its tenant's hash chain; a redaction has a seal of its own (ADR-0142).
+    """The place of an audit entry in its tenant's hash chain; a redaction has a separate seal (ADR-0142).
 
-    `entry_id` is no foreign key, so that a seal outlives an entry that was deleted past the application.
+    `entry_id` is no foreign key, so that a seal outlives an entry that was deleted by bypassing the application.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.DO_NOTHING, related_name="+", db_index=False)
@@ -82,7 +82,7 @@ class AuditSeal(models.Model):
 
 
 class UnsealedAuditEntry(models.Model):
-    """An audit entry that waits for its seal; inserted by a trigger, in the order of the entries."""
+    """An audit entry that has no seal yet; inserted by a trigger, in the order of the entries."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     entry_id = models.UUIDField()

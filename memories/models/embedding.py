@@ -11,7 +11,7 @@ from memories.models.tenancy import Tenant, check, one_of, unique
 
 
 class EmbeddingModel(models.Model):
-    """One model of one tenant: exactly one is active, others are filled or kept up to date beside it."""
+    """One model of one tenant: exactly one is active; others are being filled or kept up to date."""
 
     class State(models.TextChoices):
         FILLING = "filling"

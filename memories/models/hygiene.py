@@ -34,7 +34,7 @@ class UncomparedMemory(models.Model):
 
 
 class MemoryPair(models.Model):
-    """Two memories in one list that state nearly the same or replace each other; a dismissed pair stays."""
+    """Two memories in one list that are nearly equal, or of which one replaced the other; a dismissed pair stays."""
 
     class Kind(models.TextChoices):
         NEAR_DUPLICATE = "near_duplicate"
@@ -107,7 +107,7 @@ class MemoryFinding(models.Model):
 
 
 class HygieneAct(models.Model):
-    """An action of an operator on several memories, with what its undo needs: ids and values, never text."""
+    """An operator's action on several memories, with the data that its undo needs: ids and values, never text."""
 
     class Act(models.TextChoices):
         MERGE = "merge"

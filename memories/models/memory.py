@@ -106,7 +106,7 @@ def _is_derived_from_its_text() -> Exact:
 
 
 class Memory(MemoryText):
-    """One piece of text: the current version, and what is stable through all versions."""
+    """One piece of text: the current version, and the fields that all versions share."""
 
     class EmbeddingState(models.TextChoices):
         PENDING = "pending"

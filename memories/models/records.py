@@ -1,4 +1,4 @@
-"""Rows beside memories: memo, summaries, snapshots, retrievals, recalled texts, stored answers, counts."""
+"""Other stored records: memo, summaries, snapshots, retrievals, recalled texts, stored responses, counts."""
 
 import uuid
 
@@ -146,7 +146,7 @@ class RetrievalTick(models.Model):
 
 
 class RecalledText(models.Model):
-    """The hash of a memory's text that a context rendered, so that its receiver does not store it back as new."""
+    """The hash of a memory's text that a context rendered, so that its receiver does not store it again as new."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -178,7 +178,7 @@ class RecalledText(models.Model):
 
 
 class IdempotencyRecord(models.Model):
-    """The answer to a POST with an `Idempotency-Key`, repeated for the same request."""
+    """The response to a POST with an `Idempotency-Key`, repeated for the same request."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -216,7 +216,7 @@ class PartitionCount(models.Model):
 
 
 class PartitionCountChange(models.Model):
-    """By how much one statement changed the rows of one partition; inserted by triggers."""
+    """The number of rows that one statement added to or removed from a partition; inserted by triggers."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     path = models.TextField(blank=True, db_collation="C")

@@ -77,7 +77,7 @@ class Tenant(models.Model):
 
 
 class CommonLexeme(models.Model):
-    """A lexeme in many memories of a tenant, and in about how many: such words find too much to be looked up by."""
+    """A lexeme in many memories of a tenant, with their approximate number; such words match too many rows."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     lexeme = models.TextField(db_collation="C")
@@ -110,7 +110,7 @@ class Membership(models.Model):
 
 
 class SavedView(models.Model):
-    """The filters of a list under a name, of one operator or shared in the tenant (ADR-0145)."""
+    """The filters of a list, stored under a name for one operator or for the tenant (ADR-0145)."""
 
     class List(models.TextChoices):
         """The lists by the URL names of their pages."""
@@ -174,7 +174,7 @@ class Invitation(models.Model):
 
 
 class FirstSteps(models.Model):
-    """What one operator did with the first steps of a tenant that no other row tells."""
+    """The first steps of a tenant that an operator has completed or dismissed, if no other row records it."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")

@@ -100,7 +100,7 @@ def withdraw_summary(*, summary: PartitionSummary, by: Actor, now: datetime) -> 
 def link_memories(*, source: Memory, target: Memory, kind: str, by: Actor, now: datetime) -> MemoryLink:
     """Create the link of `kind` from `source` to `target`, or return the existing one. Links may form cycles."""
     if not is_kind_name(kind):
-        raise InvalidInput("bad_kind", "The kind of a link is a lower-case word of at most 32 characters.", "kind")
+        raise InvalidInput("bad_kind", "The kind of a link must be a lower-case word of at most 32 characters.", "kind")
     if source.pk == target.pk:
         raise InvalidInput("same_memory", "A memory cannot be linked to itself.", "target_id")
     if source.tenant_id != target.tenant_id:
@@ -142,7 +142,7 @@ def create_snapshot(
     snapshot.recorded_at = recorded_at or now
     Snapshot.objects.bulk_create([snapshot], ignore_conflicts=True)
     if not Snapshot.objects.for_tenant(tenant.pk).with_id(snapshot.pk).exists():
-        raise Conflict("duplicate", "There is a snapshot of that name already.", "name")
+        raise Conflict("duplicate", "A snapshot with this name already exists.", "name")
     audit_rows("create_snapshot", [snapshot], fields=["name", "recorded_at"], by=by, now=now)
     return snapshot
 
@@ -174,7 +174,7 @@ def _save_version(
     """Save `draft` as the version after `latest`; return the active version and whether it is new."""
     current = latest if latest is not None and latest.recorded_to is None else None
     if if_version is not None and if_version != (current.version if current else 0):
-        raise StaleVersion("stale_version", "The text has changed since; read it again.")
+        raise StaleVersion("stale_version", "The text has changed in the meantime; read it again.")
     text = normalise_content(content)
     if current is not None and current.content == text:
         return current, False

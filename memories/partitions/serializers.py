@@ -1,4 +1,4 @@
-"""Partitions, summaries, the tenant memo, links and snapshots: requests and answers."""
+"""Input and output serializers of partitions, summaries, the tenant memo, links and snapshots."""
 
 from typing import Any
 from uuid import UUID
@@ -58,12 +58,12 @@ class SummaryListInput(PageInput):
 
     style = fields.StrictChoiceField(choices=_STYLES, required=False)  # type: ignore[assignment]
     versions = fields.StrictBooleanField(
-        required=False, default=False, takes_text=True, help_text="Superseded versions too."
+        required=False, default=False, takes_text=True, help_text="Include superseded versions."
     )
 
 
 class SummaryStyleInput(StrictSerializer):
-    """Which summary of a partition is meant."""
+    """The style that selects a summary of a partition."""
 
     style = fields.StrictChoiceField(choices=_STYLES, required=False, default=_STYLES[0])  # type: ignore[assignment]
 
@@ -149,7 +149,7 @@ class SnapshotInput(StrictSerializer):
 
     name = name_field(SNAPSHOT_NAME_CHARACTERS_MAX)
     recorded_at = fields.StrictDateTimeField(
-        is_over=True, required=False, allow_null=True, default=None, help_text="Absent: now. Not in the future."
+        is_over=True, required=False, allow_null=True, default=None, help_text="Default: now; not in the future."
     )
 
 
@@ -157,7 +157,7 @@ class SnapshotReferenceError(ValueError):
     """Neither `now` nor the id of a snapshot."""
 
     code = "invalid_choice"
-    detail = "`now` or the id of a snapshot is needed."
+    detail = "Must be `now` or the id of a snapshot."
 
 
 def _now_or_id(value: Any) -> UUID | None:
@@ -204,7 +204,7 @@ class PointInTimeOutput(serializers.Serializer[Any]):
 
 
 class ChangeCountsOutput(serializers.Serializer[Any]):
-    """The number of memories of each kind, beyond the page too."""
+    """The number of memories of each kind of change, including those on other pages."""
 
     added = serializers.IntegerField()
     changed = serializers.IntegerField()

@@ -13,7 +13,7 @@ from memories.tenancy.languages import check_language
 
 @transaction.atomic
 def set_tenant_language(*, tenant: Tenant, language: str, replaces: str = "", by: Actor, now: datetime) -> Tenant:
-    """Set the language; the worker derives stored rows again, and until then queries search in both languages.
+    """Set the language; the worker recomputes the stored rows, and until then, queries search in both languages.
 
     Raises `StaleVersion` unless it `replaces` the present language, "" for any.
     """

@@ -70,7 +70,7 @@ class MemorySearchHit:
 
     @property
     def is_below_cutoff(self) -> bool:
-        """Whether it has no word of the query and is not similar enough."""
+        """Whether it contains no word of the query and is not similar enough."""
         return not self.is_by_words and (self.similarity or 0.0) < SELECTED_COSINE_MIN
 
 
@@ -113,7 +113,7 @@ class MemoryDetail:
 
     @property
     def successors(self) -> list[MemoryLink]:
-        """The links from what replaced it."""
+        """The links from its successors."""
         return [link for link in self.links_in if link.kind == SUPERSEDES] if self.memory.valid_to else []
 
     @property
@@ -152,7 +152,7 @@ def _found_by_words(tenant_id: UUID, text: str, wanted: MemoryFilter, now: datet
 
 
 def _excerpts(tenant_id: UUID, rows: Sequence[tuple[Memory, Collection[str]]]) -> list[list[ExcerptPart]]:
-    """Return the excerpt of each memory that shows the lexemes it was found by. One query at most."""
+    """Return an excerpt of each memory that shows the matched lexemes. At most one query."""
     lexemes = {lexeme for _, holds in rows for lexeme in holds}
     words = word_lexemes(tenant_id, candidate_match_words((memory.content for memory, _ in rows), lexemes))
     return [

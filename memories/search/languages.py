@@ -1,6 +1,6 @@
-"""Derive a tenant's rows again when its language changes, and count common words (ADR-0076).
+"""Recompute a tenant's rows when its language changes, and count common words (ADR-0076).
 
-Until all rows are derived, queries search in both languages. Call everything here with no scope open.
+Until all rows are recomputed, queries search in both languages. Call everything here with no scope open.
 """
 
 from datetime import datetime, timedelta
@@ -17,12 +17,12 @@ FORMER_LANGUAGE_QUERIED_FOR = timedelta(minutes=15)
 
 
 def rederive_search_columns(tenant_id: UUID) -> int:
-    """Derive every row of another language again, batch by batch; return how many. Interruptible and repeatable."""
+    """Recompute every row of another language, batch by batch; return how many. Can be interrupted and repeated."""
     return sum(_derive_rows(tenant_id, model) for model in (Memory, MemoryVersion))
 
 
 def drop_former_languages_of_tenants(*, now: datetime) -> int:
-    """Stop searching in former languages that no row can have any more; return the number of tenants."""
+    """Stop searching in former languages that no row can still have; return the number of tenants."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.leaving_a_language().values_list("pk", flat=True))
     dropped = 0
@@ -35,7 +35,7 @@ def drop_former_languages_of_tenants(*, now: datetime) -> int:
 
 
 def count_common_lexemes_of_tenants() -> int:
-    """Count again which words are common in each tenant; return how many are."""
+    """Recount which words are common in each tenant; return how many are."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
     return sum(recount_common_lexemes(tenant_id) for tenant_id in tenant_ids)

@@ -105,7 +105,7 @@ class RetrievalRequest:
 
 @dataclass(frozen=True)
 class RetrievalWarning:
-    """Something that made the search worse than requested."""
+    """A reason why the search result is worse than requested."""
 
     code: str
     detail: str
@@ -131,7 +131,7 @@ def search_conditions(filters: Mapping[str, Any]) -> list[FilterCondition]:
 
 
 def retrieve(request: RetrievalRequest) -> Retrieval:
-    """Return the memories that the query finds in the scope, best first. Call with no scope open.
+    """Return the memories in the scope that the query finds, best first. Call with no scope open.
 
     If the embedder fails, only words are searched, with a warning. At a past time, versions of that time are searched.
     """
@@ -143,7 +143,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
     warnings: list[RetrievalWarning] = []
     query = _embed_query(request, request.query, trace)
     if query.vector is None:
-        detail = "The embedder is unavailable; only words were searched."
+        detail = "The embedder is unavailable; only full-text search was used."
         warnings.append(RetrievalWarning("embedder_unavailable", detail))
     with ExitStack() as stack:
         stack.enter_context(tenant_scope(scope.tenant_id, is_pipelined=True))
@@ -184,7 +184,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
             beside, own = _neighbours(request, found, best, query, ranks, trace, stack, with_vectors=with_vectors)
             found, vectors = [*found, *beside], own | vectors
     if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector:
-        detail = f"No memory here has a vector of the model {query.model}."
+        detail = f"No memory in scope has a vector of the model {query.model}."
         warnings.append(RetrievalWarning("no_embeddings", detail))
     trace.values |= {"fused_rows": len(fused), "gated_rows": len(chosen)}
     return Retrieval(found, trace.values, warnings, query, vectors)

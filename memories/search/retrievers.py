@@ -48,7 +48,7 @@ def ranks_of(ranking: Ranking) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class SentLookups:
-    """What no other answer decides, sent before all else, so that one round trip brings all of it."""
+    """The look-ups that do not depend on other results, sent first so that they need only one round trip."""
 
     lexemes: SentStatement | None
     pinned: SentRanking | None
@@ -80,14 +80,14 @@ class SentTextSearch:
 
     @classmethod
     def send(cls, scope: SearchScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> Self:
-        """Ask for the first memories that match a text query."""
+        """Send the query for the first memories that match a text query."""
         plain = scope.plain() if text.matched else None
         sent = None if plain is None else ranking.send_text_hits(plain, text, tokens)
         return cls(scope, text, tokens, limit, sent)
 
     @classmethod
     def of_lexemes(cls, scope: SearchScope, lexemes: SentStatement, tokens: str, wanted: int) -> Self:
-        """Ask for the memories that contain the query's words, enough for `wanted` in fused order."""
+        """Send the query for the memories that contain the query's words, enough for `wanted` in fused order."""
         text = build_text_query(scope, read_query_lexemes(lexemes))
         # in a scope so large that common words do not match, as deep as the vectors
         return cls.send(scope, text, tokens, retriever_depth(wanted) if text.has_dropped else MAX_CANDIDATES)
@@ -191,20 +191,20 @@ def find_nearest(
 def send_nearest(
     scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int, size: SentMeasure
 ) -> "SentVectorSearch":
-    """Ask for the same in the scope that was measured."""
+    """Send the same query for a scope whose size is known."""
     measured = read_scope_size(scope, size, len(vector))
     return SentVectorSearch.send(plan_vector_search(measured, wanted=wanted), scope, vector, model, tokens, measured)
 
 
 def send_measure(scope: SearchScope, model: str) -> SentMeasure:
-    """Ask for the rows in scope by the counts of partitions, and for the index of the model."""
+    """Send the query for the number of rows in scope, by the counts of partitions, and for the index of the model."""
     return scope_size.send_measure(
         scope.tenant_id, scope.path, exact=scope.is_exact, segments=scope.segments, index=index_prefix(model)
     )
 
 
 def read_scope_size(scope: SearchScope, sent: SentMeasure, dimension: int) -> ScopeSize:
-    """Return the size of a scope that was measured, for vectors of a dimension."""
+    """Return the size of a scope whose query was sent, for vectors of a dimension."""
     rows, index = sent.read()
     if index is None or dimension > MAX_INDEX_DIMENSION:
         return ScopeSize(rows, None, bool(scope.conditions))

@@ -1,4 +1,4 @@
-"""Where a memory stands in the rankings of a search that did not return it. Call inside a scope."""
+"""The ranks of a memory in a search that did not return it. Call inside a scope."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The HNSW index over a model's current vectors: built beside running writes, extended later (ADR-0077, ADR-0123)."""
+"""The HNSW index on a model's current vectors: built during writes, extended later (ADR-0077, ADR-0123)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -43,7 +43,7 @@ _CREATE = (
 
 
 class VectorIndexState(StrEnum):
-    """What `ensure_vector_index` did."""
+    """The result of `ensure_vector_index`."""
 
     BUILT = "built"
     PRESENT = "present"
@@ -53,7 +53,7 @@ class VectorIndexState(StrEnum):
 
 @dataclass(frozen=True)
 class IndexedModel:
-    """A model and how many numbers its vectors have."""
+    """A model and the dimension of its vectors."""
 
     name: str
     dimension: int
@@ -74,7 +74,7 @@ def ensure_vector_index(model: str, dimension: int, *, database: str, is_rebuilt
     `database` is the alias of the role that owns the tables. Raises `InvalidInput` `out_of_range`.
     """
     if not 1 <= dimension <= MAX_INDEX_DIMENSION:
-        detail = f"An index takes vectors of 1 to {MAX_INDEX_DIMENSION:,} numbers, not {dimension:,}."
+        detail = f"An index supports vectors of 1 to {MAX_INDEX_DIMENSION:,} numbers, not {dimension:,}."
         raise InvalidInput("out_of_range", detail, "dimension")
     with _alone(database) as is_alone:
         if not is_alone:
@@ -153,7 +153,7 @@ def vector_index(model: str) -> VectorIndex | None:
 
 @contextmanager
 def _alone(database: str) -> Iterator[bool]:
-    """Whether no other process builds or extends an index meanwhile."""
+    """Hold a lock so that only one process builds or extends an index; yield whether this process has it."""
     with connections[database].cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [BUILD_LOCK])
         (is_alone,) = cursor.fetchone()

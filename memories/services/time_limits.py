@@ -1,4 +1,4 @@
-"""A time limit for loops that grow with their input: whoever starts the work sets it, the loops check it (ADR-0164)."""
+"""A time limit for loops that grow with their input: set by the caller, checked by the loops (ADR-0164)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ _is_over: ContextVar[Callable[[], bool] | None] = ContextVar("is_over", default=
 
 
 class TimeIsUpError(Exception):
-    """The time limit of the work is over."""
+    """The time limit of the work has been reached."""
 
 
 @contextmanager
 def work_until(is_over: Callable[[], bool]) -> Iterator[None]:
-    """Let the loops of the block that use `in_time` end once `is_over`."""
+    """Make loops of the block that use `in_time` end once `is_over` returns true."""
     former = _is_over.set(is_over)
     try:
         yield
@@ -25,7 +25,7 @@ def work_until(is_over: Callable[[], bool]) -> Iterator[None]:
 
 
 def in_time(items: Iterable[T]) -> Iterator[T]:
-    """Return the items; raises `TimeIsUpError` before the next one when the time limit is over."""
+    """Return the items; raises `TimeIsUpError` before the next one once the time limit is reached."""
     is_over = _is_over.get()
     return iter(items) if is_over is None else _checked(items, is_over)
 

@@ -1,6 +1,6 @@
 """Exact token counts from the two tokenizer tables that ship with the project (ADR-0052).
 
-tiktoken would fetch a missing table and delete a changed one, so each table is checked before tiktoken reads it.
+tiktoken would download a missing table and delete a changed one, so each table is checked before tiktoken reads it.
 """
 
 import hashlib

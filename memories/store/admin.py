@@ -54,7 +54,7 @@ class MemoryAdminForm(ModelForm):
             self.fields["expected_version"].initial = self.instance.version
 
     def clean(self) -> dict[str, Any]:
-        """Show the problems that the action would raise at their fields."""
+        """Show the problems that the action would raise next to their fields."""
         before = {name: self.initial[name] for name in ("created_at", "expires_at")}
         for problem in memory_change_problems(self.changes, **before, now=timezone.now()):
             self.add_error(problem.field, problem.detail)
@@ -73,7 +73,7 @@ class MemoryActionForm(PlatformForm, ActionForm):
 
 
 class PartitionFilter(admin.SimpleListFilter):
-    """The top-level partitions of the person's tenants; the memories in one and below."""
+    """The top-level partitions of the person's tenants; selects the memories in one and below it."""
 
     title = "partition"
     parameter_name = "partition"
@@ -168,7 +168,7 @@ class MemoryAdmin(TenantModelAdmin):
         return rows
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002
-        """Full-text search, as agents search."""
+        """Full-text search, as agents use it."""
         return (queryset.matching(search_term) if search_term else queryset), False
 
     def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
@@ -227,7 +227,7 @@ class MemoryAdmin(TenantModelAdmin):
 
     @admin.action(description="Restore selected memories", permissions=["change"])
     def restore_selected(self, request: HttpRequest, queryset: Any) -> None:
-        """Restore all or none: a live duplicate refuses the whole selection."""
+        """Restore all or none: if one has a live duplicate, the whole selection is refused."""
         rows = list(queryset)
         for row in rows:
             with tenant_scope(row.tenant_id):
@@ -235,14 +235,14 @@ class MemoryAdmin(TenantModelAdmin):
             transaction.on_commit(partial(index_now, row.tenant_id, [row.pk]))
         messages.success(request, f"{counted(len(rows), 'memory is', 'memories are')} live.")
 
-    @admin.action(description="Embed selected memories again where that failed", permissions=["change"])
+    @admin.action(description="Retry failed embeddings of selected memories", permissions=["change"])
     def embed_selected(self, request: HttpRequest, queryset: Any) -> None:
         chosen = sorted(queryset, key=lambda memory: str(memory.tenant_id))
         for tenant, rows in groupby(chosen, key=lambda memory: memory.tenant):
             with tenant_scope(tenant.pk):
                 retried = retry_embeddings(tenant=tenant, memory_ids=[row.pk for row in rows], **by_now(request))
             transaction.on_commit(partial(index_now, tenant.pk, retried))
-        messages.success(request, "Memories that had failed are embedded again.")
+        messages.success(request, "Failed embeddings are being retried.")
 
     @admin.action(description="Export selected live memories as JSON lines", permissions=["view"])
     def export_json_lines(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
@@ -254,7 +254,7 @@ class MemoryAdmin(TenantModelAdmin):
 
 
 def _file_of(request: HttpRequest, selected: Any, file_type: str) -> HttpResponse | None:
-    """Return a file that the console and REST import; None with a message for memories of several tenants."""
+    """Return a file that the console and REST can import; None, with a message, for memories of several tenants."""
     rows = list(selected.live_oldest_first(timezone.now()))
     if len({row.tenant_id for row in rows}) != 1:
         messages.error(request, "Select live memories of one tenant.")

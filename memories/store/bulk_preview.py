@@ -56,7 +56,7 @@ class BulkActionPreview:
 
     @property
     def distinct(self) -> set[UUID]:
-        """The memories whose texts do not state the same as the suggested one."""
+        """The memories whose texts do not make the same statement as the suggested one."""
         kept = next((row for row in self.examples if row.pk == self.suggested.pk), None)
         return {row.pk for row in self.examples if kept and not states_the_same(kept.content, row.content)}
 

@@ -72,7 +72,7 @@ def close_rows(rows: Sequence[Memory], valid_to: Mapping[UUID, datetime], now: d
 def restore_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> None:
     """Restore archived rows, each as a new version. Raises `Conflict` `duplicate` or `source_taken`.
 
-    A replaced row is valid again without a gap; the links from what replaced it end.
+    A replaced row is valid again without a gap; the links from its successors end.
     """
     _refuse(unrestorable_rows(rows, by=by, now=now))
     _unlink_successors(rows, now)

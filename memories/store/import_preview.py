@@ -1,4 +1,4 @@
-"""What an import would do with each of its rows, read without storing or embedding anything (ADR-0167)."""
+"""The effect of an import on each of its rows, determined without storing or embedding anything (ADR-0167)."""
 
 from collections import defaultdict
 from collections.abc import Sequence

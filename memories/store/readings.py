@@ -39,7 +39,7 @@ NO_LEXEMES: frozenset[str] = frozenset()
 class Candidate(Mapping[str, Any]):
     """A memory and how the search found it: one object from retrieval to rendering.
 
-    It is also the mapping of its own fields, which scorers and packers read. `similarity` is the cosine to the query
+    It also implements `Mapping` over its fields for scorers and packers. `similarity` is the cosine to the query
     (-1..1), None without a vector. Ranks count from 1 and are None where that retriever did not find it; `fused_score`
     is None without a query. `holds` are the lexemes of the query that the text contains. At a past time all fields are
     of that time, except the counters (usefulness, retrievals), which are current.
@@ -149,7 +149,7 @@ def read_candidates(
 
 @dataclass(frozen=True)
 class SentCandidates:
-    """Candidates that were asked for; those of a scope that is not plain have been read."""
+    """Candidates whose statement was sent; in a scope that is not plain, they have already been read."""
 
     keys: Sequence[int]
     query: CandidateQuery
@@ -169,7 +169,7 @@ class SentCandidates:
 def send_candidates(
     scope: SearchScope, ids: Iterable[int], query: CandidateQuery, ranks: CandidateRanks, *, with_vectors: bool
 ) -> SentCandidates:
-    """Ask for the memories of `ids` that are in scope, in that order; one query for each table.
+    """Send the queries for the memories of `ids` that are in scope, in that order; one per table.
 
     With `with_vectors`, also for the vectors (as `read_vectors`) of those that have one.
     """
@@ -198,7 +198,7 @@ def read_candidate_of_any_state(
 
 @dataclass(frozen=True)
 class SentNeighbours:
-    """Neighbours that were asked for; those of a scope that is not plain have been read."""
+    """Neighbours whose statement was sent; in a scope that is not plain, they have already been read."""
 
     query: CandidateQuery
     ranks: CandidateRanks
@@ -223,7 +223,7 @@ def send_neighbours(
     *,
     with_vectors: bool,
 ) -> SentNeighbours:
-    """Ask for the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`.
+    """Send the query for the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`.
 
     With `with_vectors`, also for the vectors (as `read_vectors`) of those that have one.
     """
@@ -323,7 +323,7 @@ def read_linked_memories(scope: SearchScope, memory_id: UUID, query: CandidateQu
 
 
 def read_successors(scope: SearchScope, ids: Collection[UUID]) -> dict[UUID, list[UUID]]:
-    """Return which of the memories supersede another one of them by a link, by the id of the older one. One query."""
+    """Return which of the memories supersede another of them by a link, keyed by the id of the older one. One query."""
     links = MemoryLink.objects.for_tenant(scope.tenant_id).at(scope.moment).of_kind(SUPERSEDES).among(ids)
     successors: dict[UUID, list[UUID]] = defaultdict(list)
     for newer, older in links.values_list("source_id", "target_id"):

@@ -1,4 +1,4 @@
-"""The memories that new ones name in `supersedes`, and why one cannot be replaced."""
+"""The memories that new ones name in `supersedes`, and the reasons why one cannot be replaced."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -26,7 +26,7 @@ class ReplaceableMemories:
     claimed: dict[UUID, int] = field(default_factory=dict)
 
     def problems(self, index: int, row: NewMemory) -> list[FieldProblem]:
-        """Return why the row cannot replace what it names."""
+        """Return the reasons why the row cannot replace the memories it names."""
         found = ((memory_id, self._problem(index, row, memory_id)) for memory_id in dict.fromkeys(row.supersedes))
         return [FieldProblem(SUPERSEDES, *problem) for _, problem in found if problem]
 
@@ -48,7 +48,7 @@ class ReplaceableMemories:
             return "other_partition", f"The memory {memory_id} is neither in the same partition, nor above or below it."
         is_source = bool(row.source_id) and (memory.partition_path, memory.source_id) == (key[0], key[2])
         if is_source or (memory.partition_path, memory.content_hash, memory.source_id) == key:
-            return "same_memory", "A memory does not replace itself."
+            return "same_memory", "A memory cannot replace itself."
         if self.claimed.setdefault(memory_id, index) != index:
             return "already_replaced", f"Another row of the request replaces the memory {memory_id}."
         return None

@@ -1,4 +1,4 @@
-"""The results of storing rows, and what follows from a row alone: why it is invalid, what it changes by its source."""
+"""The results of storing rows, and results that depend on the row alone: why it is invalid, what it updates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class StoreResult:
 def invalid_rows(
     tenant_id: UUID, rows: Sequence[NewMemory], replaceable: ReplaceableMemories, reach: str, now: datetime
 ) -> dict[int, StoreResult]:
-    """Return the results of rows that cannot be stored whatever is stored already, by their index."""
+    """Return the results of rows that cannot be stored regardless of the stored memories, by their index."""
     targets = {link.target_id for row in rows for link in row.links}
     known = set(Memory.objects.for_tenant(tenant_id).within(reach).with_ids(targets).ids()) if targets else set()
     results = {}

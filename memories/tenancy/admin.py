@@ -96,7 +96,7 @@ def _in_scope(view: View) -> View:
             messages.error(request, str(error))
             return HttpResponseRedirect(request.get_full_path())
         except ValidationError as error:
-            raise BadRequest("The address has no such id.") from error
+            raise BadRequest("The URL contains no valid id.") from error
 
     return scoped
 
@@ -165,7 +165,7 @@ class TenantModelAdmin(OwnTenantsMixin, ModelAdmin):
                 ProhibitNullCharactersValidator()(selected)
                 self.opts.pk.to_python(selected)
         except ValidationError as error:
-            raise BadRequest("A selected row has no such id.") from error
+            raise BadRequest("A selected id is not valid.") from error
         return super().response_action(request, queryset, *args)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:  # noqa: ARG002

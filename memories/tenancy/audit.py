@@ -56,7 +56,7 @@ def record_audit(
 ) -> AuditEntry:
     """Write the audit row of one action, in the transaction of its change; `reason` is the actor's, not memory text.
 
-    The row of a bulk or hygiene action has the id of its act, `act_id`, so that it leads to the undo (ADR-0137).
+    The row of a bulk or hygiene action has the id of its act, `act_id`, so that it can be undone (ADR-0137).
     """
     entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, fields=sorted(fields))
     entry.id = act_id or entry.id

@@ -36,7 +36,7 @@ LATE_ENTRIES_MAX = timedelta(days=1)
 
 @dataclass(frozen=True)
 class AuditLogState:
-    """What a check found: the last correct seal, what is broken, and how many entries wait for a seal."""
+    """The result of a check: the last correct seal, the first broken entry, and the number of unsealed entries."""
 
     last: KnownSeal
     last_sealed_at: datetime | None
@@ -172,7 +172,7 @@ def _unsealed(tenant_id: UUID, since: datetime | None) -> BrokenEntry | None:
 def check_audit_logs(*, now: datetime) -> int:
     """Check the audit log of every visible tenant and store the results; return how many are broken. Opens scopes.
 
-    Each check goes on from the last correct seal; the whole log is checked once a week and while something is wrong.
+    Each check continues from the last correct seal; the whole log is checked once a week and after a problem.
     """
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.visible().values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` says about the roles of the database (ADR-0160)."""
+"""The check of the database roles in `manage.py check --deploy` (ADR-0160)."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from memory_platform.postgres.roles import API, CONSOLE, MAINTENANCE, OWNER_ALIA
 
 @register(Tags.security, deploy=True)
 def roles_are_separate(**_: Any) -> list[CheckMessage]:
-    """Warn where a statement injected into the API could do what the console or maintenance may."""
+    """Warn if a statement injected into the API would have the rights of the console or of maintenance."""
     aliases = [alias for alias in (API, CONSOLE, MAINTENANCE, OWNER_ALIAS) if alias in settings.DATABASES]
     users = {settings.DATABASES[alias]["USER"] for alias in aliases}
     if {CONSOLE, MAINTENANCE}.isdisjoint(aliases) or len(users) < len(aliases):

@@ -137,7 +137,7 @@ class NewViewForm(SavedViewForm):
 
 
 class AuditExportForm(AuditFilterForm):
-    """The filters of the audit log, and the type of the file."""
+    """The filters of the audit log and the file type."""
 
     type = forms.ChoiceField(required=False, choices=[(name, name) for name in FILE_TYPES])
 

@@ -1,4 +1,4 @@
-"""Answer a repeated POST with its first answer (ADR-0058). Each step is one short transaction."""
+"""Repeat the first response for a repeated POST (ADR-0058). Each step is one short transaction."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ CLAIM_SECONDS = 10
 def claim_idempotency_key(
     *, tenant_id: UUID, api_key_id: str, idempotency_key: str, request_hash: str, now: datetime
 ) -> IdempotencyRecord:
-    """Return the record to fill, which has no answer yet, or the one with the stored answer.
+    """Return the record to fill, which has no response yet, or the one with the stored response.
 
     Raises `Conflict`: `idempotency_key_reused` for another request, `idempotency_key_in_use` while the first one runs.
     """
@@ -39,7 +39,7 @@ def renew_idempotency_claim(record: IdempotencyRecord, *, now: datetime) -> None
 
 
 def store_response(record: IdempotencyRecord, *, status: int, body: Any, headers: dict[str, str]) -> None:
-    """Store the answer for repetitions."""
+    """Store the response for repetitions."""
     answer = {"body": body, "headers": headers}
     IdempotencyRecord.objects.filter(pk=record.pk).update(status=status, answer=answer)
 

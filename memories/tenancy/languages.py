@@ -8,4 +8,4 @@ def check_language(language: str) -> None:
     """Raise `InvalidInput` `invalid_choice` for a language that this Postgres does not know."""
     known = text_search_configs()
     if language not in known:
-        raise InvalidInput("invalid_choice", f"The language is one of {', '.join(known)}.", "language")
+        raise InvalidInput("invalid_choice", f"The language must be one of {', '.join(known)}.", "language")

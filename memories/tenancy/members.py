@@ -33,7 +33,7 @@ def tenant_members(tenant_id: UUID, operator: Operator) -> list[TenantMember]:
 
 
 def users_with_fixed_roles(users: Iterable[User], operator: Operator) -> set[int]:
-    """Return the ids of users whose role the admin may not change: superusers, and those of tenants that are not his.
+    """Return the ids of users whose role the admin may not change: superusers, and members of other tenants.
 
     A role holds in all tenants of a person, so an admin of one tenant must not give it in another.
     """

@@ -52,7 +52,7 @@ def row_security_policies(
 
 
 def enable_row_security(table: str, *, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Operation:
-    """Confine a table to the scopes of memories/tenancy/scopes.py; FORCE confines the owner too."""
+    """Restrict a table to the scopes of memories/tenancy/scopes.py; FORCE applies to the owner, too."""
     made = row_security_policies(column=column, is_read_to_authenticate=is_read_to_authenticate)
     forward = [
         ROW_SCOPES,

@@ -1,4 +1,4 @@
-"""Failed sign-ins are counted by account and address, and later attempts wait (ADR-0110)."""
+"""Count failed sign-ins by account and address, and delay later attempts (ADR-0110)."""
 
 from datetime import datetime, timedelta
 
@@ -31,7 +31,7 @@ def count_sign_in_attempt(keys: SignInKeys, *, now: datetime) -> timedelta:
 
 @transaction.atomic
 def forget_sign_in_failures(keys: SignInKeys, *, now: datetime) -> None:
-    """Forget the failures of an account that has signed in; the address keeps those of other accounts."""
+    """Reset the failures of an account that has signed in; the address keeps those of other accounts."""
     rows = SignInFailures.objects.locked_rows(keys.free_attempts(), now)
     SignInFailures.objects.subtract(keys.address, rows[keys.pair].failures)
     SignInFailures.objects.with_keys([keys.pair, keys.account]).delete()

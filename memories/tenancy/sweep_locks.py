@@ -1,4 +1,4 @@
-"""One sweep of a kind at a time, by a lock in the cache that names its owner."""
+"""A lock in the cache that names its owner, so that only one sweep of a kind runs at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ class SweepLock:
 
 @contextmanager
 def sweep_lock(name: str) -> Iterator[SweepLock | None]:
-    """Take the lock for the block; None if another sweep has it. Only its owner gives it back."""
+    """Hold the lock during the block; yields None if another sweep has it. Only its owner releases it."""
     lock = SweepLock(name, uuid4().hex)
     if not cache.add(name, lock.owner, SWEEP_LEASE_SECONDS):
         yield None

@@ -33,7 +33,7 @@ def acting(request: HtmxRequest, now: datetime) -> dict[str, Any]:
 def tenant_page(to_read: str = "", *, to_change: str = "") -> Callable[[PageView], PageView]:
     """Return the decorator of a page of one tenant, with the roles that may GET and POST; "" refuses the method.
 
-    It turns the `tenant_id` of the URL into `request.tenant`, or answers 404. It opens no scope.
+    It turns the `tenant_id` of the URL into `request.tenant`, or returns 404. It opens no scope.
     """
     methods = [*(("GET", "HEAD") if to_read else ()), *(("POST",) if to_change else ())]
 

@@ -1,4 +1,4 @@
-"""Dump and restore a database with PostgreSQL's own programs, and compare what arrived with what was there."""
+"""Dump and restore a database with PostgreSQL's own programs, and compare the result with the original."""
 
 import re
 import shutil
@@ -64,13 +64,13 @@ def program(name: str) -> str:
     found = PROGRAMS / name
     path = str(found) if found.is_file() else shutil.which(name)
     if not path:
-        raise BackupError(f"{name} was not found: install PostgreSQL's client programs of the server's version.")
+        raise BackupError(f"{name} was not found: install the PostgreSQL client programs in the server's version.")
     return path
 
 
 @contextmanager
 def dumped(superuser_url: str, database: str) -> Iterator[tuple[dict[str, Any], BinaryIO]]:
-    """Yield a description of the database and the dump, both of one point in time. Raises `BackupError`."""
+    """Yield a description of the database and the dump, both as of one point in time. Raises `BackupError`."""
     with connected(superuser_url, database) as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         _require_whole_view(connection)
@@ -110,7 +110,7 @@ def has_data(superuser_url: str, database: str) -> bool:
 def restore(
     superuser_url: str, database: str, dump: Reader, description: dict[str, Any], *, roles: list[DatabaseLogin]
 ) -> None:
-    """Restore into a new database, compare it with `description`, and only then let it take the place of `database`.
+    """Restore into a new database, compare it with `description`, and only then replace `database` with it.
 
     `roles` begins with the owner of the tables. Raises `BackupError`; `database` is unchanged then.
     """
@@ -141,7 +141,7 @@ def _feed(superuser_url: str, database: str, dump: Reader) -> None:
 
 
 def _compare(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Raise `BackupError` that names what is missing, added or of another number."""
+    """Raise `BackupError` if anything is missing, added or differs in number."""
     rows, wanted = (
         {f"{table}: {count}" for table, count in each["counts"].items()} | set(each["schema"])
         for each in (found, expected)
@@ -179,7 +179,7 @@ def _require_whole_view(connection: psycopg.Connection) -> None:
 
 @contextmanager
 def connected(superuser_url: str, database: str = "", *, autocommit: bool = False) -> Iterator[psycopg.Connection]:
-    """Connect to one database of the server. Raises `BackupError` where that fails."""
+    """Connect to one database of the server. Raises `BackupError` if that fails."""
     try:
         connection = psycopg.connect(_address(superuser_url, database), autocommit=autocommit)
     except psycopg.OperationalError as error:
@@ -189,7 +189,7 @@ def connected(superuser_url: str, database: str = "", *, autocommit: bool = Fals
 
 
 def _address(superuser_url: str, database: str) -> str:
-    """Return a connection string; a later `dbname` wins over that of the URL."""
+    """Return a connection string; a later `dbname` overrides that of the URL."""
     return psycopg.conninfo.make_conninfo(superuser_url, **({"dbname": database} if database else {}))
 
 

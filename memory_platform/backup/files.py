@@ -1,6 +1,6 @@
 """The file of a backup: two lines of JSON, then what pg_dump wrote; with a passphrase, the second part is encrypted.
 
-Without a passphrase, `tail -n +3 FILE | pg_restore` needs nothing of this project.
+Without a passphrase, `tail -n +3 FILE | pg_restore` works without this project.
 """
 
 import base64
@@ -28,11 +28,11 @@ TAG_BYTES = 16
 
 
 class BackupError(Exception):
-    """One sentence for the person who runs the command."""
+    """An error whose message is one sentence for the person who runs the command."""
 
 
 class Reader(Protocol):
-    """What a restore reads from."""
+    """A stream that a restore reads from."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -74,7 +74,7 @@ def write_backup(file: BinaryIO, manifest: dict[str, Any], dump: Reader, *, pass
 
 
 def read_backup(file: BinaryIO, *, passphrase: Callable[[], str]) -> tuple[dict[str, Any], Reader]:
-    """Return the manifest and the dump; asks for the passphrase only where one is needed. Raises `BackupError`."""
+    """Return the manifest and the dump; requests the passphrase only if one is needed. Raises `BackupError`."""
     header = _parse(file.readline(HEADER_BYTES_MAX))
     if header.get("format") != FORMAT:
         raise BackupError("This file is not a backup of this version.")
@@ -104,7 +104,7 @@ class _Decrypted:
         self._file, self._cipher, self._number, self._plain, self._is_over = file, cipher, 0, b"", False
 
     def read(self, size: int, /) -> bytes:
-        """Return up to `size` bytes. Raises `BackupError` where the file was cut or changed."""
+        """Return up to `size` bytes. Raises `BackupError` if the file was truncated or changed."""
         while not self._plain and not self._is_over:
             self._plain = self._next_chunk()
         taken, self._plain = self._plain[:size], self._plain[size:]

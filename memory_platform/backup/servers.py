@@ -32,7 +32,7 @@ class Server:
 
 @contextmanager
 def database_server(superuser_url: str = "", *, is_exclusive: bool = False) -> Iterator[Server]:
-    """Yield the server; starts the embedded one where it does not run. Raises `BackupError`.
+    """Yield the server; starts the embedded one if it is not running. Raises `BackupError`.
 
     `is_exclusive` refuses an embedded server that `make run` uses.
     """

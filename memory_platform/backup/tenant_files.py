@@ -1,6 +1,6 @@
-"""All rows of a tenant as JSON lines, and back: every model with a tenant, found by looking at the models (ADR-0133).
+"""Export and import all rows of a tenant as JSON lines, of every model that has a tenant (ADR-0133).
 
-Postgres writes and reads the JSON of a row, so numbers, vectors and times arrive as they were.
+Postgres converts rows to JSON and back, so numbers, vectors and times do not change.
 """
 
 import json
@@ -117,13 +117,13 @@ FROM (SELECT {columns} FROM {table} AS t WHERE {tenant} = {id}) AS t
 
 
 def export_tenant_rows(tenant: Tenant, *, version: str, written_at: str) -> Iterator[str]:
-    """Yield the lines of a tenant's file, all of one point in time, a few rows in memory at once."""
+    """Yield the lines of a tenant's file, all as of one point in time; only a few rows are in memory at a time."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         with tenant_scope(tenant.pk):
             if tenant.former_text_search_configs:
-                raise BackupError("A change of the tenant's language is running: export it afterwards.")
+                raise BackupError("The tenant's language is being changed: export it afterwards.")
             header = {"format": FORMAT, "tenant_id": str(tenant.pk), "name": tenant.name}
             yield json.dumps({**header, "version": version, "written_at": written_at}, ensure_ascii=False)
             for table in tenant_tables():
@@ -186,7 +186,7 @@ SELECT setval(pg_get_serial_sequence({name}, {text}), greatest(nextval(pg_get_se
 
 @dataclass(frozen=True)
 class ImportedTenant:
-    """What an import has stored, and how many rows it left out because their user does not exist here."""
+    """The result of an import; some rows are skipped because their user does not exist here."""
 
     tenant_id: UUID
     rows: int
@@ -244,7 +244,7 @@ class _Loader:
 
         for name, group in groupby(rows(), key=lambda row: row[0]):
             if name in seen:
-                raise BackupError(f"The rows of {name} are not together.")
+                raise BackupError(f"The rows of {name} are not consecutive.")
             seen.add(name)
             self._insert(self._tables[name], group)
         end = _object(*last).get("end") if last[0] else None
@@ -289,7 +289,7 @@ class _Loader:
 
 
 def _compare(found: dict[str, list[Any]], end: dict[str, Any], *, is_copy: bool) -> int:
-    """Raise `BackupError` where tables differ; return how many rows were left out with their users."""
+    """Raise `BackupError` if tables differ; return how many rows were skipped because of their users."""
     users = {table.name for table in tenant_tables() if table.users}
     if is_copy:  # whose keys are revoked: as many, but not the same
         keys = ApiKey._meta.db_table

@@ -1,4 +1,4 @@
-"""What operators have to act on, in one tenant or in several: the backlogs of every app."""
+"""Action items of operators in one or several tenants: the backlogs of every app."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from memories.tenancy.queries.rows import Backlog
 
 @dataclass(frozen=True)
 class ActionItem:
-    """A kind of backlog, which `read` counts by tenant and `page` shows; with a tenant, also its backlog."""
+    """A kind of backlog: `read` counts it by tenant and `page` shows it. For one tenant, it contains the backlog."""
 
     name: str
     column: str
@@ -74,8 +74,8 @@ ACTION_ITEM_KINDS: Sequence[ActionItem] = (
     ActionItem(
         "contradictions",
         "Contradictions",
-        ("pair of memories contradicts itself", "pairs of memories contradict each other"),
-        "Agents may read the outdated one. Keep the one that holds.",
+        ("pair of contradictory memories", "pairs of contradictory memories"),
+        "Agents may receive the outdated one. Keep the one that is true.",
         _contradictions,
         "hygiene-list/contradiction",
         icon="scale",
@@ -83,7 +83,7 @@ ACTION_ITEM_KINDS: Sequence[ActionItem] = (
     ActionItem(
         "duplicates",
         "Near-duplicates",
-        ("pair of memories states the same", "pairs of memories state the same"),
+        ("pair of near-duplicate memories", "pairs of near-duplicate memories"),
         "Both take up tokens. Merge them, or dismiss the pair.",
         _near_duplicates,
         "hygiene-list/near_duplicate",

@@ -35,7 +35,7 @@ def activity_curves(tenant_id: UUID, span: ActivityRange, *, now: datetime) -> l
 
 
 def _bars(title: str, unit: str, counts: Mapping[datetime, int]) -> Chart:
-    """Return bars of counts; an empty chart where all are 0."""
+    """Return bars of counts; an empty chart if all are 0."""
     total = sum(counts.values())
     rows = [ChartRow(start, (count if total else None,)) for start, count in counts.items()]
     return Chart(title, unit, [title], rows, shape="bars", caption=f"{total:,.0f} {unit}", height=CHART_HEIGHT)

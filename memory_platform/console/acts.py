@@ -1,4 +1,4 @@
-"""Acts of people, rules and agents in a tenant: what each changed, and whether it can be undone (ADR-0137).
+"""The acts of people, rules and agents in a tenant, what each changed, and whether it can be undone (ADR-0137).
 
 An act is an entry of the audit log that an operator may want to undo. Called inside a scope.
 """
@@ -94,7 +94,7 @@ class ActTarget:
 
 @dataclass(frozen=True)
 class ActRow:
-    """An act; `changes` are former and new values, `undo` is possible, done, or "" where the act has none."""
+    """An act; `changes` are former and new values; `undo` is possible, done, or "" for an act that cannot be undone."""
 
     entry: AuditEntry
     targets: Sequence[ActTarget]
@@ -148,7 +148,7 @@ def _shown_targets(entry: AuditEntry) -> int:
 
 
 def is_archived_by(entry: AuditEntry, memory: Memory) -> bool:
-    """Whether the memory is archived since this act, and was not restored and archived again by another one."""
+    """Whether the memory has been archived since this act, without being restored and archived again."""
     return memory.archived_at == max(entry.at, memory.valid_from, memory.recorded_from)
 
 

@@ -1,4 +1,4 @@
-"""The first steps of a tenant, from its first key to its first golden question, each done as the data says."""
+"""The first steps of a tenant, from its first key to its first golden question; the data shows which are done."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

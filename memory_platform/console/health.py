@@ -1,4 +1,4 @@
-"""The state of the platform components, for pages and for `/healthz` and `/readyz`, which anyone may open."""
+"""The state of the platform components, for pages and for the public endpoints `/healthz` and `/readyz`."""
 
 import logging
 import socket
@@ -72,14 +72,14 @@ class ComponentState:
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer without checking anything else."""
+    """Return 200 without checking any component."""
     return JsonResponse({"status": "ok"})
 
 
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Return the state of every component; 503 when one is down. Only a key sees versions."""
+    """Return the state of every component; 503 if one is down. Versions are only for requests with a key."""
     states = component_states()
     sees_versions = states["database"].is_ok and _has_key(request)
     parts = {
@@ -113,7 +113,7 @@ def component_states() -> dict[str, ComponentState]:
 
 
 def component_state(check: Callable[[], str]) -> ComponentState:
-    """Return the answer of a check, or the reason of its failure without any address."""
+    """Return the result of a check, or the reason for its failure without any address."""
     start = time.perf_counter()
     try:
         is_ok, detail = True, check()
@@ -125,7 +125,7 @@ def component_state(check: Callable[[], str]) -> ComponentState:
 
 
 def check_address(url: str, timeout_seconds: float) -> str:
-    """Return "reachable" where the server of `url` accepts connections. Raises `OSError`."""
+    """Return "reachable" if the server of `url` accepts connections. Raises `OSError`."""
     address = urlsplit(url)
     port = address.port or (80 if address.scheme == "http" else 443)
     socket.create_connection((address.hostname or "", port), timeout=timeout_seconds).close()
@@ -133,7 +133,7 @@ def check_address(url: str, timeout_seconds: float) -> str:
 
 
 def _database() -> str:
-    """Connect outside the pool, which waits long for a server that is down."""
+    """Connect without the pool, which waits too long for a server that is down."""
     parameters = connection.get_connection_params() | {"connect_timeout": int(TIMEOUT_SECONDS)}
     with psycopg.connect(**parameters) as own:
         return f"PostgreSQL {own.info.server_version // 10000}"
@@ -158,7 +158,7 @@ def _role() -> str:
 def _migrations() -> str:
     executor = MigrationExecutor(connection)
     if lost_migrations(executor.loader):
-        raise ComponentNotReady("an earlier development version made the database")
+        raise ComponentNotReady("the database was created by an earlier development version")
     if missing := executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise ComponentNotReady(f"{counted(len(missing), 'migration is', 'migrations are')} not applied")
     with authentication_scope():
@@ -237,7 +237,7 @@ def read_components(now: datetime) -> list[Component]:
 
 
 def cached_components() -> list[Component]:
-    """Return the components as they were checked last; empty where that is too long ago."""
+    """Return the components as of the last check; empty if that is too long ago."""
     states = read_cached([REMEMBERED_KEY]).get(REMEMBERED_KEY) or {}
     return _components({name: ComponentState(**state) for name, state in states.items()}) if states else []
 

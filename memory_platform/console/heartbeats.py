@@ -1,4 +1,4 @@
-"""Heartbeats of workers and of beat, and last runs of scheduled tasks: signals of Celery cache them (ADR-0086)."""
+"""Heartbeats of workers and beat, and the last runs of scheduled tasks, cached by Celery signals (ADR-0086)."""
 
 import time
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class LastRun:
 
 @dataclass(frozen=True)
 class ScheduledTask:
-    """A task that repeats every `seconds`, and its last run; None where no worker ran it lately."""
+    """A task that runs every `seconds`, and its last run; None if no worker has run it recently."""
 
     name: str
     seconds: float
@@ -90,7 +90,7 @@ def _record_run(task_id: str, task: Any, state: str = "", **_: object) -> None:
 def scheduled_tasks() -> list[ScheduledTask]:
     """Return the scheduled tasks from `SHOWN_FROM_SECONDS` on, the least frequent first. One request to the cache.
 
-    Tasks that run more often are steps of the platform itself; Health shows when the worker is behind.
+    Tasks that run more often are internal steps; the Health page shows whether the worker is behind.
     """
     schedule: Mapping[str, dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE
     entries = {name: entry for name, entry in schedule.items() if entry["schedule"] >= SHOWN_FROM_SECONDS}

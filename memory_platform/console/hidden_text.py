@@ -18,7 +18,7 @@ _PIECES = re.compile(r"<(script|style|textarea|title)\b.*?</\1\s*>|<[^>]*>|[^<]+
 
 
 class HiddenTextMiddleware:
-    """Marks hidden characters in the text of every HTML answer: no page has to remember it."""
+    """Marks hidden characters in the text of every HTML response, so that no page needs code for it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

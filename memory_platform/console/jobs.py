@@ -57,7 +57,7 @@ class Job:
 
     @property
     def took_milliseconds(self) -> float | None:
-        """The time from start to end; None where one of the two is unknown."""
+        """The time from start to end; None if one of them is unknown."""
         if self.started_at is None or self.finished_at is None or self.finished_at <= self.started_at:
             return None
         return (self.finished_at - self.started_at).total_seconds() * 1000
@@ -175,7 +175,7 @@ WATCHED_MAX = 20
 
 @dataclass(frozen=True)
 class JobNotification:
-    """The result of a finished job and its page; `is_shown_by_page` where that page shows the result by itself."""
+    """The result of a finished job and its page; `is_shown_by_page` if that page already shows the result."""
 
     text: str
     url: str

@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus: what all processes counted, and what waits in the queue and the database now."""
+"""`/metrics` for Prometheus: the counters of all processes, and the current queue and backlogs."""
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +39,7 @@ _BACKLOGS: Mapping[str, Callable[[], Mapping[UUID, Backlog]]] = {
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Return all metrics as text; 403 without the token of METRICS_TOKEN, or, where none is set, from elsewhere."""
+    """Return all metrics as text; 403 without METRICS_TOKEN or, if it is not set, for requests from other machines."""
     if not _may_read(request):
         return HttpResponse("Send METRICS_TOKEN as a bearer token.\n", status=403, content_type="text/plain")
     present = CollectorRegistry()
@@ -58,7 +58,7 @@ def _may_read(request: HttpRequest) -> bool:
 
 
 def counted() -> CollectorRegistry:
-    """Return what this process counted, or all processes that share its folder."""
+    """Return the counters of this process, or of all processes that share its folder."""
     if not settings.PROMETHEUS_MULTIPROC_DIR:
         return REGISTRY
     registry = CollectorRegistry()
@@ -67,14 +67,14 @@ def counted() -> CollectorRegistry:
 
 
 class _Present:
-    """Reads gauges when they are asked for; a component that is down leaves its own out."""
+    """Computes gauges for each scrape; those of a component that is down are omitted."""
 
     def __init__(self, now: datetime) -> None:
         self._now = now
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         states = {component.name: component.state for component in read_components(self._now)}
-        up = GaugeMetricFamily("memory_platform_component_up", "1 while a component answers.", labels=["component"])
+        up = GaugeMetricFamily("memory_platform_component_up", "1 while a component responds.", labels=["component"])
         for name, state in states.items():
             up.add_metric([name], float(state.is_ok))
         yield up
@@ -84,8 +84,8 @@ class _Present:
             yield from self._backlogs()
 
     def _backlogs(self) -> Iterator[GaugeMetricFamily]:
-        count = GaugeMetricFamily("memory_platform_backlog", "What waits for a worker or a person.", labels=["kind"])
-        age = GaugeMetricFamily("memory_platform_backlog_age_seconds", "Since when the oldest waits.", labels=["kind"])
+        count = GaugeMetricFamily("memory_platform_backlog", "Rows waiting for work or a person.", labels=["kind"])
+        age = GaugeMetricFamily("memory_platform_backlog_age_seconds", "Age of the oldest one.", labels=["kind"])
         with maintenance_scope():
             for kind, read in _BACKLOGS.items():
                 backlogs = read().values()

@@ -1,4 +1,4 @@
-"""The shared cache for figures that pages can do without: it may be away."""
+"""The shared cache for values that pages do not need: it may be unavailable."""
 
 import logging
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 def read_cached(keys: Iterable[str]) -> dict[str, Any]:
-    """Return the values of the keys that are there; none where the cache cannot be reached."""
+    """Return the values of the existing keys; none if the cache cannot be reached."""
     try:
         return dict(cache.get_many(keys))
     except (RedisError, OSError) as error:
@@ -20,7 +20,7 @@ def read_cached(keys: Iterable[str]) -> dict[str, Any]:
 
 
 def write_cached(key: str, value: Any, seconds: int) -> None:
-    """Keep a value, where the cache can be reached."""
+    """Store a value if the cache can be reached."""
     try:
         cache.set(key, value, seconds)
     except (RedisError, OSError) as error:

@@ -22,7 +22,7 @@ from memory_platform.web.roles import Role
 
 @dataclass(frozen=True)
 class Command:
-    """An action that a page offers: its label, the URL name of the page, and the least role that may use it."""
+    """An action that a page offers: its label, the URL name of the page, and the lowest role that may use it."""
 
     label: str
     name: str
@@ -53,7 +53,7 @@ _OTHER_PAGES = {
 
 
 def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> list[SearchGroup]:
-    """Return what matches every word of the text, without a text all actions and pages; inside a scope."""
+    """Return the entries that match every word of the text; without a text, all actions and pages. Inside a scope."""
     words = text.casefold().split()
     groups = [
         SearchGroup("actions", "Actions", _matching(_actions(tenant_id, role), words)),

@@ -23,7 +23,7 @@ _ASSIGNMENTS = {"budget_profile": BUDGET_ASSIGNMENTS, "scoring_profile": SCORING
 
 
 def undo_act(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
-    """Undo an act and return what was done. Raises `NotFound`, or `Conflict` where the result is no longer in use."""
+    """Undo an act and describe the result. Raises `NotFound`, or `Conflict` if the act is no longer in effect."""
     undo = _undo_hygiene if entry.verb in STORED_ACTS else _UNDO.get(entry.verb)
     if undo is None:
         raise Conflict("cannot_undo", "This act cannot be undone.")
@@ -37,7 +37,7 @@ def _undo_hygiene(entry: AuditEntry, **who: Any) -> str:
 def _restore(entry: AuditEntry, **who: Any) -> str:
     memory = _memory(entry)
     if memory.archived_at is not None and not is_archived_by(entry, memory):
-        raise Conflict("changed", "Another act archived the memory since. Undo that one.")
+        raise Conflict("changed", "Another act has archived the memory since then. Undo that act.")
     restore_memory(memory=memory, if_version=memory.version, **who)
     return "Undone: the memory is live again."
 

@@ -1,1 +1,1 @@
-"""Postgres and Redis of one folder, where no outside server is named. Settings import it, so it imports no settings."""
+"""Embedded Postgres and Redis servers of one folder. Settings import this package, so it imports no settings."""

@@ -1,4 +1,4 @@
-"""`python -m memory_platform.embedded`: everything on this machine, until Ctrl-C."""
+"""`python -m memory_platform.embedded`: run everything on this machine until Ctrl-C."""
 
 import sys
 

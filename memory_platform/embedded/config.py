@@ -1,4 +1,4 @@
-"""What a start takes from the environment and .env, before Django is loaded, and the checks before anything starts."""
+"""The configuration that a start reads from the environment and .env before Django is loaded, and its checks."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class EmbeddedConfig:
-    """The values of a start; "" for a URL starts the embedded server."""
+    """The configuration of a start; "" for a URL starts the embedded server."""
 
     data_dir: Path
     host: str
@@ -31,13 +31,13 @@ class EmbeddedConfig:
 
     @property
     def url(self) -> str:
-        """The address for this machine's browser; 127.0.0.1 where the host means all addresses."""
+        """The URL for a browser on this machine, with 127.0.0.1 if the host stands for all addresses."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104 - compared, not bound
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
 
 def config_from(environ: Mapping[str, str]) -> EmbeddedConfig:
-    """Return the values of a start. Raises `StartError`."""
+    """Return the configuration of a start. Raises `StartError`."""
     return EmbeddedConfig(
         # The same rule as in settings: a relative DATA_DIR is in the project.
         data_dir=(PROJECT / (environ.get("DATA_DIR") or "var")).expanduser().resolve(),
@@ -61,19 +61,22 @@ def _number(environ: Mapping[str, str], name: str, *, default: int, most: int) -
 
 
 def check_data_dir(data_dir: Path) -> None:
-    """Create the folder. Raises `StartError` where it cannot be written."""
+    """Create the folder. Raises `StartError` if it cannot be written."""
     try:
         data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         (data_dir / "run").mkdir(exist_ok=True, mode=0o711)
         tempfile.TemporaryFile(dir=data_dir).close()
     except OSError as error:
         raise StartError(
-            f"{data_dir} cannot be written ({error.strerror}): set DATA_DIR to a folder of yours."
+            f"{data_dir} cannot be written ({error.strerror}): set DATA_DIR to a folder that you own."
         ) from error
 
 
 def take_lock(data_dir: Path) -> IO[str]:
-    """Lock the DATA_DIR until this process ends, however it ends. Raises `StartError` where another one runs."""
+    """Lock the DATA_DIR until this process ends, even if it is killed.
+
+    Raises `StartError` if another process has the lock.
+    """
     lock = (data_dir / "run" / "lock").open("a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -92,12 +95,12 @@ def take_lock(data_dir: Path) -> IO[str]:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise `StartError` where the port cannot be used."""
+    """Raise `StartError` if the port cannot be used."""
     listen(host, port).close()
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that accepts connections. Raises `StartError` where the port cannot be used."""
+    """Return a socket that accepts connections. Raises `StartError` if the port cannot be used."""
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

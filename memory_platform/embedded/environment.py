@@ -1,4 +1,4 @@
-"""Environment variables: an invalid value is refused by the name of its variable."""
+"""Environment variables; the error for an invalid value names its variable."""
 
 import json
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ _DATABASE_URLS = "DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs"
 
 
 class NamedEnv(environ.Env):  # type: ignore[misc]  # django-environ carries no types
-    """django-environ, where an empty variable is not set and an invalid value is refused; `names` are those it read."""
+    """django-environ that treats empty variables as unset and rejects invalid values; `names` lists those read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class NamedEnv(environ.Env):  # type: ignore[misc]  # django-environ carries no 
 
 
 def database_config(url: str) -> dict[str, Any]:
-    """Return the settings of one database. Checks the scheme first, as the parser's warning contains the password."""
+    """Return the settings of one database. Checks the scheme first: the parser's warning contains the password."""
     if environ.Env.DB_SCHEMES.get(url.partition("://")[0]) != environ.Env.DB_SCHEMES["postgres"]:
         raise ImproperlyConfigured(_DATABASE_URLS)
     try:
@@ -66,7 +66,7 @@ def cache_config(url: str) -> dict[str, Any]:
 
 
 def email_config(url: str) -> dict[str, Any]:
-    """Return Django's settings of a mail server, EMAIL_... by name; empty without a URL. Errors omit the password."""
+    """Return Django's EMAIL_... settings by name; empty without a URL. Errors omit the password."""
     if not url:
         return {}
     scheme = url.partition("://")[0]
@@ -92,7 +92,7 @@ class EmbeddingEndpoint:
 
 @dataclass(frozen=True)
 class EmbeddingFiles:
-    """A model in a folder with `model.onnx` and `tokenizer.json`; `pooling` is how token vectors become one."""
+    """A model in a folder with `model.onnx` and `tokenizer.json`; `pooling` is the way token vectors are combined."""
 
     model: str
     dimension: int
@@ -117,7 +117,10 @@ def embedding_files(text: str) -> tuple[EmbeddingFiles, ...]:
 
 
 def embedding_endpoints(text: str) -> tuple[EmbeddingEndpoint, ...]:
-    """Return the endpoints of EMBEDDING_ENDPOINTS, a JSON list of objects. Errors omit the value: it may have a key."""
+    """Return the endpoints of EMBEDDING_ENDPOINTS, a JSON list of objects.
+
+    Errors omit the value, which may contain a key.
+    """
     try:
         return tuple(_endpoint(entry) for entry in json.loads(text or "[]"))
     except (ValueError, TypeError, AttributeError) as error:

@@ -15,12 +15,12 @@ PASSWORD_BYTES = 24
 
 
 class StartError(Exception):
-    """One sentence for the person at the terminal: what is wrong and what to do."""
+    """An error whose message tells the person at the terminal what is wrong and what to do."""
 
 
 @dataclass(frozen=True)
 class ServerUrls:
-    """Every URL with its password, so the file is readable by its owner only. "" where no such server is known."""
+    """Every URL with its password, so only the owner can read the file. "" if there is no such server."""
 
     database_url: str = ""
     database_owner_url: str = ""
@@ -50,7 +50,7 @@ def read_or_create_secret(data_dir: Path, name: str, size_bytes: int = PASSWORD_
 
 
 def socket_folder(data_dir: Path) -> Path:
-    """Return DATA_DIR/run, or a short private folder under /tmp where a socket's path would be too long."""
+    """Return DATA_DIR/run, or a short private folder under /tmp if a socket's path would be too long."""
     folder = data_dir / "run"
     if len(os.fsencode(folder / LONGEST_SOCKET_NAME)) > SOCKET_PATH_MAX_BYTES:
         digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]
@@ -74,7 +74,7 @@ def endpoints_file(data_dir: Path) -> Path:
 
 
 def read_endpoints(data_dir: Path) -> ServerUrls | None:
-    """Return None when no server runs on this DATA_DIR, or when the file belongs to another user."""
+    """Return the URLs; None if no server runs on this DATA_DIR or the file belongs to another user."""
     try:
         return ServerUrls(**json.loads(endpoints_file(data_dir).read_text()))
     except (FileNotFoundError, NotADirectoryError, PermissionError):

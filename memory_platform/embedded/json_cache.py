@@ -1,4 +1,4 @@
-"""Values of the shared cache as JSON: write access to Redis does not allow code execution, unlike with pickle."""
+"""Store values of the shared cache as JSON: unlike with pickle, write access to Redis does not allow code execution."""
 
 import json
 from typing import Any

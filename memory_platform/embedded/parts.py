@@ -1,4 +1,4 @@
-"""The parts of `make run`, and when a part that ended starts again (ADR-0126)."""
+"""The processes of `make run` (parts), and when one that has ended is restarted (ADR-0126)."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ STABLE_SECONDS = 60.0
 
 @dataclass
 class Part:
-    """A process and how to start it; `restarts` counts those since it last ran for a minute."""
+    """A process and how to start it; `restarts` counts the restarts since it last ran for a minute."""
 
     start: Callable[[], ChildProcess]
     child: ChildProcess
@@ -25,7 +25,7 @@ class Part:
     due_at: float | None = None
 
     def note_end(self, now: float) -> float:
-        """Record that it ended; return the seconds until it starts again."""
+        """Record that it has ended; return the seconds until its restart."""
         if now - self.started_at >= STABLE_SECONDS:
             self.restarts = 0
         wait = restart_wait_seconds(self.restarts)
@@ -49,4 +49,4 @@ def describe_end(child: ChildProcess, wait_seconds: float) -> str:
     code = child.process.returncode
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     when = "at once" if wait_seconds == 0 else f"in {wait_seconds:g} s"
-    return f"{child.name} ended ({how}) and starts again {when}. Its log is {child.log}.\n"
+    return f"{child.name} ended ({how}) and is restarted {when}. Its log is {child.log}.\n"

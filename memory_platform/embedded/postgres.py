@@ -35,7 +35,7 @@ ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": os.defpath}
 
 
 def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) -> tuple[ChildProcess, str]:
-    """Start the server of DATA_DIR/postgres, at first with a new cluster; return it with the superuser's URL."""
+    """Start the server of DATA_DIR/postgres, creating its cluster if missing; return it with the superuser's URL."""
     cluster = data_dir / "postgres"
     user = _os_user(data_dir)
     check_major_version(cluster)
@@ -67,17 +67,17 @@ def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) 
 
 
 def check_major_version(cluster: Path) -> None:
-    """Raise `StartError` for a cluster of another PostgreSQL."""
+    """Raise `StartError` if another major version of PostgreSQL created the cluster."""
     version_file = cluster / "PG_VERSION"
     if version_file.exists() and (found := version_file.read_text().strip()) != str(MAJOR_VERSION):
         raise StartError(
-            f"{cluster} was made by PostgreSQL {found}, but this version includes PostgreSQL {MAJOR_VERSION}: "
-            "dump it with the version that made it, or set DATA_DIR to a new folder."
+            f"{cluster} was created by PostgreSQL {found}, but this version includes PostgreSQL {MAJOR_VERSION}: "
+            "dump it with the version that created it, or set DATA_DIR to a new folder."
         )
 
 
 def server_settings(memory_bytes: int) -> dict[str, str]:
-    """Return sizes for the machine's memory, and a log without statements and rows, as both contain memory text."""
+    """Return memory sizes for this machine, and log settings without statements and rows, which contain memory text."""
 
     def share(part: int, least: int, most: int) -> str:
         return f"{min(most, max(least, memory_bytes // part // MEBIBYTE))}MB"
@@ -134,7 +134,7 @@ def _make_cluster(cluster: Path, password: str, user: str | None) -> None:
         )
         if done.returncode:
             last_line = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise StartError(f"PostgreSQL's initdb could not make {cluster}: {last_line}")
+            raise StartError(f"PostgreSQL's initdb could not create {cluster}: {last_line}")
         fresh.rename(cluster)
 
 
@@ -145,7 +145,7 @@ def _hand_over(user: str | None, *paths: Path) -> None:
 
 
 def _end_leftover(cluster: Path) -> None:
-    """End what a killed supervisor or a killed server left, and its pid file, whose id may mean another program now."""
+    """Stop leftover processes of a killed supervisor or server, and delete the pid file, whose id may be reused."""
     pid_file = cluster / "postmaster.pid"
     try:
         process = psutil.Process(int(pid_file.read_text().splitlines()[0]))
@@ -163,7 +163,7 @@ def _end_leftover(cluster: Path) -> None:
 
 
 def _end_backends(cluster: Path) -> None:
-    """End the processes of a server that is gone: while one runs a long query, a new server refuses to start."""
+    """Stop the backends of a server that has ended: while one runs a long query, a new server refuses to start."""
     left = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -174,7 +174,7 @@ def _end_backends(cluster: Path) -> None:
 
 
 def _os_user(data_dir: Path) -> str | None:
-    """Return None for an ordinary user, for root the OS user of PostgreSQL, who can reach its programs and data."""
+    """If this process runs as root, return the OS user of PostgreSQL, with access to its programs and data; else None."""
     if os.geteuid() != 0:
         return None
     try:

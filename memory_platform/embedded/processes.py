@@ -1,4 +1,4 @@
-"""Child processes: each ends with a clean stop; the watcher or the next start ends those of an unclean one."""
+"""Child processes: a clean stop ends them; after an unclean one, the watcher or the next start does."""
 
 import json
 import os
@@ -21,7 +21,7 @@ POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class ChildProcess:
-    """A started process, leader of its own session so that Ctrl-C in the terminal reaches the supervisor alone."""
+    """A started process, leader of its own session so that Ctrl-C in the terminal reaches only the supervisor."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -67,7 +67,7 @@ def spawn_process(
 def wait_until_ready(
     child: ChildProcess, probe: Callable[[], object], *, errors: tuple[type[Exception], ...], timeout_seconds: float
 ) -> None:
-    """Repeat `probe` while it raises one of `errors`. Raises `StartError` and ends the child when it never succeeds."""
+    """Repeat `probe` while it raises one of `errors`. If it never succeeds, end the child and raise `StartError`."""
     deadline = time.monotonic() + timeout_seconds
     try:
         while child.is_running() and time.monotonic() < deadline:
@@ -82,7 +82,7 @@ def wait_until_ready(
 
 
 def stop_processes(children: Sequence[ChildProcess], *, timeout_seconds: float) -> None:
-    """Send all their stop signal, wait for all, then end what is left with its whole process group."""
+    """Send each process its stop signal, wait for all, then kill the process groups of the rest."""
     deadline = time.monotonic() + timeout_seconds
     for child in children:
         if child.is_running():
@@ -101,7 +101,7 @@ def stop_processes(children: Sequence[ChildProcess], *, timeout_seconds: float) 
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
-    """Send a signal to a process group, which may be gone."""
+    """Send a signal to a process group, which may have ended."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
 
@@ -118,7 +118,7 @@ def records_file(data_dir: Path) -> Path:
 
 
 def record_processes(data_dir: Path, children: Sequence[ChildProcess]) -> list[ProcessRecord]:
-    """Store and return what identifies each process."""
+    """Store and return the data that identifies each process."""
     rows: list[ProcessRecord] = []
     for child in children:
         with suppress(psutil.NoSuchProcess):
@@ -137,7 +137,7 @@ def _command_line(process: psutil.Process) -> list[str]:
 
 
 def stop_recorded_processes(data_dir: Path) -> list[int]:
-    """End the processes of the file that still run; return their ids."""
+    """End the recorded processes that are still running; return their ids."""
     try:
         rows = json.loads(records_file(data_dir).read_text())
     except FileNotFoundError:
@@ -148,7 +148,7 @@ def stop_recorded_processes(data_dir: Path) -> list[int]:
 
 
 def end_processes(rows: Sequence[ProcessRecord], *, timeout_seconds: float = 10.0) -> list[int]:
-    """End the recorded processes that still run, except ids that now belong to other programs; return their ids."""
+    """End those processes that are still running, except ids that now belong to other programs; return their ids."""
     found = [process for row in rows if (process := _recorded_process(**row))]
     # The last started goes first: the web process before the database it uses.
     for process in reversed(found):

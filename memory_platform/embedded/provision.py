@@ -1,4 +1,4 @@
-"""What needs a superuser, and can run again: the roles, the database, the vector extension (ADR-0054, ADR-0160)."""
+"""Repeatable set-up that needs a superuser: the roles, the database, the vector extension (ADR-0054, ADR-0160)."""
 
 import logging
 from collections.abc import Sequence
@@ -101,7 +101,7 @@ def _grant(connection: psycopg.Connection, owner: DatabaseLogin, app: DatabaseLo
 
 
 def _mark_leakproof(connection: psycopg.Connection) -> None:
-    """Under row-level security only leakproof operators may use an index; full-text match is none by default."""
+    """Mark full-text match leakproof, because under row-level security only leakproof operators may use an index."""
     try:
         connection.execute("ALTER FUNCTION pg_catalog.ts_match_vq(tsvector, tsquery) LEAKPROOF")
     except psycopg.errors.InsufficientPrivilege:

@@ -21,7 +21,7 @@ SAVE_AFTER_SECONDS = 30
 
 @dataclass(frozen=True)
 class EmbeddedRedis:
-    """The URLs of broker and cache; without a child they are files."""
+    """The URLs of broker and cache; without a child process, they point to files."""
 
     child: ChildProcess | None
     broker_url: str

@@ -1,6 +1,6 @@
-"""`make run`: servers, migrations, web, worker and beat of one DATA_DIR, started in order and ended together.
+"""`make run`: start servers, migrations, web, worker and beat of one DATA_DIR in order, and stop them together.
 
-A part that ends while the others run starts again (ADR-0126).
+A process that ends while the others are running is restarted (ADR-0126).
 """
 
 import json
@@ -104,7 +104,7 @@ def _ignore_signals() -> None:
 
 
 class Supervisor:
-    """Starts everything of a DATA_DIR, and starts again what ends."""
+    """Starts all processes of a DATA_DIR and restarts those that end."""
 
     def __init__(self, config: EmbeddedConfig) -> None:
         self._config = config
@@ -115,15 +115,15 @@ class Supervisor:
         self._listener: socket.socket | None = None
 
     def run(self) -> None:
-        """Start, report the address, and watch. Raises `StartError` when a part ends before all are ready."""
+        """Start, report the URL, and watch. Raises `StartError` if a part ends before all are ready."""
         try:
             for log in (self._data_dir / "logs").glob("*.log"):
                 if log.stat().st_size > LOG_MAX_BYTES:
                     log.replace(log.with_suffix(".log.1"))
             if os.geteuid() == 0 and not self._config.database_urls["app"]:
                 sys.stderr.write(
-                    f"Running as root: PostgreSQL runs as the OS user {OS_USER}, created where it is missing, and the"
-                    f" folders above {self._data_dir / 'postgres'} and {PROGRAMS} are opened for passing through.\n"
+                    f"Running as root: PostgreSQL runs as the OS user {OS_USER}, which is created if missing and may"
+                    f" pass through the folders above {self._data_dir / 'postgres'} and {PROGRAMS}.\n"
                 )
             shutil.rmtree(self._data_dir / "run" / "metrics", ignore_errors=True)  # counts begin again
             self._keep(self._servers, self._start_watcher)
@@ -143,7 +143,7 @@ class Supervisor:
             remove_short_socket_folder(self._data_dir)
 
     def _start_watcher(self) -> ChildProcess:
-        """Start the process that ends the others should this one be killed."""
+        """Start the process that ends the others if this one is killed."""
         return self._python("watcher", ["-m", "memory_platform.embedded.watcher"], os.environ, stdin=subprocess.PIPE)
 
     def _start_servers(self) -> ServerUrls:
@@ -176,7 +176,7 @@ class Supervisor:
     def _start_redis_again(self) -> ChildProcess:
         if child := start_redis(self._data_dir).child:
             return child
-        raise StartError("The program of Redis is gone.")
+        raise StartError("The Redis program is missing.")
 
     def _environment(self, endpoints: ServerUrls) -> dict[str, str]:
         own_key = os.environ.get("SECRET_KEY")
@@ -205,8 +205,8 @@ class Supervisor:
             time.sleep(SUPERVISOR_POLL_SECONDS)
         self._apps.remove(prepare)
         if prepare.child.process.returncode:
-            said = last_log_line(prepare.child.log)
-            raise StartError(f"The database could not be prepared: {said} More is at the end of {prepare.child.log}.")
+            reason = last_log_line(prepare.child.log)
+            raise StartError(f"The database could not be prepared: {reason} See the end of {prepare.child.log}.")
         config = self._config
         listener = self._listener = listen(config.host, config.port)
         web = web_command(f"fd://{listener.fileno()}", processes=config.web_processes)
@@ -226,14 +226,14 @@ class Supervisor:
         return processes.spawn_process(name, [sys.executable, *arguments], log=log, env=env, cwd=PROJECT, **options)
 
     def _keep(self, parts: list[Part], start: Callable[[], ChildProcess], child: ChildProcess | None = None) -> Part:
-        """Start a part unless its process runs already, and record it at once."""
+        """Start a part unless its process is already running, and record it immediately."""
         part = Part(start, child or start())
         parts.append(part)
         self._record()
         return part
 
     def _record(self) -> None:
-        """Tell the next start, by a file, and the watcher what to end should this process be killed."""
+        """Record, for the next start and the watcher, which processes to end if this one is killed."""
         children = [part.child for part in (*self._servers, *self._apps)]
         rows = processes.record_processes(self._data_dir, children)
         watcher = children[0].process
@@ -244,7 +244,7 @@ class Supervisor:
                 watcher.stdin.flush()
 
     def _wait_until_ready(self) -> None:
-        """Report the address as soon as the web process answers. Raises `StartError` when a part ends first."""
+        """Report the URL as soon as the web process responds. Raises `StartError` if a part ends first."""
         deadline = time.monotonic() + READY_TIMEOUT_SECONDS
         while not _answers(f"{self._config.url}healthz"):
             for part in (*self._servers, *self._apps):
@@ -252,16 +252,16 @@ class Supervisor:
                     raise StartError(f"{part.child.name} stopped unexpectedly. See the end of {part.child.log}.")
             if time.monotonic() > deadline:
                 log = self._data_dir / "logs" / "web.log"
-                raise StartError(f"The web process does not answer: the reason is at the end of {log}.")
+                raise StartError(f"The web process does not respond. See the end of {log}.")
             time.sleep(SUPERVISOR_POLL_SECONDS)
         # An outside database may have had its operators before this DATA_DIR.
         login = self._data_dir / "secrets" / "first-login.txt"
-        where = f"the first log-in is in {login}" if login.is_file() else "its operators sign in as before"
+        where = f"the first user's credentials are in {login}" if login.is_file() else "its operators sign in as before"
         sys.stdout.write(f"{self._config.url} is ready; {where}\n")
         sys.stdout.flush()
 
     def _watch(self) -> None:
-        """Start again what ends, servers first, until a signal arrives."""
+        """Restart parts that end, servers first, until a signal arrives."""
         while True:
             for part in (*self._servers, *self._apps):
                 if part.due_at is None and not part.child.is_running():
@@ -309,5 +309,5 @@ def _answers(url: str) -> bool:
 def last_log_line(log: Path) -> str:
     """Return the last line of a log as a sentence; for a traceback, its message without the class name."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    said = next((line.strip() for line in reversed(lines) if line and not line[0].isspace()), "it said nothing")
-    return f"{re.sub(r'^[A-Za-z_.]+: ', '', said).rstrip('.')}."
+    last = next((line.strip() for line in reversed(lines) if line and not line[0].isspace()), "no output")
+    return f"{re.sub(r'^[A-Za-z_.]+: ', '', last).rstrip('.')}."

@@ -1,4 +1,4 @@
-"""Ends what a killed supervisor leaves. Its standard input ends with the supervisor, however that ends."""
+"""End the processes that a killed supervisor leaves. The watcher's standard input closes when the supervisor ends."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ TIMEOUT_SECONDS = 4.0
 
 
 def main() -> None:
-    """Read a list of processes per line; at the end of input, end those of the last line that still run."""
+    """Read a list of processes per line; at the end of input, end those of the last line that are still running."""
     rows: list[ProcessRecord] = []
     for line in sys.stdin:
         rows = json.loads(line)

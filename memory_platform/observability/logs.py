@@ -1,4 +1,4 @@
-"""Log records as JSON lines; what the messages contain is decided where they are written."""
+"""Format log records as JSON lines."""
 
 import json
 import logging
@@ -9,7 +9,7 @@ from memory_platform.observability.requests import REQUEST_ID, TASK
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, request id, task, values, and the traceback of an error."""
+    """One JSON object per line: time, level, logger, message, request id, task, values, and the traceback of errors."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Memory that a process keeps although nothing uses it."""
+"""Return unused memory of a process to the system."""
 
 import ctypes
 
@@ -6,6 +6,6 @@ _LIBRARY = ctypes.CDLL(None)
 
 
 def trim_memory() -> None:
-    """Return free pages to the system, where the C library can: glibc keeps what large requests and tasks took."""
+    """Return free pages to the system if the C library supports it: glibc keeps those of large requests and tasks."""
     if (trim := getattr(_LIBRARY, "malloc_trim", None)) is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""What processes count; `/metrics` adds it up over all of them (memory_platform/console/metrics.py)."""
+"""Counters of each process; `/metrics` adds them up over all processes (memory_platform/console/metrics.py)."""
 
 import os
 from collections.abc import Callable, Mapping

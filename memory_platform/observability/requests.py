@@ -46,7 +46,7 @@ class RequestMiddleware:
             REQUEST_ID.reset(token)
 
     def _record(self, request: HttpRequest, status: int, seconds: float, span: Any) -> None:
-        """Name the route, not the path: paths name partitions, and with them people."""
+        """Record the route, not the path, because paths contain partitions, which name people."""
         method = request.method if request.method in _METHODS else "other"
         route = f"/{request.resolver_match.route}" if request.resolver_match else _NO_ROUTE
         metrics.REQUESTS.labels(method, route, status).inc()
@@ -57,7 +57,7 @@ class RequestMiddleware:
 
 
 def connect_task_signals() -> None:
-    """Carry the request id from the process that sends a task to the one that runs it, and record the task's end."""
+    """Pass the request id from the process that sends a task to the one that runs it, and record the task's end."""
     before_task_publish.connect(_send_request_id)
     task_prerun.connect(_begin_task)
     task_postrun.connect(_end_task)

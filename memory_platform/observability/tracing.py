@@ -1,6 +1,6 @@
-"""OpenTelemetry traces, where the extra `tracing` is installed and OTEL_EXPORTER_OTLP_ENDPOINT is set.
+"""OpenTelemetry traces, if the extra `tracing` is installed and OTEL_EXPORTER_OTLP_ENDPOINT is set.
 
-Spans name routes, tasks and durations: no path, no statement and no text.
+Spans contain routes, tasks and durations, but no path, statement or text.
 """
 
 import os
@@ -19,7 +19,7 @@ _ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 def configure(service: str) -> None:
-    """Export the spans of this process. Raises `ImproperlyConfigured` where the packages are missing."""
+    """Export the spans of this process. Raises `ImproperlyConfigured` if the packages are missing."""
     if not os.environ.get(_ENDPOINT):
         return
     try:
@@ -36,7 +36,7 @@ def configure(service: str) -> None:
 
 @contextmanager
 def span(name: str, *, carrier: Mapping[str, Any]) -> Iterator[Any]:
-    """Run the block in a span that continues the trace which `carrier` names; None without the extra."""
+    """Run the block in a span that continues the trace in `carrier`; yields None without the extra."""
     if trace is None:
         yield None
         return

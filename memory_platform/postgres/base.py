@@ -1,4 +1,4 @@
-"""What Django loads as the database's `ENGINE`."""
+"""The module that Django loads as the database's `ENGINE`."""
 
 import select
 import struct
@@ -34,14 +34,14 @@ def has_tenant(model: type[Model]) -> bool:
 
 
 def lost_migrations(loader: MigrationLoader) -> list[str]:
-    """Return the migrations, as `app.name`, that an earlier checkout applied and this one no longer has."""
+    """Return the applied migrations, as `app.name`, that no longer exist in this checkout."""
     lost = set(loader.applied_migrations) - set(loader.disk_migrations)
     return sorted(f"{app}.{name}" for app, name in lost if app in APPS)
 
 
 class DatabaseFeatures(features.DatabaseFeatures):
     def allows_group_by_selected_pks_on_model(self, model: type[Model]) -> bool:
-        """`GROUP BY id` stands for all columns only where `id` alone is the primary key in the database too."""
+        """`GROUP BY id` includes all columns only if `id` alone is also the primary key in the database."""
         return super().allows_group_by_selected_pks_on_model(model) and not has_tenant(model)
 
 
@@ -84,7 +84,7 @@ class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
 
 
 class BinaryHalfVectorDumper(Dumper):
-    """Sends a vector as the half floats it is; as text it would be five times as long and has to be parsed."""
+    """Sends a vector as binary half floats; as text, it would be five times as long and would have to be parsed."""
 
     format = Format.BINARY
 
@@ -93,7 +93,7 @@ class BinaryHalfVectorDumper(Dumper):
 
 
 class TextHalfVectorDumper(Dumper):
-    """Writes the same where a statement is shown or bound by the client."""
+    """Writes the vector as text if a statement is shown or bound by the client."""
 
     def dump(self, obj: HalfVector) -> bytes:
         return obj.to_text().encode()
@@ -108,7 +108,7 @@ class HalfVectors:
 
 
 class HalfVectorsDumper(Dumper):
-    """Sends the vectors as the half floats they are."""
+    """Sends the vectors as binary half floats."""
 
     format = Format.BINARY
 
@@ -124,7 +124,7 @@ class HalfVectorsDumper(Dumper):
 
 
 class TextHalfVectorsDumper(Dumper):
-    """Writes the same where a statement is shown."""
+    """Writes the vectors as text if a statement is shown."""
 
     def dump(self, obj: HalfVectors) -> bytes:
         return "{{{}}}".format(",".join(f'"{HalfVector(row).to_text()}"' for row in obj.rows)).encode()
@@ -157,9 +157,9 @@ class DatabaseOperations(operations.DatabaseOperations):
 
 
 class BatchingPipeline(Pipeline):
-    """A pipeline that sends its statements when the first answer is needed, not one by one (ADR-0153).
+    """A pipeline that sends its statements when the first result is needed, not one by one (ADR-0153).
 
-    Each send is a look at the socket and a system call here, and may wake the server up for one statement.
+    Each send checks the socket, needs a system call, and may wake the server for a single statement.
     """
 
     def _communicate_gen(self) -> PQGen[None]:
@@ -176,7 +176,7 @@ class BatchingPipeline(Pipeline):
 class TransactionStart:
     """Sends BEGIN and the statements of `start` together with the first statement of a transaction (ADR-0169).
 
-    Each would be a wait of its own. Django calls this for every statement of the transaction.
+    Each would need a separate round trip. Django calls this for every statement of the transaction.
     """
 
     def __init__(self, wrapper: "DatabaseWrapper", start: Callable[[], object]) -> None:
@@ -206,7 +206,7 @@ class TransactionStart:
 
 
 def _is_closed_by_server(connection: Any) -> bool:
-    """Look without asking the server: an idle connection is readable only after its end, or a notice of it."""
+    """Check without a round trip: an idle connection is readable only if the server has closed it or announced that."""
     poller = select.poll()
     poller.register(connection.fileno(), select.POLLIN)
     return bool(poller.poll(0))
@@ -223,9 +223,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.login = self._connected_as = alias
 
     def log_in(self, alias: str) -> None:
-        """Run the next statements as the role of another alias. Raises where a transaction is open.
+        """Run the next statements as the role of another alias. Raises if a transaction is open.
 
-        The connection stays until a statement needs another one: most changes are undone before the next statement.
+        The connection stays open until a statement needs another one, because most changes are reverted before the next
+        statement.
         """
         if alias == self.login:
             return
@@ -234,14 +235,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.login, self.settings_dict = alias, connections.settings[alias]
 
     def ensure_connection(self) -> None:
-        """Connect, or connect again where the open connection is of another role."""
+        """Connect, or reconnect if the open connection belongs to another role."""
         if self._connected_as != self.login and self.connection is not None:
             self.close()
         super().ensure_connection()
 
     @property
     def pool(self) -> Any:
-        """The pool of the present role: a connection never changes its role."""
+        """The pool of the current role: a connection never changes its role."""
         own, self.alias = self.alias, self.login
         try:
             return super().pool
@@ -255,7 +256,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             wrapper._connection_pools.popitem()[1].close()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Return a connection that the server has not closed, such as by a restart, while it was in the pool."""
+        """Return a connection that the server has not closed (by a restart, for example) while it was in the pool."""
         self._connected_as = self.login
         connection: Any = super().get_new_connection(conn_params)
         pool: Any = getattr(self, "pool", None)
@@ -274,7 +275,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def pipeline(self) -> Iterator[None]:
-        """Send statements without waiting for the answer to each; wait for all at the end."""
+        """Send statements without waiting for each result; wait for all at the end."""
         self.ensure_connection()
         connection: Any = self.connection
         if connection._pipeline is None:

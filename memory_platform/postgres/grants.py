@@ -1,4 +1,4 @@
-"""What each role may do with each table; `migrate` changes what differs in the database (ADR-0160)."""
+"""The rights of each role on each table; `migrate` applies them to the database (ADR-0160)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -62,7 +62,7 @@ FROM pg_proc WHERE proname = ANY (%s) AND pronamespace = 'public'::regnamespace
 def apply_grants(connection: Any, databases: Mapping[str, Mapping[str, Any]]) -> None:
     """Grant and revoke as the owner of the tables; a role whose URL is not in `databases` is that of the API.
 
-    With one role for everything it may do what all may, and the policies are for every role.
+    If one role serves everything, it has all rights, and the policies apply to every role.
     """
     names = {alias: str(databases[alias if alias in databases else API]["USER"]) for alias in ROLES}
     with connection.cursor() as cursor:
@@ -102,7 +102,7 @@ def _grants(cursor: Any, names: Mapping[str, str], owner: str) -> Iterator[sql.C
 
 
 def privileges(alias: str, table: str) -> frozenset[str]:
-    """Return what the role of an alias may do with a table."""
+    """Return the rights of an alias's role on a table."""
     others = _OF_ACCOUNTS if table.startswith(_PREFIXES_OF_ACCOUNTS) else dict.fromkeys(ROLES, ALL)
     return _PRIVILEGES.get(table, others)[alias]
 

@@ -1,4 +1,4 @@
-"""The roles as which a process may log in to the database, by the alias of their URL in the settings (ADR-0160)."""
+"""The database roles that a process may use, by the alias of their URL in the settings (ADR-0160)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,19 +19,19 @@ OWNER_ALIAS = "owner"
 
 
 def known_owner() -> str | None:
-    """Return the alias of the tables' owner, None where its URL is not known."""
+    """Return the alias of the tables' owner, None if its URL is not known."""
     return OWNER_ALIAS if OWNER_ALIAS in connections.settings else None
 
 
 def log_in(alias: str) -> None:
-    """Run the next statements of this thread as the role of `alias`, as now where its URL is not known."""
+    """Run the next statements of this thread as the role of `alias`; without its URL, keep the current role."""
     wrapper = cast(DatabaseWrapper, connection)
     wrapper.log_in(alias if alias in connections.settings else API)
 
 
 @contextmanager
 def logged_in_as(*aliases: str) -> Iterator[None]:
-    """Run the block as the first of these roles whose URL is known, as now without any."""
+    """Run the block as the first of these roles whose URL is known; without any, keep the current role."""
     wrapper = cast(DatabaseWrapper, connection)
     before = wrapper.login
     wrapper.log_in(next((alias for alias in aliases if alias in connections.settings), before))
@@ -43,7 +43,7 @@ def logged_in_as(*aliases: str) -> Iterator[None]:
 
 @contextmanager
 def logged_in_across_tenants() -> Iterator[None]:
-    """Run the block as a role that may open scopes of all tenants, as now where it is no role of the API."""
+    """Run the block as a role that may open scopes of all tenants; keep a role other than that of the API."""
     is_api = cast(DatabaseWrapper, connection).login == API
     with logged_in_as(*([MAINTENANCE, CONSOLE] if is_api else [])):
         yield
@@ -51,7 +51,7 @@ def logged_in_across_tenants() -> Iterator[None]:
 
 @contextmanager
 def logged_in_for_maintenance() -> Iterator[None]:
-    """Run the block as the role of maintenance. Raises `ImproperlyConfigured` where only other roles are known."""
+    """Run the block as the maintenance role. Raises `ImproperlyConfigured` if only other roles are known."""
     if MAINTENANCE not in connections.settings and CONSOLE in connections.settings:
         raise ImproperlyConfigured("This needs DATABASE_MAINTENANCE_URL, which the worker has.")
     with logged_in_as(MAINTENANCE):

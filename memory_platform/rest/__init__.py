@@ -1,1 +1,1 @@
-"""What every REST endpoint shares and no app owns: strict JSON, strict fields, cursor pages. Lies under all apps."""
+"""Code that all REST endpoints share: strict JSON, strict fields, cursor pages. All apps may import it."""

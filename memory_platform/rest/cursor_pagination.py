@@ -1,4 +1,4 @@
-"""Cursor pages of the API and the console. A cursor names the row where a page ends: none is skipped or repeated."""
+"""Cursor pages of the API and the console. A cursor names the last row of a page, so none is skipped or repeated."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -97,7 +97,7 @@ class PageOutput(serializers.Serializer[Any]):
 def list_as_rows(
     rows: Callable[[], Sequence[Any]], *, ordering: str, place_of: Callable[[Any], tuple[Any, Any]]
 ) -> Callable[[CursorPosition | None, int], Sequence[Any]]:
-    """Return the `rows_from` of a list that is read whole; a minus in `ordering` puts the highest value first."""
+    """Return the `rows_from` of a list that is read completely; a minus in `ordering` puts the highest value first."""
 
     def rows_from(position: CursorPosition | None, count: int) -> Sequence[Any]:
         is_down = ordering.startswith("-") != (position is not None and position.is_backward)
@@ -112,7 +112,7 @@ def list_as_rows(
 
 @dataclass(frozen=True)
 class CursorPage:
-    """The rows of one page in their order, and the positions that the pages around it start from."""
+    """The rows of one page in order, and the positions from which the adjacent pages start."""
 
     rows: list[Any]
     previous: CursorPosition | None

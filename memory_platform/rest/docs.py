@@ -17,8 +17,8 @@ _METHODS = ("post", "get", "put", "patch", "delete")
 _USUAL_ERRORS = {
     400: ("invalid", "The request is not valid: surprise.", "surprise"),
     401: ("key_missing", "Send a key as `Authorization: Bearer <key>` or `X-API-Key`.", ""),
-    403: ("forbidden", "This key may not do that.", ""),
-    404: ("not_found", "There is nothing at this address.", ""),
+    403: ("forbidden", "This key does not permit this request.", ""),
+    404: ("not_found", "This URL does not exist.", ""),
     409: ("idempotency_key_reused", "This Idempotency-Key was already used for another request.", ""),
     412: ("stale_version", "It has changed in the meantime. Read it again.", ""),
     413: ("too_large", "The body is larger than 64 KiB.", ""),

@@ -1,4 +1,4 @@
-"""Fields that accept exactly their JSON type and never repeat an invalid value in the message."""
+"""Fields that accept only their JSON type and never repeat an invalid value in the message."""
 
 import math
 import re
@@ -27,7 +27,7 @@ def format_utc(value: datetime | None) -> str | None:
 
 
 class StrictField(serializers.Field[Any, Any, Any, Any]):
-    """Errors by code; the details are fixed texts, so that no library text repeats the value."""
+    """The base of strict fields: errors have codes and fixed texts, so that no library text repeats the value."""
 
     default_error_messages = {"required": "This field is required.", "null": "This field cannot be null."}
 
@@ -49,16 +49,16 @@ class StrictListField(serializers.ListField):
     }
 
     def run_child_validation(self, data: Any) -> Any:
-        """Validate the entries, unless there are too many: REST framework would first report a fault of each."""
+        """Validate the entries unless there are too many: REST framework would first report an error for each."""
         if self.max_length is not None and len(data) > self.max_length:
             self.fail("max_length", max_length=self.max_length)
         return super().run_child_validation(data)
 
 
 def text_error(value: object) -> tuple[str, str] | None:
-    """Return code and detail of why `value` cannot be stored as text; None where it can."""
+    """Return code and detail of the reason why `value` cannot be stored as text; None if it can."""
     if not isinstance(value, str):
-        return "not_text", "A string is needed."
+        return "not_text", "Must be a string."
     if "\x00" in value:
         return "null_character", "The text contains a NUL character."
     if re.search("[\ud800-\udfff]", value):
@@ -109,7 +109,7 @@ class StrictNumberField(StrictField):
 
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool) or not isinstance(data, (int, float)):
-            self.refuse("not_a_number", "A number is needed.")
+            self.refuse("not_a_number", "Must be a number.")
         if isinstance(data, float) and not math.isfinite(data):
             self.refuse("not_finite", "Must be a finite number.")
         if not self.minimum <= data <= self.maximum:
@@ -183,7 +183,7 @@ class StrictUuidField(StrictField):
 
 @extend_schema_field({"type": "string", "format": "date-time"})
 class StrictDateTimeField(StrictField):
-    """A date and time with offset; `is_past` allows at most a day after the request, `is_over` nothing after it."""
+    """A date and time with offset, at most a day after the request with `is_past` and not after it with `is_over`."""
 
     def __init__(self, *, is_past: bool = False, is_over: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)

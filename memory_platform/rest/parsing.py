@@ -32,7 +32,7 @@ def parse_strict_json(body: bytes, *, is_line: bool = False) -> Any:
     except RecursionError as error:
         raise _too_deep() from error
     except ValueError as error:  # an integer of more digits than Python converts
-        raise RestError("number_out_of_range", "The body contains an integer of too many digits.") from error
+        raise RestError("number_out_of_range", "The body contains an integer with too many digits.") from error
     _check_nesting(value)
     return value
 
@@ -77,5 +77,5 @@ class StrictJSONParser(BaseParser):
         try:
             body = stream.read()
         except UnreadablePostError as error:
-            raise RestError("incomplete_body", "The connection ended before the body did.") from error
+            raise RestError("incomplete_body", "The connection closed before the whole body was received.") from error
         return parse_strict_json(body)

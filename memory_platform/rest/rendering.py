@@ -1,4 +1,4 @@
-"""Answers as JSON."""
+"""Render responses as JSON."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,15 +11,15 @@ _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
 class FastJSONRenderer(JSONRenderer):
-    """Writes plain values in a fifth of the time, and as REST framework does what orjson cannot write (ADR-0152).
+    """Writes responses with orjson, in a fifth of the time; other values are written by REST framework (ADR-0152).
 
-    That is an indented answer, an integer beyond 64 bits, a key that is no text, or half of a surrogate pair.
+    Those are indented responses, integers beyond 64 bits, keys that are not strings, and halves of surrogate pairs.
     """
 
     def render(
         self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return the bytes of an answer."""
+        """Return the bytes of a response."""
         if data is not None and not self.get_indent(accepted_media_type or "", dict(renderer_context or {})):
             try:
                 return orjson.dumps(data, option=_OPTIONS)

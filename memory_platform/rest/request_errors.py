@@ -1,4 +1,4 @@
-"""Errors that reading a REST request raises; `memories.tenancy.api.problems` turns them into answers."""
+"""Errors that reading a REST request raises; `memories.tenancy.api.problems` turns them into responses."""
 
 from django.http import HttpRequest
 from rest_framework import status
@@ -8,7 +8,7 @@ FIELD_NAME_CHARACTERS = 80
 
 
 class RestError(APIException):
-    """An error with a stable code and, where one is wrong, the name of the field."""
+    """An error with a stable code and, if a field caused it, the name of the field."""
 
     status_code: int = status.HTTP_400_BAD_REQUEST
 
@@ -27,5 +27,5 @@ def printable_field_name(name: object) -> str:
 
 
 def is_api_request(request: HttpRequest) -> bool:
-    """Whether errors of this request are for a program."""
+    """Whether the request is for the API, so that programs read its errors."""
     return request.path_info == "/api" or request.path_info.startswith("/api/")

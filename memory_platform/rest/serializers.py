@@ -16,7 +16,7 @@ UNKNOWN_NAMED_MAX = 20
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Reports every unknown field, and a body that is no object."""
+    """Reports every unknown field, and a body that is not an object."""
 
     def to_internal_value(self, data: Any) -> Any:
         errors: dict[str, Any] = {}
@@ -46,16 +46,16 @@ _kept_serializers = _KeptSerializers()
 
 
 def kept_serializer(serializer: type[serializers.Serializer[Any]]) -> Any:
-    """Return this thread's serializer of a class, because making one copies all of its fields."""
+    """Return this thread's serializer of a class, because creating one copies all of its fields."""
     by_class = _kept_serializers.by_class
     return by_class.get(serializer) or by_class.setdefault(serializer, serializer(context={}))
 
 
 def validate_input(serializer: type[StrictSerializer], data: Any, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `data` as validated by `serializer`. Raises `ValidationError` with every fault.
+    """Return `data` as validated by `serializer`. Raises `ValidationError` with all errors.
 
-    Making a serializer takes several times as long as validating a context request. Serializers must therefore not
-    store anything about their input.
+    Serializers are reused, because creating one takes several times as long as validating a context request. They must
+    therefore not store anything about their input.
     """
     kept = kept_serializer(serializer)
     kept.context.update(context)
@@ -71,9 +71,9 @@ def validate_input(serializer: type[StrictSerializer], data: Any, context: Mappi
 
 
 class RowChecker:
-    """Validates many rows by one serializer, each by the fields that it gives; absent ones get their defaults.
+    """Validates many rows with one serializer, each only by the fields that it contains; others get their defaults.
 
-    Only for serializers whose fields are independent and have constant defaults or ones that are made by a call.
+    Only for serializers whose fields are independent and whose defaults are constants or callables.
     """
 
     def __init__(self, serializer: StrictSerializer) -> None:
@@ -84,7 +84,7 @@ class RowChecker:
         self._defaults = {name: default for name, default in optional.items() if name not in self._made}
 
     def check(self, row: Any) -> dict[str, Any]:
-        """Return the validated values. Raises `ValidationError` with every fault."""
+        """Return the validated values. Raises `ValidationError` with all errors."""
         if isinstance(row, dict) and self._required <= row.keys() <= self._fields.keys():
             try:
                 values = self._defaults | {name: make() for name, make in self._made.items() if name not in row}
@@ -133,6 +133,6 @@ def query_values(query: QueryDict) -> dict[str, Any]:
     """Return query parameters with one value each. Raises `ValidationError` for a repeated one."""
     twice = [name for name, values in query.lists() if len(values) != 1]
     if twice:
-        once = [serializers.ErrorDetail("Give this once.", code="given_twice")]
+        once = [serializers.ErrorDetail("Send this parameter only once.", code="given_twice")]
         raise serializers.ValidationError({printable_field_name(name): once for name in twice})
     return query.dict()

@@ -51,9 +51,9 @@ def stacked(
 
 @dataclass(frozen=True)
 class ChartRow:
-    """A place on the horizontal axis with the value of each series; None is a gap. `mark` names an event there.
+    """A position on the horizontal axis with the value of each series; None is a gap. `mark` names an event there.
 
-    `url` is the address of what the values count.
+    `url` leads to the rows that the values count.
     """
 
     x: datetime | float

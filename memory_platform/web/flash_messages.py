@@ -11,7 +11,7 @@ from memory_platform.web.htmx import HtmxRequest
 
 @dataclass(frozen=True)
 class FlashLink:
-    """The link of a message; with `needs_confirmation` to a page that asks before it undoes the action."""
+    """The link of a message; with `needs_confirmation`, to a page that asks for confirmation before the undo."""
 
     url: str
     label: str
@@ -32,7 +32,7 @@ def read_flash_link(extra_tags: str) -> FlashLink | None:
 
 
 def flash_error(request: HttpRequest, text: str) -> None:
-    """Add a message that says why something was not done."""
+    """Add a message with the reason why something was not done."""
     messages.error(request, text)
 
 

@@ -19,7 +19,7 @@ class PlatformForm(forms.Form):
         return self.units.get(name, "")
 
     def full_clean(self) -> None:
-        """Set the error messages, late enough for forms that create fields, then validate."""
+        """Set the error messages, after forms have created their fields, then validate."""
         for name, field in self.fields.items():
             if isinstance(field, forms.IntegerField):
                 field.error_messages |= _about_number(field, self.unit_of(name))

@@ -1,4 +1,4 @@
-"""The request of an operator page, with the attributes of htmx, and the paths that it names."""
+"""The request of an operator page with the attributes of htmx, and paths in requests."""
 
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from memory_platform.web.roles import Operator
 
 
 class TenantLike(Protocol):
-    """The attributes of a tenant that the frame shows."""
+    """The attributes of a tenant that the page layout shows."""
 
     id: UUID
     name: str
@@ -30,7 +30,7 @@ class HtmxRequest(HttpRequest):
 
 
 def safe_local_path(request: HttpRequest, url: str) -> str:
-    """Return path and query of `url` when it is an address of this site, else the start page."""
+    """Return path and query of `url` if it is a URL of this site, else the start page."""
     if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
         return "/"
     parts = urlsplit(url)
@@ -38,7 +38,7 @@ def safe_local_path(request: HttpRequest, url: str) -> str:
 
 
 def current_page_path(request: HtmxRequest) -> str:
-    """Return path and query of the page that sent the htmx request; "" where they are unreadable."""
+    """Return path and query of the page that sent the htmx request; "" if they cannot be read."""
     try:
         address = request.htmx.current_url_abs_path
     except ValueError:
@@ -47,10 +47,10 @@ def current_page_path(request: HtmxRequest) -> str:
 
 
 def _with_one_slash(address: str) -> str:
-    """Return the address with one leading slash, as browsers read two as a host."""
+    """Return the path with one leading slash, because browsers treat two as the start of a host."""
     return "/" + address.lstrip("/\\")
 
 
 def wants_fragment(request: HtmxRequest) -> bool:
-    """Return whether htmx requests a part of the page; a boosted link or a history restore needs all of it."""
+    """Return whether htmx requests only a part of the page; boosted links and history restores need the whole page."""
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request

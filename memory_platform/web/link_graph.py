@@ -55,7 +55,7 @@ class LinkGraphLine:
 
 @dataclass(frozen=True)
 class LinkGraph:
-    """The drawing; `hidden` counts the neighbours that it leaves out."""
+    """The drawing; `hidden` counts the neighbours that it omits."""
 
     height: float
     middle: LinkGraphBox

@@ -1,4 +1,4 @@
-"""Middleware of pages. Requests of the API pass it unchanged, except for one header."""
+"""Middleware of pages. API requests pass it unchanged, except for one header."""
 
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
@@ -14,9 +14,9 @@ from memory_platform.rest.request_errors import is_api_request
 
 
 class DatabaseRoleMiddleware:
-    """Answers the API as one role of the database and everything else as another (ADR-0160).
+    """Uses one database role for API requests and another for all other requests (ADR-0160).
 
-    The role stays until the thread's next request, because the body of an answer may be read from the database later.
+    The role stays until the thread's next request, because the body of a response may be read from the database later.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -28,7 +28,7 @@ class DatabaseRoleMiddleware:
 
 
 class PageCompression(GZipMiddleware):
-    """Django's own, with random padding against attacks on lengths. API answers stay uncompressed (ADR-0092)."""
+    """Django's own, with random padding against attacks on lengths. API responses stay uncompressed (ADR-0092)."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         return response if is_api_request(request) else super().process_response(request, response)
@@ -39,7 +39,7 @@ BODY_BYTES_MAX = 16 * 1024 * 1024
 
 
 class BadRequestMiddleware:
-    """Answers 400 to what no page can process: a NUL character in the address, or a body larger than any form.
+    """Returns 400 for requests that no page can process: a NUL character in the URL, or a body larger than any form.
 
     Postgres cannot store NUL; the API reports the field itself. Django limits the fields of a body but not its files,
     which it writes to disk.
@@ -59,9 +59,9 @@ class BadRequestMiddleware:
 
 
 class PolicyMiddleware:
-    """Tells browsers with every answer what a page may load and use: no camera, no location and the like.
+    """Sends with every response the policies on what a page may load and use: no camera, no location and so on.
 
-    The middleware of django-csp, which writes the policy, would write it again for each answer (ADR-0173).
+    The middleware of django-csp, which builds the policy, would build it again for each response (ADR-0173).
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

@@ -1,4 +1,4 @@
-"""The pages of a tenant in the order of the navigation, which the frame and the command palette show."""
+"""The pages of a tenant in the order of the navigation, for the page layout and the command palette."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

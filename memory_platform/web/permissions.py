@@ -1,4 +1,4 @@
-"""Check that an operator may open a page, or ask for a sign-in."""
+"""Check that an operator may open a page, or redirect to the sign-in page."""
 
 from collections.abc import Callable
 from functools import wraps

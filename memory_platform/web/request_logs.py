@@ -1,4 +1,4 @@
-"""Requests in logs: by route, as paths name partitions, and with them people."""
+"""Log requests by route, because paths contain partitions, which name people."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The roles of operators: viewer, operator and admin, and what each may do."""
+"""The roles of operators (viewer, operator and admin) and their permissions."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,19 +7,19 @@ from django.contrib.auth.models import User
 
 
 class Role(StrEnum):
-    """What an operator may do; the value is the name of the Django group. Each role includes the earlier ones."""
+    """A role of operators; the value is the name of the Django group. Each role includes the earlier ones."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
     ADMIN = "admin"
 
     def includes(self, other: "Role") -> bool:
-        """Whether this role may do what the other may."""
+        """Whether this role has all permissions of the other."""
         return list(Role).index(self) >= list(Role).index(other)
 
     @property
     def permits(self) -> str:
-        """What the role may do, as the frame and the settings page show it."""
+        """The permissions of the role, as the page layout and the settings page show them."""
         return _PERMITS[self]
 
 

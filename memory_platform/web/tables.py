@@ -31,7 +31,7 @@ register = template.Library()
 
 
 class PageReader(Protocol):
-    """The signature of `TenantRows.page`: rows in an order, from a position on."""
+    """The signature of `TenantRows.page`: ordered rows from a position on."""
 
     def __call__(
         self, ordering: str, *, after: tuple[Any, Any] | None = None, is_backward: bool = False, count: int
@@ -69,7 +69,7 @@ class TableOrder:
         return f"-{self.column.name}" if self.is_down else self.column.name
 
     def next_sort_value(self, name: str) -> str:
-        """The value of `sort` after a click on a column's head: its first direction, then the opposite one."""
+        """The value of `sort` after a click on a column heading: its first direction, then the opposite one."""
         column = next(each for each in self.columns if each.name == name)
         is_down = not self.is_down if column == self.column else column.is_down_first
         return replace(self, column=column, is_down=is_down).sort_value
@@ -160,7 +160,7 @@ def sort_link(context: dict[str, Any], name: str, label: str, css: str = "", tar
 
 @register.filter
 def target_links(targets: Iterable[Any]) -> list[SafeString]:
-    """Return each target shortened, with its whole id on hover, as a link where a page shows it."""
+    """Return each target shortened, with its full id on hover, and as a link if a page shows it."""
     linked = '<a class="mono nowrap" href="{}" title="{}">{}</a>'
     return [
         format_html(linked, each.url, each.id, each.short)

@@ -1,4 +1,4 @@
-"""The ranges of time that charts and lists offer, each in bins of one length."""
+"""The time ranges that charts and lists offer, each in bins of one length."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

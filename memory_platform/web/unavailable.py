@@ -1,4 +1,4 @@
-"""The answer to a page whose database or cache cannot be reached: 503 instead of 500."""
+"""The response for pages if the database or cache cannot be reached: 503 instead of 500."""
 
 import sys
 

@@ -45,7 +45,7 @@ class PressureField(StrictNumberField):
         try:
             number = float(data) if isinstance(data, str) and data.isascii() else data
         except ValueError:
-            self.refuse("not_a_number", "A number is needed.")
+            self.refuse("not_a_number", "Must be a number.")
         return super().to_internal_value(number)
 
 

@@ -44,7 +44,7 @@ class FiltersField(StrictField):
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         """Return the filters unchanged, after checking them."""
         if not isinstance(data, dict):
-            self.refuse("not_an_object", "Filters are an object of fields and values.")
+            self.refuse("not_an_object", "Filters must be an object of fields and values.")
         faults: dict[str, Any] = {}
         for name, wanted in data.items():
             if fault := text_error(name):

@@ -1,4 +1,4 @@
-"""Text to vectors: four providers (ADR-0057, ADR-0181), each model of the settings loaded at its first use."""
+"""Providers that turn text into vectors (ADR-0057, ADR-0181). Each model of the settings is loaded on first use."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ REMOTE_PROVIDERS = frozenset({"openai"})
 
 
 class Embedder(Protocol):
-    """Texts in, unit vectors out; threads may share it."""
+    """Turns texts into unit vectors; thread-safe."""
 
     #: Stored with every vector; vectors of equal names are comparable.
     name: str
@@ -41,7 +41,7 @@ class Embedder(Protocol):
 
 
 class EmbeddingError(Exception):
-    """A provider did not embed; `is_permanent` if the same texts would fail again."""
+    """A provider failed to embed; `is_permanent` if the same texts would fail again."""
 
     def __init__(self, detail: str, *, is_permanent: bool) -> None:
         super().__init__(detail)
@@ -52,7 +52,7 @@ class EmbeddingError(Exception):
 def check_vectors(embedder: Embedder, vectors: EmbeddingVectors, count: int) -> EmbeddingVectors:
     """Return `count` finite vectors of the embedder's dimension, else raise a temporary `EmbeddingError`."""
     if vectors.ndim != 2 or len(vectors) != count:
-        fault = f"gave {counted(len(vectors), 'vector', 'vectors')} for {counted(count, 'text', 'texts')}"
+        fault = f"returned {counted(len(vectors), 'vector', 'vectors')} for {counted(count, 'text', 'texts')}"
     elif vectors.shape[1] != embedder.dimension:
         fault = f"returned {vectors.shape[1]} dimensions per text instead of {embedder.dimension}"
     elif not np.isfinite(vectors).all():
@@ -73,9 +73,9 @@ def unit_rows(vectors: EmbeddingVectors) -> EmbeddingVectors:
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A configured model, known without loading it; `endpoint` is None for a model on this machine.
+    """A configured model that need not be loaded yet; `endpoint` is None for a local model.
 
-    `files` are those of a model that no package contains.
+    `files` are set for a model that is read from a folder.
     """
 
     name: str
@@ -86,7 +86,7 @@ class KnownModel:
 
     @property
     def is_local(self) -> bool:
-        """Whether a request may wait for it."""
+        """Whether it runs on this machine, so that a request may wait for it."""
         return self.endpoint is None
 
 
@@ -118,7 +118,7 @@ class UnknownModel(EmbeddingError):
     def __init__(self, name: str) -> None:
         known = ", ".join(known_models())
         super().__init__(
-            f"The embedding model {name} is not configured here; known are: {known}. EMBEDDING_FILES and"
+            f"The embedding model {name} is not configured; configured models: {known}. EMBEDDING_FILES and"
             " EMBEDDING_ENDPOINTS add more.",
             is_permanent=False,
         )
@@ -163,18 +163,18 @@ def get_embedder(name: str = "") -> Embedder:
 
 
 def is_model_local(name: str) -> bool:
-    """Whether a request may wait for this model; False for an unknown one."""
+    """Whether the model runs on this machine, so that a request may wait for it; False for an unknown one."""
     model = known_models().get(name)
     return model is not None and model.is_local
 
 
 def is_provider_local() -> bool:
-    """Whether a request may wait for the default model."""
+    """Whether the default model runs on this machine, so that a request may wait for it."""
     return settings.EMBEDDING_PROVIDER not in REMOTE_PROVIDERS
 
 
 def has_remote_models() -> bool:
-    """Whether settings name any model that is not on this machine."""
+    """Whether the settings name any remote model."""
     return bool(settings.EMBEDDING_ENDPOINTS) or not is_provider_local()
 
 

@@ -1,4 +1,4 @@
-"""The fallback without dependencies: words and character trigrams hashed into a fixed number of places."""
+"""The fallback without dependencies: words and character trigrams hashed into a fixed number of dimensions."""
 
 import math
 import re
@@ -17,7 +17,7 @@ _WORDS = re.compile(r"\w+")
 
 
 class HashedNgramEmbedder:
-    """Finds shared words and spelling, not meaning. The same text has the same vector on every machine."""
+    """Compares words and spelling, not meaning. A text has the same vector on every machine."""
 
     name = "hashed-ngram-512"
     dimension = 512

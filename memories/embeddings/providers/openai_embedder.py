@@ -1,4 +1,4 @@
-"""Any endpoint with OpenAI's `/v1/embeddings`, hosted or local."""
+"""Any endpoint that is compatible with OpenAI's `/v1/embeddings`, hosted or local."""
 
 from collections.abc import Sequence
 
@@ -43,15 +43,16 @@ class OpenAIEmbedder:
             answer = self._client.embeddings.create(model=self.name, input=given, encoding_format="float")
             data = sorted(getattr(answer, "data", None) or [], key=lambda item: item.index)
             if [item.index for item in data] != list(range(len(texts))):
-                vectors, wanted = counted(len(data), "vector", "vectors"), counted(len(texts), "text", "texts")
-                raise EmbeddingError(f"The embedding endpoint gave {vectors} for {wanted}.", is_permanent=False)
+                vectors, requested = counted(len(data), "vector", "vectors"), counted(len(texts), "text", "texts")
+                raise EmbeddingError(f"The embedding endpoint returned {vectors} for {requested}.", is_permanent=False)
             return check_vectors(self, np.array([item.embedding for item in data], dtype=np.float32), len(texts))
         except openai.APIStatusError as error:
-            detail, is_permanent = f"answered {error.status_code}", error.status_code in PERMANENT_STATUSES
-            raise EmbeddingError(f"The embedding endpoint {detail}.", is_permanent=is_permanent) from error
+            is_permanent = error.status_code in PERMANENT_STATUSES
+            detail = f"The embedding endpoint returned the status {error.status_code}."
+            raise EmbeddingError(detail, is_permanent=is_permanent) from error
         except openai.APITimeoutError as error:
-            raise EmbeddingError("The embedding endpoint did not answer in time.", is_permanent=False) from error
+            raise EmbeddingError("The embedding endpoint did not respond in time.", is_permanent=False) from error
         except openai.APIConnectionError as error:
             raise EmbeddingError("The embedding endpoint cannot be reached.", is_permanent=False) from error
         except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
-            raise EmbeddingError("The embedding endpoint's answer cannot be read.", is_permanent=False) from error
+            raise EmbeddingError("The embedding endpoint's response cannot be read.", is_permanent=False) from error

@@ -81,11 +81,11 @@ class EmbeddingModelQuerySet(TenantRows):
     """A tenant's models by state. Leases use the clock of the database."""
 
     def share(self, tenant_id: UUID) -> None:
-        """Lock the set of models until the transaction ends; other writers may share the lock."""
+        """Lock the tenant's models against switches until the transaction ends; other writers may share the lock."""
         execute(_SHARE, [str(tenant_id)])
 
     def take(self, tenant_id: UUID) -> None:
-        """Lock the set of models exclusively until the transaction ends: writers of vectors wait, searches do not."""
+        """Lock the tenant's models exclusively until the transaction ends: writers of vectors wait, searches do not."""
         execute(_TAKE, [str(tenant_id)])
 
     def active(self) -> Self:
@@ -102,7 +102,7 @@ class EmbeddingModelQuerySet(TenantRows):
         return models()
 
     def maintained(self) -> Self:
-        """Models that get vectors of each write, the active one first."""
+        """Models for which each write stores vectors, the active one first."""
         return self.filter(state__in=["active", "filling", "standby"]).order_by("state", "started_at")
 
     def beside(self) -> Self:
@@ -110,7 +110,7 @@ class EmbeddingModelQuerySet(TenantRows):
         return self.filter(state__in=["filling", "standby"])
 
     def asked_for(self) -> Self:
-        """Models that an operator chose, without the initial one."""
+        """Models that an operator requested; the initial model is not included."""
         return self.filter(is_chosen=True)
 
     def in_motion(self) -> Self:
@@ -122,7 +122,7 @@ class EmbeddingModelQuerySet(TenantRows):
         return self.exclude(state__in=["filling", "retiring"])
 
     def failing(self) -> Self:
-        """Models whose provider failed last, or that refused texts."""
+        """Models whose last provider call failed, or that refused texts."""
         return self.filter(~Q(error="") | self._missing(is_refused=True)).exclude(state="retired")
 
     def _missing(self, *, is_refused: bool) -> Q:
@@ -161,7 +161,7 @@ class MissingVectorQuerySet(TenantRows):
         return self.filter(model_id=model_id)
 
     def waiting(self) -> Self:
-        """Those to compute, in order."""
+        """Rows to compute, in order."""
         return self.filter(is_refused=False).order_by("id")
 
     def refused(self) -> Self:
@@ -175,7 +175,7 @@ class MissingVectorQuerySet(TenantRows):
         execute(_CARRY_MISSING, [tenant_id, array_text(memory_ids)])
 
     def forget(self, model_id: UUID, versions: Iterable[tuple[UUID, int]]) -> None:
-        """Delete the rows of versions that have their vector now."""
+        """Delete the rows of versions that now have a vector."""
         pairs = list(versions)
         execute(_FORGET, [[pk for pk, _ in pairs], [number for _, number in pairs], model_id])
 

@@ -11,13 +11,13 @@ from memories.tenancy.scopes import tenant_scope
 
 class Command(PlatformCommand):
     help = (
-        "Create an API key and print it, and nothing else, on standard output. It is shown only once.\n\n"
+        "Create an API key and print only the key on standard output. It is shown only once.\n\n"
         "Example: KEY=$(manage.py create_key acme --scopes read,write --partition user=alex)"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("tenant", help="name of the tenant")
-        parser.add_argument("--scopes", required=True, help="read, write, admin; several with commas")
+        parser.add_argument("--scopes", required=True, help="read, write or admin; separate several with commas")
         parser.add_argument("--partition", default="", help="partition that the key is limited to, e.g. user=alex")
         parser.add_argument("--name", default="", help="name of the key (default: agent of its partition or tenant)")
         parser.add_argument(

@@ -20,7 +20,7 @@ class Command(PlatformCommand):
         parser.add_argument(
             "--language",
             default=DEFAULT_TEXT_SEARCH_CONFIG,
-            help="the language of its memories, as Postgres names its text-search configurations (default: english);"
+            help="the language of its memories: a Postgres text search configuration (default: english);"
             " simple disables stemming",
         )
 

@@ -14,7 +14,7 @@ from memory_platform.web.numerals import counted
 class Command(PlatformCommand):
     help = (
         "Import conversations of the LoCoMo data set: each turn becomes one memory in conversation=<file name>.\n"
-        "What the data set's authors generated (observations, summaries, events) is not read. Can be run again.\n\n"
+        "Text that the data set's authors generated (observations, summaries, events) is not read. Can be repeated.\n\n"
         "Example: manage.py import_locomo data/locomo/26.json --tenant acme"
     )
 

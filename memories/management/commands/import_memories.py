@@ -50,7 +50,7 @@ class Command(PlatformCommand):
 
 
 def read_memory_lines(path: Path, now: datetime) -> tuple[dict[int, NewMemory], dict[int, str]]:
-    """Return the rows, and the faults of the others, both by the number of their line."""
+    """Return the valid rows and the errors of the others, both by line number."""
     rows: dict[int, NewMemory] = {}
     faults: dict[int, str] = {}
     checker = MemoryInput(context={"now": now})

@@ -41,10 +41,10 @@ _RETIRED = {
 
 class Command(PlatformCommand):
     help = (
-        "Change the embedding model while search continues: the worker fills the new model's vectors beside the old\n"
-        "ones, and searches switch to them once they are complete. The old ones are kept up to date for a roll-back\n"
-        "until --remove-former. Without --tenant every tenant is changed. `manage.py ensure_vector_index`, which\n"
-        "`migrate` runs too, builds the new model's index; large scopes are searched exactly until it is ready.\n\n"
+        "Change the embedding model while search continues: the worker computes the new model's vectors, and searches\n"
+        "switch to it when they are complete. The vectors of the former model are kept up to date for a roll-back\n"
+        "until --remove-former. Without --tenant, every tenant is changed. `manage.py ensure_vector_index`, which\n"
+        "`migrate` also runs, builds the new model's index; large scopes are searched exactly until it is ready.\n\n"
         "Example: manage.py reembed --model hashed --tenant acme --wait\n"
         "         manage.py reembed --status --tenant acme\n"
         "         manage.py reembed --roll-back --tenant acme\n"
@@ -60,7 +60,9 @@ class Command(PlatformCommand):
         for name, text in _VERBS.items():
             verbs.add_argument(_flag(name), action="store_true", help=text)
         parser.add_argument(
-            "--even-incomplete", action="store_true", help="switch now; texts without a vector are found by words only"
+            "--even-incomplete",
+            action="store_true",
+            help="switch now; texts without a vector are found only by their words",
         )
         parser.add_argument("--yes", action="store_true", help="do not ask before --cancel and --remove-former")
 
@@ -84,7 +86,7 @@ class Command(PlatformCommand):
     def _ask(self, verb: str, tenants: list[Tenant]) -> None:
         _, what, _ = _RETIRED[verb]
         if not sys.stdin.isatty():
-            raise CommandError(f"{_flag(verb)} removes {what}: add --yes where no terminal is attached.")
+            raise CommandError(f"{_flag(verb)} removes {what}: add --yes if no terminal is attached.")
         names = ", ".join(tenant.name for tenant in tenants)
         self.stderr.write(f"This removes {what} of {names}. Type yes to continue: ")
         if input().strip().lower() != "yes":
@@ -142,7 +144,7 @@ class Command(PlatformCommand):
                 try:
                     is_idle = not any(_turn(tenant, status.model) for status in unfinished)
                 except EmbeddingError as error:
-                    again = "The worker tries again, or run this command again."
+                    again = "The worker retries; you can also run this command again."
                     self.stderr.write(f"{tenant.name}: {error.detail} {again}")
                     return False
                 if is_idle and any(status.model.state == _State.RETIRING for status in unfinished):
@@ -187,16 +189,16 @@ def _line(status: ModelStatus) -> str:
     if status.waiting:
         parts.append(counted(status.waiting, "version waits", "versions wait"))
     if status.refused:
-        parts.append(f"{status.refused:,} were refused")
+        parts.append(f"{status.refused:,} rejected")
     if model.switches_when_filled:
         parts.append("switches when filled")
     if model.error:
         parts.append(model.error)
-    return f"{model.name} ({model.dimension} numbers) is {model.state}: {'; '.join(parts)}"
+    return f"{model.name} (dimension {model.dimension}) is {model.state}: {'; '.join(parts)}"
 
 
 def _describe_switch(switched: actions.ModelSwitchResult) -> str:
     if switched.is_done:
-        return f"Searches use {switched.model.name} now."
+        return f"Searches now use {switched.model.name}."
     left = counted(switched.waiting, "vector is", "vectors are")
-    return f"Searches use {switched.model.name} as soon as its last {left} made."
+    return f"Searches will use {switched.model.name} when its last {left} computed."

@@ -14,21 +14,21 @@ _PROBLEMS = {
     AuditProblem.SEAL_CHANGED: "a seal was changed, or does not follow the one before it",
     AuditProblem.ENTRY_MISSING: "the entry was deleted",
     AuditProblem.ENTRY_CHANGED: "the entry was changed",
-    AuditProblem.ENTRY_NOT_SEALED: "the entry was added past the application",
+    AuditProblem.ENTRY_NOT_SEALED: "the entry was not added by the application",
 }
 
 
 class Command(PlatformCommand):
     help = (
         "Compare every audit entry with its seal, and every seal with the one before it. Exits with code 1 and names\n"
-        "the first broken entry of each tenant. Note the last seal that it prints in another place: --known-seal\n"
-        "proves later that the log still contains everything up to it.\n\n"
+        "the first broken entry of each tenant. Record the last seal that it prints elsewhere: --known-seal proves\n"
+        "later that the log still contains everything up to that seal.\n\n"
         "Example: manage.py verify_audit --tenant acme"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", help="name of the tenant (default: every tenant)")
-        parser.add_argument("--known-seal", metavar="NUMBER:HASH", help="a seal of the tenant that was noted earlier")
+        parser.add_argument("--known-seal", metavar="NUMBER:HASH", help="a seal of the tenant, recorded earlier")
 
     def handle(self, **options: Any) -> None:
         known = _known_seal(options["known_seal"])

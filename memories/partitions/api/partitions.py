@@ -1,4 +1,4 @@
-"""Endpoints of partitions, their summaries, the memo and links, whose ends are both within the key's reach."""
+"""Endpoints of partitions, their summaries, the memo, and links between memories that the key can reach."""
 
 from datetime import datetime
 from operator import attrgetter
@@ -152,7 +152,7 @@ class PartitionSummaryEndpoint(Endpoint):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _partition(self, place: str) -> PartitionPath:
-        """Return the partition in the URL. Raises `Forbidden` outside of the key's reach."""
+        """Return the partition in the URL. Raises `Forbidden` if the key cannot reach it."""
         partition: PartitionPath = self.checked(serializers.PartitionAddress, {"partition": place}, {})["partition"]
         require_reach(self.key, partition.path)
         return partition

@@ -42,11 +42,11 @@ class SnapshotEndpointBase(Endpoint):
         return snapshot
 
     def edited_row(self, snapshot_id: UUID) -> Snapshot:
-        """Return the snapshot that `If-Match` is about."""
+        """Return the snapshot to which `If-Match` refers."""
         return self._snapshot(snapshot_id)
 
     def shown(self, snapshot_id: UUID) -> dict[str, Any]:
-        """Return the answer for a snapshot; inside a scope."""
+        """Return the output for a snapshot; inside a scope."""
         return serializers.SnapshotOutput(self._snapshot(snapshot_id)).data
 
 
@@ -102,7 +102,7 @@ class SnapshotEndpoint(SnapshotEndpointBase):
 
 
 class SnapshotComparisonEndpoint(SnapshotEndpointBase):
-    """Compare a snapshot with the present or another snapshot."""
+    """Compare a snapshot with the current state or another snapshot."""
 
     @operation(
         "snapshots_compare",

@@ -1,4 +1,4 @@
-"""Partitions by path, page and state; their summaries, links, the tenant memo and snapshots."""
+"""Queries for partitions, their summaries, links, the tenant memo and snapshots."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime

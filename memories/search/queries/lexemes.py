@@ -61,7 +61,7 @@ def any_lexeme(lexemes: Sequence[str]) -> str:
 
 
 def held_places(vector: str, lexemes: Sequence[str]) -> str:
-    """Return the SQL of which lexemes (placeholders) a text vector contains, as the bits of a `bigint`."""
+    """Return SQL for the lexemes (placeholders) that a text vector contains, as the bits of a `bigint`."""
     held = (f"(({vector} @@ {lexeme}::tsquery)::int::bigint << {place})" for place, lexeme in enumerate(lexemes))
     return " | ".join(held)
 
@@ -100,7 +100,7 @@ class HeldPlaces(Func):
 
 
 class CommonLexemeQuerySet(TenantRows):
-    """Lexemes that are in many rows of a tenant, as last counted."""
+    """Lexemes that were in many rows of a tenant when they were last counted."""
 
     def recount(self, tenant_id: UUID) -> int:
         """Count again from a sample of the live rows; return how many are common. Runs in the tenant's scope."""
@@ -112,7 +112,7 @@ class CommonLexemeQuerySet(TenantRows):
 
 
 def query_lexemes_in_scope(text: str) -> list[str]:
-    """Return the lexemes of a query in the languages of every tenant in scope; stop words only if nothing else."""
+    """Return the lexemes of a query in the languages of every tenant in scope; stop words only without others."""
     return significant_lexemes(lexeme for (lexeme,) in _rows(f"{_LEXEMES} ORDER BY lexeme", _terms(text)))
 
 

@@ -1,4 +1,4 @@
-"""The nearest vectors first, then their memories: exactly, or along an HNSW index (ADR-0077, ADR-0123)."""
+"""Find the nearest vectors, then their memories: exactly, or with an HNSW index (ADR-0077, ADR-0123)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -40,9 +40,9 @@ ORDER BY length(kept.relname) DESC, kept.relname DESC LIMIT 1
 
 @dataclass(frozen=True)
 class VectorIndex:
-    """An HNSW index of a model: of the vectors up to the id `bound`, and of those marked as indexed since.
+    """An HNSW index of a model. It contains the vectors up to the id `bound` and those marked as indexed since.
 
-    The others, the tail, are searched exactly (ADR-0123).
+    The other vectors, the tail, are searched exactly (ADR-0123).
     """
 
     rows: int
@@ -63,7 +63,7 @@ class VectorIndex:
 
 
 def index_prefix(model: str) -> str:
-    """Return how the names of a model's HNSW indexes begin: readable, and never the same for two models."""
+    """Return the prefix of the names of a model's HNSW indexes: readable and unique to the model."""
     readable = re.sub(r"[^a-z0-9]+", "_", model.lower()).strip("_")[:18]
     return f"embedding_near_{readable}_{sha256(model.encode()).hexdigest()[:8]}_"
 

@@ -76,7 +76,7 @@ ORDER BY memory.created_at DESC, memory.id LIMIT {MAX_CANDIDATES}
 
 @dataclass(frozen=True)
 class SentRanking:
-    """A ranking that was asked for; in a pipelined scope it may still be on its way."""
+    """A ranking whose query was sent; in a pipelined scope, the result may not have arrived yet."""
 
     statement: SentStatement
 
@@ -95,7 +95,7 @@ class SentRanking:
 
 @dataclass(frozen=True)
 class SentTextHits:
-    """Rows that contain words of a query, which were asked for."""
+    """Rows that contain words of a query; their statement was sent."""
 
     statement: SentStatement
 
@@ -108,7 +108,7 @@ class SentTextHits:
 def send_nearest_vectors(
     scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int, *, index: VectorIndex | None = None
 ) -> SentRanking:
-    """Ask for the live memories of the `limit` nearest vectors, and how many vectors were read.
+    """Send the query for the live memories of the `limit` nearest vectors and the number of vectors read.
 
     With an `index`, along it, inside `force_index_scan`, and in its tail; only the vectors of the index count as read.
     """
@@ -138,7 +138,7 @@ def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str,
 
 
 def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str) -> SentTextHits:
-    """Ask for the live memories that match a text query, in any order."""
+    """Send the query for the live memories that match a text query, in any order."""
     memories = "memories_memory" if text.newest is None else _NEWEST.format(live=scope.has_live("recent"))
     lexemes = text.ranking
     places = next(count for count in _LEXEME_PLACES if count >= len(lexemes))
@@ -151,7 +151,7 @@ def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str) -> SentTextH
 
 
 def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:
-    """Ask for the pinned memories, newest first."""
+    """Send the query for the pinned memories, newest first."""
     return _send_packed(_PINNED.format(live=scope.has_live("memory"), tokens=tokens), scope.values)
 
 

@@ -34,7 +34,7 @@ WHERE path IN (
 
 @dataclass(frozen=True)
 class SentMeasure:
-    """A measure that was asked for; `prefix` is how the name of the index begins."""
+    """A count whose query was sent; the name of the index begins with `prefix`."""
 
     statement: SentStatement
     prefix: str
@@ -46,7 +46,7 @@ class SentMeasure:
 
 
 def send_measure(tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str) -> SentMeasure:
-    """Ask for the rows of a partition, pending changes included, and the index whose name begins with `index`."""
+    """Send the query for the rows of a partition, pending changes included, and the index with the prefix `index`."""
     low, high = ("", "") if exact else subtree_bounds(path)
     values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
     values |= {"segments": segment_paths(segments), "index": index}

@@ -58,8 +58,9 @@ LISTS: Mapping[str, HygieneList] = {
         HygieneList(
             NEAR_DUPLICATE_LIST,
             "Near-duplicates",
-            f"Two memories of one partition that state the same: the same names, numbers, dates and conditions (cosine"
-            f" {NEAR_DUPLICATE_SIMILARITY_MIN} or more). Each is paired with at most {NEIGHBOURS_MAX} others.",
+            "Two memories of one partition that make the same statement, with the same names, numbers, dates and"
+            f" conditions (cosine {NEAR_DUPLICATE_SIMILARITY_MIN} or more). Each is paired with at most"
+            f" {NEIGHBOURS_MAX} others.",
             _OF_PAIRS,
             has_pairs=True,
             action=BULK_MERGE,
@@ -76,8 +77,8 @@ LISTS: Mapping[str, HygieneList] = {
         HygieneList(
             RECALL_LOOP,
             "Recall loops",
-            f"A memory that repeats what an agent read in the {LOOP_WINDOW.days} days before it was stored: the same"
-            " text within the partition of that context, or a near-duplicate in one partition. Memories of two"
+            f"A memory that repeats what an agent received in the {LOOP_WINDOW.days} days before it was stored: the"
+            " same text within the partition of that context, or a near-duplicate in one partition. Memories of two"
             " users are never paired.",
             _OF_PAIRS,
             has_pairs=True,
@@ -87,7 +88,7 @@ LISTS: Mapping[str, HygieneList] = {
             REPLACED,
             "Replaced facts",
             "A memory that another one replaced, because its writer said so or because a compaction found another value"
-            " of the same attribute. Agents read the newer one; the older one was true until it began.",
+            " of the same attribute. Agents receive the newer one; the older one was true until then.",
             {"newest": "-found_at"},
             has_pairs=True,
             action=RESTORE,

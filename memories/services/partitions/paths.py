@@ -50,11 +50,11 @@ class PartitionPath:
 def parse_partition(path: str) -> PartitionPath:
     """Return the partition of `path` with canonical percent-encoding. Raises `PartitionError`."""
     if not isinstance(path, str):
-        raise PartitionError("bad_segment", "A partition is a text such as user=alex/topic=meetings.")
+        raise PartitionError("bad_segment", "A partition must be a string such as user=alex/topic=meetings.")
     if not path:
         return PartitionPath()
     if len(path) > MAX_PATH_BYTES * _MAX_CHARACTERS_PER_BYTE:
-        raise PartitionError("too_long", f"A partition path has at most {MAX_PATH_BYTES:,} bytes.")
+        raise PartitionError("too_long", f"A partition path may have at most {MAX_PATH_BYTES:,} bytes.")
     return _checked(tuple(_parse_segment(segment) for segment in path.split("/")))
 
 
@@ -100,7 +100,7 @@ def _decode(raw: str, key: str) -> str:
 
 def _check_value(value: str) -> str:
     if not isinstance(value, str) or not 1 <= len(value) <= MAX_VALUE_CHARACTERS:
-        raise PartitionError("bad_value", f"A partition value has 1 to {MAX_VALUE_CHARACTERS} characters.")
+        raise PartitionError("bad_value", f"A partition value must have 1 to {MAX_VALUE_CHARACTERS} characters.")
     if any(character == "\x00" or unicodedata.category(character) == "Cs" for character in value):
         raise PartitionError("bad_value", "A partition value cannot contain NUL or half of a surrogate pair.")
     return value
@@ -111,7 +111,7 @@ def _checked(segments: tuple[tuple[str, str], ...]) -> PartitionPath:
         raise PartitionError("too_deep", f"A partition has at most {MAX_DEPTH} segments, not {len(segments)}.")
     partition = PartitionPath(segments)
     if len(partition.path.encode("utf-8")) > MAX_PATH_BYTES:
-        raise PartitionError("too_long", f"A partition path has at most {MAX_PATH_BYTES:,} bytes.")
+        raise PartitionError("too_long", f"A partition path may have at most {MAX_PATH_BYTES:,} bytes.")
     return partition
 
 

@@ -50,7 +50,7 @@ class FilterError(CodedError):
 def parse_filters(filters: Mapping[str, Any]) -> list[FilterCondition]:
     """Return the conditions of `filters`, all of which a row must meet. Raises `FilterError`."""
     if not isinstance(filters, Mapping):
-        raise FilterError("filters", "wrong_type", "Filters are an object of fields and values.")
+        raise FilterError("filters", "wrong_type", "Filters must be an object of fields and values.")
     return [condition for field, operand in filters.items() for condition in _conditions(field, operand)]
 
 
@@ -88,7 +88,7 @@ def _operators_of(kind: str) -> tuple[str, ...]:
 
 
 def _unknown_operator(field: str, kind: str) -> FilterError:
-    detail = f"The field is compared with a value or by one of these operators: {', '.join(_operators_of(kind))}."
+    detail = f"Compare the field with a value or with one of these operators: {', '.join(_operators_of(kind))}."
     return FilterError(f"filters.{field}", "unknown_operator", detail)
 
 
@@ -97,7 +97,7 @@ def _value(field: str, kind: str, value: object) -> Any:
         value = _time(field, value)
     name, is_of_kind = _KINDS[kind]
     if not is_of_kind(value):
-        raise FilterError(f"filters.{field}", "wrong_type", f"The field is compared with a {name}.")
+        raise FilterError(f"filters.{field}", "wrong_type", f"Compare the field with a {name}.")
     return value
 
 

@@ -45,7 +45,7 @@ def fused_score(vector_rank: int | None, text_rank: int | None) -> float:
 
 
 def gate_cost(tokens: int, *, budget: float, marker_tokens: int = 0, most: int | None = None) -> int:
-    """Return what a memory of `tokens`, shortened to `most`, takes; one that can never fit must not starve the rest."""
+    """Return the cost of a memory of `tokens`, shortened to `most`; one that can never fit counts only in part."""
     tokens = (tokens if most is None else min(tokens, most)) + marker_tokens
     return tokens if tokens <= budget else round(budget * OVERSIZED_COST_SHARE)
 

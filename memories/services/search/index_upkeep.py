@@ -1,4 +1,4 @@
-"""What to do with the tail of a vector index: the vectors that it does not contain yet (ADR-0123)."""
+"""The next step for the tail of a vector index, the vectors that it does not contain yet (ADR-0123)."""
 
 from enum import StrEnum
 
@@ -15,7 +15,7 @@ GROWTH_ROWS = 500
 
 
 class TailStep(StrEnum):
-    """What happens to the tail next."""
+    """The next step for the tail."""
 
     REBUILD = "rebuild"
     INSERT = "insert"
@@ -23,7 +23,7 @@ class TailStep(StrEnum):
 
 
 def next_tail_step(*, tail: int, former_tail: int, indexed: int, can_rebuild: bool) -> TailStep:
-    """Return the cheapest step for a tail of that many vectors; `former_tail` is that of the look before."""
+    """Return the cheapest step for a tail of that many vectors; `former_tail` is its length at the previous check."""
     is_growing = tail > former_tail + GROWTH_ROWS
     share = GROWING_REBUILD_SHARE if is_growing else REBUILD_SHARE
     if can_rebuild and tail >= max(REBUILD_ROWS_MIN, share * indexed):

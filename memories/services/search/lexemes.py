@@ -1,6 +1,6 @@
 """Lexemes that Postgres' dictionaries miss: folded forms, n-grams and identifiers (ADR-0076).
 
-A change of these rules needs a migration that derives every row again.
+A change of these rules needs a migration that recomputes every row.
 """
 
 import hashlib

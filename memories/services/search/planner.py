@@ -101,7 +101,7 @@ class VectorPlan:
 
     @property
     def enough(self) -> int:
-        """With fewer rows than this, the scope is searched in another way."""
+        """The minimum number of result rows; with fewer, the scope is searched exactly."""
         return self.limit // 2
 
 
@@ -200,7 +200,7 @@ def match_rarest(lexemes: Sequence[str], common_rows: Mapping[str, int]) -> Text
 
 
 class RetrievalTrace:
-    """Record the steps of a search, for the receipt; `clock` returns seconds."""
+    """Records the steps of a search for the receipt; `clock` returns seconds."""
 
     def __init__(self, mode: str, clock: Callable[[], float]) -> None:
         self.values: dict[str, Any] = {"mode": mode}

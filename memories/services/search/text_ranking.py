@@ -1,4 +1,4 @@
-"""Rank the rows that contain words of a query: rare words weigh more, those of adjacent messages in part (ADR-0179)."""
+"""Rank rows that contain words of a query: rare words weigh more, words of adjacent messages less (ADR-0179)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -40,7 +40,7 @@ def rank_text_hits(hits: TextHits, text: TextQuery, limit: int) -> dict[int, int
 
 
 def _weights(held: _Column, text: TextQuery) -> _Column:
-    """Return the weight of each lexeme: the fewer rows contain it, the more; no common one more than any matched."""
+    """Return the weight of each lexeme: higher for rarer ones; common ones weigh at most as much as any matched one."""
     weights = np.log1p(len(held) / (held.sum(axis=0) + 0.5))
     matched = set(text.matched)
     is_matched = np.array([lexeme in matched for lexeme in text.ranking], dtype=bool)

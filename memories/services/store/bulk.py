@@ -1,4 +1,4 @@
-"""Bulk actions, and the reasons for which they skip memories (ADR-0089)."""
+"""Bulk actions, and the reasons why they skip memories (ADR-0089)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class BulkCandidate(Protocol):
 
 
 def skip_reason(action: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str | None = "") -> str:
-    """Return the reason for which `action` skips a memory that was seen in a version, "" for none.
+    """Return the reason why `action` skips a memory that was seen in a version, "" for none.
 
     `kind` is the value that the caller gives, for a move the path; None before there is one.
     """

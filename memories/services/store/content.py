@@ -80,7 +80,7 @@ def is_storable_text(value: object) -> bool:
 
 def _check_text(text: object) -> None:
     if not isinstance(text, str):
-        raise ContentError("not_text", "A string is needed.")
+        raise ContentError("not_text", "Must be a string.")
     if "\x00" in text:
         raise ContentError("null_character", "The text contains a NUL character.")
     if _SURROGATE.search(text):

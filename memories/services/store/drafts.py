@@ -74,10 +74,10 @@ _TYPES: Mapping[str, tuple[type | tuple[type, ...], str, str]] = {
     "partition": (PartitionPath, "bad_partition", "Must be a partition path."),
     "confidence": ((int, float), "not_a_number", "Must be a number from 0 to 1."),
     "pinned": (bool, "not_a_boolean", "Must be true or false."),
-    "created_at": (datetime, "not_a_time", "A date and time is needed."),
-    "expires_at": (datetime, "not_a_time", "A date and time is needed."),
-    "source_id": (str, "not_text", "A string is needed."),
-    "session": (str, "not_text", "A string is needed."),
+    "created_at": (datetime, "not_a_time", "Must be a date and time."),
+    "expires_at": (datetime, "not_a_time", "Must be a date and time."),
+    "source_id": (str, "not_text", "Must be a string."),
+    "session": (str, "not_text", "Must be a string."),
     "position": (int, "not_an_integer", "Must be a whole number."),
 }
 
@@ -87,11 +87,11 @@ def new_memory_problems(row: NewMemory, *, now: datetime) -> list[FieldProblem]:
     problems = _problems_of_values({name: getattr(row, name) for name in CHANGEABLE_MEMORY_FIELDS}, now)
     problems += _interval_problems(row.created_at or now, row.expires_at)
     if len(row.supersedes) > MAX_SUPERSEDED:
-        detail = f"A memory replaces at most {MAX_SUPERSEDED} others."
+        detail = f"A memory can replace at most {MAX_SUPERSEDED} others."
         problems.append(FieldProblem(SUPERSEDES, "too_many", detail))
     if len(row.links) > MAX_LINKS:
         return [*problems, FieldProblem("links", "too_many", f"At most {MAX_LINKS} links are stored with a memory.")]
-    detail = "The kind of a link is a lower-case word of at most 32 characters."
+    detail = "The kind of a link must be a lower-case word of at most 32 characters."
     return problems + [FieldProblem("links", "bad_kind", detail) for link in row.links if not is_kind_name(link.kind)]
 
 
@@ -135,17 +135,17 @@ def _value_problem(name: str, value: Any, now: datetime) -> tuple[str, str] | No
             except CodedError as error:
                 return error.code, error.detail
         case "kind" if not is_kind_name(value):
-            return "bad_kind", "A kind is a lower-case word of letters, digits, _ and -, at most 32 characters."
+            return "bad_kind", "A kind must be a lower-case word of letters, digits, _ and -, at most 32 characters."
         case "confidence" if not 0 <= value <= 1:
-            return "out_of_range", "A confidence is a number from 0 to 1."
+            return "out_of_range", "A confidence must be a number from 0 to 1."
         case "created_at" | "expires_at":
             return _time_problem(value, latest=now + MAX_AHEAD if name == "created_at" else None)
         case "source_id" | "session" if len(value) > MAX_LABEL_CHARACTERS:
-            return "too_long", f"At most {MAX_LABEL_CHARACTERS} characters are stored."
+            return "too_long", f"At most {MAX_LABEL_CHARACTERS} characters are allowed."
         case "source_id" | "session" if not is_storable_text(value):
             return "bad_characters", "The text contains NUL or half of a surrogate pair."
         case "position" if not 0 <= value <= MAX_POSITION:
-            return "out_of_range", f"A position is a whole number from 0 to {MAX_POSITION:,}."
+            return "out_of_range", f"A position must be a whole number from 0 to {MAX_POSITION:,}."
     return None
 
 

@@ -1,6 +1,6 @@
-r"""Characters that people do not see but models read: controls, bidirectional overrides, zero-width and tag characters.
+r"""Characters that people cannot see but models read: controls, bidirectional overrides, zero-width and tag characters.
 
-They carry instructions past a reader (ADR-0112). Rendered text shows each as its code point, such as `[U+202E]`.
+They can hide instructions from a reader (ADR-0112). Rendered text shows each as its code point, such as `[U+202E]`.
 """
 
 import re

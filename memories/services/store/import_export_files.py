@@ -1,4 +1,4 @@
-"""Files of memories: JSON lines or CSV with one memory each. Written and read again, every value is the same."""
+"""Files of memories: JSON lines or CSV with one memory per line. A round trip preserves every value."""
 
 import base64
 import csv
@@ -53,7 +53,7 @@ def unpack_text(packed: str, bytes_max: int) -> str:
             return data.decode()
     except (ValueError, zlib.error):  # neither ASCII, base64 nor UTF-8, or not compressed
         pass
-    raise ImportFileError("malformed", "The previewed file did not arrive whole. Select it again.")
+    raise ImportFileError("malformed", "The previewed file is incomplete. Select it again.")
 
 
 def csv_header() -> str:
@@ -81,7 +81,7 @@ def csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
             detail = f"{count}; known: {', '.join(IMPORT_EXPORT_FIELDS)}."
             raise ImportFileError("unknown_field", detail)
         if "content" not in header or len(set(header)) < len(header):
-            raise ImportFileError("required", "The first line names the columns, each once, content among them.")
+            raise ImportFileError("required", "The first line must name each column once, including content.")
         line = reader.line_num + 1
         for row in reader:
             if row:

@@ -18,7 +18,7 @@ _TIME_FORMAT = "%I:%M %p on %d %B, %Y"
 
 
 class LocomoError(ValueError):
-    """The file is not a LoCoMo conversation; the message says where it differs."""
+    """The file is not a LoCoMo conversation; the message states where it differs."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The time that is read: now, or a past valid or recorded time (ADR-0056, ADR-0061)."""
+"""The point in time that a query reads: now, or a past valid or recorded time (ADR-0056, ADR-0061)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class TimeAxis(StrEnum):
-    """The interval of a row that counts: `valid` is when it was true, `recorded` when it was stored."""
+    """The interval that a point in time refers to: `valid` is when a row was true, `recorded` when it was stored."""
 
     NOW = "now"
     VALID = "valid"

@@ -1,4 +1,4 @@
-"""Which new texts repeat a memory that their writer was shown (ADR-0096)."""
+"""Whether a new text repeats a memory that its writer received in a context (ADR-0096)."""
 
 from collections.abc import Mapping
 

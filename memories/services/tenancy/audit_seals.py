@@ -15,7 +15,7 @@ FIRST_HASH = "0" * HASH_CHARACTERS
 
 
 class AuditContent(Protocol):
-    """What a seal covers of an entry: all of it but the tenant, so that a copied tenant keeps its chain."""
+    """The fields of an entry that a seal covers: all except the tenant, so that a copied tenant keeps its chain."""
 
     id: UUID
     at: datetime
@@ -41,7 +41,7 @@ class Seal(Protocol):
 
 
 class AuditProblem(StrEnum):
-    """What can be wrong with an audit log."""
+    """The kinds of problems that a check of an audit log finds."""
 
     SEAL_MISSING = "seal_missing"
     SEAL_CHANGED = "seal_changed"
@@ -61,7 +61,7 @@ class BrokenEntry:
 
 @dataclass(frozen=True)
 class KnownSeal:
-    """A seal that was noted earlier, which the chain must still contain."""
+    """A seal that was recorded earlier and that the chain must still contain."""
 
     number: int
     seal_hash: str

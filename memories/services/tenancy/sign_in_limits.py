@@ -1,4 +1,4 @@
-"""How long sign-ins wait after failed attempts (ADR-0110)."""
+"""The delay of sign-ins after failed attempts (ADR-0110)."""
 
 import hashlib
 import hmac
@@ -21,14 +21,14 @@ IPV6_PREFIX_BITS = 64
 
 @dataclass(frozen=True)
 class SignInKeys:
-    """What attempts are counted by: keyed hashes, because an attempt may name a password instead of an account."""
+    """The keys by which attempts are counted: keyed hashes, because people may enter a password as the account name."""
 
     pair: str
     account: str
     address: str
 
     def free_attempts(self) -> dict[str, int]:
-        """Return the number of attempts without a wait, by key."""
+        """Return the number of attempts without a delay, by key."""
         return {self.pair: PAIR_ATTEMPTS, self.account: ACCOUNT_ATTEMPTS, self.address: ADDRESS_ATTEMPTS}
 
 
@@ -44,7 +44,7 @@ def sign_in_keys(account: str, address: str, *, secret: bytes) -> SignInKeys:
 
 
 def wait_after(failures: int, free_attempts: int) -> timedelta:
-    """Return the wait after the last of `failures`: none at first, then 30 seconds, doubled up to 15 minutes."""
+    """Return the delay after the last of `failures`: none at first, then 30 seconds, doubled up to 15 minutes."""
     if failures < free_attempts:
         return timedelta()
     doublings = min(failures - free_attempts, WAIT_MAX // FIRST_WAIT)

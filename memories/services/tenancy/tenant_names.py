@@ -18,10 +18,10 @@ def check_tenant_name(text: str) -> str:
     spaced = "".join(" " if unicodedata.category(letter) == "Zs" else letter for letter in text.strip())
     name = re.sub(" +", " ", unicodedata.normalize("NFC", spaced)).strip()
     if not 1 <= len(name) <= TENANT_NAME_CHARACTERS_MAX or not name.isprintable():
-        detail = f"A tenant's name has 1 to {TENANT_NAME_CHARACTERS_MAX} printable characters on one line."
+        detail = f"A tenant's name must have 1 to {TENANT_NAME_CHARACTERS_MAX} printable characters on one line."
         raise TenantNameError("bad_name", detail)
     if is_hidden(name):
-        raise TenantNameError("bad_name", f"A tenant's name does not begin with {HIDDEN_PREFIX}.")
+        raise TenantNameError("bad_name", f"A tenant's name must not begin with {HIDDEN_PREFIX}.")
     return name
 
 

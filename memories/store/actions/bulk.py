@@ -52,9 +52,9 @@ def apply_bulk_action(
     if not 1 <= len(seen) <= bulk.BULK_MEMORIES_MAX:
         raise InvalidInput("out_of_range", f"An action applies to 1 to {bulk.BULK_MEMORIES_MAX:,} memories.", "id")
     if action == bulk.BULK_CHANGE_KIND and not kind:
-        raise InvalidInput("required", "Say which kind.", "kind")
+        raise InvalidInput("required", "Name the new kind.", "kind")
     if action == bulk.BULK_CHANGE_KIND and not is_kind_name(kind):
-        raise InvalidInput("bad_kind", "A kind is a lower-case word of at most 32 characters.", "kind")
+        raise InvalidInput("bad_kind", "A kind must be a lower-case word of at most 32 characters.", "kind")
     rows, left = lock_seen_rows(tenant_id, definition, seen, kind)
     if action == bulk.RESTORE:
         twins = unrestorable_rows(rows, by=by, now=now)

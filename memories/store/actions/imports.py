@@ -1,4 +1,4 @@
-"""Import many memories in batches as one act, which the Activity page undoes."""
+"""Import many memories in batches as one act, which can be undone on the Activity page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

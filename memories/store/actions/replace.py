@@ -1,4 +1,4 @@
-"""Replace memories: a newer one ends the valid interval of an older one and links to it (ADR-0103)."""
+"""Replace memories: the newer one ends the valid interval of the older one and links to it (ADR-0103)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime

@@ -41,7 +41,7 @@ INSERT_ATTEMPTS = 4
 
 @dataclass(frozen=True)
 class _Write:
-    """What holds for all rows of a call; `ahead` are vectors of their texts that may be stored along."""
+    """The parameters of all rows of a call; `ahead` are vectors of their texts that may be stored with them."""
 
     tenant_id: UUID
     by: Actor

@@ -45,7 +45,7 @@ class _FileParser(BaseParser):
         try:
             return {"type": self.file_type, "text": stream.read().decode("utf-8-sig")}
         except UnreadablePostError as error:
-            raise RestError("incomplete_body", "The connection ended before the body did.") from error
+            raise RestError("incomplete_body", "The connection closed before the whole body was received.") from error
         except UnicodeDecodeError as error:
             raise RestError("not_utf8", "The file is not UTF-8.", field="file") from error
 
@@ -72,7 +72,7 @@ class ExportEndpoint(Endpoint):
     def get(self, request: Request) -> StreamingHttpResponse:
         """The live memories within reach as JSON lines or CSV, oldest first; `POST import` reads either.
 
-        In CSV, an apostrophe precedes a text that a spreadsheet would run as a formula; the import takes it away.
+        In CSV, an apostrophe precedes a text that a spreadsheet would run as a formula; the import removes it.
         """
         values = self.query(ExportInput)
         partition = readable_partition(self.key, values["partition"])

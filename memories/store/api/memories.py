@@ -131,7 +131,7 @@ class MemoryEndpointBase(Endpoint):
         )
 
     def _index(self, results: Sequence[StoreResult]) -> None:
-        """Embed what is still pending; call it with no scope open."""
+        """Embed memories that are still pending; call it with no scope open."""
         stored = {row.memory for row in results if row.memory is not None and row.status != StoreStatus.EXISTING}
         index_now(self.tenant_id, [row.pk for row in stored if row.embedding_state == Memory.EmbeddingState.PENDING])
 
@@ -180,7 +180,7 @@ class MemoryListEndpoint(MemoryEndpointBase):
         """
         if isinstance(request.data, Mapping) and "messages" in request.data:
             if "content" in request.data:
-                raise InvalidInput("one_of", "Give one of content, messages.", "content")
+                raise InvalidInput("one_of", "Send either content or messages.", "content")
             return self._post_messages()
         values = self.body(MemoryInput)
         row = build_new_memory(values, writable_partition(self.key, requested_partition(values)), request.data)
@@ -257,7 +257,7 @@ def _result_values(index: int, result: StoreResult) -> dict[str, Any]:
 
 
 def _meeting(rows: Rows, values: Mapping[str, Any]) -> Rows:
-    """Return the rows that meet the query parameters."""
+    """Return the rows that match the query parameters."""
     rows = rows.created_between(values.get("created_after"), values.get("created_before"))
     rows = rows.of_kind(values["kind"]) if "kind" in values else rows
     rows = rows.pinned(values["pinned"]) if "pinned" in values else rows
@@ -265,7 +265,7 @@ def _meeting(rows: Rows, values: Mapping[str, Any]) -> Rows:
 
 
 class BulkRows:
-    """The rows of a bulk request: the valid ones in order, and the faults of the others."""
+    """The rows of a bulk request: the valid ones in order, and the errors of the others."""
 
     def __init__(self, rows: Sequence[Any], *, key: ApiKey, now: datetime) -> None:
         self.faults: dict[int, list[dict[str, str]]] = {}
@@ -306,7 +306,7 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Store the valid rows and report the faults of the others; each row is stored as by `POST memories`."""
+        """Store the valid rows and report the errors of the others; each row is stored as by `POST memories`."""
         rows = BulkRows(self.body(MemoryBulkInput)["memories"], key=self.key, now=self.now)
         results = self._store(list(rows.valid.values()))
         return Response(MemoryBulkOutput({"results": rows.results(results)}).data)

@@ -66,7 +66,7 @@ class MemoryMoveEndpoint(Endpoint):
         return Response(MemoryMoveOutput({**answer, "act_id": None if values["dry_run"] else done.act.pk}).data)
 
     def _chosen(self, values: dict[str, Any], to: PartitionPath) -> dict[UUID, int]:
-        """Return the memories to move with their versions; ids out of reach are left out."""
+        """Return the memories to move with their versions; ids that the key cannot reach are skipped."""
         rows = Memory.objects.for_tenant(self.tenant_id)
         if "ids" in values:
             own = rows.within(self.key.partition_prefix).with_ids(values["ids"])

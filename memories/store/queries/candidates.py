@@ -73,7 +73,7 @@ def send_plain_neighbours(
     lexemes: Sequence[str],
     with_vectors: bool,
 ) -> SentStatement:
-    """Ask for the same of the memories in any of these spans of sessions, in the order of their positions."""
+    """Send the same query for the memories in any of these spans of sessions, in the order of their positions."""
     # as one text, because the client converts a list one by one
     names = ("path", "session", "first", "last")
     values = {"spans": json.dumps([dict(zip(names, span, strict=True)) for span in spans])}

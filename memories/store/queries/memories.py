@@ -96,7 +96,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return self.filter(embedding_state="failed", archived_at__isnull=True)
 
     def with_failed_provider(self) -> Self:
-        """Unarchived memories that wait for a vector because a call of the embedding provider failed."""
+        """Unarchived memories without a vector because a call to the embedding provider failed."""
         return self.unarchived().pending_embedding().exclude(embedding_error="")
 
     def tally_by_refusal(self, highest: int) -> list[tuple[str, int]]:

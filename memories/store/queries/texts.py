@@ -124,7 +124,7 @@ class MemoryTextQuerySet(TenantRows):
         return rows if before is None else rows.filter(created_at__lt=before)
 
     def meeting(self, conditions: Iterable[FilterCondition]) -> Self:
-        """Rows that meet every condition of a search's `filters`; counters are the memory's current ones."""
+        """Rows that match every condition of a search's `filters`; counters are the memory's current ones."""
         rows = self
         for condition in conditions:
             is_counted = condition.metadata_key is None and condition.field in COUNTER_FIELDS
@@ -173,7 +173,7 @@ class MemoryTextQuerySet(TenantRows):
         return list(rows.order_by("pk").values_list("pk", "search_config")[:count])
 
     def speak(self, row_ids: Sequence[Any], language: str) -> int:
-        """Derive these rows' text vectors in another language; return how many."""
+        """Recompute these rows' text vectors in another language; return how many."""
         locked = self.filter(pk__in=row_ids).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True)
         return int(self.model.objects.filter(pk__in=list(locked)).update(search_config=language))
 

@@ -1,4 +1,4 @@
-"""Output serializers of memories: they build the answers and document them in the OpenAPI schema."""
+"""Output serializers of memories: they build the responses and document them in the OpenAPI schema."""
 
 import hashlib
 import json
@@ -19,12 +19,12 @@ ETAG_DIGEST_CHARACTERS = 16
 
 
 def memory_etag(answer: Mapping[str, Any]) -> str:
-    """Return version and digest of an answer: `If-Match` compares the version, `If-None-Match` all of it."""
+    """Return version and digest of a response: `If-Match` compares the version, `If-None-Match` both."""
     return f'"{answer["version"]}.{_digest(answer)}"'
 
 
 def content_etag(answer: Mapping[str, Any]) -> str:
-    """Return the digest of an answer without versions; `If-Match` and `If-None-Match` compare all of it."""
+    """Return the digest of a response without versions; `If-Match` and `If-None-Match` both compare it."""
     return f'"{_digest(answer)}"'
 
 
@@ -135,7 +135,7 @@ STORED_REASONS = ("", "duplicate", "recalled")
 
 
 class StoredMemoryOutput(MemoryOutput):
-    """The answer to a new memory."""
+    """The response for a new memory."""
 
     status = serializers.ChoiceField(choices=["created", "updated", "existing"])
     reason = serializers.ChoiceField(choices=STORED_REASONS)
@@ -159,7 +159,7 @@ class MemoryVersionOutput(MemoryTextOutput):
 
 
 class FieldErrorOutput(serializers.Serializer[Any]):
-    """One fault of one field."""
+    """One error of one field."""
 
     field = serializers.CharField(help_text='Dotted path, "" for the body as a whole.')
     code = serializers.CharField()
@@ -187,7 +187,7 @@ class MemoryBulkResultOutput(serializers.Serializer[Any]):
     errors = FieldErrorOutput(many=True)  # type: ignore[assignment]
 
     def to_representation(self, instance: dict[str, Any]) -> dict[str, Any]:
-        """Return the values as they are; most rows have no fault to convert."""
+        """Return the values unchanged; most rows have no errors to convert."""
         return super().to_representation(instance) if instance["errors"] else {**instance, "errors": []}
 
 

@@ -186,6 +186,6 @@ def _lines(text: str, file_type: str) -> Iterator[tuple[int, Any]]:
             try:
                 value = parse_strict_json(line.encode(), is_line=True)
                 is_object = isinstance(value, Mapping)
-                yield number, value if is_object else RestError("not_an_object", "A JSON object is needed.")
+                yield number, value if is_object else RestError("not_an_object", "Must be a JSON object.")
             except RestError as error:
                 yield number, error

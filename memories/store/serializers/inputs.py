@@ -1,4 +1,4 @@
-"""Requests about memories."""
+"""Input serializers of memories."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -89,8 +89,9 @@ class MemoryInput(MemoryFields):
         required=False,
         default=list,
         max_length=MAX_SUPERSEDED,
-        help_text="Live memories that this one replaces: they are not true from its `created_at` on and are archived"
-        " with a link `supersedes`. Each is in the same partition, above or below it; restoring one undoes it.",
+        help_text="Live memories that this one replaces: they are archived, linked from it by `supersedes`, and"
+        " true until its `created_at`. Each must be in the same partition, or above or below it. Restoring one undoes"
+        " this.",
     )
 
 
@@ -116,7 +117,7 @@ class BulkRowsField(StrictField):
         if not isinstance(data, list):
             self.refuse("not_a_list", "Must be a list of memories.")
         if not 1 <= len(data) <= BULK_ROWS_MAX:
-            self.refuse("bad_length", f"A bulk has 1 to {BULK_ROWS_MAX:,} memories.")
+            self.refuse("bad_length", f"A bulk request must have 1 to {BULK_ROWS_MAX:,} memories.")
         return data
 
 
@@ -152,7 +153,10 @@ class MemoryListInput(PartitionFilterInput, PageInput):
     created_after = StrictDateTimeField(required=False, help_text="Inclusive.")
     created_before = StrictDateTimeField(required=False, help_text="Exclusive.")
     archived = StrictBooleanField(
-        required=False, default=False, takes_text=True, help_text="Archived ones instead of live; not with `as_of`."
+        required=False,
+        default=False,
+        takes_text=True,
+        help_text="Archived memories instead of live ones; not with `as_of`.",
     )
     as_of = StrictDateTimeField(is_over=True, required=False, help_text=AS_OF_HELP)
     ordering = StrictChoiceField(
@@ -162,7 +166,7 @@ class MemoryListInput(PartitionFilterInput, PageInput):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse `archived` at a past time: what was archived then is in the history alone."""
+        """Reject `archived` at a past time: only the history shows what was archived then."""
         if attrs["archived"] and "as_of" in attrs:
             detail = "Archived memories cannot be read as of a time."
             raise serializers.ValidationError({"archived": [serializers.ErrorDetail(detail, "not_with_as_of")]})

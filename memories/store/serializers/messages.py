@@ -90,7 +90,7 @@ class MemoryMessagesInput(PartitionScopedInput):
 
 
 def message_memories(values: dict[str, Any], partition: PartitionPath) -> Iterator[NewMemory | str]:
-    """Yield the memory of each message, or the reason for which it is skipped."""
+    """Yield the memory of each message, or the reason why it is skipped."""
     shared = ("kind", "confidence", "pinned", "created_at", "expires_at", "session")
     base = NewMemory(content="", partition=partition, **{name: values[name] for name in shared})
     first = 0 if values["position"] is None and values["session"] else values["position"]

@@ -39,7 +39,7 @@ class MemoryMoveInput(StrictSerializer):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Exactly one of `ids` and `filter`."""
         if ("ids" in attrs) == ("filter" in attrs):
-            raise serializers.ValidationError("Give one of ids, filter.", "one_of")
+            raise serializers.ValidationError("Send either ids or filter.", "one_of")
         return attrs
 
 
@@ -50,7 +50,7 @@ class MemoryMoveOutput(serializers.Serializer[Any]):
     to = serializers.CharField(allow_blank=True)
     moved = serializers.IntegerField()
     skipped = serializers.DictField(
-        child=serializers.IntegerField(), help_text=f"How many, by reason: {', '.join(SKIP_REASONS)}."
+        child=serializers.IntegerField(), help_text=f"Number of skipped memories by reason: {', '.join(SKIP_REASONS)}."
     )
     has_more = serializers.BooleanField(
         help_text=f"More memories match than one action can change ({BULK_MEMORIES_MAX:,})."

@@ -109,7 +109,7 @@ def _preview(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
 
 
 def _import_batch(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
-    """Store the rows after those that the form says are done; the answer asks for the next, or reports the end."""
+    """Store the rows after those already done; the response requests the next batch or reports the end."""
     fields, who = form.cleaned_data, acting(request, timezone.now())
     done = fields["done"] or 0
     read = _file(form, who["now"], part=range(done, done + IMPORT_BATCH_ROWS))

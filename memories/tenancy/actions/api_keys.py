@@ -29,10 +29,10 @@ def create_api_key(
     distinct_scopes = list(dict.fromkeys(scopes))
     unknown = [scope for scope in distinct_scopes if scope not in ApiKey.Scope.values]
     if unknown or not distinct_scopes:
-        raise InvalidInput("bad_scope", f"Scopes are one or more of {', '.join(ApiKey.Scope.values)}.", "scopes")
+        raise InvalidInput("bad_scope", f"Scopes must be one or more of {', '.join(ApiKey.Scope.values)}.", "scopes")
     name = name.strip()
     if not name or len(name) > MAX_KEY_NAME_CHARACTERS or "\x00" in name:
-        raise InvalidInput("bad_name", f"A key's name has 1 to {MAX_KEY_NAME_CHARACTERS} characters.", "name")
+        raise InvalidInput("bad_name", f"A key's name must have 1 to {MAX_KEY_NAME_CHARACTERS} characters.", "name")
     created, plain_key = ApiKey.objects.create_key(
         name=name,
         tenant=tenant,

@@ -25,7 +25,7 @@ def create_invitation(
 ) -> tuple[Invitation, str]:
     """Create an invitation; return it and the secret of its link, which is not stored."""
     if not 1 <= days <= INVITATION_DAYS_MAX:
-        raise InvalidInput("out_of_range", f"An invitation lasts 1 to {INVITATION_DAYS_MAX} days.", "days")
+        raise InvalidInput("out_of_range", f"An invitation can be valid for 1 to {INVITATION_DAYS_MAX} days.", "days")
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     invitation = Invitation.objects.create(
         tenant=tenant,
@@ -60,7 +60,7 @@ def accept_invitation(*, tenant: Tenant, secret: str, username: str, password: s
         Invitation.objects.for_tenant(tenant.pk).usable(secret_hash(secret), now).locked().first()
     )
     if invitation is None:
-        raise NotFound("not_found", "This link is used, revoked or expired.")
+        raise NotFound("not_found", "This link has been used or revoked, or has expired.")
     user = create_operator(username=username, password=password, role=invitation.role, tenants=[tenant], by=by, now=now)
     invitation.accepted_at = now
     invitation.save(update_fields=["accepted_at"])

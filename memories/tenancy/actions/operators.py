@@ -112,7 +112,7 @@ def _role(name: str) -> Role:
     try:
         return Role(name)
     except ValueError as error:
-        raise InvalidInput("bad_role", f"A role is one of {', '.join(Role)}.", "role") from error
+        raise InvalidInput("bad_role", f"The role must be one of {', '.join(Role)}.", "role") from error
 
 
 def _check_username(user: User) -> None:

@@ -28,7 +28,7 @@ def save_view(
 ) -> SavedView:
     """Save filters under a name. Raises `InvalidInput`, or `Conflict` `duplicate` or `too_many`."""
     if not filters or are_too_long(filters):
-        raise InvalidInput("bad_filters", "Set at least one filter, and none with a very long text.")
+        raise InvalidInput("bad_filters", "Set at least one filter, and shorten very long ones.")
     user_id = int(by.id)
     view = SavedView(
         tenant=tenant, user_id=user_id, list=list_name, filters=dict(filters), created_at=now, is_shared=is_shared
@@ -69,7 +69,7 @@ def _others(view: SavedView) -> SavedViewQuerySet:
 
 def _check_room(view: SavedView) -> None:
     if _others(view).how_many() >= VIEWS_MAX:
-        raise Conflict("too_many", f"You have {VIEWS_MAX} views of this list. Delete one first.")
+        raise Conflict("too_many", f"You already have {VIEWS_MAX} views of this list. Delete one first.")
 
 
 def _stored(view: SavedView, name: str, *, was_shared: bool, by: Actor, now: datetime) -> SavedView:
@@ -88,4 +88,4 @@ def _stored(view: SavedView, name: str, *, was_shared: bool, by: Actor, now: dat
 
 
 def _duplicate() -> Conflict:
-    return Conflict("duplicate", "You have a view of this name. Choose another name.", "name")
+    return Conflict("duplicate", "You already have a view with this name. Choose another name.", "name")

@@ -1,8 +1,8 @@
 """API keys: authentication, throttle and documentation.
 
-Keys come in `Authorization: Bearer` or `X-API-Key`; the package djangorestframework-api-key makes and hashes them. Each
-request looks its key up, so revoking is immediate. The cache counts the requests of a key per second; without a cache
-there is no limit.
+Keys are sent in `Authorization: Bearer` or `X-API-Key`; the package djangorestframework-api-key creates and hashes
+them. Each request looks its key up, so revoking is immediate. The cache counts the requests of a key per second;
+without a cache there is no limit.
 """
 
 import logging
@@ -35,7 +35,7 @@ class KeyAuthentication(BaseAuthentication):
     """Sets `request.auth` to the key with its tenant; there is no user."""
 
     def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
-        """Return the request's key, None without one. Raises `AuthenticationFailed` for an unusable key."""
+        """Return the request's key, or None. Raises `AuthenticationFailed` for an unusable key."""
         plain = _presented(request)
         if plain is None:
             return None
@@ -110,8 +110,8 @@ class RequestWindow:
 class KeyThrottle(BaseThrottle):
     """Limits the requests of a key in fixed windows of one second; the limit is a setting.
 
-    Asking the cache takes longer than authentication does, so a process asks once for several requests: it may accept
-    one percent of the limit too many.
+    A cache command takes longer than authentication, so a process reports several requests at once: it may exceed the
+    limit by one percent.
     """
 
     _is_warned = False

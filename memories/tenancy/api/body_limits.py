@@ -1,4 +1,4 @@
-"""How large the bodies of requests may be, by endpoint."""
+"""The maximum size of request bodies by endpoint."""
 
 from typing import Protocol
 
@@ -23,7 +23,7 @@ class Readable(Protocol):
 
 
 def drain(stream: Readable | None, size: int) -> None:
-    """Read the rest, because a client that is still sending would see a broken connection instead of the answer."""
+    """Read the rest, because a client that is still sending would see a broken connection instead of the response."""
     size = min(size, DRAINED_BYTES_MAX)
     while stream is not None and size > 0 and (piece := stream.read(min(PIECE_BYTES, size))):
         size -= len(piece)

@@ -1,4 +1,4 @@
-"""Keeps the claims of running requests, so that only those of a dead process expire (ADR-0111)."""
+"""Renews the claims of running requests, so that only those of a dead process expire (ADR-0111)."""
 
 import logging
 import threading
@@ -29,7 +29,7 @@ class ClaimKeeper:
 
     @contextmanager
     def keeping(self, record: IdempotencyRecord) -> Iterator[None]:
-        """Keep a claim while the block runs."""
+        """Renew a claim while the block runs."""
         with self._lock:
             self._running[record.pk] = record, time.monotonic()
             if self._thread is None or not self._thread.is_alive():

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class Endpoint(APIView):
-    """The base of all endpoints under /api/v1/. Subclasses translate, delegate and answer."""
+    """The base of all endpoints under /api/v1/. Subclasses translate requests, delegate and respond."""
 
     authentication_classes = [KeyAuthentication]
     permission_classes = [HasScope]
@@ -48,7 +48,7 @@ class Endpoint(APIView):
     now: datetime
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Read the clock once; then key, scope, rate and the size of the body."""
+        """Read the clock once; then check key, scope, rate and the size of the body."""
         self.now = timezone.now()
         super().initial(request, *args, **kwargs)
         # The middleware has checked that it is a number.
@@ -59,7 +59,7 @@ class Endpoint(APIView):
             raise too_large(limit)
 
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
-        """Answer 204 with the methods of this address in `Allow`, a header of every answer."""
+        """Return 204 with the methods of this URL in `Allow`, a header of every response."""
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @property
@@ -69,7 +69,7 @@ class Endpoint(APIView):
 
     @property
     def tenant_id(self) -> UUID:
-        """The tenant of this request, from the key and nowhere else."""
+        """The tenant of this request, taken only from the key."""
         return self.key.tenant_id
 
     @property
@@ -83,9 +83,9 @@ class Endpoint(APIView):
         return {"tenant": self.key.tenant, "by": self.actor, "now": self.now}
 
     def body(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
-        """Return the validated body; an absent one is an empty object. Query parameters are unknown fields.
+        """Return the validated body; a missing one is an empty object. Query parameters count as unknown fields.
 
-        Call it outside of any database scope: a client may send slowly.
+        Call it outside any database scope: a client may send slowly.
         """
         if self.request.query_params:
             self.query(EmptyInput)
@@ -113,7 +113,7 @@ class Endpoint(APIView):
         column: str = "",
         tie: str = "pk",
     ) -> Response:
-        """Answer with a cursor page of `rows` by `column` (default: of `ordering`); `kinds`: types of value and tie."""
+        """Return a cursor page of `rows` by `column` (default: of `ordering`); `kinds`: types of value and tie."""
         column = column or ordering.removeprefix("-")
         by = f"-{column}" if ordering.startswith("-") else column
 
@@ -124,10 +124,10 @@ class Endpoint(APIView):
         return self.page_response(values, ordering=ordering, kinds=kinds, **reading)
 
     def page_response(self, values: dict[str, Any], **reading: Any) -> Response:
-        """Answer with a page that is read inside the tenant's scope; `reading` is for `build_page`."""
+        """Return a page that is read inside the tenant's scope; `reading` is for `build_page`."""
         with tenant_scope(self.tenant_id):
             return Response(build_page(self.request, values, **reading))
 
     def checked(self, serializer: type[StrictSerializer], data: Any, context: dict[str, Any]) -> dict[str, Any]:
-        """Return `data` as validated by `serializer`. Raises `ValidationError` with every fault."""
+        """Return `data` as validated by `serializer`. Raises `ValidationError` with all errors."""
         return validate_input(serializer, data, {"now": self.now, "key": self.key, **context})

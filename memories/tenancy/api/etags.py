@@ -24,7 +24,7 @@ def is_etag_current(request: Request, etag: str) -> bool:
 
 
 def response_with_etag(request: Request, answer: Mapping[str, Any]) -> Response:
-    """Return the answer with its `ETag`, or a 304 without a body where the client already has it."""
+    """Return the response with its `ETag`, or a 304 without a body if the client already has it."""
     etag = memory_etag(answer) if "version" in answer else content_etag(answer)
     if is_etag_current(request, etag):
         return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
@@ -32,7 +32,10 @@ def response_with_etag(request: Request, answer: Mapping[str, Any]) -> Response:
 
 
 def if_match_version(request: Request, current: int) -> int | None:
-    """Return `current`, or None where `If-Match` allows any. Raises `StaleVersion` if it names other versions only."""
+    """Return `current`, or None if `If-Match` allows any version.
+
+    Raises `StaleVersion` if it names only other versions.
+    """
     if not _has_condition(request):
         return None
     matches = [_VERSION.fullmatch(tag) for tag in _TAG.findall(request.headers["If-Match"])]
@@ -42,9 +45,9 @@ def if_match_version(request: Request, current: int) -> int | None:
 
 
 def conditional(change: Callable[..., Response]) -> Callable[..., Response]:
-    """Run a method that changes one row only if `If-Match` names the row as it is.
+    """Run a method that changes one row only if `If-Match` names its current state.
 
-    The endpoint's `edited_row` returns the row and `shown` its answer, as a GET gives it; both take the ids of the URL.
+    The endpoint's `edited_row` returns the row and `shown` its output, as a GET does; both take the ids of the URL.
     With the header, check and change are one transaction that locks the row.
     """
 

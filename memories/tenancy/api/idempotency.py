@@ -22,7 +22,7 @@ KEPT_HEADERS = ("ETag", "Location")
 
 
 def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
-    """Run `post` once per key and body; a repetition gets the stored answer. Failures are not stored."""
+    """Run `post` once per key and body; a repetition gets the stored response. Failures are not stored."""
 
     @wraps(post)
     def handler(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -64,7 +64,7 @@ def _request_hash(request: Request) -> str:
 
 
 def _repeated(response: Response, unrepeated: Sequence[str]) -> dict[str, Any]:
-    """Return headers and body of the answer as plain JSON, without the fields that are shown once."""
+    """Return headers and body of the response as plain JSON, without the fields that are shown only once."""
     body = json.loads(JSONRenderer().render(response.data)) if response.data is not None else None
     if isinstance(body, dict) and unrepeated:
         body |= dict.fromkeys(unrepeated)

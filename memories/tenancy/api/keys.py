@@ -32,7 +32,7 @@ class ApiKeyListEndpoint(Endpoint):
 
     @operation("keys_list", {200: page_of(ApiKeyOutput)}, parameters=[PageInput])
     def get(self, request: Request) -> Response:
-        """Keys whose partition is within this key's partition, newest first, revoked ones too."""
+        """Keys whose partition is within this key's partition, newest first, including revoked ones."""
         values = self.query(PageInput)
         rows = ApiKey.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix)
         answer = ApiKeyOutput().to_representation
@@ -48,7 +48,7 @@ class ApiKeyListEndpoint(Endpoint):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Create a key. Its text is in this answer and nowhere else."""
+        """Create a key. Its text is only in this response."""
         require_whole_tenant(self.key)
         values = self.body(ApiKeyInput)
         with tenant_scope(self.tenant_id):
@@ -63,7 +63,7 @@ class ApiKeyEndpoint(Endpoint):
 
     @operation("keys_revoke", {204: None}, 404)
     def delete(self, request: Request, key_id: str) -> Response:
-        """Revoke the key for good, with immediate effect. Revoking twice is no error."""
+        """Revoke the key permanently and immediately. Revoking twice is no error."""
         require_whole_tenant(self.key)
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):

@@ -78,7 +78,7 @@ def _refuse_host(request: HttpRequest) -> HttpResponse | None:
     try:
         request.get_host()
     except DisallowedHost:
-        detail = "The Host header names a host that this server does not answer for."
+        detail = "The Host header names a host that this server does not serve."
         return plain_problem_response(400, "bad_request", detail)
     return None
 

@@ -22,7 +22,7 @@ def require_scope(key: ApiKey, needed: str) -> None:
 
 
 def readable_partition(key: ApiKey, requested: PartitionPath | None, field: str = "partition") -> PartitionPath:
-    """Return the requested partition, or the key's own. Raises `Forbidden`, naming `field`, outside of its reach."""
+    """Return the requested partition, or the key's own. Raises `Forbidden` with `field` if the key cannot reach it."""
     if requested is None:
         return parse_partition(key.partition_prefix)
     require_reach(key, requested.path, field)
@@ -41,7 +41,7 @@ def require_reach(key: ApiKey, path: str, field: str = "partition") -> None:
 
 
 def require_whole_tenant(key: ApiKey) -> None:
-    """Raise `Forbidden` for a key that is confined to a partition."""
+    """Raise `Forbidden` for a key that is limited to a partition."""
     if key.partition_prefix:
         detail = "A key with a partition cannot change tenant-wide data."
         raise Forbidden("partition_forbidden", detail)
@@ -51,7 +51,7 @@ class HasScope(BasePermission):
     """Checks the scope that the view's `scopes` require for the method."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Return False without a key, which makes a 401. Raises `Forbidden` for a key without the scope."""
+        """Return False without a key, which causes a 401. Raises `Forbidden` for a key without the scope."""
         if not isinstance(request.auth, ApiKey):
             return False
         require_scope(request.auth, view.scopes.get(request.method or "", ApiKey.Scope.READ))

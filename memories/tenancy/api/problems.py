@@ -32,7 +32,7 @@ ROLLED_BACK_STATES = ("40", "55P03", "23503")
 def problem_payload(
     status: int, code: str, detail: str, errors: Sequence[dict[str, str]] = (), headers: dict[str, str] | None = None
 ) -> Response:
-    """Return the answer to a failed request; each of `errors` has field (a dotted path), code and detail.
+    """Return the response to a failed request; each of `errors` has field (a dotted path), code and detail.
 
     At most 50 errors are shown.
     """
@@ -55,10 +55,10 @@ def plain_problem_response(status: int, code: str, detail: str) -> HttpResponse:
 
 #: Status, code and detail of errors that Django and REST framework raise.
 FIXED_PROBLEMS: dict[type[Exception], tuple[int, str, str]] = {
-    Http404: (404, "not_found", "There is nothing at this address."),
-    exceptions.NotFound: (404, "not_found", "There is nothing at this address."),
-    PermissionDenied: (403, "forbidden", "This key may not do that."),
-    exceptions.PermissionDenied: (403, "forbidden", "This key may not do that."),
+    Http404: (404, "not_found", "This URL does not exist."),
+    exceptions.NotFound: (404, "not_found", "This URL does not exist."),
+    PermissionDenied: (403, "forbidden", "This key does not permit this request."),
+    exceptions.PermissionDenied: (403, "forbidden", "This key does not permit this request."),
     exceptions.NotAuthenticated: (401, "key_missing", "Send a key as `Authorization: Bearer <key>` or `X-API-Key`."),
     exceptions.AuthenticationFailed: (401, "key_invalid", "This key is unknown, revoked or expired."),
     exceptions.MethodNotAllowed: (405, "method_not_allowed", "This URL does not support that method."),
@@ -68,7 +68,7 @@ FIXED_PROBLEMS: dict[type[Exception], tuple[int, str, str]] = {
 
 
 def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """Return the answer to an error, for REST framework."""
+    """Return the response to an error, for REST framework."""
     if isinstance(error, PlatformError):
         faults = [fault for fault in error.problems if fault.field or isinstance(error, InvalidInput)]
         return problem_payload(error.status, error.code, error.detail, [_entry(fault) for fault in faults])

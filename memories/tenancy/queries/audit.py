@@ -1,4 +1,4 @@
-"""Audit entries, their seals, and the statements that change entries in spite of the database's refusal (ADR-0142)."""
+"""Audit entries, their seals, and the only statements that may change entries (ADR-0142)."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -83,7 +83,7 @@ class AuditSealQuerySet(TenantRows):
         return {seal.entry_id: seal for seal in self.of_entries(entry_ids)}
 
     def redacted_hashes(self, entry_ids: Iterable[UUID]) -> dict[UUID, str]:
-        """The hash of the present content of each of these entries that was redacted."""
+        """The hash of the current content of each of these entries that was redacted."""
         redactions = self.of_entries(entry_ids).filter(is_redaction=True)
         return dict(redactions.values_list("entry_id", "content_hash"))
 

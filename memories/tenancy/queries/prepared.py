@@ -1,4 +1,4 @@
-"""Statements that every request runs: prepared once per connection, with binary values and rows (ADR-0115)."""
+"""Run statements that are prepared once per connection, with binary values and rows (ADR-0115)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,12 +22,12 @@ def sent_together() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class SentStatement:
-    """A statement that was sent; in a pipelined scope its rows may still be on their way."""
+    """A statement that was sent; in a pipelined scope, its rows may not have arrived yet."""
 
     cursor: Any
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Wait for the rows. Each statement before this one has then been answered too."""
+        """Wait for the rows. All earlier statements have then finished, too."""
         found: list[tuple[Any, ...]] = self.cursor.fetchall()
         return found
 

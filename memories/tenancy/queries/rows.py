@@ -73,7 +73,7 @@ class TenantRows(models.QuerySet[Any]):
         return self.filter(pk__in=list(row_ids))
 
     def lock_row(self, row_id: Any) -> None:
-        """Let no other transaction change the row until this one ends."""
+        """Lock the row until the transaction ends."""
         list(self.filter(pk=row_id).order_by().select_for_update().values_list("pk"))
 
     def how_many(self) -> int:

@@ -1,4 +1,4 @@
-"""API keys: request bodies of admins, and the answers."""
+"""Input and output serializers of API keys."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ KEY_ID_CHARACTERS_MAX = 16
 
 def name_field(max_length: int) -> StrictTextField:
     """Return the field of a name on one line."""
-    detail = "The name is empty, contains a line break or has white space at one of its ends."
+    detail = "The name is empty, contains a line break or has white space at its beginning or end."
     return StrictTextField(max_length=max_length, pattern=r"\S(.*\S)?", pattern_code="bad_name", pattern_detail=detail)
 
 
@@ -33,7 +33,7 @@ class ApiKeyInput(StrictSerializer):
     refuses_recalled_text = StrictBooleanField(
         required=False,
         default=True,
-        help_text="Answer a new memory that repeats a recently rendered one with the existing memory.",
+        help_text="Return the existing memory for a new one that repeats a recently rendered text.",
     )
 
 
@@ -53,7 +53,7 @@ class ApiKeyOutput(serializers.Serializer[Any]):
 
 
 class NewApiKeyOutput(ApiKeyOutput):
-    """A new key, with its text this once."""
+    """A new key with its text, which is shown only here."""
 
     key = serializers.CharField(
         allow_null=True, help_text="Shown only once; null if an Idempotency-Key repeats the request."

@@ -49,7 +49,7 @@ def id_field(**kwargs: Any) -> RuleCheckedField:
 
 def exact_field(**kwargs: Any) -> StrictBooleanField:
     """Whether partitions below are excluded; `takes_text` for a query parameter."""
-    return StrictBooleanField(required=False, default=False, help_text="Leave out what lies below.", **kwargs)
+    return StrictBooleanField(required=False, default=False, help_text="Exclude partitions below it.", **kwargs)
 
 
 class PartitionScopedInput(StrictSerializer):
@@ -61,9 +61,9 @@ class PartitionScopedInput(StrictSerializer):
     run_id = id_field(help_text="Shorthand for the segment `run=`.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse both forms at once."""
+        """Reject a request that contains both forms."""
         if attrs.get("partition") is not None and any(attrs.get(name) is not None for name in SHORTHAND):
-            detail = "Give either partition or user_id, agent_id, run_id."
+            detail = "Send either partition or user_id, agent_id, run_id."
             raise serializers.ValidationError({"partition": [serializers.ErrorDetail(detail, "partition_given_twice")]})
         return attrs
 

@@ -41,7 +41,7 @@ class KeyRow:
 
 @tenant_page("admin", to_change="admin")
 def api_keys(request: HtmxRequest) -> HttpResponseBase:
-    """List and create keys. A key's text is only in the answer to the POST."""
+    """List and create keys. A key's text is only in the response to the POST."""
     if request.method != "POST":
         return _keys_page(request, ApiKeyForm(label_suffix=""))
     form = ApiKeyForm(request.POST, label_suffix="")

@@ -45,7 +45,7 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
         return _members_page(request, member_form=form)
     with tenant_scope(request.tenant.id):
         add_member(user=person, **acting(request, timezone.now()))
-    add_flash(request, f"{person.get_username()} sees this tenant.")
+    add_flash(request, f"{person.get_username()} is now a member of this tenant.")
     return redirect(_MEMBERS, request.tenant.id)
 
 
@@ -90,7 +90,7 @@ def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
 
 @tenant_page(to_change="admin")
 def invitation_create(request: HtmxRequest) -> HttpResponseBase:
-    """Create an invitation. The text of its link is only in this answer."""
+    """Create an invitation. Its link is only in this response."""
     form = InvitationForm(request.POST, label_suffix="")
     created = submit(request, form, lambda: create_invitation(**form.cleaned_data, **acting(request, timezone.now())))
     if created is None:

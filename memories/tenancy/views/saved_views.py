@@ -1,4 +1,4 @@
-"""Saved views of lists: save, change, delete. Each returns to its list; an invalid form gets a page of its own."""
+"""Save, change and delete saved views. Each returns to its list; an invalid form gets a separate page."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Change one's own password."""
+"""The page on which operators change their password."""
 
 from http import HTTPStatus
 from typing import Any
@@ -47,7 +47,7 @@ def password_change(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _wait_or_check(request: HtmxRequest, form: PasswordChangeForm) -> str:
-    """Check the old password as a sign-in does; return how long to wait instead, "" if it was checked."""
+    """Check the old password as a sign-in does; return the delay if attempts have to wait, "" if it was checked."""
     username, now = request.operator.user.get_username(), timezone.now()
     keys = sign_in_keys(username, client_address(request), secret=settings.SECRET_KEY.encode())
     wait = count_sign_in_attempt(keys, now=now)

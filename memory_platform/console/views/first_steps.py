@@ -1,4 +1,4 @@
-"""What an operator does with the first steps on the overview: open the receipt, dismiss them, show them again."""
+"""Actions on the first steps of the overview: open the receipt, dismiss the steps, show them again."""
 
 from django.http import Http404, HttpResponseBase
 from django.shortcuts import redirect

@@ -72,7 +72,7 @@ COOKIE_AGE_SECONDS = 365 * 24 * 3600
 @operator_required("viewer")
 @require_safe
 def tenant_list_overview(request: HtmxRequest) -> HttpResponseBase:
-    """List all tenants of an operator; redirect to the tenant where there is only one."""
+    """List all tenants of an operator; redirect to the tenant if there is only one."""
     request.tenants = tenants_of(request.operator)
     if len(request.tenants) == 1:
         return redirect("tenant-overview", request.tenants[0].id)
@@ -199,7 +199,7 @@ def act_undo(request: HtmxRequest, entry_id: UUID) -> HttpResponseBase:
 
 
 def _embedding_queue(tenant_id: UUID) -> dict[str, Any]:
-    """Return the embedding queue: what waits, what failed and why, and the model that a retry uses."""
+    """Return the embedding queue: pending and failed memories with reasons, and the model that a retry uses."""
     failed = failed_embedding_backlogs([tenant_id]).get(tenant_id, Backlog())
     memories = Memory.objects.for_tenant(tenant_id).with_failed_embedding()
     return {
@@ -211,17 +211,17 @@ def _embedding_queue(tenant_id: UUID) -> dict[str, Any]:
 
 
 class SignIn(LoginView):
-    """Django's own view; a failed attempt answers 422, as every invalid form does, and one that has to wait 429."""
+    """Django's sign-in view; a failed attempt returns 422, as every invalid form does, and a delayed one 429."""
 
     template_name = "memory_platform/console/sign_in.html"
 
     def dispatch(self, request: http.HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Redirect a GET of a user who is signed in already; always check a submitted name and password."""
+        """Redirect the GET of a user who is already signed in; always check a submitted name and password."""
         self.redirect_authenticated_user = request.method != "POST"
         return super().dispatch(request, *args, **kwargs)
 
     def post(self, request: http.HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Check name and password unless the account or the address has to wait; the answer is the same for both."""
+        """Check name and password unless attempts are delayed, with the same response for right and wrong passwords."""
         username, now = request.POST.get("username", ""), timezone.now()
         self.keys = sign_in_keys(username, client_address(request), secret=settings.SECRET_KEY.encode())
         wait = count_sign_in_attempt(self.keys, now=now)
@@ -242,7 +242,7 @@ class SignIn(LoginView):
 
 @tenant_page("viewer")
 def global_search(request: HtmxRequest) -> HttpResponse:
-    """Search in all that a tenant has: options below the search field, a page without htmx."""
+    """Search all data of a tenant: return options below the search field or, without htmx, a page."""
     form = SearchForm(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
@@ -264,7 +264,7 @@ def global_search(request: HtmxRequest) -> HttpResponse:
 @operator_required("viewer")
 @require_safe
 def design_guide(request: HtmxRequest) -> HttpResponse:
-    """Show every component in both themes; only where DEBUG is on."""
+    """Show every component in both themes; only if DEBUG is on."""
     if not settings.DEBUG:
         raise http.Http404
     request.tenants = tenants_of(request.operator)
@@ -274,7 +274,7 @@ def design_guide(request: HtmxRequest) -> HttpResponse:
 @operator_required("viewer")
 @require_safe
 def job_notifications(request: HtmxRequest) -> HttpResponse:
-    """Answer for the jobs that the browser watches: a toast for a finished one, a mark for an unknown one."""
+    """Return a toast for each finished job that the browser watches, and a mark for each unknown one."""
     texts = request.GET.getlist("item")[:WATCHED_MAX]
     outcomes = read_job_notifications(texts, [tenant.pk for tenant in tenants_of(request.operator)])
     answers = [(text, outcome) for text, outcome in outcomes.items() if outcome]

@@ -1,4 +1,4 @@
-"""What the commands of backups share: arguments, and the passphrase, which no command line shows."""
+"""Code that backup commands share: arguments, and reading the passphrase, which never appears on a command line."""
 
 import os
 from pathlib import Path
@@ -14,12 +14,12 @@ def add_backup_arguments(parser: CommandParser, file_help: str) -> None:
     parser.add_argument(
         "--superuser-url",
         default="",
-        help="postgres:// URL of a superuser of an outside server (default: DATABASE_SUPERUSER_URL)",
+        help="postgres:// URL of a superuser of an external server (default: DATABASE_SUPERUSER_URL)",
     )
     parser.add_argument(
         "--passphrase-file",
         type=Path,
-        help="a file whose first line encrypts the backup (default: the variable BACKUP_PASSPHRASE)",
+        help="a file whose first line is the passphrase of the backup (default: the variable BACKUP_PASSPHRASE)",
     )
 
 

@@ -1,4 +1,4 @@
-"""The database alias that changes tables: `owner` where its URL is known, else the app's own."""
+"""The database alias for changing tables: `owner` if its URL is known, else the app's own."""
 
 from django.db import DEFAULT_DB_ALIAS
 

@@ -1,4 +1,4 @@
-"""`manage.py backup`: everything of a deployment in one file."""
+"""`manage.py backup`: write a whole deployment to one file."""
 
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from memory_platform.web.numerals import counted
 
 class Command(PlatformCommand):
     help = (
-        "Write the database, the secret key and the settings to one file, while the platform runs or not.\n"
-        "The file contains every memory and secret: encrypt it with a passphrase, or keep it as safe as the server.\n\n"
+        "Write the database, the secret key and the settings to one file. The platform may be running.\n"
+        "The file contains all memories and secrets: encrypt it with a passphrase or protect it like the server.\n\n"
         "Example: manage.py backup monday.backup --passphrase-file ~/.backup-passphrase"
     )
     requires_system_checks = []

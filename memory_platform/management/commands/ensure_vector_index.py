@@ -20,18 +20,18 @@ class Command(PlatformCommand):
     help = (
         "Build the missing vector index of each embedding model in use. Searches do not wait:\n"
         "they read all vectors in scope until the index is complete. Runs as the role that owns the tables;\n"
-        "`manage.py migrate` runs it by itself.\n\n"
+        "`manage.py migrate` runs it automatically.\n\n"
         "Example: manage.py ensure_vector_index --model text-embedding-3-small --dimension 1536"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--model", metavar="NAME", default="", help="one model (default: all that are in use)")
-        parser.add_argument("--rebuild", action="store_true", help="build it again, of all vectors so far")
+        parser.add_argument("--rebuild", action="store_true", help="rebuild it with all current vectors")
         parser.add_argument("--dimension", metavar="N", type=int, default=0, help="dimension of its vectors")
 
     def handle(self, **options: Any) -> None:
         if bool(options["model"]) != bool(options["dimension"]):
-            raise CommandError("--model and --dimension go together.")
+            raise CommandError("--model and --dimension must be used together.")
         named = IndexedModel(options["model"], options["dimension"])
         for model in [named] if named.name else models_to_index():
             try:
@@ -40,4 +40,4 @@ class Command(PlatformCommand):
             except ProgrammingError as error:
                 raise CommandError(f"The index of {model.name} was not built: {str(error).splitlines()[0]}") from error
             if options["verbosity"] > (state is VectorIndexState.PRESENT):
-                self.stdout.write(f"Vector index of {model.name} ({model.dimension} numbers): {_SAID[state]}.")
+                self.stdout.write(f"Vector index of {model.name} (dimension {model.dimension}): {_SAID[state]}.")

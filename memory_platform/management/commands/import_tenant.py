@@ -17,7 +17,7 @@ from memory_platform.web.numerals import counted
 
 class Command(PlatformCommand):
     help = (
-        "Store a file of `manage.py export_tenant`, all of it or nothing. The stored rows are compared with the file.\n"
+        "Store a file of `manage.py export_tenant`, completely or not at all. The result is compared with the file.\n"
         "With --new-id, the tenant is a copy with another id, and its API keys are revoked.\n\n"
         'Example: manage.py import_tenant acme.jsonl --new-id --name "acme copy"'
     )
@@ -50,4 +50,4 @@ class Command(PlatformCommand):
         self.stdout.write(f"Stored {counted(imported.rows, 'row', 'rows')} of the tenant {imported.tenant_id}.")
         if imported.rows_left_out:
             left_out = counted(imported.rows_left_out, "row about a user is", "rows about users are")
-            self.stdout.write(f"{left_out} left out: no operator of that name exists here.")
+            self.stdout.write(f"{left_out} skipped: no operator with that name exists.")

@@ -50,7 +50,10 @@ UNUSED = {"usefulness_score": 0.5, "retrieval_count": 0, "last_retrieved_at": No
 
 
 class DemoLoader:
-    """Loads the demo into `tenant` as seen from `now`. Rows of the demo name a memory or a vote by its `ref`."""
+    """Loads the demo into `tenant`, with dates relative to `now`.
+
+    Rows of the demo name a memory or a vote by its `ref`.
+    """
 
     def __init__(self, tenant: Tenant, *, by: Actor, now: datetime) -> None:
         self.tenant, self.by, self.now = tenant, by, now
@@ -81,7 +84,7 @@ class DemoLoader:
             self._hold_session(**row)
 
     def take_step(self, do: str, at: datetime, ref: str = "", **row: Any) -> None:
-        """Do one thing that happened to memories."""
+        """Repeat one recorded step on memories."""
         who: dict[str, Any] = {"by": self.by, "now": at}
         match do:
             case "store_memory":
@@ -132,7 +135,7 @@ class DemoLoader:
         self._versions[known] = saved.version
 
     def _assemble(self, at: datetime, **row: Any) -> None:
-        """Assemble what was stored at that time, as a preview: the demo's counters are those of today already."""
+        """Assemble the data of that time as a preview, because the demo's counters are already those of today."""
         row["partition"] = row["partition"].path
         request = ContextRequest(**row, moment=PointInTime.recorded(at), preview=True)
         context = assemble_context(request, tenant_id=self.tenant.pk, reach="", actor=self.by, now=at)
@@ -200,7 +203,7 @@ class Command(PlatformCommand):
             try:  # embed now, so that the first page that is opened can search
                 index_memories(tenant.pk, [memory.pk for memory in loader.memories.values()])
             except EmbeddingError as error:
-                self.stderr.write(f"Embedding stopped, the worker continues it: {error.detail}")
+                self.stderr.write(f"Embedding stopped; the worker continues it: {error.detail}")
             else:
                 loader.load_usage()
         loader.load_sessions()

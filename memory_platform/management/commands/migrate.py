@@ -24,7 +24,7 @@ class Command(migrate.Command):
         alias = owner_alias(options["database"])
         if lost := lost_migrations(MigrationLoader(connections[alias])):
             raise CommandError(
-                f"An earlier development version made this database (its migration {lost[0]} no longer exists), and it"
+                f"An earlier development version created this database (its migration {lost[0]} no longer exists). It"
                 " cannot be upgraded. To keep its memories, export them with that version first. Then start with an"
                 f" empty database: delete {settings.DATA_DIR}, set DATA_DIR to a new folder, or change DATABASE_URL."
             )

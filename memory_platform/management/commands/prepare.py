@@ -1,4 +1,4 @@
-"""`manage.py prepare`: what `make run` does after the servers start and before the web process does."""
+"""`manage.py prepare`: the steps of `make run` between the start of the servers and that of the web process."""
 
 import fcntl
 import hashlib
@@ -29,7 +29,7 @@ FIRST_PASSWORD_BYTES = 12
 class Command(BaseCommand):
     help = (
         "Migrate, collect changed static files, load the demo and create the first operator if there is none.\n"
-        "`make run` does this by itself.\n\n"
+        "`make run` does this automatically.\n\n"
         "Example: DEMO=0 manage.py prepare"
     )
     requires_system_checks = []
@@ -66,7 +66,7 @@ def _create_first_operator() -> None:
 
 
 def collect_static() -> None:
-    """Collect static files where a source changed: hashing and compressing them takes seconds."""
+    """Collect static files if a source has changed, because hashing and compressing them takes seconds."""
     digest = hashlib.sha256()
     for finder in get_finders():
         for name, storage in finder.list([]):

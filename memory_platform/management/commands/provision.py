@@ -1,4 +1,4 @@
-"""`manage.py provision`: roles, database and extension on an outside Postgres, from a superuser's URL."""
+"""`manage.py provision`: create roles, database and extension on an external Postgres server as a superuser."""
 
 import os
 import secrets
@@ -24,8 +24,8 @@ EXAMPLE_URL = "postgres://postgres:secret@db.example:5432/postgres"
 class Command(PlatformCommand):
     help = (
         "Create the roles, the database and the vector extension. Can be run again.\n"
-        "Names and passwords are those of DATABASE_URL, DATABASE_OWNER_URL, DATABASE_CONSOLE_URL and\n"
-        "DATABASE_MAINTENANCE_URL; what is not set is generated and printed as a line for .env.\n\n"
+        "Names and passwords are taken from DATABASE_URL, DATABASE_OWNER_URL, DATABASE_CONSOLE_URL and\n"
+        "DATABASE_MAINTENANCE_URL; missing ones are generated and printed as lines for .env.\n\n"
         f"Example: manage.py provision --superuser-url {EXAMPLE_URL}"
     )
     requires_system_checks = []

@@ -1,4 +1,4 @@
-"""`manage.py restore`: a deployment as it was when `manage.py backup` ran."""
+"""`manage.py restore`: restore a deployment from a file of `manage.py backup`."""
 
 import shlex
 from pathlib import Path
@@ -21,7 +21,7 @@ class Command(PlatformCommand):
     help = (
         "Restore a file of `manage.py backup` while web, worker and beat are stopped.\n"
         "The rows, constraints, indexes, policies and roles are compared with the backup before the restored database\n"
-        "takes the place of the present one; if anything differs, the present one stays.\n\n"
+        "replaces the current one. If anything differs, the current database stays unchanged.\n\n"
         "Example: manage.py restore monday.backup --passphrase-file ~/.backup-passphrase"
     )
     requires_system_checks = []
@@ -70,7 +70,7 @@ def _settings_file() -> Path:
 
 
 def _store_settings(values: dict[str, str], *, is_embedded: bool) -> None:
-    """Write them for the operator to compare; the embedded deployment takes over the secret key."""
+    """Write the settings to a file for comparison; an embedded deployment takes over the secret key."""
     write_private(_settings_file(), "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items()))
     if is_embedded:
         write_private(Path(settings.DATA_DIR) / "secrets" / "secret_key", values["SECRET_KEY"] + "\n")

@@ -1,4 +1,4 @@
-"""Formats of numbers, icons and times, the same on every page."""
+"""Template tags and filters for numbers, icons and times, the same on every page."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime

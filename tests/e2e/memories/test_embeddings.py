@@ -42,7 +42,7 @@ def test_admin_fills_a_model_switches_and_rolls_back(console: Page, acme: Tenant
     expect(console.get_by_role("link", name="Switch to it")).to_be_visible()
     console.get_by_role("link", name="Switch to it").click()
     console.get_by_role("button", name="Switch").click()
-    expect(console.locator("#flash")).to_contain_text(f"Search uses {SECOND} now.")
+    expect(console.locator("#flash")).to_contain_text(f"Search now uses {SECOND}.")
     console.get_by_role("link", name="Roll back to it").click()
     console.get_by_role("button", name="Roll back").click()
     expect(console.locator("#model-1")).to_have_text("wordllama-l2-supercat-256")

@@ -139,7 +139,7 @@ def store_what_can_go(tenant: Tenant) -> None:
 
 
 def clean_up(console: Page) -> None:
-    console.get_by_role("link", name="1 pair of memories states the same").click()
+    console.get_by_role("link", name="1 pair of near-duplicate memories").click()
     console.get_by_role("button", name="Keep this one").first.click()
     expect(console.locator(".flash")).to_contain_text("Merged: 1 archived, 1 kept.")
     console.get_by_role("link", name="Never retrieved").click()

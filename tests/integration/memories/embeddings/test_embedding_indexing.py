@@ -206,7 +206,7 @@ def test_temporary_failure_leaves_the_memory_pending_with_its_reason(tenant: Ten
         indexer.index_memories(tenant.pk, [memory.pk])
     assert (reread_memory(memory).embedding_state, reread_memory(memory).embedding_error) == (
         "pending",
-        "The embedding endpoint answered 503.",
+        "The embedding endpoint returned the status 503.",
     )
     indexer.index_memories(tenant.pk, [memory.pk])
     assert (reread_memory(memory).embedding_state, reread_memory(memory).embedding_error) == ("ready", "")
@@ -218,7 +218,7 @@ def test_text_that_is_refused_fails_alone(tenant: Tenant, server: EmbeddingServe
     assert indexer.index_memories(tenant.pk, [memory.pk for memory in memories]) == 8
     states = [reread_memory(memory).embedding_state for memory in memories]
     assert states == ["ready"] * 4 + ["failed"] + ["ready"] * 4
-    assert reread_memory(memories[4]).embedding_error == "The embedding endpoint answered 400."
+    assert reread_memory(memories[4]).embedding_error == "The embedding endpoint returned the status 400."
 
 
 def test_edited_text_that_had_failed_is_tried_again(tenant: Tenant, server: EmbeddingServer) -> None:

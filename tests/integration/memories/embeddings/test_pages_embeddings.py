@@ -112,7 +112,7 @@ def test_refused_texts_are_listed_with_the_reason_and_tried_again(
     work(tenant, FAKE_EMBEDDING_MODEL)
     text = text_of(admin.get(page("embeddings", tenant)))
     assert "Rejected texts" in text
-    assert "The embedding endpoint answered 400." in text
+    assert "The embedding endpoint returned the status 400." in text
     assert "Brodersen" not in text
     switch = page("embedding-switch", tenant, row(tenant, FAKE_EMBEDDING_MODEL).pk)
     assert "1 text was rejected by this model" in text_of(admin.get(switch))

@@ -340,7 +340,7 @@ def test_provider_that_is_away_is_noted_and_the_next_turn_goes_on(
     server.faults.append(failing_embedding(503))
     with pytest.raises(EmbeddingError):
         work(tenant, model)
-    assert status(tenant, FAKE_EMBEDDING_MODEL).model.error == "The embedding endpoint answered 503."
+    assert status(tenant, FAKE_EMBEDDING_MODEL).model.error == "The embedding endpoint returned the status 503."
     assert order(tenant, "tea") == expected(get_embedder(FIRST), TEXTS, "tea")
     work(tenant, model)
     assert (states(tenant)[FAKE_EMBEDDING_MODEL], status(tenant, FAKE_EMBEDDING_MODEL).model.error) == ("active", "")
@@ -360,7 +360,7 @@ def test_refused_text_is_found_alone_keeps_the_switch_waiting_and_can_be_tried_a
     assert refusal.value.code == "refused_texts"
     assert switch(tenant, confirm_missing=True)
     rye = reread_memory(memories[2])
-    assert (rye.embedding_state, rye.embedding_error) == ("failed", "The embedding endpoint answered 400.")
+    assert (rye.embedding_state, rye.embedding_error) == ("failed", "The embedding endpoint returned the status 400.")
     assert [each.content for each in search(tenant, "rye bread", mode="lexical").candidates] == [TEXTS[2]]
     assert roll_back(tenant)
     assert reread_memory(memories[2]).embedding_state == "ready"
@@ -440,7 +440,7 @@ class Wrong(HashedNgramEmbedder):
     ("change", "words"),
     [
         (lambda vectors: vectors[:, :500], "returned 500 dimensions per text instead of 512"),
-        (lambda vectors: vectors[:-1], "gave 1 vector for 2 texts"),
+        (lambda vectors: vectors[:-1], "returned 1 vector for 2 texts"),
         (lambda vectors: vectors * np.float32(np.nan), "not finite"),
     ],
 )
@@ -463,9 +463,9 @@ def test_another_dimension_than_the_registered_one_is_refused_at_write_and_at_se
     with tenant_scope(tenant.pk):
         EmbeddingModel.objects.for_tenant(tenant.pk).update(dimension=300)
     new = make_memory(tenant, "A new tea.")
-    with pytest.raises(EmbeddingError, match="registered with 300 numbers"):
+    with pytest.raises(EmbeddingError, match="registered with dimension 300"):
         indexer.index_memories(tenant.pk, [new.pk])
-    with pytest.raises(EmbeddingError, match="registered with 300 numbers"):
+    with pytest.raises(EmbeddingError, match="registered with dimension 300"):
         indexer.index_memories(tenant.pk, [new.pk], WordLlamaEmbedder())
     assert (reread_memory(new).embedding_state, len(vectors(tenant, FIRST))) == ("pending", 4)
     found = search(tenant, "tea")

@@ -169,7 +169,7 @@ def test_merge_leaves_out_what_does_not_state_the_same_as_the_kept_one(client: C
         ]
         stale = [pair.pk for pair in MemoryPair.objects.bulk_create(pairs)]
     done = act(client, tenant, "near_duplicate", action="merge", id=stale[1])
-    assert "These memories do not state the same. Nothing was merged." in text_of(done)
+    assert "These memories do not make the same statement. Nothing was merged." in text_of(done)
     chosen = urlencode([("action", "merge"), ("keep", bread.pk), *(("id", number) for number in (*ids, stale[0]))])
     shown = client.get(f"{page('hygiene-bulk', tenant, 'near_duplicate')}?{chosen}")
     assert "1 memory stays, because the text does not state the same as the kept one." in text_of(shown)

@@ -138,7 +138,7 @@ def test_language_must_be_one_that_postgres_knows(tenant: Tenant) -> None:
         with pytest.raises(InvalidInput) as refusal:
             change_language(tenant, language)
         assert (refusal.value.code, refusal.value.field) == ("invalid_choice", "language")
-    with pytest.raises(CommandError, match="The language is one of arabic"):
+    with pytest.raises(CommandError, match="The language must be one of arabic"):
         call_command("create_tenant", "acme", language="klingon")
 
 

@@ -106,10 +106,10 @@ def test_name_of_a_key_says_what_it_reaches_unless_one_is_given(tenant: Tenant) 
     ("arguments", "sentence"),
     [
         (["nobody", "--scopes", "read"], "There is no tenant named 'nobody'"),
-        (["Acme", "--scopes", "root"], "Scopes are one or more of read, write, admin"),
-        (["Acme", "--scopes", ","], "Scopes are one or more of read, write, admin"),
+        (["Acme", "--scopes", "root"], "Scopes must be one or more of read, write, admin"),
+        (["Acme", "--scopes", ","], "Scopes must be one or more of read, write, admin"),
         (["Acme", "--scopes", "read", "--partition", "nonsense"], "--partition: The segment"),
-        (["Acme", "--scopes", "read", "--name", "x" * 51], "A key's name has 1 to 50 characters"),
+        (["Acme", "--scopes", "read", "--name", "x" * 51], "A key's name must have 1 to 50 characters"),
     ],
 )
 def test_key_that_cannot_be_is_refused(tenant: Tenant, arguments: list[str], sentence: str) -> None:

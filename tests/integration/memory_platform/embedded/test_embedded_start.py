@@ -171,7 +171,7 @@ def test_two_starts_side_by_side_say_one_line_each_and_the_next_clears_up_after_
     for each in (one, two):
         each.wait_until_ready()
         login = each.data_dir / "secrets/first-login.txt"
-        assert each.said == f"http://127.0.0.1:{each.port}/ is ready; the first log-in is in {login}\n"
+        assert each.said == f"http://127.0.0.1:{each.port}/ is ready; the first user's credentials are in {login}\n"
         assert "password: " in login.read_text()
         assert urlopen(f"http://127.0.0.1:{each.port}/healthz", timeout=60).status == 200
 
@@ -203,7 +203,7 @@ def each_killed_part_starts_again(running: Start) -> None:
         os.kill(old, signal.SIGKILL)
         running.wait_until(lambda old=old, word=word: running.pid_of(word) not in {0, old})
         statuses |= {running.status_of("/sign-in"), running.status_of("/api/v1/memories")}
-        assert f"{name} ended (signal 9) and starts again at once." in running.complained
+        assert f"{name} ended (signal 9) and is restarted at once." in running.complained
     running.wait_until(lambda: running.status_of("/sign-in") == 200)
     assert statuses <= {0, 200, 401, 503}
     with running.superuser() as connection:

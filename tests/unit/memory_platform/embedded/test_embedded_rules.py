@@ -151,7 +151,7 @@ def test_a_cluster_of_another_major_version_is_refused_with_what_to_do(tmp_path)
     (tmp_path / "PG_VERSION").write_text("16\n")
     with pytest.raises(StartError) as failure:
         check_major_version(tmp_path)
-    assert "made by PostgreSQL 16" in sentence(failure)
+    assert "created by PostgreSQL 16" in sentence(failure)
     assert f"includes PostgreSQL {MAJOR_VERSION}" in sentence(failure)
 
 

@@ -143,7 +143,7 @@ def failure_of(call: str, **environment: str) -> str:
             "DEMO must be 1 or 0.",
         ),
         ("psycopg.OperationalError: refused\n\tIs the server running?\n\n", "refused."),
-        ("", "it said nothing."),
+        ("", "no output."),
     ],
 )
 def test_the_reason_of_a_failed_start_is_the_last_thing_said(tmp_path, log, sentence):

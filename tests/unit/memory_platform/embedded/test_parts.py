@@ -35,5 +35,5 @@ def test_part_that_ran_for_a_minute_has_recovered() -> None:
 
 def test_line_says_how_it_ended_and_when_it_starts_again() -> None:
     log = "Its log is logs/beat.log.\n"
-    assert describe_end(ended(-9), 0.0) == f"beat ended (signal 9) and starts again at once. {log}"
-    assert describe_end(ended(3), 4.0) == f"beat ended (exit code 3) and starts again in 4 s. {log}"
+    assert describe_end(ended(-9), 0.0) == f"beat ended (signal 9) and is restarted at once. {log}"
+    assert describe_end(ended(3), 4.0) == f"beat ended (exit code 3) and is restarted in 4 s. {log}"

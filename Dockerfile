@@ -1,5 +1,5 @@
 # One image for web, worker, beat and the one-off setup; docker-compose.yml says which is which.
-ARG PYTHON_IMAGE=python:3.12.13-slim-trixie
+ARG PYTHON_IMAGE=python:3.12.13-slim-trixie@sha256:229a2c5bfa27522db7815ea81f9bed70af17ccb9de9fc7ad142b1877b5830d36
 
 FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1

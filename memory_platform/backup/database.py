@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any, BinaryIO, cast
 
 import psycopg
@@ -56,6 +57,12 @@ SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid =
 WHERE c.relkind = 'r' AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2
 """
 _HAS_DATA = "SELECT EXISTS (SELECT FROM memories_tenant) OR EXISTS (SELECT FROM auth_user)"
+#: As the superuser: which roles of the application exist depends on the deployment.
+_RECORD = """
+INSERT INTO memories_auditentry (id, tenant_id, at, actor_kind, actor_id, actor_label, verb, target_kind, target_ids,
+    fields, reason)
+SELECT gen_random_uuid(), id, %s, 'system', '', %s, %s, 'tenant', ARRAY[id::text], '{}', '' FROM memories_tenant
+"""
 _OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
 
 
@@ -126,6 +133,18 @@ def restore(
         _take_place(superuser_url, database, restoring)
     finally:
         _drop(superuser_url, restoring)
+
+
+def record_of_every_tenant(superuser_url: str, database: str, verb: str, *, label: str, now: datetime) -> None:
+    """Write an audit entry for each tenant: `label` did `verb` to all of it.
+
+    Raises `BackupError` where that is not possible, as in a standby or in tables of an earlier version.
+    """
+    try:
+        with connected(superuser_url, database) as connection:
+            connection.execute(_RECORD, [now, label, verb])
+    except psycopg.Error as error:
+        raise BackupError(f"The audit log has no entry of it: {str(error).strip().splitlines()[0]}") from error
 
 
 def _feed(superuser_url: str, database: str, dump: Reader) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from itertools import groupby, islice, pairwise
 from typing import IO, Any
@@ -18,6 +19,7 @@ from django.db.models import AutoField, Field, ForeignKey, Model
 from psycopg import sql
 
 from memories.models import ApiKey, MemoryEmbedding, Tenant
+from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.backup.files import BackupError
 from memory_platform.postgres.base import has_tenant
@@ -194,11 +196,12 @@ class ImportedTenant:
 
 
 def import_tenant_rows(
-    lines: Iterable[str], *, new_id: UUID | None = None, name: str = "", owner_alias: str
+    lines: Iterable[str], *, new_id: UUID | None = None, name: str = "", owner_alias: str, by: Actor, now: datetime
 ) -> ImportedTenant:
     """Store a tenant's file in one transaction and compare it with the file's digests. Raises `BackupError`.
 
-    With `new_id` its API keys are stored as revoked: a credential belongs to one tenant.
+    With `new_id` its API keys are stored as revoked: a credential belongs to one tenant. The import is recorded in the
+    audit log that the file contains.
     """
     numbered = enumerate(lines, start=1)
     header = _object(*next(numbered, (1, "")))
@@ -216,6 +219,7 @@ def import_tenant_rows(
         found = _digests(tenant_id)
         left_out = _compare(found, end, is_copy=new_id is not None)
         _take_sequences_forward(tenant_id, owner_alias)
+        record_audit("import", "tenant", [tenant_id], tenant_id=tenant_id, by=by, now=now)
     return ImportedTenant(tenant_id, sum(count for count, _ in found.values()), left_out)
 
 

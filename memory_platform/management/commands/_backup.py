@@ -4,8 +4,12 @@ import os
 from pathlib import Path
 
 from django.core.management.base import CommandParser
+from django.utils import timezone
 
+from memories.management.command import PlatformCommand
+from memory_platform.backup.database import record_of_every_tenant
 from memory_platform.backup.files import BackupError
+from memory_platform.backup.servers import Server
 
 
 def add_backup_arguments(parser: CommandParser, file_help: str) -> None:
@@ -21,6 +25,15 @@ def add_backup_arguments(parser: CommandParser, file_help: str) -> None:
         type=Path,
         help="a file whose first line is the passphrase of the backup (default: the variable BACKUP_PASSPHRASE)",
     )
+
+
+def record(command: PlatformCommand, server: Server, verb: str) -> None:
+    """Record the act in the audit log of every tenant; where that fails, warn: no backup would be worse."""
+    label, now = command.actor.stored_label, timezone.now()
+    try:
+        record_of_every_tenant(server.superuser_url, server.database, verb, label=label, now=now)
+    except BackupError as error:
+        command.stderr.write(str(error))
 
 
 def read_passphrase(path: Path | None) -> str:

@@ -1,5 +1,6 @@
 """`manage.py backup`: write a whole deployment to one file."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from memory_platform import __version__
 from memory_platform.backup.database import dumped
 from memory_platform.backup.files import BackupError, new_private_file, write_backup
 from memory_platform.backup.servers import database_server, settings_of_deployment
-from memory_platform.management.commands._backup import add_backup_arguments, read_passphrase
+from memory_platform.management.commands._backup import add_backup_arguments, read_passphrase, record
 from memory_platform.web.numerals import counted
 
 
@@ -30,11 +31,10 @@ class Command(PlatformCommand):
         path: Path = options["file"]
         try:
             passphrase = read_passphrase(options["passphrase_file"])
-            with (
-                new_private_file(path) as file,
-                database_server(options["superuser_url"]) as server,
-                dumped(server.superuser_url, server.database) as (database, dump),
-            ):
+            with new_private_file(path) as file, ExitStack() as stack:
+                server = stack.enter_context(database_server(options["superuser_url"]))
+                record(self, server, "backup")  # before the dump, which then contains it
+                database, dump = stack.enter_context(dumped(server.superuser_url, server.database))
                 manifest = {
                     "version": __version__,
                     "written_at": timezone.now().isoformat(),

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, DataError, IntegrityError
+from django.utils import timezone
 
 from memories.management.command import PlatformCommand
 from memories.services.tenancy.tenant_names import TenantNameError, check_tenant_name
@@ -37,6 +38,8 @@ class Command(PlatformCommand):
                     new_id=uuid.uuid4() if options["new_id"] else None,
                     name=name,
                     owner_alias=owner_alias(DEFAULT_DB_ALIAS),
+                    by=self.actor,
+                    now=timezone.now(),
                 )
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}.") from error

@@ -13,7 +13,7 @@ from memory_platform.backup.database import has_data, restore
 from memory_platform.backup.files import BackupError, read_backup
 from memory_platform.backup.servers import Server, database_server
 from memory_platform.embedded.files import write_private
-from memory_platform.management.commands._backup import add_backup_arguments, read_passphrase
+from memory_platform.management.commands._backup import add_backup_arguments, read_passphrase, record
 from memory_platform.web.numerals import counted
 
 
@@ -39,6 +39,7 @@ class Command(PlatformCommand):
                 manifest, dump = read_backup(file, passphrase=lambda: read_passphrase(options["passphrase_file"]))
                 _check(server, manifest, may_overwrite=options["overwrite"])
                 restore(server.superuser_url, server.database, dump, manifest["database"], roles=server.logins)
+                record(self, server, "restore")
                 _store_settings(manifest["settings"], is_embedded=server.is_embedded)
         except BackupError as error:
             raise CommandError(str(error)) from error

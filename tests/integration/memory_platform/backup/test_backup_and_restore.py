@@ -24,6 +24,10 @@ from tests.users import api_client, new_key, new_shared_tenant
 pytestmark = pytest.mark.django_db(transaction=True)
 ROLES = [DatabaseLogin(each.role, each.password) for each in (servers.OWNER, servers.APP)]
 URL = os.environ[servers.SUPERUSER_URL]
+_RECORDED = """
+SELECT verb, actor_label FROM memories_auditentry WHERE verb IN ('backup', 'restore') AND target_kind = 'tenant'
+ORDER BY at
+"""
 OTHER = f"drill_{servers.worker_number()}"
 
 
@@ -82,7 +86,12 @@ def test_drill_restores_rows_policies_keys_and_contexts(
     run("restore", path, "--overwrite")
     assert "Restored and verified" in capsys.readouterr().out
     with superuser() as connection:
-        assert describe(connection) == before
+        after = describe(connection)
+        recorded = connection.execute(_RECORDED).fetchall()
+    for name in ("public.memories_auditentry", "public.memories_unsealedauditentry"):
+        before["counts"][name] += 2
+    assert after == before
+    assert recorded == [("backup", "manage.py backup"), ("restore", "manage.py restore")]
     assert context_of(key) == context
     stored = settings.DATA_DIR / "secrets" / "restored.env"
     assert f"SECRET_KEY={settings.SECRET_KEY}" in stored.read_text()
@@ -120,6 +129,15 @@ def test_database_that_differs_is_not_put_in_place(dump: tuple[dict[str, Any], A
     with pytest.raises(BackupError, match=r"differs from the backup in 1 point: missing .*lost"):
         database.restore(URL, OTHER, stream, changed, roles=ROLES)
     assert not database.has_data(URL, OTHER)
+
+
+def test_backup_where_nothing_can_be_written_says_so(
+    key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c default_transaction_read_only=on")  # as in a standby
+    run("backup", tmp_path / "standby.backup")
+    assert "The audit log has no entry of it: cannot execute INSERT in a read-only" in capsys.readouterr().err
+    assert (tmp_path / "standby.backup").is_file()
 
 
 def test_restore_refuses_while_others_are_connected() -> None:

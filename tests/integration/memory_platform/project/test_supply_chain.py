@@ -1,8 +1,10 @@
 """What is installed is what is named: pinned requirements, their licences, and no secret in the repository."""
 
+import json
 import re
 import subprocess
 from dataclasses import dataclass
+from datetime import date, timedelta
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -12,30 +14,17 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from bin.audit import audit, missing_data
 from bin.list_licences import installed_licences, listed_licences
+from bin.scan_secrets import main as scan_secrets
 
+DAY = date(2026, 11, 27)
 ROOT = Path(__file__).resolve().parents[4]
 SOURCES = {
     "requirements.txt": ["requirements.in"],
     "requirements-dev.txt": ["requirements.in", "requirements-dev.in"],
     "requirements-audit.txt": ["requirements-audit.in"],
 }
-#: Formats of credentials; whatever looks like one is either a leak or has to be written differently.
-SECRETS = {
-    "private key": r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s+[A-Za-z0-9+/=\s]{40}",
-    "AWS": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    "GitHub": r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9_]{60})",
-    "Google": r"\bAIza[0-9A-Za-z_-]{35}\b",
-    "OpenAI or Anthropic": r"\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}",
-    "Slack": r"\bxox[abeoprs]-[0-9A-Za-z-]{20,}",
-    "Stripe": r"\b[rs]k_live_[0-9A-Za-z]{20,}",
-    "JSON web token": r"\beyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{15,}",
-    "key of the platform": r"\b[A-Za-z0-9]{8}\.(?=[A-Za-z]*\d)(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{32}\b",
-}
-
-
-#: Larger files are tables of tokens, pictures and styles.
-SCANNED_BYTES_MAX = 200_000
 
 
 @dataclass(frozen=True)
@@ -128,25 +117,6 @@ def test_notices_list_the_licence_of_every_package() -> None:
     assert [name for name, licence in listed.items() if re.search(r"\bA?GPL|unknown", licence)] == []
 
 
-def tracked_texts() -> list[Path]:
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    paths = [ROOT / name for name in names.split("\0") if name]
-    return [path for path in paths if path.is_file() and path.stat().st_size < SCANNED_BYTES_MAX]
-
-
-def secrets_in(text: str) -> list[str]:
-    return [name for name, pattern in SECRETS.items() if re.search(pattern, text)]
-
-
-def test_repository_contains_no_secret() -> None:
-    found: dict[str, Any] = {}
-    for path in tracked_texts():
-        text = path.read_bytes().decode("utf-8", "ignore")
-        if names := secrets_in(text):
-            found[str(path.relative_to(ROOT))] = names
-    assert found == {}
-
-
 @pytest.mark.parametrize(
     "secret",
     [
@@ -157,5 +127,64 @@ def test_repository_contains_no_secret() -> None:
         "-----BEGIN " + "PRIVATE KEY-----\n" + "MIIEvQIBADANBgkq" * 4,
     ],
 )
-def test_secret_scan_sees_a_secret(secret: str) -> None:
-    assert secrets_in(f"key = '{secret}'")
+def test_secret_scan_sees_a_secret(secret: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "settings.txt").write_text(f"key = '{secret}'")
+    (tmp_path / "other.txt").write_text("nothing")
+    for command in (["init", "--quiet"], ["add", "."]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    assert scan_secrets(tmp_path) == 1
+    said = capsys.readouterr().err
+    assert "settings.txt" in said
+    assert "other.txt" not in said
+    assert secret not in said
+
+
+@pytest.mark.parametrize(("is_optional", "code"), [(True, 0), (False, 1)])
+def test_audit_without_data_says_so_and_fails_only_where_it_was_asked_for(
+    is_optional: bool, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without = {"find_missing_data": lambda: missing_data(f"file://{tmp_path}/absent"), "passed": tmp_path / "passed"}
+    assert audit(is_optional=is_optional, today=DAY, run=lambda: pytest.fail("ran"), **without) == code
+    assert "NOT CHECKED for every package, because file:///" in capsys.readouterr().err
+    assert not (tmp_path / "passed").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("<html>", "has no data"), ("{}", "has no data"), ('{"vulnerabilities": []}', "")]
+)
+def test_index_without_data_is_not_taken_for_one_without_vulnerabilities(
+    text: str, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "answer").write_text(text)
+    said = missing_data(f"file://{tmp_path}/answer")
+    assert reason in said
+    assert bool(said) == bool(reason)
+
+
+CLEAN = {"name": "safe", "version": "1", "vulns": []}
+
+
+@pytest.mark.parametrize(
+    ("packages", "said", "codes"),
+    [
+        ([CLEAN, {"name": "old", "version": "2", "vulns": [{"id": "PYSEC-1"}]}], "old 2 has PYSEC-1", (1, 1)),
+        ([CLEAN, {"name": "own", "skip_reason": "not found"}], "no answer for own", (0, 1)),
+        ([], "no report", (0, 1)),
+    ],
+)
+def test_audit_says_what_is_vulnerable_and_what_was_not_checked(
+    packages: list[dict[str, Any]], said: str, codes: tuple[int, int], tmp_path: Path, capsys: Any
+) -> None:
+    report = json.dumps({"dependencies": packages}) if packages else ""
+    with_data: dict[str, Any] = {"find_missing_data": lambda: "", "run": lambda: report, "passed": tmp_path / "passed"}
+    assert tuple(audit(is_optional=optional, today=DAY, **with_data) for optional in (True, False)) == codes
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "passed").exists()
+
+
+def test_audit_that_passed_is_repeated_on_the_next_day(tmp_path: Path) -> None:
+    reports = [json.dumps({"dependencies": [CLEAN]})] * 2
+    with_data: dict[str, Any] = {"find_missing_data": lambda: "", "run": reports.pop, "passed": tmp_path / "passed"}
+    for day, left in [(DAY, 1), (DAY, 1), (DAY + timedelta(days=1), 0)]:
+        assert audit(is_optional=True, today=day, **with_data) == 0
+        assert len(reports) == left

@@ -83,10 +83,10 @@ def test_defaults_of_compose_are_those_of_the_example():
         assert explained[name] == default
 
 
-def test_every_image_is_pinned_to_an_exact_version_and_can_be_pinned_by_digest():
+def test_every_image_is_pinned_to_an_exact_version_and_its_digest():
     for service in compose["services"].values():
         image = service["build"]["args"]["PYTHON_IMAGE"] if "build" in service else service["image"]
-        assert re.fullmatch(r"\$\{[A-Z]+_IMAGE:-[a-z/]+:\d+\.\d+\.\d+-[a-z0-9-]+\}", image)
+        assert re.fullmatch(r"\$\{[A-Z]+_IMAGE:-[a-z/]+:\d+\.\d+\.\d+-[a-z0-9-]+@sha256:[0-9a-f]{64}\}", image)
     (python,) = re.findall(r"^ARG PYTHON_IMAGE=(.+)$", dockerfile, flags=re.MULTILINE)
     assert compose["services"]["web"]["build"]["args"]["PYTHON_IMAGE"] == f"${{PYTHON_IMAGE:-{python}}}"
     assert "latest" not in compose_text + dockerfile

@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, path
 
+from compaction.alerts import api as alerts
 from compaction.erasure import api as erasure
 from compaction.pipeline.api import compactions, prompts
 from compaction.rollups import api as rollups
@@ -9,6 +10,7 @@ from compaction.sessions.api import messages, sessions
 from memory_platform.rest import converters  # noqa: F401 - makes its types known
 
 _SESSION = "sessions/<uuid:session_id>"
+_DESTINATION = "alert-destinations/<uuid:destination_id>"
 urlpatterns: list[URLPattern] = [
     path("sessions", sessions.SessionListEndpoint.as_view(), name="api-sessions"),
     path(_SESSION, sessions.SessionEndpoint.as_view(), name="api-session"),
@@ -44,5 +46,13 @@ urlpatterns: list[URLPattern] = [
         erasure.RetentionPolicyEndpoint.as_view(),
         name="api-retention-policy",
     ),
+    path("alerts", alerts.AlertListEndpoint.as_view(), name="api-alerts"),
+    path("alert-rules", alerts.AlertRuleListEndpoint.as_view(), name="api-alert-rules"),
+    path("alert-rules/<name:kind>", alerts.AlertRuleEndpoint.as_view(), name="api-alert-rule"),
+    path("alert-destinations", alerts.AlertDestinationListEndpoint.as_view(), name="api-alert-destinations"),
+    path(_DESTINATION, alerts.AlertDestinationEndpoint.as_view(), name="api-alert-destination"),
+    path(f"{_DESTINATION}/restore", alerts.AlertDestinationRestoreEndpoint.as_view(), name="api-alert-restore"),
+    path(f"{_DESTINATION}/test", alerts.AlertDestinationTestEndpoint.as_view(), name="api-alert-test"),
+    path("alert-deliveries", alerts.AlertDeliveryListEndpoint.as_view(), name="api-alert-deliveries"),
     path("partitions/<place:place>/roll-up", rollups.RollUpEndpoint.as_view(), name="api-roll-up"),
 ]

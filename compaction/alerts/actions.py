@@ -27,9 +27,8 @@ class RuleSetting:
 @transaction.atomic
 def set_alert_rules(*, tenant: Tenant, settings: Mapping[str, RuleSetting], by: Actor, now: datetime) -> list[str]:
     """Set the rules by kind and return the kinds that changed. The open alert of a rule that is now off closes."""
-    rows = AlertRule.objects.for_tenant(tenant.pk)
-    existing = {rule.kind: rule for rule in rows.locked()}
-    changed = [kind for kind, setting in settings.items() if _differs(existing.get(kind), setting)]
+    present = {rule.kind: RuleSetting(rule.is_enabled, rule.threshold) for rule in _locked_rules(tenant)}
+    changed = [kind for kind, setting in settings.items() if setting != present[kind]]
     if not changed:
         return []
     for kind in changed:
@@ -42,10 +41,25 @@ def set_alert_rules(*, tenant: Tenant, settings: Mapping[str, RuleSetting], by: 
     return changed
 
 
-def _differs(rule: AlertRule | None, setting: RuleSetting) -> bool:
-    if rule is None:
-        return setting.is_enabled
-    return (rule.is_enabled, rule.threshold) != (setting.is_enabled, setting.threshold)
+@transaction.atomic
+def change_alert_rule(
+    *,
+    tenant: Tenant,
+    kind: str,
+    enabled: bool | None = None,
+    threshold: int | None = None,
+    by: Actor,
+    now: datetime,
+) -> None:
+    """Change what is given of one rule."""
+    rule = next(each for each in _locked_rules(tenant) if each.kind == kind)
+    is_enabled = rule.is_enabled if enabled is None else enabled
+    setting = RuleSetting(is_enabled, rule.threshold if threshold is None else threshold)
+    set_alert_rules(tenant=tenant, settings={kind: setting}, by=by, now=now)
+
+
+def _locked_rules(tenant: Tenant) -> list[AlertRule]:
+    return AlertRule.objects.locked().all_kinds(tenant.pk)
 
 
 @transaction.atomic

@@ -13,7 +13,9 @@ from threading import Timer
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage
+from django.core.validators import validate_email
 
 from compaction.models import AlertDestination
 from compaction.services.alerts.webhooks import (
@@ -50,6 +52,20 @@ class AlertMessage:
 def is_mail_configured() -> bool:
     """Return whether EMAIL_URL names a mail server."""
     return bool(settings.EMAIL_URL)
+
+
+def address_error(kind: str, address: str) -> str:
+    """Return why nothing can be sent to an address, "" where it can."""
+    try:
+        if kind == AlertDestination.Kind.EMAIL:
+            validate_email(address)
+        else:
+            webhook_address(address, allows_private=settings.ALERT_WEBHOOKS_PRIVATE)
+    except ValidationError:
+        return "Use an address such as name@example.com."
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def send(destination: AlertDestination, message: AlertMessage, *, timestamp: int) -> str:

@@ -13,7 +13,7 @@ from django.urls import reverse
 from compaction.alerts.channels import AlertMessage, ChannelError, send
 from compaction.models import Alert, AlertDelivery
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
-from memory_platform.postgres.roles import logged_in_for_maintenance
+from memory_platform.postgres.roles import logged_in_across_tenants
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def due_deliveries(*, now: datetime) -> list[AlertDelivery]:
         return list(AlertDelivery.objects.due(now).due_first()[:_SWEPT_MAX])
 
 
-@logged_in_for_maintenance()
+@logged_in_across_tenants()
 def deliver(tenant_id: UUID, delivery_id: UUID, *, now: datetime) -> AlertDelivery | None:
     """Make one attempt at a due delivery and return it; None if another worker has it or it is finished."""
     until = now + _CLAIM

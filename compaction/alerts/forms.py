@@ -1,19 +1,16 @@
 """Forms of alert rules and destinations."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from django import forms
-from django.conf import settings
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.forms import BoundField
 
 from compaction.alerts.actions import RuleSetting
+from compaction.alerts.channels import address_error
 from compaction.models import AlertDestination, AlertRule
 from compaction.models.alerts import ADDRESS_CHARACTERS_MAX
 from compaction.services.alerts.rules import RULE_KINDS, RuleKind
-from compaction.services.alerts.webhooks import webhook_address
 from memory_platform.web.forms import PlatformForm
 
 
@@ -39,14 +36,13 @@ class AlertRulesForm(PlatformForm):
             )
 
     @staticmethod
-    def initial_of(rules: Mapping[str, AlertRule]) -> dict[str, Any]:
-        """Return the initial values for the stored rules by kind."""
-        values: dict[str, Any] = {}
-        for kind in RULE_KINDS.values():
-            rule = rules.get(kind.name)
-            values[kind.name] = rule is not None and rule.is_enabled
-            values[f"{kind.name}_threshold"] = rule.threshold if rule else kind.threshold
-        return values
+    def initial_of(rules: Iterable[AlertRule]) -> dict[str, Any]:
+        """Return the initial values for the rules of all kinds."""
+        return {
+            name: value
+            for rule in rules
+            for name, value in ((rule.kind, rule.is_enabled), (f"{rule.kind}_threshold", rule.threshold))
+        }
 
     def rows(self) -> Iterator[RuleFields]:
         """Yield the fields of each kind, in the order of the page."""
@@ -72,17 +68,6 @@ class AlertDestinationForm(PlatformForm):
     def clean(self) -> dict[str, Any]:
         """Check the address by its kind."""
         values = super().clean() or {}
-        address = values.get("address")
-        if address and values.get("kind") == AlertDestination.Kind.EMAIL:
-            self._check(validate_email, address)
-        elif address:
-            self._check(lambda url: webhook_address(url, allows_private=settings.ALERT_WEBHOOKS_PRIVATE), address)
+        if values.get("address") and (error := address_error(values.get("kind", ""), values["address"])):
+            self.add_error("address", error)
         return values
-
-    def _check(self, check: Any, address: str) -> None:
-        try:
-            check(address)
-        except ValidationError:
-            self.add_error("address", "Use an address such as name@example.com.")
-        except ValueError as error:
-            self.add_error("address", str(error))

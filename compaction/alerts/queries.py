@@ -1,11 +1,12 @@
 """Alert rules, destinations, alerts and their deliveries."""
 
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.db.models import F, Min
 
+from compaction.services.alerts.rules import RULE_KINDS
 from memories.tenancy.queries.rows import TenantRows
 
 
@@ -18,6 +19,15 @@ class AlertRuleQuerySet(TenantRows):
         longest_ago = Min("evaluated_at")
         rows = self.enabled().order_by().values("tenant_id").annotate(since=longest_ago)
         return [row["tenant_id"] for row in rows.order_by(F("since").asc(nulls_first=True), "tenant_id")[:count]]
+
+    def all_kinds(self, tenant_id: UUID) -> list[Any]:
+        """Every kind of rule in the order of `RULE_KINDS`; those without a row are off and not saved."""
+        stored = {rule.kind: rule for rule in self.for_tenant(tenant_id)}
+        return [
+            stored.get(kind.name)
+            or self.model(tenant_id=tenant_id, kind=kind.name, is_enabled=False, threshold=kind.threshold)
+            for kind in RULE_KINDS.values()
+        ]
 
     def locked(self) -> Self:
         """Locked until the transaction ends, so that one evaluation or change of the rules runs at a time."""
@@ -77,6 +87,10 @@ class AlertDeliveryQuerySet(TenantRows):
     def claimed(self, delivery_id: UUID, until: datetime) -> Self:
         """The delivery, if its claim still ends exactly at `until`."""
         return self.waiting().with_id(delivery_id).filter(due_at=until)
+
+    def narrowed(self, **wanted: Any) -> Self:
+        """Those with the given state or destination."""
+        return self.filter(**wanted)
 
     def finished_before(self, moment: datetime) -> Self:
         return self.filter(finished_at__lt=moment)

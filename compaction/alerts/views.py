@@ -127,16 +127,16 @@ def _alerts_page(
         found = Alert.objects.for_tenant(tenant_id)
         closed = list(found.closed().newest_first()[:CLOSED_SHOWN_MAX])
         open_alerts = [(alert, alert_url(alert)) for alert in found.open().newest_first()]
-        rules = {rule.kind: rule for rule in AlertRule.objects.for_tenant(tenant_id)}
+        rules = AlertRule.objects.all_kinds(tenant_id)
         destinations = list(AlertDestination.objects.for_tenant(tenant_id).active().oldest_first())
-    evaluated = [rule.evaluated_at for rule in rules.values() if rule.is_enabled and rule.evaluated_at]
+    evaluated = [rule.evaluated_at for rule in rules if rule.is_enabled and rule.evaluated_at]
     page = {
         "section": "alerts",
         "table": table,
         "is_unfinished": any(row.state == AlertDelivery.State.WAITING for row in table.rows),
         "open_alerts": open_alerts,
         "closed": closed,
-        "has_rules": any(rule.is_enabled for rule in rules.values()),
+        "has_rules": any(rule.is_enabled for rule in rules),
         "evaluated_at": max(evaluated, default=None),
         "rules_form": rules_form or AlertRulesForm(initial=AlertRulesForm.initial_of(rules), label_suffix=""),
         "destinations": destinations,

@@ -42,6 +42,11 @@ class AlertRule(models.Model):
     def __str__(self) -> str:
         return f"alert rule {self.kind}"
 
+    @property
+    def rule_kind(self) -> RuleKind:
+        """What it measures, and in which unit."""
+        return RULE_KINDS[self.kind]
+
 
 class AlertDestination(models.Model):
     """Where alerts of a tenant are sent. A removed one can be restored; the secret of a webhook is derived."""

@@ -64,6 +64,10 @@ class ScoringProfileVersionQuerySet(ProfileVersionRows):
         """Drafts that no evaluation has proven."""
         return self.filter(state="draft")
 
+    def publishable(self) -> Self:
+        """Those that have never been published nor retired."""
+        return self.filter(state__in=["draft", "evaluated"])
+
     def of_numbers(self, numbers: dict[str, Any]) -> Self:
         """Those with exactly these numbers."""
         return self.filter(numbers=numbers)

@@ -190,8 +190,34 @@
     if (sender.matches("[data-changes-text]")) {
       const notice = sender.closest(".card").querySelector("[data-edit-first]") || all("[data-edit-first]")[0];
       notice.hidden = !isEdited();
-      if (isEdited()) event.preventDefault();
+      if (!isEdited()) return;
+      event.preventDefault();
+      unanswered -= 1;
     }
+  });
+
+  // --- A decision waits for the changes before it ------------------------------------------------------------------
+
+  let unanswered = 0, decision = "";
+
+  document.addEventListener("submit", function (event) {
+    const form = event.target, action = form.getAttribute("action") || "";
+    if (form.matches("[data-changes-text]") && window.htmx) unanswered += 1;
+    if (!unanswered || !/\/(approve|reject)(\?|$)/.test(action)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    decision = action;
+  }, true);
+
+  // The answer has put the new version of the text into the form. After a change that failed nothing is decided.
+  document.addEventListener("htmx:afterRequest", function (event) {
+    if (!event.detail.elt.matches("[data-changes-text]")) return;
+    unanswered -= 1;
+    if (!event.detail.successful) decision = "";
+    if (unanswered || !decision) return;
+    const form = document.querySelector('form[action="' + decision + '"]');
+    decision = "";
+    if (form) form.requestSubmit();
   });
 
   // An approval saves the edited text first.

@@ -63,6 +63,22 @@ def evaluate_profiles(api: Endpoints) -> None:
     api.send("DELETE", f"evaluations/{second}", refusals=False)
 
 
+def watch_tenant(api: Endpoints) -> None:
+    """A rule and a destination of alerts, its test, its removal and restoring it."""
+    api.send("GET", "alert-rules", refusals=False)
+    api.send("GET", "alert-rules/contradictions", refusals=False)
+    api.send("PATCH", "alert-rules/contradictions", {"enabled": True, "threshold": 5}, refusals=False)
+    mail = {"kind": "email", "address": "ops@example.com"}
+    destination = f"alert-destinations/{api.send('POST', 'alert-destinations', mail, refusals=False)['id']}"
+    api.send("GET", "alert-destinations", refusals=False)
+    api.send("GET", destination, refusals=False)
+    api.send("POST", f"{destination}/test", refusals=False)
+    api.send("GET", "alert-deliveries", refusals=False)
+    api.send("DELETE", destination, refusals=False)
+    api.send("POST", f"{destination}/restore", refusals=False)
+    api.send("GET", "alerts", refusals=False)
+
+
 def erase_and_retain(api: Endpoints) -> None:
     """A retention policy, and the erasure of a person; the last request of all."""
     policy = {"partition": "user=greta", "days": 365, "age_from": "created"}
@@ -92,4 +108,4 @@ def _evaluated(api: Endpoints, profile: str) -> str:
     raise RuntimeError("the evaluation does not end")
 
 
-MAINTENANCE_STEPS = (exchange_files, tidy_up, evaluate_profiles, erase_and_retain)
+MAINTENANCE_STEPS = (exchange_files, tidy_up, evaluate_profiles, watch_tenant, erase_and_retain)

@@ -11,16 +11,14 @@ from django.utils import timezone
 from context.evaluation.actions.evaluations import (
     cancel_evaluation,
     delete_evaluation,
-    request_baseline,
-    request_evaluation,
     request_model_comparison,
     retry_evaluation,
 )
 from context.evaluation.corpora import COPIED_MEMORIES_MAX
 from context.evaluation.forms import EvaluationForm, ModelComparisonForm
 from context.evaluation.report import evaluation_report, run_comparison_chart, run_comparison_rows, run_comparison_table
-from context.evaluation.views.changes import tenant_change
-from context.models import EvaluationRun, GoldenQuestion
+from context.evaluation.views.changes import start_evaluation, tenant_change
+from context.models import EvaluationRun, GoldenQuestion, ScoringProfileVersion
 from context.profiles.scoring_profiles import listed_scoring_profiles
 from context.profiles.views.form_errors import add_error_to_form
 from memories.embeddings.embedders import active_model_name
@@ -45,16 +43,9 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
     form = EvaluationForm(data, files, label_suffix="")
     if form.is_valid():
         try:
-            with tenant_scope(request.tenant.id):
-                by, now = operator_actor(request.operator), timezone.now()
-                run = request_evaluation(tenant_id=request.tenant.id, **form.to_evaluation_settings(), by=by, now=now)
-                baseline = request_baseline(run=run, by=by, now=now)
+            return start_evaluation(request, **form.to_evaluation_settings())
         except PlatformError as error:
             add_error_to_form(form, error)
-        else:
-            add_flash(request, f"Evaluation started{_beside(baseline)}.")
-            watch_job(request, "evaluation", run.pk)
-            return redirect("evaluation", request.tenant.id, run.pk)
     with tenant_scope(request.tenant.id):
         rows = EvaluationRun.objects.for_tenant(request.tenant.id).without_details()
         table = read_table(request, _COLUMNS, rows.page)
@@ -62,10 +53,6 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
     page = {"section": "evaluations", "form": form, "profiles": profiles, "table": table}
     page["is_unfinished"] = any(row.is_open for row in table.rows)
     return render_page(request, "context/evaluation/evaluations.html", page, fragment="rows", form=form)
-
-
-def _beside(baseline: EvaluationRun | None) -> str:
-    return f", with one of {baseline.profile_name} {baseline.profile_version} to compare" if baseline else ""
 
 
 @tenant_page("viewer")
@@ -83,6 +70,8 @@ def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
             other = next((row for row in others if row.created_at == run.created_at), None)
         page: dict[str, Any] = {"section": "evaluations", "run": run, "others": others, "other": other}
         page["report"] = evaluation_report(run)
+        versions = ScoringProfileVersion.objects.for_tenant(request.tenant.id).of_numbers(run.profile_numbers)
+        page["draft"] = versions.named(run.profile_name).numbered(run.profile_version).publishable().first()
         if other is not None:
             comparison = page["comparison"] = run_comparison_table(run, other)
             page |= {"pair": run_comparison_rows(run, other, comparison), "chart": run_comparison_chart(run, other)}

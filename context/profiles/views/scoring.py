@@ -8,6 +8,7 @@ from django.shortcuts import redirect
 
 from context.evaluation.report import evaluation_report, published_evidence_rows
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
+from context.evaluation.views.changes import start_evaluation
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
 from context.profiles.forms import NewProfileForm
@@ -19,11 +20,12 @@ from context.profiles.scoring_fields import (
     scoring_profile_form_values,
     weight_views,
 )
-from context.profiles.scoring_profiles import listed_scoring_profiles, scoring_profile_versions
+from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profiles, scoring_profile_versions
 from context.profiles.versions import field_title, labelled_changes
 from context.profiles.views.effects import try_scoring_profile
 from context.profiles.views.operations import (
     active_version,
+    errors_as_flash,
     errors_on_form,
     missing_is_404,
     perform,
@@ -113,6 +115,10 @@ def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
             is_new = row.version != base.version
             said = f"Version {row.version} is a draft." if is_new else "No differences, so no version was saved."
             add_flash(request, said)
+            if "evaluate" in request.POST:
+                with errors_as_flash(request):
+                    named = f"{row.name}{VERSION_MARK}{row.version}"
+                    return start_evaluation(request, corpus_kind=EvaluationRun.Corpus.GOLDEN, profile=named)
             return redirect(version_url(request, row))
     return render_page(request, "context/profiles/scoring_profile.html", page, form=form)
 

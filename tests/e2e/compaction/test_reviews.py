@@ -111,6 +111,17 @@ def test_facts_are_struck_by_keys_and_approve_saves_the_open_edit(console: Page,
     assert (decided.state, decided.summary_text) == ("applied", "Ida Brodersen asked about the frame FR-2210.")
 
 
+def test_approval_waits_for_facts_that_are_being_struck(console: Page, acme: Tenant) -> None:
+    under_review(acme, has_journal=True)
+    proposal = compacted(make_long_session(acme, turns=40, window=4_000))
+    console.goto(page("compaction", acme, proposal.pk))
+    console.wait_for_load_state()
+    for key in "xxxa":
+        console.keyboard.press(key)
+    expect(console.locator(".flash").last).to_contain_text("2 struck")
+    assert as_decided(proposal).state == "applied"
+
+
 def test_keys_are_listed_and_can_be_switched_off(console: Page, acme: Tenant, proposal: Compaction) -> None:
     console.goto(page("compaction", acme, proposal.pk))
     console.keyboard.press("?")

@@ -72,7 +72,7 @@ def test_main_flows_take_few_clicks(console: Page, acme: Tenant, clicks: list[in
         "why a memory is left out": 4,
         "budget that includes a memory, saved": 5,
         "review with a fact struck, approved": 4,
-        "weights changed, evaluated and published": 10,
+        "weights changed, evaluated and published": 7,
         "duplicates merged, unused memories archived": 6,
     }
 
@@ -115,12 +115,12 @@ def publish_changed_weights(console: Page, tenant: Tenant) -> None:
     console.locator("#id_weight_lexical_overlap").click()
     console.keyboard.press("Control+a")
     console.keyboard.type("0.2")
-    console.get_by_role("button", name="Save as draft").click()
-    console.get_by_role("button", name="Run golden questions").first.click()
-    finished_evaluation(tenant, numbers, shares=[0.5, 0.7] * 20)
-    console.get_by_role("link", name="own version 2").click()
-    console.get_by_role("link", name="Publish version 2").first.click()
-    console.locator("#id_context").click()
+    console.get_by_role("button", name="Save and evaluate").click()
+    expect(console.locator("h1")).to_contain_text("Evaluation with")
+    done = finished_evaluation(tenant, numbers, shares=[0.5, 0.7] * 20, profile_name="own", profile_version=2)
+    console.goto(page("evaluation", tenant, done.pk))  # as the page is when the worker has finished
+    console.get_by_role("link", name="Publish version 2").click()
+    expect(console.locator("#id_context")).to_be_focused()
     for text in ARGUMENT.values():
         console.keyboard.type(text)
         console.keyboard.press("Tab")

@@ -17,7 +17,7 @@ READING = {
 }
 RESTORING = {
     *("memories/<uuid:memory_id>/restore", "sessions/<uuid:session_id>/restore"),
-    *("golden-questions/<uuid:question_id>/restore",),
+    *("golden-questions/<uuid:question_id>/restore", "alert-destinations/<uuid:destination_id>/restore"),
 }
 #: Edits without `If-Match`, and why nobody's change can be lost.
 WITHOUT_IF_MATCH = {
@@ -31,6 +31,7 @@ WITHOUT_IF_MATCH = {
     ("post", "context/<uuid:receipt_id>/outcome"): "adds votes",
     ("post", "hygiene/<name:name>"): "closes findings that are still open",
     ("post", "partitions/<place:place>/roll-up"): "adds a job",
+    ("post", "alert-destinations/<uuid:destination_id>/test"): "adds a delivery",
 }
 #: POSTs without an id that replace a row.
 REPLACING = {"retention-policies"}

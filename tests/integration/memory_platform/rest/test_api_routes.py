@@ -66,7 +66,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "messages/<uuid:message_id>": {"pinned": True},
     "erasures": {"partition": "user=sam", "dry_run": True},
     "retention-policies": {"partition": "user=sam", "days": 30, "age_from": "archived"},
+    "alert-rules/<name:kind>": {"enabled": True},
+    "alert-destinations": {"kind": "email", "address": "Kim@example.com"},
 }
+MAIL = {"kind": "email", "address": "Porto@example.com"}
 KEPT_FOR = {"days": 30, "age_from": "created"}
 QUERIES = {
     ("get", "budget-profiles/<name:name>/compare"): "?a=1&b=1",
@@ -78,7 +81,7 @@ QUERIES = {
     ("delete", "budget-profiles/assignments"): "?partition=user%3Dsam",
 }
 #: Addresses that name something of the caller's own tenant, whoever calls: the same path is another place there.
-OWN_PLACE = {"api/v1/partitions/<place:place>/summaries"}
+OWN_PLACE = {"api/v1/partitions/<place:place>/summaries", "api/v1/alert-rules/<name:kind>"}
 
 
 def api_routes() -> dict[str, Any]:
@@ -139,16 +142,18 @@ IDS = (
     "question_id",
     "run_id",
     "erasure_id",
+    "destination_id",
 )
 SHOWN_TO_NOBODY = (
     *("memory_id", "receipt_id", "snapshot_id", "key_id", "session_id", "message_id", "compaction_id"),
-    *("question_id", "run_id"),
+    *("question_id", "run_id", "destination_id"),
 )
 NOTHING = Rows(
     {
         **dict.fromkeys(IDS, str(NOWHERE)),
         "place": "user%3Dsam",
         "name": "chat",
+        "kind": "contradictions",
         "key_id": "abcdefgh",
         "link_id": "1",
         "policy_id": "1",
@@ -206,8 +211,10 @@ def one_of_everything(admin: APIClient, user: str = "sam", name: str = "chat") -
             "run_id": made("post", "evaluations", {"corpus": "golden"})["id"],
             "erasure_id": made("post", "erasures", {"partition": place, "dry_run": True})["id"],
             "policy_id": str(made("post", "retention-policies", {"partition": place, **KEPT_FOR})["id"]),
+            "destination_id": made("post", "alert-destinations", MAIL)["id"],
             "place": quote(place, safe=""),
             "name": name,
+            "kind": "contradictions",
             "key_id": made("post", "keys", {**NEW_KEY, "partition": place})["id"],
             "version": "1",
             "link_id": str(made("post", "links", {"source_id": memory, "target_id": target})["id"]),

@@ -1,0 +1,277 @@
+"""Endpoints of alerts. They need a key of the whole tenant; rules and alerts are read with the scope read."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponseBase
+from drf_spectacular.utils import OpenApiExample
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from compaction.alerts import actions
+from compaction.alerts import serializers as schemas
+from compaction.alerts.channels import webhook_secrets
+from compaction.alerts.delivery import deliver
+from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
+from compaction.services.alerts.rules import RULE_KINDS
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import conditional, response_with_etag
+from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.permissions import require_whole_tenant
+from memories.tenancy.exceptions import NotFound
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.postgres import roles
+from memory_platform.rest.cursor_pagination import PageInput, page_of
+from memory_platform.rest.serializers import EmptyInput
+
+_RULE = OpenApiExample("An alert at five contradictions", {"enabled": True, "threshold": 5}, request_only=True)
+_WEBHOOK = OpenApiExample(
+    "A webhook", {"kind": "webhook", "address": "https://hooks.example.com/memory"}, request_only=True
+)
+_MAIL = OpenApiExample("An e-mail address", {"kind": "email", "address": "ops@example.com"}, request_only=True)
+_ADMIN = {"GET": "admin", "POST": "admin", "DELETE": "admin"}
+_NEWEST_FIRST: dict[str, Any] = {"ordering": "-created_at", "kinds": (datetime, UUID)}
+
+
+class AlertEndpoint(Endpoint):
+    """The base of these endpoints. Runs as the console, because the role of the API may not read alerts (ADR-0209)."""
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Run the request as the role of the console."""
+        with roles.logged_in_as(roles.CONSOLE):
+            return super().dispatch(request, *args, **kwargs)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse keys with a partition before anything is read."""
+        super().initial(request, *args, **kwargs)
+        require_whole_tenant(self.key)
+
+
+class AlertListEndpoint(AlertEndpoint):
+    """Alerts."""
+
+    @operation("alerts_list", {200: page_of(schemas.AlertOutput)}, parameters=[schemas.AlertListInput])
+    def get(self, request: Request) -> Response:
+        """Alerts, newest first. Closed ones are kept for 90 days."""
+        values = self.query(schemas.AlertListInput)
+        rows = Alert.objects.for_tenant(self.tenant_id)
+        if "open" in values:
+            rows = rows.open() if values["open"] else rows.closed()
+        answer = schemas.AlertOutput().to_representation
+        return self.listing(rows, values, ordering="-opened_at", kinds=(datetime, UUID), answer=answer)
+
+
+class AlertRuleListEndpoint(AlertEndpoint):
+    """The rules of the tenant."""
+
+    @operation("alert_rules_list", {200: schemas.AlertRulesOutput}, tag="alerts")
+    def get(self, request: Request) -> Response:
+        """All kinds of rules. An enabled rule is evaluated every minute."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            rules = AlertRule.objects.all_kinds(self.tenant_id)
+        return Response(schemas.AlertRulesOutput({"rules": rules}).data)
+
+
+class AlertRuleEndpoint(AlertEndpoint):
+    """One rule."""
+
+    scopes = {"PATCH": "admin"}
+
+    def edited_row(self, kind: str) -> AlertRule:
+        """Return the rule that `If-Match` is about."""
+        if kind not in RULE_KINDS:
+            raise NotFound("not_found", "There is no such alert rule.")
+        rules = AlertRule.objects.all_kinds(self.tenant_id)
+        rule: AlertRule = next(rule for rule in rules if rule.kind == kind)
+        return rule
+
+    def shown(self, kind: str) -> dict[str, Any]:
+        """Return the answer for a rule; inside a scope."""
+        return schemas.AlertRuleOutput(self.edited_row(kind)).data
+
+    @operation(
+        "alert_rules_read",
+        {200: schemas.AlertRuleOutput, 304: None},
+        404,
+        tag="alerts",
+        parameters=[IF_NONE_MATCH],
+    )
+    def get(self, request: Request, kind: str) -> Response:
+        """One rule."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            return response_with_etag(request, self.shown(kind))
+
+    @operation(
+        "alert_rules_change",
+        {200: schemas.AlertRuleOutput},
+        *(404, 412),
+        tag="alerts",
+        request=schemas.AlertRuleInput,
+        examples=[_RULE],
+        parameters=[IF_MATCH],
+    )
+    @conditional
+    def patch(self, request: Request, kind: str) -> Response:
+        """Turn a rule on or off, or change its threshold. Turning it off closes its open alert."""
+        if kind not in RULE_KINDS:
+            raise NotFound("not_found", "There is no such alert rule.")
+        values = self.body(schemas.AlertRuleInput, kind=RULE_KINDS[kind])
+        with tenant_scope(self.tenant_id):
+            actions.change_alert_rule(kind=kind, **values, **self.acting)
+            return response_with_etag(request, self.shown(kind))
+
+
+class AlertDestinationListEndpoint(AlertEndpoint):
+    """Add and list destinations."""
+
+    scopes = _ADMIN
+    unrepeated = ("secret",)
+
+    @operation(
+        "alert_destinations_list",
+        {200: page_of(schemas.AlertDestinationOutput)},
+        tag="alerts",
+        parameters=[PageInput],
+    )
+    def get(self, request: Request) -> Response:
+        """Active destinations, newest first."""
+        values = self.query(PageInput)
+        rows = AlertDestination.objects.for_tenant(self.tenant_id).active()
+        answer = schemas.AlertDestinationOutput().to_representation
+        return self.listing(rows, values, **_NEWEST_FIRST, answer=answer)
+
+    @operation(
+        "alert_destinations_create",
+        {201: schemas.NewAlertDestinationOutput},
+        409,
+        tag="alerts",
+        request=schemas.AlertDestinationInput,
+        examples=[_WEBHOOK, _MAIL],
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Add a destination. Every alert that opens is sent to all of them."""
+        values = self.body(schemas.AlertDestinationInput)
+        with tenant_scope(self.tenant_id):
+            made = actions.add_alert_destination(**values, **self.acting)
+        secret = webhook_secrets(made)[0] if made.kind == AlertDestination.Kind.WEBHOOK else None
+        answer = {**schemas.AlertDestinationOutput(made).data, "secret": secret}
+        headers = {"Location": f"/api/v1/alert-destinations/{made.pk}"}
+        return Response(answer, status=status.HTTP_201_CREATED, headers=headers)
+
+
+class _DestinationEndpoint(AlertEndpoint):
+    """What the endpoints of one destination share."""
+
+    scopes = _ADMIN
+
+    def edited_row(self, destination_id: UUID) -> AlertDestination:
+        """Return the destination, removed or not; inside a scope."""
+        rows = AlertDestination.objects.for_tenant(self.tenant_id).with_id(destination_id)
+        destination: AlertDestination = self.found(rows, "alert destination")
+        return destination
+
+    def shown(self, destination_id: UUID) -> dict[str, Any]:
+        """Return the answer for a destination; inside a scope."""
+        return schemas.AlertDestinationOutput(self.edited_row(destination_id)).data
+
+
+class AlertDestinationEndpoint(_DestinationEndpoint):
+    """One destination."""
+
+    @operation(
+        "alert_destinations_read",
+        {200: schemas.AlertDestinationOutput, 304: None},
+        404,
+        tag="alerts",
+        parameters=[IF_NONE_MATCH],
+    )
+    def get(self, request: Request, destination_id: UUID) -> Response:
+        """One destination; a removed one can be read for 90 days."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            return response_with_etag(request, self.shown(destination_id))
+
+    @operation("alert_destinations_remove", {204: None}, *(404, 412), tag="alerts", parameters=[IF_MATCH])
+    @conditional
+    def delete(self, request: Request, destination_id: UUID) -> Response:
+        """Send nothing more to a destination. Removing it twice is no error."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            destination = self.edited_row(destination_id)
+            if destination.removed_at is None:
+                actions.remove_alert_destination(destination=destination, by=self.actor, now=self.now)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class AlertDestinationRestoreEndpoint(_DestinationEndpoint):
+    """Undo the removal of a destination."""
+
+    @operation(
+        "alert_destinations_restore",
+        {200: schemas.AlertDestinationOutput},
+        *(404, 409, 412),
+        tag="alerts",
+        request=None,
+        parameters=[IF_MATCH],
+    )
+    @conditional
+    def post(self, request: Request, destination_id: UUID) -> Response:
+        """Send to a removed destination again; a webhook keeps its secret."""
+        self.body(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            destination = self.edited_row(destination_id)
+            if destination.removed_at is not None:
+                actions.restore_alert_destination(destination=destination, by=self.actor, now=self.now)
+            return response_with_etag(request, self.shown(destination_id))
+
+
+class AlertDestinationTestEndpoint(AlertEndpoint):
+    """Test a destination."""
+
+    scopes = _ADMIN
+
+    @operation(
+        "alert_destinations_test",
+        {201: schemas.AlertDeliveryOutput},
+        *(404, 409),
+        tag="alerts",
+        request=None,
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @idempotent
+    def post(self, request: Request, destination_id: UUID) -> Response:
+        """Send a test message now, within about five seconds, and return its delivery. It is tried once."""
+        self.body(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            rows = AlertDestination.objects.for_tenant(self.tenant_id).active().with_id(destination_id)
+            destination = self.found(rows, "alert destination")
+            made = actions.request_test_delivery(destination=destination, by=self.actor, now=self.now)
+        sent = deliver(self.tenant_id, made.pk, now=self.now) or made
+        return Response(schemas.AlertDeliveryOutput(sent).data, status=status.HTTP_201_CREATED)
+
+
+class AlertDeliveryListEndpoint(AlertEndpoint):
+    """The log of deliveries."""
+
+    scopes = _ADMIN
+
+    @operation(
+        "alert_deliveries_list",
+        {200: page_of(schemas.AlertDeliveryOutput)},
+        tag="alerts",
+        parameters=[schemas.AlertDeliveryListInput],
+    )
+    def get(self, request: Request) -> Response:
+        """Deliveries of alerts and tests with their attempts, newest first. They are kept for 90 days."""
+        values = self.query(schemas.AlertDeliveryListInput)
+        wanted = {name: values[name] for name in ("destination_id", "state") if name in values}
+        rows = AlertDelivery.objects.for_tenant(self.tenant_id).narrowed(**wanted)
+        answer = schemas.AlertDeliveryOutput().to_representation
+        return self.listing(rows, values, **_NEWEST_FIRST, answer=answer)

@@ -5,7 +5,7 @@ from django.contrib.admin import apps
 
 
 class PlatformConfig(AppConfig):
-    """Make the Celery application current wherever Django is set up; the supervisor does without both."""
+    """Make the Celery application current wherever Django is set up; the watcher does without both."""
 
     name = "memory_platform"
 

@@ -46,7 +46,7 @@ def restart_wait_seconds(restarts: int) -> float:
 
 def describe_end(child: ChildProcess, wait_seconds: float) -> str:
     """Return the line for the person at the terminal."""
-    code = child.process.returncode
+    code = child.process.returncode or 0
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     when = "at once" if wait_seconds == 0 else f"in {wait_seconds:g} s"
     return f"{child.name} ended ({how}) and is restarted {when}. Its log is {child.log}.\n"

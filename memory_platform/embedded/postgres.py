@@ -36,6 +36,13 @@ ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": os.defpath}
 
 def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) -> tuple[ChildProcess, str]:
     """Start the server of DATA_DIR/postgres, creating its cluster if missing; return it with the superuser's URL."""
+    child, url = launch_postgres(data_dir, options=options)
+    wait_for_postgres(child, url)
+    return child, url
+
+
+def launch_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) -> tuple[ChildProcess, str]:
+    """Start the server without waiting until it answers."""
     cluster = data_dir / "postgres"
     user = _os_user(data_dir)
     check_major_version(cluster)
@@ -57,13 +64,16 @@ def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) 
     )
     # "fast": roll back and leave, as SIGTERM would wait for the clients; "immediate": the next start repairs it.
     child = replace(child, stop_signal=signal.SIGINT, kill_signal=signal.SIGQUIT)
-    url = f"postgres://{SUPERUSER}:{quote(password, safe='')}@/{SUPERUSER}?host={quote(str(sockets))}"
+    return child, f"postgres://{SUPERUSER}:{quote(password, safe='')}@/{SUPERUSER}?host={quote(str(sockets))}"
+
+
+def wait_for_postgres(child: ChildProcess, url: str) -> None:
+    """Wait until the server answers. Raises `StartError`."""
 
     def probe() -> None:
         psycopg.connect(url, connect_timeout=5).close()
 
     wait_until_ready(child, probe, errors=(psycopg.OperationalError,), timeout_seconds=_START_TIMEOUT_SECONDS)
-    return child, url
 
 
 def check_major_version(cluster: Path) -> None:

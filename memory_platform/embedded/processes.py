@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from memory_platform.embedded.files import StartError, write_private
+from memory_platform.embedded.forks import ForkedProcess
 
 CREATE_TIME_TOLERANCE_SECONDS = 2.0
 POLL_SECONDS = 0.05
@@ -24,7 +25,7 @@ class ChildProcess:
     """A started process, leader of its own session so that Ctrl-C in the terminal reaches only the supervisor."""
 
     name: str
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | ForkedProcess
     log: Path
     stop_signal: signal.Signals = signal.SIGTERM
     kill_signal: signal.Signals = signal.SIGKILL
@@ -108,7 +109,7 @@ def signal_group(leader: int, number: signal.Signals) -> None:
 
 # --- Records: how the watcher and the next start find what a SIGKILL left ------------------------------------------
 
-#: Process id, time of its start and command line.
+#: Name, process id, time of its start and command line.
 ProcessRecord = dict[str, Any]
 
 
@@ -123,7 +124,14 @@ def record_processes(data_dir: Path, children: Sequence[ChildProcess]) -> list[P
     for child in children:
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(child.process.pid)
-            rows.append({"pid": process.pid, "created": process.create_time(), "command": _command_line(process)})
+            rows.append(
+                {
+                    "name": child.name,
+                    "pid": process.pid,
+                    "created": process.create_time(),
+                    "command": _command_line(process),
+                }
+            )
     write_private(records_file(data_dir), json.dumps(rows))
     return rows
 
@@ -161,7 +169,7 @@ def end_processes(rows: Sequence[ProcessRecord], *, timeout_seconds: float = 10.
     return [process.pid for process in found]
 
 
-def _recorded_process(pid: int, created: float, command: list[str]) -> psutil.Process | None:
+def _recorded_process(pid: int, created: float, command: list[str], **_: str) -> psutil.Process | None:
     with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
         process = psutil.Process(pid)
         is_same = abs(process.create_time() - created) < CREATE_TIME_TOLERANCE_SECONDS and process.cmdline() == command

@@ -30,22 +30,38 @@ class EmbeddedRedis:
 
 def start_redis(data_dir: Path, *, databases: int = 16) -> EmbeddedRedis:
     """Start the server of DATA_DIR/redis, or create the folders that replace it."""
+    started = launch_redis(data_dir, databases=databases)
+    wait_for_redis(started.child, data_dir)
+    return started
+
+
+def launch_redis(data_dir: Path, *, databases: int = 16) -> EmbeddedRedis:
+    """Start the server without waiting until it answers."""
     program = find_program()
     if program is None:
         run = data_dir / "run"
         for name in ("broker/queue", "broker/processed", "broker/control", "cache"):
             (run / name).mkdir(parents=True, exist_ok=True)
         return EmbeddedRedis(None, "filesystem://", f"filecache://{quote(str(run / 'cache'))}")
-    socket, folder = str(socket_folder(data_dir) / "redis.sock"), data_dir / "redis"
+    socket, folder = _socket(data_dir), data_dir / "redis"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     command = [program, "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", str(folder)]
     # A dump shortly after a change and at the end: queued work survives a restart.
     command += ["--save", str(SAVE_AFTER_SECONDS), "1", "--databases", str(databases)]
     child = spawn_process("Redis", command, log=data_dir / "logs" / "redis.log")
-    errors = (redis.ConnectionError, redis.BusyLoadingError)
-    with redis.Redis(unix_socket_path=socket) as client:
-        wait_until_ready(child, client.ping, errors=errors, timeout_seconds=_START_TIMEOUT_SECONDS)
     return EmbeddedRedis(child, f"redis+socket://{quote(socket)}?virtual_host=0", f"rediscache://{quote(socket)}?db=1")
+
+
+def wait_for_redis(child: ChildProcess | None, data_dir: Path) -> None:
+    """Wait until the server answers. Raises `StartError`."""
+    if child:
+        errors = (redis.ConnectionError, redis.BusyLoadingError)
+        with redis.Redis(unix_socket_path=_socket(data_dir)) as client:
+            wait_until_ready(child, client.ping, errors=errors, timeout_seconds=_START_TIMEOUT_SECONDS)
+
+
+def _socket(data_dir: Path) -> str:
+    return str(socket_folder(data_dir) / "redis.sock")
 
 
 def find_program() -> str | None:

@@ -1,6 +1,7 @@
 """`make run`: start servers, migrations, web, worker and beat of one DATA_DIR in order, and stop them together.
 
-A process that ends while the others are running is restarted (ADR-0126).
+A process that ends while the others are running is restarted (ADR-0126). The web server, the worker and beat are forked
+from this process, which loads the application while the servers start (ADR-0194).
 """
 
 import json
@@ -14,12 +15,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import IO, Any
 
 from environ import Env
 
@@ -41,11 +44,12 @@ from memory_platform.embedded.files import (
     remove_short_socket_folder,
     write_endpoints,
 )
+from memory_platform.embedded.forks import fork, limit_memory_arenas
 from memory_platform.embedded.parts import Part, describe_end
-from memory_platform.embedded.postgres import OS_USER, PROGRAMS, start_postgres
+from memory_platform.embedded.postgres import OS_USER, PROGRAMS, launch_postgres, start_postgres, wait_for_postgres
 from memory_platform.embedded.processes import ChildProcess
 from memory_platform.embedded.provision import EMBEDDED_ROLES, embedded_logins, provision
-from memory_platform.embedded.redis import start_redis
+from memory_platform.embedded.redis import launch_redis, start_redis, wait_for_redis
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Together below the five seconds within which everything is gone.
@@ -81,10 +85,11 @@ def main() -> int:
     try:
         config = config_from(os.environ)
         check_data_dir(config.data_dir)
-        with take_lock(config.data_dir):
+        with take_lock(config.data_dir) as lock:
             processes.stop_recorded_processes(config.data_dir)
             check_port(config.host, config.port)
-            Supervisor(config).run()
+            limit_memory_arenas()
+            Supervisor(config, lock).run()
     except StopRequested:
         return 0
     except StartError as error:
@@ -106,8 +111,8 @@ def _ignore_signals() -> None:
 class Supervisor:
     """Starts all processes of a DATA_DIR and restarts those that end."""
 
-    def __init__(self, config: EmbeddedConfig) -> None:
-        self._config = config
+    def __init__(self, config: EmbeddedConfig, lock: IO[str]) -> None:
+        self._config, self._lock = config, lock
         self._data_dir = config.data_dir
         self._servers: list[Part] = []
         self._apps: list[Part] = []
@@ -127,9 +132,13 @@ class Supervisor:
                 )
             shutil.rmtree(self._data_dir / "run" / "metrics", ignore_errors=True)  # counts begin again
             self._keep(self._servers, self._start_watcher)
-            endpoints = self._start_servers()
+            endpoints, waits = self._launch_servers()
+            os.environ.update(self._environment(endpoints))
+            application = _load_application()
+            for wait in waits:
+                wait()
             write_endpoints(self._data_dir, endpoints)
-            self._start_apps(self._environment(endpoints))
+            self._start_apps(application)
             self._wait_until_ready()
             self._watch()
         finally:
@@ -144,26 +153,32 @@ class Supervisor:
 
     def _start_watcher(self) -> ChildProcess:
         """Start the process that ends the others if this one is killed."""
-        return self._python("watcher", ["-m", "memory_platform.embedded.watcher"], os.environ, stdin=subprocess.PIPE)
+        command = [sys.executable, "-m", "memory_platform.embedded.watcher"]
+        log = self._data_dir / "logs" / "watcher.log"
+        return processes.spawn_process("watcher", command, log=log, cwd=PROJECT, stdin=subprocess.PIPE)
 
-    def _start_servers(self) -> ServerUrls:
+    def _launch_servers(self) -> tuple[ServerUrls, list[Callable[[], object]]]:
+        """Start the servers; return the URLs, and what waits until they answer and prepares the roles."""
         config = self._config
+        waits: list[Callable[[], object]] = []
         urls, superuser_url = config.database_urls, ""
         if not urls["app"]:
-            postgres, superuser_url = start_postgres(self._data_dir)
+            postgres, superuser_url = launch_postgres(self._data_dir)
             self._keep(self._servers, lambda: start_postgres(self._data_dir)[0], postgres)
             owner, *apps = embedded_logins(self._data_dir)
-            provision(superuser_url, database="memory", owner=owner, apps=apps)
+            waits.append(partial(wait_for_postgres, postgres, superuser_url))
+            waits.append(partial(provision, superuser_url, database="memory", owner=owner, apps=apps))
             host = superuser_url.partition("?")[2]
             logins = zip(EMBEDDED_ROLES, (owner, *apps), strict=True)
             urls = {name: f"postgres://{login.role}:{login.password}@/memory?{host}" for name, login in logins}
         broker_url, cache_url = config.broker_url, config.cache_url
         if not (broker_url and cache_url):
-            redis = start_redis(self._data_dir)
+            redis = launch_redis(self._data_dir)
             if redis.child:
                 self._keep(self._servers, self._start_redis_again, redis.child)
+            waits.append(partial(wait_for_redis, redis.child, self._data_dir))
             broker_url, cache_url = broker_url or redis.broker_url, cache_url or redis.cache_url
-        return ServerUrls(
+        endpoints = ServerUrls(
             database_url=urls["app"],
             database_owner_url=urls["owner"],
             database_superuser_url=superuser_url,
@@ -172,6 +187,7 @@ class Supervisor:
             database_console_url=urls["console"],
             database_maintenance_url=urls["maintenance"],
         )
+        return endpoints, waits
 
     def _start_redis_again(self) -> ChildProcess:
         if child := start_redis(self._data_dir).child:
@@ -181,9 +197,6 @@ class Supervisor:
     def _environment(self, endpoints: ServerUrls) -> dict[str, str]:
         own_key = os.environ.get("SECRET_KEY")
         return {
-            # Each of the C library's arenas keeps what its threads took once; by default there are eight per core.
-            "MALLOC_ARENA_MAX": "2",
-            **os.environ,
             "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
             "PYTHONUNBUFFERED": "1",
             "PROMETHEUS_MULTIPROC_DIR": str(self._data_dir / "run" / "metrics"),
@@ -198,9 +211,10 @@ class Supervisor:
             "CACHE_URL": endpoints.cache_url,
         }
 
-    def _start_apps(self, env: Mapping[str, str]) -> None:
+    def _start_apps(self, application: Any) -> None:
         """Prepare the database in a process that ends by itself, then start web, worker and beat."""
-        prepare = self._keep(self._apps, lambda: self._python("prepare", ["manage.py", "prepare"], env))
+        prepare = self._keep(self._apps, lambda: self._fork("prepare", application.prepare, []))
+        application.preload()  # meanwhile
         while prepare.child.is_running():
             time.sleep(SUPERVISOR_POLL_SECONDS)
         self._apps.remove(prepare)
@@ -209,21 +223,29 @@ class Supervisor:
             raise StartError(f"The database could not be prepared: {reason} See the end of {prepare.child.log}.")
         config = self._config
         listener = self._listener = listen(config.host, config.port)
-        web = web_command(f"fd://{listener.fileno()}", processes=config.web_processes)
-        worker = f"-m celery -A memory_platform worker --concurrency {WORKER_PROCESSES} --loglevel INFO"
-        worker += " --without-gossip --without-mingle"
-        beat = ["-m", "celery", "-A", "memory_platform", "beat", "--pidfile=", "--loglevel", "WARNING", "--schedule"]
+        web = web_arguments(f"fd://{listener.fileno()}", processes=config.web_processes)
+        worker = f"worker --concurrency {WORKER_PROCESSES} --loglevel INFO --without-gossip --without-mingle"
+        beat = ["beat", "--pidfile=", "--loglevel", "WARNING", "--schedule"]
         beat.append(str(self._data_dir / "run" / "celerybeat-schedule"))
-        # Each knows the roles of the database that it needs; an empty variable is one that is not set.
-        envs = {name: {**env, **dict.fromkeys(unneeded, "")} for name, unneeded in UNNEEDED_URLS.items()}
-        self._keep(self._apps, lambda: self._python("web", web, envs["web"], inherited_fds=[listener.fileno()]))
-        self._keep(self._apps, lambda: self._python("worker", worker.split(), envs["worker"]))
-        self._keep(self._apps, lambda: self._python("beat", beat, envs["beat"]))
+        self._keep(self._apps, lambda: self._fork("web", application.serve, web))
+        self._keep(self._apps, lambda: self._fork("worker", application.run_celery, worker.split()))
+        self._keep(self._apps, lambda: self._fork("beat", application.run_celery, beat))
 
-    def _python(self, name: str, arguments: list[str], env: Mapping[str, str], **options: Any) -> ChildProcess:
-        """Start a Python process of the project."""
+    def _fork(self, name: str, run: Callable[[list[str], Sequence[str]], None], arguments: list[str]) -> ChildProcess:
+        """Start a part in a child, which knows the roles of the database that it needs."""
         log = self._data_dir / "logs" / f"{name}.log"
-        return processes.spawn_process(name, [sys.executable, *arguments], log=log, env=env, cwd=PROJECT, **options)
+
+        def main() -> None:
+            # What shows others that the supervisor runs must end with it, whatever runs on.
+            self._lock.close()
+            if stdin := self._servers[0].child.process.stdin:
+                stdin.close()
+            if self._listener and name != "web":
+                self._listener.close()
+            os.chdir(PROJECT)
+            run(arguments, UNNEEDED_URLS.get(name, ()))
+
+        return ChildProcess(name, fork(name, main, log=log), log)
 
     def _keep(self, parts: list[Part], start: Callable[[], ChildProcess], child: ChildProcess | None = None) -> Part:
         """Start a part unless its process is already running, and record it immediately."""
@@ -288,11 +310,28 @@ class Supervisor:
 
 
 def web_command(bind: str, *, processes: int) -> list[str]:
-    """Return the arguments with which Python runs the web server at an address, or at an open socket (`fd://7`)."""
-    web = f"-m gunicorn memory_platform.wsgi:application --no-control-socket --bind {bind}"
+    """Return the arguments with which Python runs the web server at an address."""
+    return ["-m", "gunicorn", *web_arguments(bind, processes=processes)]
+
+
+def web_arguments(bind: str, *, processes: int) -> list[str]:
+    """Return the arguments of gunicorn for an address, or an open socket (`fd://7`)."""
+    web = f"memory_platform.wsgi:application --no-control-socket --bind {bind}"
     web += f" --workers {processes} --worker-class {WEB_WORKER} --threads {WEB_THREADS} --graceful-timeout 2"
     web += " --preload"
     return [*web.split(), "--limit-request-line", str(REQUEST_LINE_MAX_BYTES)]
+
+
+def _load_application() -> Any:
+    """Load Django, which reads the environment now. Raises `StartError` for a value that cannot be meant."""
+    try:
+        application = import_module("memory_platform.application")
+        application.load()
+    except Exception as error:
+        if type(error).__name__ != "ImproperlyConfigured":
+            raise
+        raise StartError(f"{error}.") from None
+    return application
 
 
 def _answers(url: str) -> bool:

@@ -21,14 +21,8 @@ import psycopg
 from tests.integration.memory_platform.embedded.test_embedded_start import Start
 from tests.reliability.platform_under_load import Load, machine, new_key, started
 
-#: Words that a part has on its command line.
-PARTS = {
-    "postgres": "bin/postgres",
-    "redis": "redis-server",
-    "web": "gunicorn",
-    "worker": " worker ",
-    "beat": " beat ",
-}
+#: As the system names the processes of each part.
+PARTS = ("postgres", "redis-server", "web", "worker", "beat")
 CLIENTS = 8
 READY_SECONDS = 300.0
 #: The supervisor needs a moment to notice a killed part; until then the platform may still call itself ready.
@@ -95,8 +89,8 @@ def run(start: Start, kills: int, seed: int, *, has_compaction: bool = True) -> 
     try:
         while killed.total() < kills:
             time.sleep(randomness.uniform(0.5, 2))
-            part = randomness.choice(list(PARTS))
-            killed[part] += kill(start, PARTS[part], randomness)
+            part = randomness.choice(PARTS)
+            killed[part] += kill(start, part, randomness)
             returned.append(wait_until_ready(start))
     finally:
         load.end()
@@ -109,19 +103,19 @@ def run(start: Start, kills: int, seed: int, *, has_compaction: bool = True) -> 
     return faults
 
 
-def kill(start: Start, word: str, randomness: random.Random) -> int:
+def kill(start: Start, part: str, randomness: random.Random) -> int:
     """Kill one process of the part; 0 where none runs."""
-    found = [each for each in start.running() if word in " ".join([*_command(each), ""])]
+    found = [each for each in start.running() if _name(each) == part]
     if found:
         randomness.choice(found).kill()
     return int(bool(found))
 
 
-def _command(process: psutil.Process) -> list[str]:
+def _name(process: psutil.Process) -> str:
     try:
-        return process.cmdline()
+        return process.name()
     except psutil.Error:
-        return []
+        return ""
 
 
 def wait_until_ready(start: Start) -> float:

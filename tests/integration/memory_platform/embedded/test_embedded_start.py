@@ -32,15 +32,7 @@ pytestmark = pytest.mark.long
 STOP_MAX_SECONDS = 60.0
 START_MAX_SECONDS = 300.0
 REFUSE_MAX_SECONDS = 120.0
-#: What each part is called, and a word of its command line.
-PARTS = {
-    "PostgreSQL": "bin/postgres",
-    "Redis": "redis-server",
-    "worker": "--without-mingle",
-    "beat": "beat",
-    "watcher": "embedded.watcher",
-    "web": "gunicorn",
-}
+PARTS = ("PostgreSQL", "Redis", "worker", "beat", "watcher", "web")
 FROM_THE_TESTS = ("DATABASE_URL", "DATABASE_OWNER_URL", "DATABASE_CONSOLE_URL", "DATABASE_MAINTENANCE_URL")
 FROM_THE_TESTS += ("CELERY_BROKER_URL", "CACHE_URL", "SECRET_KEY")
 
@@ -97,13 +89,10 @@ class Start:
         self.process.kill()
         self.process.wait(STOP_MAX_SECONDS)
 
-    def recorded(self) -> list[list[str]]:
-        """The words of each process that the supervisor started last, and its id."""
+    def pid_of(self, part: str) -> int:
+        """The process that the supervisor started last for a part; 0 without one."""
         rows = json.loads((self.data_dir / "run/processes.json").read_text())
-        return [[str(row["pid"]), *" ".join(row["command"]).split()] for row in rows]
-
-    def pid_of(self, word: str) -> int:
-        return next((int(words[0]) for words in self.recorded() if any(word in each for each in words)), 0)
+        return next((row["pid"] for row in rows if row["name"] == part), 0)
 
     def wait_until(self, is_so: Callable[[], object]) -> None:
         deadline = time.monotonic() + START_MAX_SECONDS
@@ -198,10 +187,10 @@ def test_two_starts_side_by_side_say_one_line_each_and_the_next_clears_up_after_
 
 def each_killed_part_starts_again(running: Start) -> None:
     statuses = set()
-    for name, word in PARTS.items():
-        old = running.pid_of(word)
+    for name in PARTS:
+        old = running.pid_of(name)
         os.kill(old, signal.SIGKILL)
-        running.wait_until(lambda old=old, word=word: running.pid_of(word) not in {0, old})
+        running.wait_until(lambda old=old, name=name: running.pid_of(name) not in {0, old})
         statuses |= {running.status_of("/sign-in"), running.status_of("/api/v1/memories")}
         assert f"{name} ended (signal 9) and is restarted at once." in running.complained
     running.wait_until(lambda: running.status_of("/sign-in") == 200)
@@ -215,7 +204,7 @@ def a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start: Callabl
         connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
     (first.data_dir / "secrets/first-login.txt").unlink()
     first.process.send_signal(signal.SIGSTOP)  # or it would start the watcher again
-    os.kill(first.pid_of("embedded.watcher"), signal.SIGKILL)
+    os.kill(first.pid_of("watcher"), signal.SIGKILL)
     first.kill()
     orphans = first.running()
     assert {"postgres", "redis-server"} & {process.name() for process in orphans}

@@ -14,7 +14,7 @@ from django.utils import timezone
 from compaction.models import Run
 from compaction.pipeline.actions import request_compaction, retry_compaction_run, roll_back_prompt, save_prompt
 from compaction.pipeline.forms import PromptForm
-from compaction.pipeline.plans import WHY_NOTHING, plan_session
+from compaction.pipeline.plans import WHY_NOTHING, plan_session, proposed_compaction
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import PromptTrial, trial_sessions, try_prompt
 from compaction.pipeline.prompt_versions import current_prompt, stored_prompt_versions
@@ -24,7 +24,6 @@ from compaction.rollups.actions import request_roll_up
 from compaction.services.sessions.pressure import planning_reserve
 from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.charts import before_after, simulation_chart
-from compaction.sessions.timeline import proposed_compaction
 from compaction.sessions.views import get_session_or_404
 from compaction.simulation.forms import SimulationForm, simulation_form_values
 from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from compaction.models import Compaction, Session
+from compaction.models import Compaction
 from compaction.pipeline.queries import CompactionQuerySet
 from compaction.services.pipeline import states
 from compaction.services.pipeline.journal_entries import is_under_review
@@ -71,11 +71,6 @@ def read_queue_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDES
 
 def _waiting(rows: CompactionQuerySet, order: str) -> CompactionQuerySet:
     return rows.to_review().fullest_first() if order == FULLEST else rows.to_review().oldest_first()
-
-
-def proposal_of(session: Session) -> Compaction | None:
-    """Return the proposal of a session that waits for review."""
-    return Compaction.objects.for_tenant(session.tenant_id).filter(session=session, state=states.PROPOSED).first()
 
 
 def allowed_review_actions(compaction: Compaction) -> list[str]:

@@ -77,8 +77,8 @@ def _found(request: HtmxRequest, form: NewGoldenForm, selected: Collection[UUID]
     )
     by, now = operator_actor(request.operator), timezone.now()
     preview = preview_context(search, tenant_id=request.tenant.id, actor=by, now=now)
-    scored = [(row.block.score, row.memory) for row in preview.kept]
-    scored += [(row.omission.score, row.memory) for row in preview.left_out]
+    scored = [(row.block.score, row.memory) for row in preview.included]
+    scored += [(row.exclusion.score, row.memory) for row in preview.excluded]
     rows = [memory for _, memory in sorted(scored, key=lambda pair: pair[0] or 0.0, reverse=True) if memory is not None]
     offered = {memory.pk: memory for memory in rows[:_OFFERED_MAX]}
     with tenant_scope(request.tenant.id):

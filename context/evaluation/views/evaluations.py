@@ -6,7 +6,6 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
-from django.utils import timezone
 
 from context.evaluation.actions.evaluations import (
     cancel_evaluation,
@@ -19,22 +18,19 @@ from context.evaluation.actions.evaluations import (
 from context.evaluation.corpora import COPIED_MEMORIES_MAX
 from context.evaluation.forms import EvaluationForm, ModelComparisonForm
 from context.evaluation.report import evaluation_report, run_comparison_chart, run_comparison_rows, run_comparison_table
-from context.evaluation.views.changes import tenant_change
 from context.models import EvaluationRun, GoldenQuestion
 from context.profiles.scoring_profiles import listed_scoring_profiles
-from context.profiles.views.form_errors import add_error_to_form
 from memories.embeddings.embedders import active_model_name
 from memories.embeddings.providers import known_models
-from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import by_operator, errors_on_form, perform, tenant_change
 from memory_platform.web.flash_messages import add_flash, watch_job
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, read_table
 
-_COLUMNS = (SortColumn("asked", "created_at", datetime),)
+_COLUMNS = (SortColumn("requested", "created_at", datetime),)
 COMPARED_WITH_MAX = 50
 
 
@@ -44,17 +40,12 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
     data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
     form = EvaluationForm(data, files, label_suffix="")
     if form.is_valid():
-        try:
-            with tenant_scope(request.tenant.id):
-                by, now = operator_actor(request.operator), timezone.now()
-                run = request_evaluation(tenant_id=request.tenant.id, **form.to_evaluation_settings(), by=by, now=now)
-                baseline = request_baseline(run=run, by=by, now=now)
-        except PlatformError as error:
-            add_error_to_form(form, error)
-        else:
-            add_flash(request, f"Evaluation started{_beside(baseline)}.")
-            watch_job(request, "evaluation", run.pk)
-            return redirect("evaluation", request.tenant.id, run.pk)
+        with errors_on_form(form), tenant_scope(request.tenant.id):
+            who = by_operator(request)
+            run = request_evaluation(tenant_id=request.tenant.id, **form.to_evaluation_settings(), **who)
+            baseline = request_baseline(run=run, **who)
+            beside = f", with one of {baseline.profile_name} {baseline.profile_version} to compare" if baseline else ""
+            return _started(request, run, f"Evaluation started{beside}.")
     with tenant_scope(request.tenant.id):
         rows = EvaluationRun.objects.for_tenant(request.tenant.id).without_details()
         table = read_table(request, _COLUMNS, rows.page)
@@ -64,8 +55,10 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
     return render_page(request, "context/evaluation/evaluations.html", page, fragment="rows", form=form)
 
 
-def _beside(baseline: EvaluationRun | None) -> str:
-    return f", with one of {baseline.profile_name} {baseline.profile_version} to compare" if baseline else ""
+def _started(request: HtmxRequest, run: EvaluationRun, text: str) -> HttpResponseBase:
+    add_flash(request, text)
+    watch_job(request, "evaluation", run.pk)
+    return redirect("evaluation", request.tenant.id, run.pk)
 
 
 @tenant_page("viewer")
@@ -98,16 +91,9 @@ def embedding_comparison(request: HtmxRequest) -> HttpResponseBase:
     others = [name for name in known_models() if name != active]
     form = ModelComparisonForm(request.POST if request.method == "POST" else None, label_suffix="", models=others)
     if form.is_valid():
-        try:
-            with tenant_scope(request.tenant.id):
-                who: dict[str, Any] = {"by": operator_actor(request.operator), "now": timezone.now()}
-                run, _ = request_model_comparison(tenant_id=request.tenant.id, **form.cleaned_data, **who)
-        except PlatformError as error:
-            add_error_to_form(form, error)
-        else:
-            add_flash(request, f"Comparison of {run.embedder_model} with {active} started.")
-            watch_job(request, "evaluation", run.pk)
-            return redirect("evaluation", request.tenant.id, run.pk)
+        with errors_on_form(form):
+            run, _ = perform(request, request_model_comparison, **form.cleaned_data)
+            return _started(request, run, f"Comparison of {run.embedder_model} with {active} started.")
     page = {"section": "embeddings", "form": form, "profiles": profiles, "active": active, "others": others}
     page |= {"questions": questions, "copied_max": COPIED_MEMORIES_MAX}
     return render_page(request, "context/evaluation/embedding_comparison.html", page, form=form)
@@ -130,7 +116,7 @@ def _run(request: HtmxRequest, run_id: UUID) -> EvaluationRun:
 def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Cancel an unfinished run; it can continue later."""
     with tenant_change(request):
-        cancel_evaluation(run=_run(request, run_id), by=operator_actor(request.operator), now=timezone.now())
+        cancel_evaluation(run=_run(request, run_id), **by_operator(request))
         add_flash(request, "Evaluation cancelled. You can resume it.")
     return redirect("evaluation", request.tenant.id, run_id)
 
@@ -139,9 +125,7 @@ def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
 def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Continue a failed or cancelled run."""
     with tenant_change(request):
-        retry_evaluation(run=_run(request, run_id), by=operator_actor(request.operator), now=timezone.now())
-        add_flash(request, "Job resumed.")
-        watch_job(request, "evaluation", run_id)
+        return _started(request, retry_evaluation(run=_run(request, run_id), **by_operator(request)), "Job resumed.")
     return redirect("evaluation", request.tenant.id, run_id)
 
 
@@ -154,7 +138,7 @@ def evaluation_delete(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
         page = {"section": "evaluations", "run": run}
         return render_page(request, "context/evaluation/evaluation_delete.html", page)
     with tenant_change(request):
-        delete_evaluation(run=run, by=operator_actor(request.operator), now=timezone.now())
+        delete_evaluation(run=run, **by_operator(request))
         add_flash(request, "Evaluation deleted.")
         return redirect("evaluations", request.tenant.id)
     return redirect("evaluation", request.tenant.id, run_id)

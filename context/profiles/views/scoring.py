@@ -22,21 +22,14 @@ from context.profiles.scoring_fields import (
 from context.profiles.scoring_profiles import listed_scoring_profiles, scoring_profile_versions
 from context.profiles.versions import field_title, labelled_changes
 from context.profiles.views.effects import try_scoring_profile
-from context.profiles.views.operations import (
-    active_version,
-    errors_on_form,
-    missing_is_404,
-    perform,
-    selected_version,
-    version_url,
-    whole_number,
-)
+from context.profiles.views.operations import active_version, selected_version, version_url, whole_number
 from context.services.profiles.publishing import QUESTIONS_MIN
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
 from context.workbench.saved_questions import saved_questions
 from memories.models import AuditEntry
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_on_form, missing_is_404, perform
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
@@ -111,8 +104,8 @@ def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
             changes = form.changes(base.numbers)
             row = perform(request, edit_scoring_profile, name=name, changes=changes, edited_from=base.version)
             is_new = row.version != base.version
-            said = f"Version {row.version} is a draft." if is_new else "No differences, so no version was saved."
-            add_flash(request, said)
+            text = f"Version {row.version} is a draft." if is_new else "No differences, so no version was saved."
+            add_flash(request, text)
             return redirect(version_url(request, row))
     return render_page(request, "context/profiles/scoring_profile.html", page, form=form)
 

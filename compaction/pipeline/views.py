@@ -18,7 +18,7 @@ from compaction.pipeline.plans import WHY_NOTHING, plan_session, proposed_compac
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import PromptTrial, trial_sessions, try_prompt
 from compaction.pipeline.prompt_versions import current_prompt, stored_prompt_versions
-from compaction.pipeline.session_rows import context_needs, read_all_turns
+from compaction.pipeline.session_rows import pressure_parts, read_all_turns
 from compaction.pipeline.summarisers import has_model
 from compaction.rollups.actions import request_roll_up
 from compaction.services.sessions.pressure import planning_reserve
@@ -121,7 +121,7 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         "plan": planned.plan,
         "planned": planned,
         "proposed": proposed,
-        "bars": before_after(planned.plan, planned.turns, context_needs(session), window=session.max_context_tokens),
+        "bars": before_after(planned.plan, planned.turns, pressure_parts(session), window=session.max_context_tokens),
         "reason": WHY_NOTHING.get(planned.plan.reason, ""),
     }
     return render_page(request, "compaction/pipeline/session_compact.html", page, status=status)

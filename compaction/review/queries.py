@@ -15,7 +15,7 @@ from memories.models import AuditEntry
 from memories.services.store.text_diff import DiffPiece, diff_words
 
 WAITING_MAX = 50
-LATELY_MAX = 20
+RECENT_MAX = 20
 #: Positions beyond this are not shown.
 _PLACES_MAX = 1_000
 
@@ -49,7 +49,7 @@ def read_review_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
     state = Compaction.State
     rows = Compaction.objects.for_tenant(tenant_id).with_titled_sessions().without_details()
     decided = rows.in_state(state.APPLIED, state.REJECTED, state.ROLLED_BACK, state.SUPERSEDED, state.FAILED)
-    recent = list(decided.last_settled_first()[:LATELY_MAX])
+    recent = list(decided.last_settled_first()[:RECENT_MAX])
     reversible = rows.latest_applied_ids({row.session_id for row in recent}) if recent else set()
     waiting = _waiting(rows, order)
     return ReviewQueue(list(waiting[:WAITING_MAX]), waiting.count(), recent, reversible)

@@ -18,7 +18,7 @@ from compaction.pipeline.plans import plan_session
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.queries import CompactionQuerySet
 from compaction.pipeline.serializers import compactions as schemas
-from compaction.pipeline.session_rows import found
+from compaction.pipeline.session_rows import find_row
 from compaction.review import actions
 from compaction.review.queries import allowed_review_actions
 from compaction.services.pipeline.states import (
@@ -82,7 +82,7 @@ class CompactionEndpointBase(SessionEndpointBase):
 
     def compaction(self, compaction_id: UUID) -> Compaction:
         """Return one compaction; inside a scope. Raises `NotFound`."""
-        return found(self.rows().with_id(compaction_id), Compaction)
+        return find_row(self.rows().with_id(compaction_id), Compaction)
 
     edited_row = compaction  # type: ignore[assignment]
 
@@ -226,7 +226,7 @@ class EventEndpointBase(Endpoint):
     def run(self, event_id: UUID) -> Run:
         """Return a run within the key's reach; inside a scope. Raises `NotFound`."""
         rows = Run.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_targets()
-        return found(rows.with_id(event_id), Run, "event")
+        return find_row(rows.with_id(event_id), Run, "event")
 
     edited_row = run
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from compaction.services.pipeline.statements.judgement import KIND_LETTERS, Form, Target
 from compaction.services.pipeline.statements.model import StatementMessage
-from compaction.services.pipeline.statements.reading import ReadMessage, read_messages
+from compaction.services.pipeline.statements.parsing import ParsedMessage, parse_messages
+from compaction.services.pipeline.statements.prediction import KIND_LETTERS, Form, Target
 
 FOLDER = Path(__file__).parent / "sessions"
 #: The marks of what a sentence needs to be understood.
@@ -57,7 +57,7 @@ class AnnotatedSession:
 
     id: str
     language: str
-    reads: Sequence[ReadMessage]
+    parsed: Sequence[ParsedMessage]
     annotations: dict[tuple[int, int], Annotation]
 
 
@@ -79,9 +79,9 @@ def _session(name: str, stored: dict[str, Any]) -> AnnotatedSession:
         )
         for number, one in enumerate(stored["messages"])
     ]
-    reads = read_messages(messages)
+    parsed = parse_messages(messages)
     places: dict[tuple[int, str], list[tuple[int, int]]] = {}
-    for number, read in enumerate(reads):
+    for number, read in enumerate(parsed):
         for place, sentence in enumerate(read.sentences):
             places.setdefault((int(read.message.id), sentence.text), []).append((number, place))
     annotations = {}
@@ -89,4 +89,4 @@ def _session(name: str, stored: dict[str, Any]) -> AnnotatedSession:
         if not (found := places.get((message, text))):
             raise ValueError(f"{name}: message {message} has no sentence {text!r}")
         annotations[found.pop(0)] = Annotation(worth, FORM_MARKS[mark], kind, replaces)
-    return AnnotatedSession(stored["id"], stored["language"], reads, annotations)
+    return AnnotatedSession(stored["id"], stored["language"], parsed, annotations)

@@ -1,7 +1,7 @@
 """Learn from annotated sessions what a summary keeps: `python -m benchmarks.learn_statements [--check]`.
 
 Writes the weights of sentences and the forest of pairs beside the rules that use them. With `--check`, nothing is
-written: each session is judged by what was learned of the others, and the quality is printed. Needs scikit-learn
+written: each session is predicted by what was learned of the others, and the quality is printed. Needs scikit-learn
 (benchmarks/requirements.in).
 """
 
@@ -21,15 +21,15 @@ from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from benchmarks.annotated_sessions import AnnotatedSession, Annotation, read_sessions
 from compaction.services.pipeline.statements.features import Conversation
-from compaction.services.pipeline.statements.judgement import (
+from compaction.services.pipeline.statements.prediction import (
     OUTPUTS,
     WEIGHTS_FILE,
     WEIGHTS_MAX,
     Form,
-    Judgement,
+    Prediction,
     Target,
     hashed,
-    judgement_of,
+    prediction_of,
 )
 from compaction.services.pipeline.statements.succession import FOREST_FILE, Claim, compared_pairs, log_odds
 
@@ -57,7 +57,7 @@ class Sentences:
     places: Sequence[tuple[AnnotatedSession, int, int, Annotation]]
     features: csr_matrix
     labels: dict[str, Labels]
-    is_judged: NDArray[np.bool_]
+    is_annotated: NDArray[np.bool_]
     groups: NDArray[np.int64]
 
 
@@ -67,19 +67,19 @@ def main() -> None:
     is_check = parser.parse_args().check
     sentences = gather(list(read_sessions()))
     shares = {output: _unseen(sentences, _regression(), sentences.labels[output]) for output in OUTPUTS}
-    judged = [
-        judgement_of({name: float(share[row]) for name, share in shares.items()})
+    predicted = [
+        prediction_of({name: float(share[row]) for name, share in shares.items()})
         for row in range(len(sentences.places))
     ]
-    rows, is_replaced, groups, older = _pairs(sentences, judged)
+    rows, is_replaced, groups, older = _pairs(sentences, predicted)
     by_pair = _unseen_rows(rows, is_replaced, groups)
-    best = np.zeros(len(judged))
+    best = np.zeros(len(predicted))
     np.maximum.at(best, older, by_pair)
-    odds = np.array([[log_odds(one.replaced), log_odds(share)] for one, share in zip(judged, best, strict=True)])
+    odds = np.array([[log_odds(one.replaced), log_odds(share)] for one, share in zip(predicted, best, strict=True)])
     together = LogisticRegression()
     outdated = _unseen_dense(odds, sentences.labels[Target.REPLACED], sentences.groups, together)
     if is_check:
-        _report(sentences, shares, judged, outdated)
+        _report(sentences, shares, predicted, outdated)
         return
     _store(sentences, rows, is_replaced, together.fit(odds, sentences.labels[Target.REPLACED]))
 
@@ -89,7 +89,7 @@ def gather(sessions: Sequence[AnnotatedSession]) -> Sentences:
     places, rows, groups = [], [], []
     labels: dict[str, list[bool]] = {output: [] for output in OUTPUTS}
     for group, session in enumerate(sessions):
-        conversation = Conversation(session.reads)
+        conversation = Conversation(session.parsed)
         features = dict(zip(conversation.places, conversation.rows(), strict=True))
         replaced = frozenset(one for annotation in session.annotations.values() for one in annotation.replaces)
         for index, ((number, place), annotation) in enumerate(session.annotations.items()):
@@ -102,8 +102,8 @@ def gather(sessions: Sequence[AnnotatedSession]) -> Sentences:
     ends = np.cumsum([0, *(len(row) for row in rows)])
     matrix = csr_matrix((values.astype(float), slots, ends), shape=(len(rows), WEIGHTS_MAX))
     arrays = {output: np.array(known, np.int8) for output, known in labels.items()}
-    is_judged = np.array([bool(annotation.kind) for *_, annotation in places])
-    return Sentences(sessions, places, matrix, arrays, is_judged, np.array(groups))
+    is_annotated = np.array([bool(annotation.kind) for *_, annotation in places])
+    return Sentences(sessions, places, matrix, arrays, is_annotated, np.array(groups))
 
 
 def _regression() -> LogisticRegression:
@@ -112,9 +112,9 @@ def _regression() -> LogisticRegression:
 
 def _unseen(sentences: Sentences, model: LogisticRegression, labels: Labels) -> NDArray[np.float64]:
     """The probability of each sentence by what was learned from other sessions."""
-    judged, features = sentences.is_judged, sentences.features
-    shares: NDArray[np.float64] = model.fit(features[judged], labels[judged]).predict_proba(features)[:, 1]
-    shares[judged] = _unseen_dense(features[judged], labels[judged], sentences.groups[judged], model)
+    annotated, features = sentences.is_annotated, sentences.features
+    shares: NDArray[np.float64] = model.fit(features[annotated], labels[annotated]).predict_proba(features)[:, 1]
+    shares[annotated] = _unseen_dense(features[annotated], labels[annotated], sentences.groups[annotated], model)
     return shares
 
 
@@ -131,14 +131,14 @@ def _unseen_rows(rows: NDArray[np.float32], labels: Labels, groups: NDArray[np.i
 
 
 def _pairs(
-    sentences: Sentences, judged: Sequence[Judgement]
+    sentences: Sentences, predicted: Sequence[Prediction]
 ) -> tuple[NDArray[np.float32], Labels, NDArray[np.int64], NDArray[np.int64]]:
     """Features of each compared pair, whether the older is outdated by the newer, its session, the older's row."""
     rows, labels, groups, older = [], [], [], []
     first = 0
     for group, session in enumerate(sentences.sessions):
         annotations = list(session.annotations.values())
-        claims = list(_claims(session, judged[first : first + len(annotations)]))
+        claims = list(_claims(session, predicted[first : first + len(annotations)]))
         pairs, features = compared_pairs(claims)
         rows += features
         labels += [old in annotations[new].replaces for old, new in pairs]
@@ -148,16 +148,18 @@ def _pairs(
     return np.array(rows, np.float32), np.array(labels, np.int8), np.array(groups), np.array(older)
 
 
-def _claims(session: AnnotatedSession, judged: Sequence[Judgement]) -> Iterator[Claim]:
-    for (number, place), judgement in zip(session.annotations, judged, strict=True):
-        read = session.reads[number]
+def _claims(session: AnnotatedSession, predicted: Sequence[Prediction]) -> Iterator[Claim]:
+    for (number, place), prediction in zip(session.annotations, predicted, strict=True):
+        read = session.parsed[number]
         text = read.sentences[place].text
-        yield Claim(text, read.message.speaker, read.message.role, number, read.language, judgement)
+        yield Claim(text, read.message.speaker, read.message.role, number, read.language, prediction)
 
 
 def _store(sentences: Sentences, rows: NDArray[np.float32], is_replaced: Labels, together: LogisticRegression) -> None:
-    judged = sentences.is_judged
-    models = [_regression().fit(sentences.features[judged], sentences.labels[output][judged]) for output in OUTPUTS]
+    annotated = sentences.is_annotated
+    models = [
+        _regression().fit(sentences.features[annotated], sentences.labels[output][annotated]) for output in OUTPUTS
+    ]
     weights = np.stack([model.coef_[0] for model in models], axis=1).astype(np.float16)
     bias = np.array([model.intercept_[0] for model in models], np.float32)
     np.savez_compressed(WEIGHTS_FILE, weights=weights, bias=bias)
@@ -190,19 +192,19 @@ def _forest_arrays(forest: HistGradientBoostingClassifier) -> dict[str, NDArray[
 def _report(
     sentences: Sentences,
     shares: dict[str, NDArray[np.float64]],
-    judged: Sequence[Judgement],
+    predicted: Sequence[Prediction],
     outdated: NDArray[np.float64],
 ) -> None:
     labels = sentences.labels
-    labels = {output: known * sentences.is_judged for output, known in labels.items()}
+    labels = {output: known * sentences.is_annotated for output, known in labels.items()}
     for output in OUTPUTS:
         if labels[output].any():
             precision = average_precision_score(labels[output], shares[output])
             sys.stdout.write(
                 f"{output:14} {labels[output].mean():.3f} of sentences, average precision {precision:.3f}\n"
             )
-    alone = np.array([one.forms[Form.ALONE] for one in judged])
-    worth = shares[Target.WORTH] * alone * (1.0 - outdated) * sentences.is_judged
+    alone = np.array([one.forms[Form.ALONE] for one in predicted])
+    worth = shares[Target.WORTH] * alone * (1.0 - outdated) * sentences.is_annotated
     is_good = labels[Target.WORTH] * labels[Form.ALONE] * (1 - labels[Target.REPLACED])
     for kept in KEPT_PER_SESSION:
         best = np.argsort(-worth)[: kept * len(sentences.sessions)]

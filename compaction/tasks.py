@@ -1,15 +1,9 @@
 """Celery tasks of compaction: retry rules and one call each."""
 
-import logging
-from collections.abc import Callable
-from functools import partial
-from typing import Any
 from uuid import UUID
 
 from celery import Task, shared_task
-from django.db import OperationalError, transaction
 from django.utils import timezone
-from kombu.exceptions import OperationalError as BrokerError
 
 from compaction.alerts import delivery as alerting
 from compaction.alerts.orchestrator import delete_old_alerts, evaluate_alerts
@@ -19,8 +13,7 @@ from compaction.models import Erasure, Run
 from compaction.pipeline import orchestrator, scheduling
 from compaction.pipeline.claims import next_waiting_run
 from compaction.rollups import rollups
-
-logger = logging.getLogger(__name__)
+from memories.tasks import RETRIED, send_after_commit
 
 #: Below the broker's visibility timeout, or slow work would be delivered twice.
 ROLL_UP_TIME_LIMIT_SECONDS = 240
@@ -31,17 +24,16 @@ _SWEEP_TIME_LIMIT_SECONDS = 240
 ERASURE_TIME_LIMIT_SECONDS = 280
 #: Above the timeouts of a webhook and of a mail server.
 ALERT_DELIVERY_TIME_LIMIT_SECONDS = 45
-_RETRY: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff": True, "retry_jitter": True}
 
 
-@shared_task(**_RETRY, max_retries=3, time_limit=ROLL_UP_TIME_LIMIT_SECONDS)
+@shared_task(**RETRIED, max_retries=3, time_limit=ROLL_UP_TIME_LIMIT_SECONDS)
 def roll_up_task(tenant_id: str, run_id: str) -> None:
     """Regenerate one partition's summary; a run that another worker has, or that has to wait, is skipped."""
     if rollups.run_roll_up(UUID(tenant_id), UUID(run_id), now=timezone.now()) is not None:
         _enqueue_next(UUID(tenant_id))
 
 
-@shared_task(bind=True, **_RETRY, max_retries=6, time_limit=COMPACTION_TIME_LIMIT_SECONDS)
+@shared_task(bind=True, **RETRIED, max_retries=6, time_limit=COMPACTION_TIME_LIMIT_SECONDS)
 def run_compaction_task(self: "Task[[str, str], None]", tenant_id: str, run_id: str) -> None:
     """Run one compaction; one that another worker has, or that has to wait, is skipped.
 
@@ -63,7 +55,7 @@ def sweep_sessions() -> int:
     return len(opened)
 
 
-@shared_task(**_RETRY, max_retries=3)
+@shared_task(**RETRIED, max_retries=3)
 def sweep_runs() -> int:
     """Enqueue abandoned runs again; returns how many."""
     runs = scheduling.abandoned_compaction_runs(now=timezone.now())
@@ -78,7 +70,7 @@ def roll_up_changed_task() -> int:
     return rollups.roll_up_changed_partitions(now=timezone.now())
 
 
-@shared_task(**_RETRY, max_retries=6, time_limit=ERASURE_TIME_LIMIT_SECONDS)
+@shared_task(**RETRIED, max_retries=6, time_limit=ERASURE_TIME_LIMIT_SECONDS)
 def run_erasure_task(tenant_id: str, erasure_id: str) -> None:
     """Run a slice of an erasure and enqueue the rest; one that another worker has is skipped."""
     ids = UUID(tenant_id), UUID(erasure_id)
@@ -86,7 +78,7 @@ def run_erasure_task(tenant_id: str, erasure_id: str) -> None:
         enqueue_erasure(*ids)
 
 
-@shared_task(**_RETRY, max_retries=3)
+@shared_task(**RETRIED, max_retries=3)
 def sweep_erasures() -> int:
     """Enqueue the erasures of killed workers; returns how many."""
     erasures = erasing.abandoned_erasures(now=timezone.now())
@@ -95,7 +87,7 @@ def sweep_erasures() -> int:
     return len(erasures)
 
 
-@shared_task(**_RETRY, max_retries=3, time_limit=_SWEEP_TIME_LIMIT_SECONDS)
+@shared_task(**RETRIED, max_retries=3, time_limit=_SWEEP_TIME_LIMIT_SECONDS)
 def erase_past_retention_task() -> int:
     """Request the erasures of retention policies, delete old dry runs; returns how many erasures."""
     now = timezone.now()
@@ -115,13 +107,13 @@ def evaluate_alerts_task() -> int:
     return len(made)
 
 
-@shared_task(**_RETRY, max_retries=3, time_limit=ALERT_DELIVERY_TIME_LIMIT_SECONDS)
+@shared_task(**RETRIED, max_retries=3, time_limit=ALERT_DELIVERY_TIME_LIMIT_SECONDS)
 def deliver_alert_task(tenant_id: str, delivery_id: str) -> None:
     """Make one attempt at a delivery; one that another worker has is skipped. The sweep repeats what fails."""
     alerting.deliver(UUID(tenant_id), UUID(delivery_id), now=timezone.now())
 
 
-@shared_task(**_RETRY, max_retries=3)
+@shared_task(**RETRIED, max_retries=3)
 def sweep_alert_deliveries() -> int:
     """Enqueue the deliveries that are due, among them those of killed workers; returns how many."""
     deliveries = alerting.due_deliveries(now=timezone.now())
@@ -130,7 +122,7 @@ def sweep_alert_deliveries() -> int:
     return len(deliveries)
 
 
-@shared_task(**_RETRY, max_retries=3, time_limit=_SWEEP_TIME_LIMIT_SECONDS)
+@shared_task(**RETRIED, max_retries=3, time_limit=_SWEEP_TIME_LIMIT_SECONDS)
 def delete_old_alerts_task() -> int:
     """Delete old alerts and deliveries; returns how many rows."""
     return delete_old_alerts(now=timezone.now())
@@ -138,12 +130,12 @@ def delete_old_alerts_task() -> int:
 
 def enqueue_alert_delivery(tenant_id: UUID, delivery_id: UUID) -> None:
     """Enqueue a delivery as `enqueue_run` does."""
-    transaction.on_commit(partial(_send, partial(deliver_alert_task.delay, str(tenant_id), str(delivery_id))))
+    send_after_commit(deliver_alert_task.delay, tenant_id, delivery_id)
 
 
 def enqueue_erasure(tenant_id: UUID, erasure_id: UUID) -> None:
     """Enqueue an erasure as `enqueue_run` does."""
-    transaction.on_commit(partial(_send, partial(run_erasure_task.delay, str(tenant_id), str(erasure_id))))
+    send_after_commit(run_erasure_task.delay, tenant_id, erasure_id)
 
 
 def _enqueue_next(tenant_id: UUID) -> None:
@@ -160,16 +152,9 @@ def enqueue_run(run: Run) -> None:
 
 def enqueue_compaction(tenant_id: UUID, run_id: UUID) -> None:
     """Enqueue a compaction as `enqueue_run` does."""
-    transaction.on_commit(partial(_send, partial(run_compaction_task.delay, str(tenant_id), str(run_id))))
+    send_after_commit(run_compaction_task.delay, tenant_id, run_id)
 
 
 def enqueue_roll_up(tenant_id: UUID, run_id: UUID) -> None:
     """Enqueue a roll-up as `enqueue_run` does."""
-    transaction.on_commit(partial(_send, partial(roll_up_task.delay, str(tenant_id), str(run_id))))
-
-
-def _send(send: Callable[[], object]) -> None:
-    try:
-        send()
-    except (BrokerError, OSError) as error:
-        logger.warning("The broker is unreachable, a job waits for the sweep: %s", type(error).__name__)
+    send_after_commit(roll_up_task.delay, tenant_id, run_id)

@@ -1,46 +1,34 @@
 """Background work of the context app: how often to try, and one call each."""
 
-import logging
-from collections.abc import Callable
-from functools import partial
 from uuid import UUID
 
 from celery import shared_task
-from django.db import OperationalError, transaction
 from django.utils import timezone
-from kombu.exceptions import OperationalError as BrokerError
 
 from context.evaluation import runs as evaluating
 from context.evaluation.calibration import drop_killed_calibrations
 from context.models import EvaluationRun
 from context.receipts import retention
-
-logger = logging.getLogger(__name__)
+from memories.tasks import RETRIED, send_after_commit
 
 #: Above the slice of an evaluation that one task runs, below the broker's visibility timeout.
 EVALUATION_TIME_LIMIT_SECONDS = 280
 _SWEEP_TIME_LIMIT_SECONDS = 120
 
 
-@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+@shared_task(**RETRIED, max_retries=3)
 def prune_receipts_task() -> int:
     """Delete the receipts that are past their tenant's retention."""
     return retention.prune_receipts_of_tenants(now=timezone.now())
 
 
-@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+@shared_task(**RETRIED, max_retries=3)
 def find_unhelpful_task() -> None:
     """Find memories that contexts include often and that nobody uses."""
     retention.find_unhelpful_memories(now=timezone.now())
 
 
-@shared_task(
-    autoretry_for=(OperationalError,),
-    retry_backoff=True,
-    retry_jitter=True,
-    max_retries=6,
-    time_limit=EVALUATION_TIME_LIMIT_SECONDS,
-)
+@shared_task(**RETRIED, max_retries=6, time_limit=EVALUATION_TIME_LIMIT_SECONDS)
 def run_evaluation_task(tenant_id: str, run_id: str) -> None:
     """Run a slice of an evaluation and enqueue the rest; skip a run that another worker has claimed."""
     outcome = evaluating.run_evaluation(UUID(tenant_id), UUID(run_id), now=timezone.now(), time_limit=evaluating.SLICE)
@@ -62,11 +50,4 @@ def sweep_evaluations() -> int:
 
 def enqueue_evaluation(tenant_id: UUID, run_id: UUID) -> None:
     """Send the run to a worker after the commit; without a broker the sweep does it."""
-    transaction.on_commit(partial(_send, partial(run_evaluation_task.delay, str(tenant_id), str(run_id))))
-
-
-def _send(send: Callable[[], object]) -> None:
-    try:
-        send()
-    except (BrokerError, OSError) as error:
-        logger.warning("The broker is unavailable; the sweep sends the evaluation: %s", type(error).__name__)
+    send_after_commit(run_evaluation_task.delay, tenant_id, run_id)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Iterable
-from functools import partial
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -40,14 +39,14 @@ MEMORIES_PER_TASK = 100
 #: Time of one task that fills a model; the rest is another task, so that other work is not blocked.
 FILL_TURN_SECONDS = 20.0
 
-#: Retries of tasks that embed, and of other tasks that run again if the database is unavailable.
+#: Retries of tasks that embed, and of other tasks of any app that run again if the database is unavailable.
 _EMBEDDING: dict[str, Any] = {
     "autoretry_for": (EmbeddingError, OperationalError),
     "retry_backoff": 2,
     "retry_jitter": True,
     "time_limit": EMBED_TIME_LIMIT_SECONDS,
 }
-_RETRIED: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff": True, "retry_jitter": True}
+RETRIED: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff": True, "retry_jitter": True}
 
 
 @shared_task(**_EMBEDDING, retry_backoff_max=RETRY_BACKOFF_MAX_SECONDS, max_retries=6)
@@ -79,7 +78,7 @@ def extend_vector_indexes_task() -> int:
     return extend_vector_indexes(owner=known_owner())
 
 
-@shared_task(**_RETRIED, max_retries=3)
+@shared_task(**RETRIED, max_retries=3)
 def sweep_embedding_models() -> int:
     """Enqueue models left unfinished by a killed worker or a failing provider; return how many."""
     left = embedding_models_with_work()
@@ -100,7 +99,7 @@ def compare_new_memories_task() -> int:
     return compare_new_memories_of_tenants(now=timezone.now())
 
 
-@shared_task(**_RETRIED, max_retries=3)
+@shared_task(**RETRIED, max_retries=3)
 def find_hygiene_problems_task() -> None:
     """Find memories that were never retrieved or expire soon."""
     find_unused_and_expiring_memories(now=timezone.now())
@@ -112,7 +111,7 @@ def fold_partition_counts_task() -> int:
     return fold_partition_counts()
 
 
-@shared_task(**_RETRIED, max_retries=3)
+@shared_task(**RETRIED, max_retries=3)
 def delete_expired_records_task() -> int:
     """Delete expired responses of idempotent requests, hashes of recalled texts, counts of sign-ins, and sessions."""
     now = timezone.now()
@@ -133,7 +132,7 @@ def sweep_languages() -> int:
     return languages.drop_former_languages_of_tenants(now=timezone.now())
 
 
-@shared_task(**_RETRIED, max_retries=3)
+@shared_task(**RETRIED, max_retries=3)
 def count_common_lexemes_task() -> int:
     """Count the words that are in many memories of a tenant."""
     return languages.count_common_lexemes_of_tenants()
@@ -145,7 +144,7 @@ def seal_audit_entries_task() -> int:
     return audit_chain.seal_audit_entries(now=timezone.now())
 
 
-@shared_task(**_RETRIED, max_retries=3, time_limit=DERIVE_TIME_LIMIT_SECONDS)
+@shared_task(**RETRIED, max_retries=3, time_limit=DERIVE_TIME_LIMIT_SECONDS)
 def check_audit_logs_task() -> int:
     """Check the audit log of every tenant; return how many are broken."""
     return audit_chain.check_audit_logs(now=timezone.now())
@@ -153,29 +152,29 @@ def check_audit_logs_task() -> int:
 
 def enqueue_language_change(tenant_id: UUID) -> None:
     """Recompute the tenant's rows in its language."""
-    _send_after_commit(partial(rederive_search_columns_task.delay, str(tenant_id)))
+    send_after_commit(rederive_search_columns_task.delay, tenant_id)
 
 
 def enqueue_embedding(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
     """Embed the memories; with a local provider the entry point does."""
     if is_local_for(tenant_id):
         return
-    ids = [str(memory_id) for memory_id in memory_ids]
+    ids = list(memory_ids)
     for start in range(0, len(ids), MEMORIES_PER_TASK):
-        _send_after_commit(partial(embed_memory.delay, str(tenant_id), *ids[start : start + MEMORIES_PER_TASK]))
+        send_after_commit(embed_memory.delay, tenant_id, *ids[start : start + MEMORIES_PER_TASK])
 
 
 def enqueue_model_work(tenant_id: UUID, model_id: UUID) -> None:
     """Fill or remove the vectors of a model."""
-    _send_after_commit(partial(work_on_embedding_model.delay, str(tenant_id), str(model_id)))
+    send_after_commit(work_on_embedding_model.delay, tenant_id, model_id)
 
 
-def _send_after_commit(send: Callable[[], object]) -> None:
-    """Send a task to the worker after the commit; without a broker the sweep does its work."""
+def send_after_commit(send: Callable[..., object], *ids: UUID) -> None:
+    """Send a task with these arguments to the worker after the commit; without a broker the sweep does its work."""
 
     def run() -> None:
         try:
-            send()
+            send(*map(str, ids))
         except (BrokerError, OSError) as error:
             logger.warning("The broker is unavailable; the sweep does the work: %s", type(error).__name__)
 

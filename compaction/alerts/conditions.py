@@ -28,15 +28,6 @@ def measure(kind: str, tenant_id: UUID, *, now: datetime) -> float:
     return float(_MEASURES[kind](tenant_id, now))
 
 
-def _contradictions(tenant_id: UUID, now: datetime) -> float:
-    return pair_backlogs([tenant_id], CONTRADICTION, now=now).get(tenant_id, Backlog()).count
-
-
-def _full_sessions(tenant_id: UUID, _now: datetime) -> float:
-    """Three queries: the budget profiles and their assignments name the thresholds."""
-    return full_session_backlogs([tenant_id]).get(tenant_id, Backlog()).count
-
-
 def _evaluation_loss(tenant_id: UUID, _now: datetime) -> float:
     rows = EvaluationRun.objects.for_tenant(tenant_id).recalls(RUNS_READ_MAX)
     return largest_loss(_measured_run(row) for row in rows)
@@ -49,31 +40,22 @@ def _measured_run(row: dict[str, Any]) -> MeasuredRun:
     return MeasuredRun(tuple(row.values()), recall)
 
 
-def _failed_embeddings(tenant_id: UUID, _now: datetime) -> float:
-    return Memory.objects.for_tenant(tenant_id).with_failed_provider().how_many()
-
-
-def _failing_summarisers(tenant_id: UUID, now: datetime) -> float:
-    return ProviderBreaker.objects.for_tenant(tenant_id).off_since(now - BREAKER_REMEMBERED).how_many()
-
-
 def _embedding_backlog(tenant_id: UUID, now: datetime) -> float:
     """Return the minutes that the oldest memory without a vector has waited."""
     oldest = waiting_embeddings([tenant_id]).get(tenant_id, Backlog()).oldest
     return round(max((now - oldest).total_seconds() / 60, 0.0), 1) if oldest else 0.0
 
 
-def _index_backlog(tenant_id: UUID, _now: datetime) -> float:
-    """Three queries: the active model, its index and the vectors that the index lacks."""
-    return unindexed_vectors(tenant_id)
-
-
 _MEASURES: Mapping[str, Callable[[UUID, datetime], float]] = {
-    rules.CONTRADICTIONS: _contradictions,
-    rules.FULL_SESSIONS: _full_sessions,
+    rules.CONTRADICTIONS: lambda pk, now: pair_backlogs([pk], CONTRADICTION, now=now).get(pk, Backlog()).count,
+    # Three queries: the budget profiles and their assignments name the thresholds.
+    rules.FULL_SESSIONS: lambda pk, _: full_session_backlogs([pk]).get(pk, Backlog()).count,
     rules.WORSE_EVALUATION: _evaluation_loss,
-    rules.EMBEDDER_FAILS: _failed_embeddings,
-    rules.SUMMARISER_FAILS: _failing_summarisers,
+    rules.EMBEDDER_FAILS: lambda pk, _: Memory.objects.for_tenant(pk).with_failed_provider().how_many(),
+    rules.SUMMARISER_FAILS: lambda pk, now: (
+        ProviderBreaker.objects.for_tenant(pk).off_since(now - BREAKER_REMEMBERED).how_many()
+    ),
     rules.EMBEDDING_BACKLOG: _embedding_backlog,
-    rules.INDEX_BACKLOG: _index_backlog,
+    # Three queries: the active model, its index and the vectors that the index lacks.
+    rules.INDEX_BACKLOG: lambda pk, _: unindexed_vectors(pk),
 }

@@ -21,10 +21,9 @@ from compaction.alerts.channels import is_mail_configured, webhook_secrets
 from compaction.alerts.delivery import alert_url, deliver
 from compaction.alerts.forms import AlertDestinationForm, AlertRulesForm
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
-from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, submit, tenant_page
+from memories.tenancy.views.page_actions import by_operator, errors_as_flash
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
@@ -53,23 +52,23 @@ def destination_add(request: HtmxRequest) -> HttpResponseBase:
     """Add a destination. The secret of a webhook is only in the answer to the POST."""
     form = AlertDestinationForm(request.POST, label_suffix="")
     who = acting(request, timezone.now())
-    made = submit(request, form, lambda: add_alert_destination(**form.cleaned_data, **who))
-    if made is None:
+    added = submit(request, form, lambda: add_alert_destination(**form.cleaned_data, **who))
+    if added is None:
         return _alerts_page(request, destination_form=form)
-    if made.kind == AlertDestination.Kind.WEBHOOK:
-        return _alerts_page(request, made={"made": made, "secret": webhook_secrets(made)[0]})
-    add_flash(request, f"Destination {made.label} added. Test it.")
+    if added.kind == AlertDestination.Kind.WEBHOOK:
+        return _alerts_page(request, added={"added": added, "secret": webhook_secrets(added)[0]})
+    add_flash(request, f"Destination {added.label} added. Test it.")
     return _done(request)
 
 
 @tenant_page(to_change="admin")
 def destination_test(request: HtmxRequest, destination_id: UUID) -> HttpResponseBase:
     """Send a test message now and show its result."""
-    now = timezone.now()
+    who = by_operator(request)
     with tenant_scope(request.tenant.id):
-        destination = _found(AlertDestination.objects.for_tenant(request.tenant.id).active(), destination_id)
-        made = request_test_delivery(destination=destination, by=operator_actor(request.operator), now=now)
-    sent = deliver(request.tenant.id, made.pk, now=now)
+        destination = _find_destination(request, destination_id)
+        delivery = request_test_delivery(destination=destination, **who)
+    sent = deliver(request.tenant.id, delivery.pk, now=who["now"])
     result = sent.log[-1]["result"] if sent else "A worker is sending it."
     if sent and sent.state == AlertDelivery.State.FAILED:
         flash_error(request, f"Test to {destination.label} failed: {result}")
@@ -82,8 +81,8 @@ def destination_test(request: HtmxRequest, destination_id: UUID) -> HttpResponse
 def destination_remove(request: HtmxRequest, destination_id: UUID) -> HttpResponseBase:
     """Remove a destination; the message offers to undo it."""
     with tenant_scope(request.tenant.id):
-        destination = _found(AlertDestination.objects.for_tenant(request.tenant.id).active(), destination_id)
-        remove_alert_destination(destination=destination, by=operator_actor(request.operator), now=timezone.now())
+        destination = _find_destination(request, destination_id)
+        remove_alert_destination(destination=destination, **by_operator(request))
     undo_url = reverse("alert-destination-restore", args=[request.tenant.id, destination_id])
     add_flash(request, f"Destination {destination.label} removed.", undo_url=undo_url)
     return redirect("alerts", request.tenant.id)
@@ -92,19 +91,16 @@ def destination_remove(request: HtmxRequest, destination_id: UUID) -> HttpRespon
 @tenant_page(to_change="admin")
 def destination_restore(request: HtmxRequest, destination_id: UUID) -> HttpResponseBase:
     """Undo the removal of a destination."""
-    try:
-        with tenant_scope(request.tenant.id):
-            destination = _found(AlertDestination.objects.for_tenant(request.tenant.id).removed(), destination_id)
-            restore_alert_destination(destination=destination, by=operator_actor(request.operator), now=timezone.now())
-    except PlatformError as error:
-        flash_error(request, f"Not restored: {error.detail}")
-    else:
+    with errors_as_flash(request, "Not restored: {}"), tenant_scope(request.tenant.id):
+        destination = _find_destination(request, destination_id, is_removed=True)
+        restore_alert_destination(destination=destination, **by_operator(request))
         add_flash(request, f"Destination {destination.label} restored.")
     return redirect("alerts", request.tenant.id)
 
 
-def _found(rows: Any, destination_id: UUID) -> AlertDestination:
-    row: AlertDestination = get_object_or_404(rows, pk=destination_id)
+def _find_destination(request: HtmxRequest, destination_id: UUID, *, is_removed: bool = False) -> AlertDestination:
+    rows = AlertDestination.objects.for_tenant(request.tenant.id)
+    row: AlertDestination = get_object_or_404(rows.removed() if is_removed else rows.active(), pk=destination_id)
     return row
 
 
@@ -117,16 +113,16 @@ def _alerts_page(
     *,
     rules_form: AlertRulesForm | None = None,
     destination_form: AlertDestinationForm | None = None,
-    made: Mapping[str, Any] | None = None,
+    added: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
     """Render the page with a refused form or a new webhook. htmx gets the log for a GET, all of it for a POST."""
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         deliveries = AlertDelivery.objects.for_tenant(tenant_id).with_targets()
         table = read_table(request, _DELIVERY_COLUMNS, deliveries.page)
-        found = Alert.objects.for_tenant(tenant_id)
-        closed = list(found.closed().newest_first()[:CLOSED_SHOWN_MAX])
-        open_alerts = [(alert, alert_url(alert)) for alert in found.open().newest_first()]
+        rows = Alert.objects.for_tenant(tenant_id)
+        closed = list(rows.closed().newest_first()[:CLOSED_SHOWN_MAX])
+        open_alerts = [(alert, alert_url(alert)) for alert in rows.open().newest_first()]
         rules = AlertRule.objects.all_kinds(tenant_id)
         destinations = list(AlertDestination.objects.for_tenant(tenant_id).active().oldest_first())
     evaluated = [rule.evaluated_at for rule in rules if rule.is_enabled and rule.evaluated_at]
@@ -142,7 +138,7 @@ def _alerts_page(
         "destinations": destinations,
         "form": destination_form or AlertDestinationForm(initial={"sends_closing": True}, label_suffix=""),
         "has_mail": is_mail_configured(),
-        **(made or {}),
+        **(added or {}),
     }
     fragment = "body" if request.method == "POST" else "rows"
     return render_page(

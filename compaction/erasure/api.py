@@ -1,7 +1,6 @@
 """Endpoints of erasures and retention policies. They need a key of the whole tenant with the scope admin."""
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiExample
@@ -14,10 +13,9 @@ from compaction.erasure import serializers as schemas
 from compaction.models import Erasure, RetentionPolicy
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, operation
 from memories.store.serializers.answers import content_etag
-from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
 from memories.tenancy.api.etags import conditional, require_etag
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
@@ -31,11 +29,7 @@ class ErasureEndpointBase(Endpoint):
     """The base of these endpoints."""
 
     scopes = dict.fromkeys(("GET", "POST", "DELETE"), "admin")
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse keys with a partition before anything is read."""
-        super().initial(request, *args, **kwargs)
-        require_whole_tenant(self.key)
+    whole_tenant = ALL_METHODS
 
 
 class ErasureListEndpoint(ErasureEndpointBase):
@@ -123,15 +117,13 @@ def _etag_of(policy: RetentionPolicy | None) -> str:
 class RetentionPolicyEndpoint(ErasureEndpointBase):
     """One retention policy."""
 
+    output = schemas.RetentionPolicyOutput
+
     def edited_row(self, policy_id: int) -> RetentionPolicy:
         """Return the policy that `If-Match` is about."""
         rows = RetentionPolicy.objects.for_tenant(self.tenant_id).with_id(policy_id)
         policy: RetentionPolicy = self.found(rows, "retention policy")
         return policy
-
-    def shown(self, policy_id: int) -> dict[str, Any]:
-        """Return the answer for a policy; inside a scope."""
-        return schemas.RetentionPolicyOutput(self.edited_row(policy_id)).data
 
     @operation("retention_policies_remove", {204: None}, *(404, 412), tag="erasures", parameters=[IF_MATCH])
     @conditional

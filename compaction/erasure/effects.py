@@ -100,7 +100,7 @@ def delete_tree(model: type[Model], ids: Sequence[Any], tally: Tally) -> None:
         return
     for child, column in _owned(model):
         delete_tree(child, all_ids(child._default_manager.filter(**{f"{column}__in": ids})), tally)
-    for child, column in _referring(model):
+    for child, column in _relations(model, SET_NULL):
         drop_references(child, column, ids)
     delete_rows(model._default_manager.all(), ids)
     if model not in UNCOUNTED:
@@ -122,11 +122,6 @@ def _store(rows: Sequence[Any], part: Part, now: datetime) -> None:
 def _owned(model: type[Model]) -> Iterator[tuple[Any, str]]:
     """Yield the models, and their columns, whose rows end with a row of this one."""
     return _relations(model, CASCADE)
-
-
-def _referring(model: type[Model]) -> Iterator[tuple[Any, str]]:
-    """Yield the models, and their columns, that forget a deleted row of this one."""
-    return _relations(model, SET_NULL)
 
 
 def _relations(model: type[Model], on_delete: Any) -> Iterator[tuple[Any, str]]:

@@ -6,7 +6,6 @@ rows that are left. Called with no scope open.
 
 import logging
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,8 +25,11 @@ from compaction.models import Erasure
 from compaction.services.erasure.quotes import QuotedTexts
 from compaction.services.erasure.receipts import FIRST_DIGEST, is_signed, next_digest, sign_receipt, target_hash
 from memories.partitions.maintenance import fold_counts_of
+from memories.services.time_limits import TimeIsUpError
 from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
+from memory_platform.observability.logs import log_place_of
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
 logger = logging.getLogger(__name__)
@@ -45,14 +47,6 @@ _COUNTING, _SIGNING = "counting", "signing"
 
 #: Called with the erasure after each batch.
 Progress = Callable[[Erasure], None]
-
-
-class _LostClaimError(Exception):
-    """Another worker has the erasure."""
-
-
-class _TimeIsUpError(Exception):
-    """The next task continues."""
 
 
 @logged_in_for_maintenance()
@@ -74,18 +68,16 @@ def run_erasure(
     claim = _Claim(erasure, now, until, time_limit, progress)
     try:
         claim.run()
-    except _LostClaimError:
+    except LostClaimError:
         return ""
-    except (_TimeIsUpError, IntegrityError):
+    except (TimeIsUpError, IntegrityError):
         return claim.give_back()
     except OperationalError:
         with suppress(OperationalError):  # the database may be away: then the claim expires
             claim.give_back()
         raise
     except Exception as error:  # noqa: BLE001 - an erasure ends in a defined state
-        # The error's message may quote a memory.
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)
+        log_place_of(error, logger)
         claim.write(state=Erasure.State.FAILED, error_code="internal_error", claimed_until=None)
     return str(claim.erasure.state)
 
@@ -119,8 +111,7 @@ class _Claim:
     def update(self, values: dict[str, Any]) -> datetime:
         """Write columns of the claimed row and renew the claim; return its end. Inside the scope."""
         until = self.clock + _LEASE
-        if not self.rows().update(**{"claimed_until": until} | values):
-            raise _LostClaimError
+        self.rows().write(**{"claimed_until": until} | values)
         return until
 
     def remember(self, values: dict[str, Any], until: datetime) -> None:
@@ -135,7 +126,7 @@ class _Claim:
         state = Erasure.State.FAILED if is_over else Erasure.State.QUEUED
         try:
             self.write(state=state, error_code="interrupted" if is_over else "", claimed_until=None)
-        except _LostClaimError:
+        except LostClaimError:
             return ""
         return str(state)
 
@@ -169,7 +160,7 @@ class _Claim:
     def _batch(self, part: Part, erase: Callable[[Callable[[str, Sequence[Any]], None]], Any]) -> Any:
         """Erase one batch and count it in the same transaction."""
         if self.time_limit is not None and time.monotonic() - self.began > self.time_limit.total_seconds():
-            raise _TimeIsUpError
+            raise TimeIsUpError
         counts, digests = dict(self.erasure.counts), dict(self.erasure.digests)
 
         def tally(kind: str, ids: Sequence[Any]) -> None:

@@ -5,49 +5,23 @@ import time
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self
-from uuid import UUID
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Q, QuerySet
+from django.db.models import QuerySet
 from psycopg.errors import Diagnostic
 
-from memories.tenancy.queries.rows import TenantRows
+from memories.tenancy.queries.rows import ClaimedRows, TenantRows
 
 #: Pauses before each attempt to rewrite a table that an older transaction may still read.
 REWRITE_PAUSES_SECONDS = (0, 0.2, 1, 2, 4, 8, 16)
 _DEAD_ROWS = re.compile(r"(\d+) dead row versions? cannot be removed yet")
-_OPEN_STATES = ("queued", "running")
 
 
-class ErasureQuerySet(TenantRows):
-    """Erasures; a claimed one belongs to one worker."""
-
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "id")
-
+class ErasureQuerySet(ClaimedRows):
     def receipts(self) -> Self:
         """Finished erasures that are no dry runs."""
         return self.filter(state="done", is_dry_run=False)
-
-    def open(self) -> Self:
-        return self.filter(state__in=_OPEN_STATES)
-
-    def abandoned(self, now: datetime) -> Self:
-        """Open ones that no worker has."""
-        return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now))
-
-    def older_than(self, moment: datetime) -> Self:
-        return self.filter(created_at__lt=moment)
-
-    def claim(self, erasure_id: UUID, *, now: datetime, until: datetime) -> int:
-        """Claim an abandoned erasure by one conditional UPDATE; return 1 on success, else 0."""
-        values = {"state": "running", "claimed_until": until, "attempts": F("attempts") + 1}
-        return self.abandoned(now).with_id(erasure_id).update(**values)
-
-    def claimed(self, erasure_id: UUID, until: datetime) -> Self:
-        """The erasure, if it is still claimed until exactly `until`."""
-        return self.filter(pk=erasure_id, state="running", claimed_until=until)
 
     def of_age_open(self, path: str, age_from: str) -> Self:
         """Open erasures that a retention policy requested."""

@@ -20,11 +20,11 @@ from compaction.erasure.forms import ConfirmForm, EraseForm, RetentionForm
 from compaction.erasure.orchestrator import is_receipt_valid
 from compaction.erasure.retention import PastRetention, count_past_retention
 from compaction.models import Erasure, RetentionPolicy
-from memories.tenancy.exceptions import PlatformError, StaleVersion
-from memories.tenancy.members import operator_actor, tenants_of
+from memories.tenancy.members import tenants_of
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import acting, submit, tenant_of, tenant_page
-from memory_platform.web.flash_messages import add_flash, flash_error
+from memories.tenancy.views.page_actions import by_operator, errors_as_flash, tenant_change
+from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.permissions import operator_required
 from memory_platform.web.rendering import render_page
@@ -71,12 +71,8 @@ def retention_remove(request: HtmxRequest, policy_id: int) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         policy = get_object_or_404(RetentionPolicy.objects.for_tenant(request.tenant.id), pk=policy_id)
         shown_at = parse_datetime(request.POST.get("shown_at", ""))
-        by = operator_actor(request.operator)
-        try:
-            remove_retention_policy(policy=policy, shown_at=shown_at, by=by, now=timezone.now())
-        except StaleVersion as error:
-            flash_error(request, error.detail)
-        else:
+        with errors_as_flash(request):
+            remove_retention_policy(policy=policy, shown_at=shown_at, **by_operator(request))
             add_flash(request, "Retention policy removed.")
     return redirect("erasures", request.tenant.id)
 
@@ -88,13 +84,10 @@ def erase(request: HtmxRequest) -> HttpResponseBase:
     if not form.is_valid():
         raise Http404
     if request.method == "POST":
-        try:
-            with tenant_scope(request.tenant.id):
-                erasure = request_erasure(**form.target(), is_dry_run=True, **acting(request, timezone.now()))
-        except PlatformError as error:
-            flash_error(request, error.detail)
-            return redirect("erasures", request.tenant.id)
-        return redirect("erasure", request.tenant.id, erasure.pk)
+        with tenant_change(request):
+            erasure = request_erasure(**form.target(), is_dry_run=True, **acting(request, timezone.now()))
+            return redirect("erasure", request.tenant.id, erasure.pk)
+        return redirect("erasures", request.tenant.id)
     page = {"section": _SECTION, **form.cleaned_data}
     return render_page(request, "compaction/erasure/erase.html", page)
 

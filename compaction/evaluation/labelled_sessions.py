@@ -41,7 +41,7 @@ class EvaluatedSession:
 
     session: LabelledSession
     draft: CompactionDraft
-    made: CompactedSession
+    compacted: CompactedSession
     budget_tokens: int
     shares: Mapping[str, Share]
 
@@ -72,7 +72,7 @@ def evaluate_labelled_session(labelled: LabelledSession, *, is_by_rules: bool, n
         is_by_rules=is_by_rules,
     )
     draft = draft_summary(task, clock=clock_from(now))
-    made = CompactedSession(
+    compacted = CompactedSession(
         statements=draft.summary.statements,
         facts=[entry.statement for entry in draft.journal if entry.memory_id is None],
         extracted=[
@@ -81,7 +81,7 @@ def evaluate_labelled_session(labelled: LabelledSession, *, is_by_rules: bool, n
         ],
         numbers={str(turn.id): number for number, turn in enumerate(turns)},
     )
-    return EvaluatedSession(labelled, draft, made, plan.summary_budget_tokens, score_session(labelled, made))
+    return EvaluatedSession(labelled, draft, compacted, plan.summary_budget_tokens, score_session(labelled, compacted))
 
 
 def total_shares(evaluated: Sequence[EvaluatedSession]) -> dict[str, Share]:
@@ -94,7 +94,7 @@ def sample_statements(evaluated: Sequence[EvaluatedSession], count: int, *, seed
     everything = [
         SampledStatement(one.session, is_fact, statement, _sources(one, statement))
         for one in evaluated
-        for is_fact, statements in ((False, one.made.statements), (True, one.made.facts))
+        for is_fact, statements in ((False, one.compacted.statements), (True, one.compacted.facts))
         for statement in statements
     ]
     chosen = Random(seed).sample(range(len(everything)), min(count, len(everything)))  # noqa: S311 - no secret
@@ -102,7 +102,9 @@ def sample_statements(evaluated: Sequence[EvaluatedSession], count: int, *, seed
 
 
 def _sources(evaluated: EvaluatedSession, statement: CitedStatement) -> list[LabelledMessage]:
-    numbers = sorted(evaluated.made.numbers[one] for one in statement.message_ids if one in evaluated.made.numbers)
+    numbers = sorted(
+        evaluated.compacted.numbers[one] for one in statement.message_ids if one in evaluated.compacted.numbers
+    )
     return [evaluated.session.messages[number] for number in numbers]
 
 

@@ -63,7 +63,7 @@ def conversation_record(stem: str, evaluation: Evaluation) -> dict[str, Any]:
 
 def session_record(evaluated: EvaluatedSession) -> dict[str, Any]:
     """Return the result for a labelled session as JSON, with its statements and facts."""
-    numbers = evaluated.made.numbers
+    numbers = evaluated.compacted.numbers
     return {
         "session": evaluated.session.id,
         "genre": evaluated.session.genre,
@@ -71,8 +71,8 @@ def session_record(evaluated: EvaluatedSession) -> dict[str, Any]:
         **{name.replace(" ", "_"): count for name, count in _counts([evaluated]).items()},
         "measures": {name: _share_record(share) for name, share in evaluated.shares.items()},
         "summary": evaluated.draft.summary.text,
-        "statements": [_statement_record(one, numbers) for one in evaluated.made.statements],
-        "facts": [_statement_record(one, numbers) for one in evaluated.made.facts],
+        "statements": [_statement_record(one, numbers) for one in evaluated.compacted.statements],
+        "facts": [_statement_record(one, numbers) for one in evaluated.compacted.facts],
     }
 
 
@@ -106,8 +106,8 @@ def _counts(evaluated: Sequence[EvaluatedSession]) -> dict[str, int]:
         "messages": sum(len(one.session.messages) for one in evaluated),
         "budget tokens": sum(one.budget_tokens for one in evaluated),
         "tokens": sum(one.draft.summary_tokens for one in evaluated),
-        "statements": sum(len(one.made.statements) for one in evaluated),
-        "stored facts": sum(len(one.made.facts) for one in evaluated),
+        "statements": sum(len(one.compacted.statements) for one in evaluated),
+        "stored facts": sum(len(one.compacted.facts) for one in evaluated),
     }
 
 

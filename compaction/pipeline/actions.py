@@ -10,7 +10,7 @@ from compaction.models.compactions import PROMPT_CHARACTERS_MAX
 from compaction.pipeline.plans import open_compaction, plan_or_conflict, require_no_proposal, state_after
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_versions import prompt_version_text
-from compaction.pipeline.session_rows import found, lock_session
+from compaction.pipeline.session_rows import find_row, lock_session
 from compaction.services.pipeline.prompts import PROMPT_VERSION
 from compaction.services.pipeline.states import RETRY
 from compaction.services.sessions.drafts import text_problem
@@ -38,7 +38,7 @@ def request_compaction(*, session: Session, is_enqueued: bool = True, by: Actor,
 @transaction.atomic
 def retry_compaction_run(*, run: Run, by: Actor, now: datetime) -> Run:
     """Queue a failed run again. Raises `Conflict`: `already_decided`, `already_running`, `waits_for_review`."""
-    current = found(Run.objects.for_tenant(run.tenant_id).with_id(run.pk).locked(), Run, "event")
+    current = find_row(Run.objects.for_tenant(run.tenant_id).with_id(run.pk).locked(), Run, "event")
     if current.state != Run.State.FAILED:
         code = "already_decided" if current.state == Run.State.DONE else "already_running"
         raise Conflict(code, f"Only failed runs can be retried; this one is {current.state}.")

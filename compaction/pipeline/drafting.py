@@ -34,7 +34,7 @@ from compaction.services.pipeline.retention.check import (
     merge_facts,
 )
 from compaction.services.pipeline.retention.languages import measured_share
-from compaction.services.pipeline.retention.said import WithdrawnText, said_turns, without_withdrawn
+from compaction.services.pipeline.retention.stated import WithdrawnText, stated_turns, without_withdrawn
 from compaction.services.pipeline.retention.weights import statements_saying, weigh_facts
 from compaction.services.pipeline.statements.extraction import extract_statements, forget_extractions
 from compaction.services.pipeline.statements.model import Statement
@@ -242,7 +242,7 @@ class _Drafting:
 
     def _facts(self, summary: SummaryResult) -> list[RetainedFact]:
         """Return the facts that all messages so far state as true, without those that a later statement replaced."""
-        own = weigh_facts(extract_facts(said_turns(self._own)), self._extracted)
+        own = weigh_facts(extract_facts(stated_turns(self._own)), self._extracted)
         facts = merge_facts(self._task.kept_before, self._task.missing_before, own)
         withdrawn = [
             WithdrawnText(old.text, old.message_ids) for statement in self._extracted for old in statement.replaces

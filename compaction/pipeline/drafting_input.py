@@ -77,7 +77,7 @@ def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) 
             raise DraftingError("nothing_to_compact", WHY_NOTHING[plan.plan.reason])
         earlier = [CitedStatement.of(record) for record in plan.current.statements] if plan.current else []
         ids = {UUID(source) for statement in earlier for source in statement.message_ids}
-        cited = Message.objects.for_tenant(tenant_id).with_ids(ids).said()
+        cited = Message.objects.for_tenant(tenant_id).with_ids(ids).names_and_contents()
         retention = plan.current.retention if plan.current else {}
         version = compaction.prompt_version
         return DraftingInput(

@@ -6,7 +6,6 @@ everything, if the worker still has the lease of the run. Called with no scope o
 
 import logging
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,7 +28,9 @@ from memories.embeddings.indexer import index_now
 from memories.services.time_limits import TimeIsUpError, work_until
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, PlatformError
+from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.observability.logs import log_place_of
 from memory_platform.observability.metrics import COMPACTIONS, counts_outcome
 
 logger = logging.getLogger(__name__)
@@ -86,16 +87,12 @@ class _Claim:
     def lease(self) -> RunQuerySet:
         """Return the run if the lease is still valid."""
         rows: RunQuerySet = Run.objects.for_tenant(self.run.tenant_id)
-        return rows.with_lease(self.run.pk, self.until)
+        return rows.claimed(self.run.pk, self.until)
 
     def compaction(self) -> Compaction:
         rows = Compaction.objects.for_tenant(self.run.tenant_id).with_id(self.run.compaction_id)
         compaction: Compaction = rows.with_sessions().get()
         return compaction
-
-
-class _LostClaimError(Exception):
-    """Another worker has the run now: nothing of this attempt may be stored."""
 
 
 class _ChangedError(Exception):
@@ -139,7 +136,7 @@ def run_compaction(
     try:
         with work_until(lambda: clock() > claim.end):
             outcome = _worked(claim, clock)
-    except _LostClaimError:
+    except LostClaimError:
         return CompactionRunResult()
     except ProviderUnavailableError as away:
         return _postponed(claim, away, clock())
@@ -152,9 +149,7 @@ def run_compaction(
     except OperationalError:
         raise  # no database: the sweep runs it again once the lease expires
     except Exception as error:  # noqa: BLE001 - a run ends in a defined state, and a waiting request gets an answer
-        # its message may quote memories
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)
+        log_place_of(error, logger)
         return _failed(claim, "internal_error", "An unexpected error occurred.", clock())
     index_now(tenant_id, outcome.memory_ids)
     note_step("done")
@@ -232,7 +227,7 @@ def _step(claim: _Claim, step: str, now: datetime) -> None:
         has_lease = claim.lease().update(step=step)
     note_step(step)
     if not has_lease:
-        raise _LostClaimError
+        raise LostClaimError
     if step != LAST_STEP and now > claim.end:
         raise TimeIsUpError
 
@@ -241,11 +236,11 @@ def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: d
     tenant_id, session_id = claim.run.tenant_id, claim.run.session_id
     with tenant_scope(tenant_id):
         session: Session = Session.objects.for_tenant(tenant_id).with_id(session_id).locked().get()
-        if not claim.lease().finish("finished", now):
-            raise _LostClaimError
+        if not claim.lease().finish("done", now, step="finished"):
+            raise LostClaimError
         compaction = claim.compaction()
         if compaction.state != Compaction.State.PENDING:
-            raise _LostClaimError
+            raise LostClaimError
         if session.current != task.plan.current:
             raise _ChangedError
         applying.fill_compaction(compaction, session, task.plan, draft, now=now)
@@ -286,7 +281,7 @@ def _out_of_time(claim: _Claim, now: datetime) -> CompactionRunResult:
     if claim.can_wait:
         return _failed(claim, _TIME_LIMIT, "It exceeded the worker's time limit.", now)
     with tenant_scope(claim.run.tenant_id):
-        if claim.lease().given_back() and claim.enqueue:
+        if claim.lease().return_to_queue() and claim.enqueue:
             claim.enqueue(claim.run.tenant_id, claim.run.pk)
     return CompactionRunResult(Compaction.State.PENDING, _TIME_LIMIT)
 
@@ -294,7 +289,7 @@ def _out_of_time(claim: _Claim, now: datetime) -> CompactionRunResult:
 def _failed(claim: _Claim, code: str, detail: str, now: datetime) -> CompactionRunResult:
     logger.warning("compaction %s failed: %s", claim.run.compaction_id, code)
     with tenant_scope(claim.run.tenant_id):
-        if not claim.lease().fail(code, detail, now):
+        if not claim.lease().finish("failed", now, code=code, detail=detail):
             return CompactionRunResult()
         compaction = claim.compaction()
         if compaction.state == Compaction.State.PENDING:

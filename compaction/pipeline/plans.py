@@ -50,6 +50,13 @@ def open_compaction(
     return run
 
 
+def proposed_compaction(session: Session) -> Compaction | None:
+    """Return the proposal of the session that waits for review, None without one."""
+    rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    row: Compaction | None = rows.in_state(Compaction.State.PROPOSED).first()
+    return row
+
+
 def require_no_proposal(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None) -> None:
     """Raise `Conflict` `waits_for_review` while a proposal of the session waits, unless it is `but`."""
     rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id).in_state(Compaction.State.PROPOSED)

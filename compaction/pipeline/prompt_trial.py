@@ -13,7 +13,7 @@ from compaction.pipeline.drafting_input import DraftingError, DraftingInput, ses
 from compaction.pipeline.orchestrator import WAITING_SPAN_TOKENS_MAX, clock_from
 from compaction.pipeline.plans import plan_or_conflict
 from compaction.pipeline.policies import session_policy
-from compaction.pipeline.session_rows import found
+from compaction.pipeline.session_rows import find_row
 from compaction.pipeline.summarisers import has_model, summary_model
 from context.receipts.results import ContextWarning
 from memories.tenancy.exceptions import Conflict
@@ -42,7 +42,7 @@ def trial_sessions(tenant_id: UUID) -> list[Session]:
 def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -> PromptTrial:
     """Summarise the session's span with that prompt. Raises `NotFound`, or `Conflict` if there is no draft."""
     with tenant_scope(tenant_id):
-        session = found(Session.objects.for_tenant(tenant_id).with_id(session_id).with_current(), Session)
+        session = find_row(Session.objects.for_tenant(tenant_id).with_id(session_id).with_current(), Session)
         policy = session_policy(session)
         plan = plan_or_conflict(session, policy, is_forced=True)
         keys = session_key_ids(session, plan)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum, Window
@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, RowNumber
 
 from compaction.sessions.queries import SessionRows, pressure_of
 from memories.tenancy.queries.conditions import path_condition
-from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
+from memories.tenancy.queries.rows import ClaimedRows, TenantRows, VersionedByRecordedTime
 
 #: When a compaction was decided on; without a decision, when it finished or failed.
 SETTLED_AT = Coalesce("decided_at", "finished_at", "created_at")
@@ -126,13 +126,7 @@ class CompactionPromptQuerySet(VersionedByRecordedTime):
         return self.filter(version=version)
 
 
-_OPEN_STATES = ("queued", "running")
-
-
-class RunQuerySet(SessionRows):
-    def open(self) -> Self:
-        return self.filter(state__in=_OPEN_STATES)
-
+class RunQuerySet(SessionRows, ClaimedRows):  # type: ignore[override]
     def still_failed(self) -> Self:
         """Failed runs without a later success for the same session, or partition and style."""
         later = self.model._meta.default_manager.filter(
@@ -156,51 +150,23 @@ class RunQuerySet(SessionRows):
         of_partition = path_condition("partition__path", path, exact=False)
         return self.filter(of_session | of_partition)
 
-    def abandoned(self, now: datetime) -> Self:
-        """Open runs without a valid lease: never claimed, or claimed by a dead worker."""
-        return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)).order_by("created_at")
-
-    def running_at(self, now: datetime) -> Self:
-        """Runs that a worker or a request has now."""
-        return self.filter(state="running", claimed_until__gte=now)
-
     def first_of_each_tenant(self, count: int) -> Self:
         """The oldest `count` runs of each tenant."""
         place = Window(RowNumber(), partition_by="tenant_id", order_by=["created_at", "pk"])
         return self.annotate(place=place).filter(place__lte=count)
 
-    def claim(self, run_id: UUID, *, now: datetime, until: datetime) -> int:
-        """Claim an open run without a lease by one conditional UPDATE; returns 1 on success, else 0."""
-        claimed = {"state": "running", "claimed_until": until, "started_at": now, "error_code": "", "error_detail": ""}
-        return self.abandoned(now).order_by().filter(pk=run_id).update(**claimed, attempts=F("attempts") + 1)
-
-    def finish(self, step: str, now: datetime) -> int:
-        """Mark as done."""
-        return self.update(state="done", step=step, claimed_until=None, finished_at=now)
-
-    def fail(self, code: str, detail: str, now: datetime) -> int:
-        """Mark as failed, with a reason that contains no memory text."""
-        error = {"error_code": code, "error_detail": detail[:300]}
-        return self.update(state="failed", **error, claimed_until=None, finished_at=now)
+    def claim(self, row_id: UUID, *, now: datetime, until: datetime, **values: Any) -> int:
+        """Claim a run; it forgets its last error."""
+        values |= {"started_at": now, "error_code": "", "error_detail": ""}
+        return super().claim(row_id, now=now, until=until, **values)
 
     def of_partition(self, path: str) -> Self:
         """Runs of the partition itself, not of those below it."""
         return self.filter(partition__path=path)
 
-    def older_than(self, moment: datetime) -> Self:
-        return self.filter(created_at__lt=moment)
-
-    def with_lease(self, run_id: UUID, until: datetime) -> Self:
-        """The run, if the lease `until` then is still its own."""
-        return self.filter(pk=run_id, state="running", claimed_until=until)
-
     def postpone(self, until: datetime, code: str) -> int:
-        """Return a leased run to the queue; it cannot be claimed before `until`."""
+        """Return a claimed run to the queue; it cannot be claimed before `until`."""
         return self.update(state="queued", claimed_until=until, error_code=code)
-
-    def given_back(self) -> int:
-        """Return a leased run to the queue without counting the attempt."""
-        return self.update(state="queued", claimed_until=None, attempts=F("attempts") - 1)
 
     def with_targets(self) -> Self:
         return self.select_related("session", "partition", "compaction")

@@ -11,7 +11,7 @@ from compaction.models import Message, Session
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.masking import PLACEHOLDER
 from compaction.services.sessions.drafts import NewMessage
-from compaction.services.sessions.pressure import ContextNeeds, reserved_tokens
+from compaction.services.sessions.pressure import PressureParts, reserved_tokens
 from compaction.services.sessions.session_budget import (
     default_budget,
     head_marker_tokens,
@@ -30,7 +30,7 @@ Row = TypeVar("Row", bound=Model)
 _CLOSED = "The session is closed; POST to its /restore opens it again."
 
 
-def found(rows: TenantRows, kind: type[Row], name: str = "") -> Row:
+def find_row(rows: TenantRows, kind: type[Row], name: str = "") -> Row:
     """Return the first of the rows of the model `kind`. Raises `NotFound` without any."""
     row: Row | None = rows.first()
     if row is None:
@@ -41,7 +41,7 @@ def found(rows: TenantRows, kind: type[Row], name: str = "") -> Row:
 def find_session(*, tenant_id: UUID, session_id: UUID, reach: str, is_open: bool = True) -> Session:
     """Return a session within `reach` and its current compaction. Raises `NotFound`, if `is_open` also when closed."""
     rows = Session.objects.for_tenant(tenant_id).within(reach).with_id(session_id)
-    session = found(rows.with_current(), Session)
+    session = find_row(rows.with_current(), Session)
     if is_open and session.closed_at is not None:
         raise NotFound("session_closed", _CLOSED)
     return session
@@ -50,12 +50,12 @@ def find_session(*, tenant_id: UUID, session_id: UUID, reach: str, is_open: bool
 def find_message(*, tenant_id: UUID, message_id: UUID, reach: str) -> Message:
     """Return an original message of a session within `reach`. Raises `NotFound`."""
     rows = Message.objects.for_tenant(tenant_id).within(reach).with_id(message_id).originals()
-    return found(rows.without_vectors(), Message)
+    return find_row(rows.without_vectors(), Message)
 
 
 def lock_session(session_id: UUID, *, is_open: bool = True) -> Session:
     """Lock the session until the transaction ends. Raises `NotFound`, or `Conflict` for a closed one."""
-    session = found(Session.objects.with_id(session_id).locked(), Session)
+    session = find_row(Session.objects.with_id(session_id).locked(), Session)
     if is_open and session.closed_at is not None:
         raise Conflict("session_closed", _CLOSED)
     return session
@@ -115,26 +115,26 @@ def recount_context(session: Session) -> Sequence[str]:
     return CONTEXT_COUNTS
 
 
-def context_needs(session: Session) -> ContextNeeds:
+def pressure_parts(session: Session) -> PressureParts:
     """Return what the session's next context needs, by part."""
     window, model = session.max_context_tokens, session.model
     is_exact = budget_calculator().measure("", model).exact
     budget, _ = default_budget(window, family_of(model).max_output_tokens, is_exact=is_exact)
-    said = session.context_tokens - session.directive_tokens - session.summary_tokens + session.marker_tokens
+    messages = session.context_tokens - session.directive_tokens - session.summary_tokens + session.marker_tokens
     memories = reserved_tokens(window) - (window - budget)
-    return ContextNeeds(said, session.directive_tokens, session.summary_tokens, memories, window - budget)
+    return PressureParts(messages, session.directive_tokens, session.summary_tokens, memories, window - budget)
 
 
 def messages_to_turns(messages: Iterable[Message], *, model: str) -> list[SessionTurn]:
     """Return the messages of a session, in their order, as turns with tokens of the session's `model`."""
     placeholder = cache(lambda name: count_placeholder_tokens(name, model))
     return [
-        _turn(message, placeholder(message.name) if message.role == Message.Role.TOOL else 0, model)
+        _message_to_turn(message, placeholder(message.name) if message.role == Message.Role.TOOL else 0, model)
         for message in messages
     ]
 
 
-def _turn(message: Message, placeholder: int, model: str) -> SessionTurn:
+def _message_to_turn(message: Message, placeholder: int, model: str) -> SessionTurn:
     is_masked = message.state == Message.State.MASKED
     return SessionTurn(
         id=message.pk,
@@ -155,7 +155,7 @@ def _turn(message: Message, placeholder: int, model: str) -> SessionTurn:
 
 def outlines_to_turns(rows: Iterable[Any], *, model: str) -> list[SessionTurn]:
     """Return turns without texts and times from `outlines`, ten times as fast; their tokens include the marker."""
-    return [_outlined(row, model) for row in rows]
+    return [_outline_to_turn(row, model) for row in rows]
 
 
 def read_newest_turns(session: Session, tokens: int) -> tuple[list[SessionTurn], UnreadTurns]:
@@ -179,7 +179,7 @@ def read_newest_turns(session: Session, tokens: int) -> tuple[list[SessionTurn],
     return turns, UnreadTurns(start, totals["count"], totals["tokens"] + markers)
 
 
-def _outlined(row: Any, model: str) -> SessionTurn:
+def _outline_to_turn(row: Any, model: str) -> SessionTurn:
     tokens = row.shown_tokens + marker_tokens(row, model)
     shown = (row.id, row.role, "", tokens, row.state, row.pinned)
     return SessionTurn(*shown, row.tool_calls, row.tool_call_id, tokens, None, row.name, row.sequence)

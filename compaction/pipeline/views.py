@@ -7,35 +7,40 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 
 from compaction.models import Run
 from compaction.pipeline.actions import request_compaction, retry_compaction_run, roll_back_prompt, save_prompt
 from compaction.pipeline.forms import PromptForm
-from compaction.pipeline.plans import WHY_NOTHING, plan_session
+from compaction.pipeline.plans import WHY_NOTHING, plan_session, proposed_compaction
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import PromptTrial, trial_sessions, try_prompt
 from compaction.pipeline.prompt_versions import current_prompt, stored_prompt_versions
-from compaction.pipeline.session_rows import context_needs, read_all_turns
+from compaction.pipeline.session_rows import pressure_parts, read_all_turns
 from compaction.pipeline.summarisers import has_model
 from compaction.rollups.actions import request_roll_up
 from compaction.services.sessions.pressure import planning_reserve
 from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.charts import before_after, simulation_chart
-from compaction.sessions.timeline import proposed_compaction
 from compaction.sessions.views import get_session_or_404
 from compaction.simulation.forms import SimulationForm, simulation_form_values
 from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy
 from memories.models import Partition, PartitionSummary
 from memories.partitions.forms import PartitionForm
 from memories.services.store.text_diff import diff_words
-from memories.tenancy.exceptions import InvalidInput, PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.flash_messages import add_flash, flash_error, watch_job
+from memories.tenancy.views.page_actions import (
+    by_operator,
+    errors_as_flash,
+    errors_on_form,
+    missing_is_404,
+    perform,
+    tenant_change,
+)
+from memory_platform.web.flash_messages import add_flash, watch_job
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
 
@@ -45,16 +50,9 @@ ROLL_UPS_SHOWN_MAX = 5
 @tenant_page(to_change="operator")
 def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Retry a failed run."""
-    try:
-        with tenant_scope(request.tenant.id):
-            row = Run.objects.for_tenant(request.tenant.id).with_id(run_id).first()
-            if row is None:
-                raise Http404
-            run = retry_compaction_run(run=row, by=operator_actor(request.operator), now=timezone.now())
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
-        _flash_run(request, run, "Job queued again.")
+    with tenant_change(request):
+        row = get_object_or_404(Run.objects.for_tenant(request.tenant.id), pk=run_id)
+        _flash_run(request, retry_compaction_run(run=row, **by_operator(request)), "Job queued again.")
     return redirect("jobs", request.tenant.id)
 
 
@@ -66,9 +64,7 @@ def partition_roll_ups(request: HtmxRequest) -> HttpResponseBase:
         raise Http404
     path = place.cleaned_data["partition"]
     with tenant_scope(request.tenant.id):
-        partition = Partition.objects.for_tenant(request.tenant.id).at([path]).first()
-        if partition is None:
-            raise Http404
+        partition = get_object_or_404(Partition.objects.for_tenant(request.tenant.id).at([path]))
         if request.method == "POST":
             _request_roll_up(request, partition)
         page = roll_up_list_context(request.tenant.id, path)
@@ -89,13 +85,9 @@ def roll_up_list_context(tenant_id: UUID, path: str) -> dict[str, Any]:
 
 
 def _request_roll_up(request: HtmxRequest, partition: Partition) -> None:
-    style, by, now = request.POST.get("style", ""), operator_actor(request.operator), timezone.now()
-    try:
-        with tenant_scope(request.tenant.id):
-            run = request_roll_up(partition=partition, style=style, by=by, now=now)
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
+    style = request.POST.get("style", "")
+    with tenant_change(request):
+        run = request_roll_up(partition=partition, style=style, **by_operator(request))
         _flash_run(request, run, f"Regenerating the {style} summary.")
 
 
@@ -109,15 +101,11 @@ def session_compact(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
     """The dry run of a compaction; a POST requests it."""
     if request.method != "POST":
         return _dry_run(request, session_id)
-    try:
-        with tenant_scope(request.tenant.id):
-            session = get_session_or_404(request, session_id)
-            run = request_compaction(session=session, by=operator_actor(request.operator), now=timezone.now())
-    except PlatformError as error:
-        flash_error(request, error.detail)
-        return _dry_run(request, session_id, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    _flash_run(request, run, "Compaction started. You will be notified when it is done.")
-    return redirect("session", request.tenant.id, session_id)
+    with tenant_change(request):
+        run = request_compaction(session=get_session_or_404(request, session_id), **by_operator(request))
+        _flash_run(request, run, "Compaction started. You will be notified when it is done.")
+        return redirect("session", request.tenant.id, session_id)
+    return _dry_run(request, session_id, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus.OK) -> HttpResponse:
@@ -133,12 +121,7 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         "plan": planned.plan,
         "planned": planned,
         "proposed": proposed,
-        "bars": before_after(
-            planned.plan,
-            planned.turns,
-            context_needs(session),
-            window=session.max_context_tokens,
-        ),
+        "bars": before_after(planned.plan, planned.turns, pressure_parts(session), window=session.max_context_tokens),
         "reason": WHY_NOTHING.get(planned.plan.reason, ""),
     }
     return render_page(request, "compaction/pipeline/session_compact.html", page, status=status)
@@ -184,23 +167,14 @@ def prompt_page(request: HtmxRequest) -> HttpResponseBase:
     form = PromptForm(request.POST, label_suffix="")
     if not form.is_valid():
         return _page(request, form)
-    fields = form.cleaned_data
     if "try" in request.POST:
         return _try_and_respond(request, form)
-    try:
-        with tenant_scope(request.tenant.id):
-            saved = save_prompt(
-                tenant_id=request.tenant.id,
-                text=fields["text"],
-                edited_from=fields["edited_from"],
-                by=operator_actor(request.operator),
-                now=timezone.now(),
-            )
-    except PlatformError as error:
-        form.add_error("text" if error.field == "text" else None, error.detail)
-        return _page(request, form)
-    add_flash(request, f"Version {saved.version} is active.")
-    return redirect("prompts", request.tenant.id)
+    fields = {name: form.cleaned_data[name] for name in ("text", "edited_from")}
+    with errors_on_form(form):
+        saved = perform(request, save_prompt, **fields)
+        add_flash(request, f"Version {saved.version} is active.")
+        return redirect("prompts", request.tenant.id)
+    return _page(request, form)
 
 
 def _try_and_respond(request: HtmxRequest, form: PromptForm) -> HttpResponse:
@@ -209,25 +183,16 @@ def _try_and_respond(request: HtmxRequest, form: PromptForm) -> HttpResponse:
     if session_id is None:
         form.add_error("session", "Select a session for the test.")
     else:
-        try:
+        with errors_on_form(form, {"": "session", "session_id": "session"}):
             trial = try_prompt(tenant_id=request.tenant.id, session_id=session_id, text=text, now=timezone.now())
-        except PlatformError as error:
-            form.add_error("session", error.detail)
     return _page(request, form, trial)
 
 
 @tenant_page(to_change="admin")
 def prompt_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
     """Make the text of an earlier version the active one again."""
-    try:
-        with tenant_scope(request.tenant.id):
-            by, now = operator_actor(request.operator), timezone.now()
-            saved = roll_back_prompt(tenant_id=request.tenant.id, version=version, by=by, now=now)
-    except InvalidInput as error:
-        raise Http404 from error
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
+    with errors_as_flash(request), missing_is_404():
+        saved = perform(request, roll_back_prompt, version=version)
         add_flash(request, f"Rolled back to version {version}, saved as version {saved.version}.")
     return redirect("prompts", request.tenant.id)
 

@@ -17,7 +17,7 @@ from compaction.pipeline.applying import (
 )
 from compaction.pipeline.plans import open_compaction, require_no_proposal, state_after
 from compaction.pipeline.prompt_versions import prompt_version_text
-from compaction.pipeline.session_rows import found, lock_session
+from compaction.pipeline.session_rows import find_row, lock_session
 from compaction.pipeline.summarisers import has_model
 from compaction.review.editing import (
     append_missing_clauses,
@@ -56,7 +56,7 @@ def approve_compaction(
         edit_version = edit_compaction_summary(
             compaction=compaction, text=text, edit_version=edit_version, by=by, now=now
         ).edit_version
-    current, session, _ = _held(compaction, states.APPROVE, edit_version)
+    current, session, _ = _lock_for(compaction, states.APPROVE, edit_version)
     record_decision(current, reason=reason, by=by, now=now)
     _index_later(current, apply_compaction(current, session, by=by, now=now, is_decided=True))
     audit_rows("approve_compaction", [current], by=by, now=now)
@@ -68,7 +68,7 @@ def reject_compaction(
     *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
     """Reject a proposal; the session does not change. Raises `Conflict` as `approve_compaction` does (not `stale`)."""
-    current, _, state = _held(compaction, states.REJECT, edit_version)
+    current, _, state = _lock_for(compaction, states.REJECT, edit_version)
     current.state = state
     record_decision(current, reason=reason, by=by, now=now)
     current.save()
@@ -84,7 +84,7 @@ def mark_compaction_reviewed(
 
     Raises `Conflict`: `already_decided`, also if it was approved or reviewed before, `no_summary`, `edited_meanwhile`.
     """
-    current, _, _ = _held(compaction, states.MARK_REVIEWED, edit_version)
+    current, _, _ = _lock_for(compaction, states.MARK_REVIEWED, edit_version)
     if not current.summary_text:
         raise Conflict("no_summary", "There is no summary to review, because masking was sufficient.")
     if current.decided_at is not None:
@@ -101,7 +101,7 @@ def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Co
 
     A superseded one replaces the one that waits now. The facts of a rolled-back one wait to be stored again.
     """
-    current, session, state = _held(compaction, states.REOPEN)
+    current, session, state = _lock_for(compaction, states.REOPEN)
     if current.state == Compaction.State.SUPERSEDED:
         waiting = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
         waiting.in_state(Compaction.State.PROPOSED).superseded(now)
@@ -136,7 +136,7 @@ def strike_journal_entry(
 
     Raises `InvalidInput` `unknown_entry`, or `Conflict`.
     """
-    current, session, _ = _held(compaction, states.STRIKE, edit_version)
+    current, session, _ = _lock_for(compaction, states.STRIKE, edit_version)
     is_known = 0 < entry <= len(current.journal)
     record = current.journal[entry - 1] if is_known else {"status": ""}
     if record["status"] not in REVIEWED:
@@ -155,7 +155,7 @@ def edit_compaction_summary(
     *, compaction: Compaction, text: str, edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
     """Replace the text of a proposal or of the current summary. Raises `InvalidInput`, or `Conflict`."""
-    current, session, _ = _held(compaction, states.EDIT, edit_version)
+    current, session, _ = _lock_for(compaction, states.EDIT, edit_version)
     _revise(current, session, *parse_revised_summary(current, text), "edit_compaction", by, now)
     return current
 
@@ -170,7 +170,7 @@ def append_missing_facts(
     now: datetime,
 ) -> Compaction:
     """Append clauses with missing facts to the summary, all unless `facts` names some. Raises `Conflict`."""
-    current, session, _ = _held(compaction, states.EDIT, edit_version)
+    current, session, _ = _lock_for(compaction, states.EDIT, edit_version)
     _revise(current, session, *append_missing_clauses(current, session, facts), "append_missing_facts", by, now)
     return current
 
@@ -180,7 +180,7 @@ def withdraw_appended_statements(
     *, compaction: Compaction, statements: int, edit_version: int, by: Actor, now: datetime
 ) -> Compaction:
     """Remove the last `statements` from the summary. Raises `InvalidInput` if the summary does not end with them."""
-    current, session, _ = _held(compaction, states.EDIT, edit_version)
+    current, session, _ = _lock_for(compaction, states.EDIT, edit_version)
     _revise(current, session, *remove_last_statements(current, statements), "withdraw_appended_facts", by, now)
     return current
 
@@ -196,7 +196,7 @@ def swap_summary_statement(
     now: datetime,
 ) -> Compaction:
     """Edit the summary: remove a statement or add a candidate, by numbers from 1 on, or both. Raises `InvalidInput`."""
-    current, session, _ = _held(compaction, states.EDIT, edit_version)
+    current, session, _ = _lock_for(compaction, states.EDIT, edit_version)
     swapped = swap_statement(current, remove=remove, add=add)
     current.candidates = [candidate.as_record() for candidate in swapped.candidates]
     _revise(current, session, swapped.text, swapped.statements, "edit_compaction", by, now)
@@ -214,7 +214,7 @@ def regenerate_compaction(
     now: datetime,
 ) -> Run:
     """Regenerate a proposal with another model or prompt; it stays until the new one exists. Raises `InvalidInput`."""
-    current, session, _ = _held(compaction, states.REGENERATE)
+    current, session, _ = _lock_for(compaction, states.REGENERATE)
     if (model or prompt_version is not None) and not has_model():
         field = "model" if model else "prompt_version"
         raise InvalidInput("no_model", "Rules write the summaries, because LLM_BASE_URL names no model.", field)
@@ -238,7 +238,7 @@ def regenerate_compaction(
 @transaction.atomic
 def roll_back_compaction(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
     """Restore the session as it was before. Raises `Conflict` `not_latest` unless this is the latest compaction."""
-    current, session, _ = _held(compaction, states.ROLL_BACK)
+    current, session, _ = _lock_for(compaction, states.ROLL_BACK)
     if not is_latest_applied(current):
         raise Conflict("not_latest", "A later compaction builds on this one; roll that back first.")
     record_decision(current, reason=reason, by=by, now=now)
@@ -247,11 +247,11 @@ def roll_back_compaction(*, compaction: Compaction, reason: str = "", by: Actor,
     return current
 
 
-def _held(compaction: Compaction, action: str, edit_version: int | None = None) -> tuple[Compaction, Session, str]:
+def _lock_for(compaction: Compaction, action: str, edit_version: int | None = None) -> tuple[Compaction, Session, str]:
     """Lock session and compaction; return them and the state after `action`. Raises `Conflict` if that is refused."""
     session = lock_session(compaction.session_id, is_open=False)
     rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(compaction.pk)
-    current = found(rows.locked(), Compaction)
+    current = find_row(rows.locked(), Compaction)
     state = state_after(current, action)
     if edit_version not in (None, current.edit_version):
         raise Conflict(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from compaction.models import Compaction, Session
+from compaction.models import Compaction
 from compaction.pipeline.queries import CompactionQuerySet
 from compaction.services.pipeline import states
 from compaction.services.pipeline.journal_entries import is_under_review
@@ -15,7 +15,7 @@ from memories.models import AuditEntry
 from memories.services.store.text_diff import DiffPiece, diff_words
 
 WAITING_MAX = 50
-LATELY_MAX = 20
+RECENT_MAX = 20
 #: Positions beyond this are not shown.
 _PLACES_MAX = 1_000
 
@@ -49,7 +49,7 @@ def read_review_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
     state = Compaction.State
     rows = Compaction.objects.for_tenant(tenant_id).with_titled_sessions().without_details()
     decided = rows.in_state(state.APPLIED, state.REJECTED, state.ROLLED_BACK, state.SUPERSEDED, state.FAILED)
-    recent = list(decided.last_settled_first()[:LATELY_MAX])
+    recent = list(decided.last_settled_first()[:RECENT_MAX])
     reversible = rows.latest_applied_ids({row.session_id for row in recent}) if recent else set()
     waiting = _waiting(rows, order)
     return ReviewQueue(list(waiting[:WAITING_MAX]), waiting.count(), recent, reversible)
@@ -71,11 +71,6 @@ def read_queue_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDES
 
 def _waiting(rows: CompactionQuerySet, order: str) -> CompactionQuerySet:
     return rows.to_review().fullest_first() if order == FULLEST else rows.to_review().oldest_first()
-
-
-def proposal_of(session: Session) -> Compaction | None:
-    """Return the proposal of a session that waits for review."""
-    return Compaction.objects.for_tenant(session.tenant_id).filter(session=session, state=states.PROPOSED).first()
 
 
 def allowed_review_actions(compaction: Compaction) -> list[str]:

@@ -160,10 +160,10 @@ def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult
             code, detail = error.code, "The summary could not be stored."
         logger.warning("roll-up failed: %s", code)
         with tenant_scope(tenant_id):
-            rows.with_id(run_id).fail(code, detail, now)
+            rows.with_id(run_id).finish("failed", now, code=code, detail=detail)
         return None
     with tenant_scope(tenant_id):
-        rows.with_id(run_id).finish(_outcome(done), now)
+        rows.with_id(run_id).finish("done", now, step=_outcome(done))
     return done
 
 

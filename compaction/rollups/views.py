@@ -15,10 +15,9 @@ from memories.models import PartitionSummary, TenantMemo
 from memories.partitions.actions import save_summary
 from memories.partitions.forms import PartitionsForm, SummaryForm
 from memories.services.partitions.paths import PartitionPath
-from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
+from memories.tenancy.views.page_actions import by_operator, errors_on_form
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
@@ -45,20 +44,16 @@ def partitions(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _saved(request: HtmxRequest, place: PartitionPath, form_values: SummaryForm) -> PartitionSummary | None:
-    try:
-        with tenant_scope(request.tenant.id):
-            return save_summary(
-                tenant=tenant_of(request),
-                partition=place,
-                style=form_values.cleaned_data["style"],
-                content=form_values.cleaned_data["content"],
-                origin=PartitionSummary.Origin.OPERATOR,
-                if_version=form_values.cleaned_data["seen_version"],
-                by=operator_actor(request.operator),
-                now=timezone.now(),
-            )
-    except PlatformError as error:
-        form_values.add_error(error.field if error.field in form_values.fields else None, error.detail)
+    with errors_on_form(form_values), tenant_scope(request.tenant.id):
+        return save_summary(
+            tenant=tenant_of(request),
+            partition=place,
+            style=form_values.cleaned_data["style"],
+            content=form_values.cleaned_data["content"],
+            origin=PartitionSummary.Origin.OPERATOR,
+            if_version=form_values.cleaned_data["seen_version"],
+            **by_operator(request),
+        )
     return None
 
 

@@ -170,8 +170,8 @@ def append_messages(
         raise invalid(problems)
     model, tokens = "", list[int]()
     if sum(len(row.content) for row in rows) > COUNTED_UNDER_LOCK_CHARACTERS_MAX:
-        known_session = session_rows.found(Session.objects.for_tenant(tenant_id).with_id(session_id), Session)
-        model = known_session.model
+        unlocked = session_rows.find_row(Session.objects.for_tenant(tenant_id).with_id(session_id), Session)
+        model = unlocked.model
         tokens = [session_rows.count_message_tokens(row, model) for row in rows]
     session = session_rows.lock_session_to_append(tenant_id, session_id, reach)
     if session.model != model:
@@ -181,17 +181,17 @@ def append_messages(
     if sources:
         known = Message.objects.for_tenant(tenant_id).of_session(session_id).from_sources(sources)
     _refuse_other_content(rows, known)
-    fresh = _without_repetitions(rows, known)
-    _check_calls(session, fresh)
-    made = {
+    new_rows = _without_repetitions(rows, known)
+    _check_calls(session, new_rows)
+    appended = {
         index: _message(session, row, sequence, tokens[index], now)
-        for sequence, (index, row) in enumerate(fresh.items(), start=session.message_count)
+        for sequence, (index, row) in enumerate(new_rows.items(), start=session.message_count)
     }
-    if made:
-        _store(session, list(made.values()), by, now)
-    by_source = known | {message.source_id: message for message in made.values()}
+    if appended:
+        _store(session, list(appended.values()), by, now)
+    by_source = known | {message.source_id: message for message in appended.values()}
     return [
-        AppendResult(made[index], True) if index in made else AppendResult(by_source[row.source_id], False)
+        AppendResult(appended[index], True) if index in appended else AppendResult(by_source[row.source_id], False)
         for index, row in enumerate(rows)
     ]
 
@@ -199,7 +199,7 @@ def append_messages(
 @transaction.atomic
 def pin_message(*, message: Message, pinned: bool, by: Actor, now: datetime) -> Message:
     """Pin a message, so that it is never compacted and comes first in contexts, or unpin it. Raises `Conflict`."""
-    current = _held(message)
+    current = _lock_message(message)
     if current.pinned == pinned:
         return current
     if pinned and current.state == Message.State.COMPACTED:
@@ -213,7 +213,7 @@ def pin_message(*, message: Message, pinned: bool, by: Actor, now: datetime) -> 
 @transaction.atomic
 def expand_message(*, message: Message, by: Actor, now: datetime) -> Message:
     """Show the original of a masked message in the context again; a live one stays as it is. Raises `Conflict`."""
-    current = _held(message)
+    current = _lock_message(message)
     if current.state == Message.State.COMPACTED:
         detail = "A summary has replaced this message; roll the compaction back to show it again."
         raise Conflict("compacted", detail)
@@ -292,7 +292,7 @@ def _store(session: Session, messages: list[Message], by: Actor, now: datetime) 
         audit_rows("append_messages", messages, by=by, now=now)
 
 
-def _held(message: Message) -> Message:
+def _lock_message(message: Message) -> Message:
     """Return the message as it is now, with its session locked until the transaction ends."""
     session = session_rows.lock_session(message.session_id)
     current: Message = Message.objects.for_tenant(session.tenant_id).with_id(message.pk).without_vectors().get()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from compaction.services.pipeline.planning import CompactionPlan
 from compaction.services.sessions import gauges
-from compaction.services.sessions.pressure import ContextNeeds
+from compaction.services.sessions.pressure import PressureParts
 from compaction.services.sessions.turns import SessionTurn
 from compaction.services.simulation.simulator import APPENDED, SCHEDULED, Simulation, SimulationPoint
 from compaction.services.simulation.simulator import EMERGENCY_EVENT as AT_ONCE
@@ -76,7 +76,7 @@ class BeforeAfter(NamedTuple):
 
 
 def before_after(
-    plan: CompactionPlan, turns: Sequence[SessionTurn], needs: ContextNeeds, *, window: int
+    plan: CompactionPlan, turns: Sequence[SessionTurn], needed: PressureParts, *, window: int
 ) -> BeforeAfter:
     """Return the bars of a plan about these turns; the new summary is assumed to be as long as it may."""
     leaving = set(plan.span_ids)
@@ -86,10 +86,10 @@ def before_after(
         name = LEAVING if turn.id in leaving else OUTPUTS if turn.id in masked else STAYING
         tokens[name] += turn.cost
     placeholders = sum(turn.placeholder_tokens + turn.marker_tokens for turn in turns if turn.id in masked)
-    summary = plan.summary_tokens_at_most if plan.span_ids else needs.summary
-    reserved = {"memories": needs.memories, "reply": needs.reply}
-    before = {DIRECTIVE: needs.directive, SUMMARY: needs.summary, **tokens, **reserved}
-    after = {DIRECTIVE: needs.directive, SUMMARY: summary, OUTPUTS: placeholders, STAYING: tokens[STAYING], **reserved}
+    summary = plan.summary_tokens_at_most if plan.span_ids else needed.summary
+    reserved = {"memories": needed.memories, "reply": needed.reply}
+    before = {DIRECTIVE: needed.directive, SUMMARY: needed.summary, **tokens, **reserved}
+    after = {DIRECTIVE: needed.directive, SUMMARY: summary, OUTPUTS: placeholders, STAYING: tokens[STAYING], **reserved}
     totals = [sum(bar.values()) for bar in (before, after)]
     full = max(window, *totals)
     bars = [[part for part in stacked(bar.items(), full=full) if part.value] for bar in (before, after)]
@@ -121,14 +121,14 @@ class Gauge:
         return gauges.LEVEL_WORDS[self.level]
 
 
-def pressure_gauge(needs: ContextNeeds, window: int, policy: CompactionPolicy) -> Gauge:
+def pressure_gauge(needed: PressureParts, window: int, policy: CompactionPolicy) -> Gauge:
     """Return the gauge for a session whose next context has these needs."""
-    pressure = needs.tokens / window
+    pressure = needed.tokens / window
     longest = max(pressure, 1.0)
     marks = gauges.policy_thresholds(policy) + (((gauges.FULL, 1.0),) if pressure > 1 else ())
     return Gauge(
-        parts=[part for part in stacked(needs._asdict().items(), full=window * longest) if part.value],
-        tokens=needs.tokens,
+        parts=[part for part in stacked(needed._asdict().items(), full=window * longest) if part.value],
+        tokens=needed.tokens,
         window=window,
         pressure=pressure,
         level=gauges.pressure_level(pressure, policy),

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from compaction.models import Message, Session
 from compaction.pipeline.orchestrator import compact_in_emergency
-from compaction.pipeline.session_rows import context_needs, find_session, outlines_to_turns, read_newest_turns
+from compaction.pipeline.session_rows import find_session, outlines_to_turns, pressure_parts, read_newest_turns
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.sessions import session_budget
 from compaction.services.sessions.transcript import ChatMessage, render_transcript, shown_text
@@ -45,7 +45,7 @@ READS_MAX = 5
 #: fit is among them. Where it is not, because messages are too long for any budget, all messages are read.
 READ_SHARE, READ_TOKENS_MORE = 1.25, 2_000
 #: Fields that change with every append, masking, compaction or roll-back.
-STANDS_BY = ("current_id", "message_count", "context_tokens", "model")
+FIELDS_TO_STAY = ("current_id", "message_count", "context_tokens", "model")
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ def read_session_conversation(
             summary = messages.of_compaction(session.current_id).first() if session.current_id else None
             tokens = session.max_context_tokens if max_tokens is None else max_tokens
             turns, unread = read_newest_turns(session, int(tokens * READ_SHARE) + READ_TOKENS_MORE)
-            last = messages.of_role(Message.Role.USER).last_said()
+            last = messages.of_role(Message.Role.USER).newest_original()
             before, session = session, find_session(tenant_id=tenant_id, session_id=session_id, reach=reach)
-            if all(getattr(session, name) == getattr(before, name) for name in STANDS_BY):
+            if all(getattr(session, name) == getattr(before, name) for name in FIELDS_TO_STAY):
                 break
     text = last.content if last else ""
     return SessionConversation(session, profile, policy.compaction_policy, summary, turns, unread, text)
@@ -221,9 +221,9 @@ class _Building:
 
     def _counted_for_memories(self) -> int | None:
         """Return what the pressure counts for memories, None in a smaller budget than the session's own."""
-        needs = context_needs(self._session)
-        is_smaller = self._budget.max_tokens < self._session.max_context_tokens - needs.reply
-        return None if is_smaller else needs.memories
+        needed = pressure_parts(self._session)
+        is_smaller = self._budget.max_tokens < self._session.max_context_tokens - needed.reply
+        return None if is_smaller else needed.memories
 
     def _requested_budget(self) -> ContextBudget:
         """Return the requested budget, else the window less the reserve for the answer and inexact counting."""

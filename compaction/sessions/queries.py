@@ -104,11 +104,11 @@ class SessionQuerySet(TenantRows):
         return self.filter(partition__segments__contains=segment_paths(segments))
 
     def with_titles(self) -> Self:
-        """Add `first_said`, the beginning of the user's first message, for `Session.title`: one look-up per row."""
+        """Add `first_user_text`, how the user's first message begins, for `Session.title`: one look-up per row."""
         messages = self.model._meta.get_field("messages").related_model.objects
-        said = messages.filter(session=OuterRef("pk"), role="user", sequence__isnull=False).order_by("sequence")
-        begun = said.annotate(begin=Left("content", TITLE_READ_CHARACTERS)).values("begin")[:1]
-        return self.annotate(first_said=Coalesce(Subquery(begun), Value("")))
+        texts = messages.filter(session=OuterRef("pk"), role="user", sequence__isnull=False).order_by("sequence")
+        first = texts.annotate(begin=Left("content", TITLE_READ_CHARACTERS)).values("begin")[:1]
+        return self.annotate(first_user_text=Coalesce(Subquery(first), Value("")))
 
     def with_messages(self, messages: "MessageQuerySet") -> Self:
         """Sessions that any of these messages belongs to."""
@@ -289,7 +289,7 @@ class MessageQuerySet(SessionRows):
                 [list(counts), tokens, shown],
             )
 
-    def last_said(self) -> Any:
+    def newest_original(self) -> Any:
         """The newest original, None without any."""
         return self.filter(sequence__isnull=False).without_vectors().order_by("-sequence").first()
 
@@ -297,7 +297,7 @@ class MessageQuerySet(SessionRows):
         """Contents by id."""
         return dict(self.order_by().values_list("pk", "content"))
 
-    def said(self) -> list[tuple[UUID, str, str]]:
+    def names_and_contents(self) -> list[tuple[UUID, str, str]]:
         """Id, name and content of each."""
         return list(self.order_by().values_list("pk", "name", "content"))
 

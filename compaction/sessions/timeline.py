@@ -7,7 +7,7 @@ from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run, Session
 from compaction.pipeline.backlog import sessions_over_warning
-from compaction.pipeline.plans import plan_session
+from compaction.pipeline.plans import plan_session, proposed_compaction
 from compaction.pipeline.policies import session_policy
 from compaction.services.pipeline.generations import generation_warning
 from compaction.sessions.minimap import Minimap, Outline, Span, minimap
@@ -99,13 +99,6 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
         proposed=proposed_compaction(session),
         run=Run.objects.for_tenant(tenant_id).of_session(session.pk).open().first(),
     )
-
-
-def proposed_compaction(session: Session) -> Compaction | None:
-    """Return the proposal of the session, None without one."""
-    rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    row: Compaction | None = rows.in_state(Compaction.State.PROPOSED).first()
-    return row
 
 
 def page_containing(session: Session, sequence: int) -> int:

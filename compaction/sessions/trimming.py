@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from compaction.models import Session
-from compaction.pipeline.session_rows import context_needs
+from compaction.pipeline.session_rows import pressure_parts
 from compaction.services.pipeline.masking import PLACEHOLDER
 from compaction.services.sessions.session_budget import marker_tokens, order_by_tool_units
 from compaction.services.sessions.transcript import ChatMessage, render_transcript
@@ -61,7 +61,7 @@ class SessionContext:
             "budget": self.budget.as_answer(),
             "budget_profile": dict(self.budget_profile),
             "pressure": self.pressure,
-            "pressure_parts": context_needs(self.session)._asdict(),
+            "pressure_parts": pressure_parts(self.session)._asdict(),
             "context_tokens": self.session.context_tokens,
             "generation": self.session.current.generation if self.session.current else 0,
             "warnings": [notice.as_answer() for notice in self.warnings],

@@ -6,10 +6,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 
 from compaction.models import Message, Session
 from compaction.pipeline.policies import TenantPolicies
@@ -18,11 +17,10 @@ from compaction.sessions.actions import expand_message, pin_message
 from compaction.sessions.forms import SessionFilterForm, TimelineForm
 from compaction.sessions.timeline import filtered_sessions, page_containing, read_timeline, search_session_messages
 from memories.models import Partition
-from memories.tenancy.exceptions import NotFound, PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.flash_messages import add_flash, flash_error
+from memories.tenancy.views.page_actions import by_operator, missing_is_404, tenant_change
+from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, read_table
@@ -99,19 +97,14 @@ def message_expand(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
 
 
 def _perform(
-    request: HtmxRequest, message_id: UUID, verb: Callable[..., Message], said: str, *, undo: str = ""
+    request: HtmxRequest, message_id: UUID, action: Callable[..., Message], done: str, *, undo: str = ""
 ) -> HttpResponseBase:
-    try:
-        with tenant_scope(request.tenant.id):
-            row = find_message(tenant_id=request.tenant.id, message_id=message_id, reach="")
-            verb(message=row, by=operator_actor(request.operator), now=timezone.now())
-    except NotFound as error:
-        raise Http404 from error
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
+    with missing_is_404(), tenant_scope(request.tenant.id):
+        row = find_message(tenant_id=request.tenant.id, message_id=message_id, reach="")
+    with tenant_change(request):
+        action(message=row, **by_operator(request))
         undo_url = reverse(undo, args=[request.tenant.id, message_id]) if undo else ""
-        add_flash(request, f"Message {row.sequence}: {said}", undo_url=undo_url)
+        add_flash(request, f"Message {row.sequence}: {done}", undo_url=undo_url)
     before = request.POST.get("before", "")
     place = {"before": before} if before else {"at": str(row.sequence)}
     if request.htmx:

@@ -8,22 +8,15 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, F, Q, Value
 
 from memories.tenancy.queries.conditions import path_condition
-from memories.tenancy.queries.rows import TenantRows
+from memories.tenancy.queries.rows import ClaimedRows, TenantRows
 
-_OPEN_STATES = ("queued", "running")
-_REASON_CHARACTERS_MAX = 300
 #: Not read by a list of runs.
 _LARGE_FIELDS = ("corpus_text", "profile_numbers")
 #: What is equal in two runs of which the later can be called better or worse.
 _COMPARED = ("corpus_kind", "corpus_name", "profile_name", "packer", "ordering")
 
 
-class EvaluationRunQuerySet(TenantRows):
-    """Evaluation runs; a claimed one belongs to one worker."""
-
-    def open(self) -> Self:
-        return self.filter(state__in=_OPEN_STATES)
-
+class EvaluationRunQuerySet(ClaimedRows):
     def in_state(self, *states: str) -> Self:
         return self.filter(state__in=states)
 
@@ -56,42 +49,14 @@ class EvaluationRunQuerySet(TenantRows):
         """Rows as a list of work shows them."""
         return self.defer(*_LARGE_FIELDS, "results")
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "id")
-
-    def abandoned(self, now: datetime) -> Self:
-        """Open runs without a valid claim: never claimed, returned to the queue, or claimed by a dead worker."""
-        return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now))
-
-    def older_than(self, moment: datetime) -> Self:
-        return self.filter(created_at__lt=moment)
-
-    def running_at(self, now: datetime) -> Self:
-        """Runs that a worker or a command has now."""
-        return self.filter(state="running", claimed_until__gte=now)
-
-    def claim(self, run_id: UUID, *, now: datetime, until: datetime) -> int:
-        """Claim an abandoned run by one conditional UPDATE; return 1 on success, else 0."""
-        values = {"state": "running", "claimed_until": until, "attempts": F("attempts") + 1}
-        return self.abandoned(now).with_id(run_id).update(**values, error_code="", error_detail="")
-
-    def claimed(self, run_id: UUID, until: datetime) -> Self:
-        """The run, if it is still claimed until exactly `until`."""
-        return self.filter(pk=run_id, state="running", claimed_until=until)
-
-    def finish(self, state: str, now: datetime, *, code: str = "", detail: str = "") -> int:
-        """Close runs, with the reason of a failure (no memory text); return how many."""
-        values = {"error_code": code, "error_detail": detail[:_REASON_CHARACTERS_MAX], "finished_at": now}
-        return self.update(state=state, claimed_until=None, **values)
+    def claim(self, row_id: UUID, *, now: datetime, until: datetime, **values: Any) -> int:
+        """Claim a run; it forgets its last error."""
+        return super().claim(row_id, now=now, until=until, error_code="", error_detail="", **values)
 
     def requeue(self) -> int:
         """Queue stopped runs again; return how many."""
         values = {"error_code": "", "error_detail": "", "finished_at": None, "attempts": 0}
         return self.update(state="queued", claimed_until=None, **values)
-
-    def return_to_queue(self) -> int:
-        """Return claimed runs to the queue; the attempt does not count."""
-        return self.update(state="queued", claimed_until=None, attempts=F("attempts") - 1)
 
     def release(self) -> int:
         """End any claim, so that another worker can take the runs."""

@@ -6,7 +6,6 @@ questions that have no answer. Called with no scope open.
 
 import logging
 import time
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -32,8 +31,11 @@ from context.services.profiles.scoring_profiles import ScoringProfile
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import EmbeddingError
 from memories.models import Tenant
+from memories.services.time_limits import TimeIsUpError
 from memories.tenancy.exceptions import InvalidInput, PlatformError
+from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memory_platform.observability.logs import log_place_of
 
 logger = logging.getLogger(__name__)
 
@@ -63,14 +65,6 @@ class EvaluationRunResult(NamedTuple):
     detail: str = ""
 
 
-class _LostClaimError(Exception):
-    """The run was cancelled or deleted, or another worker claimed it."""
-
-
-class _TimeIsUpError(Exception):
-    """The next task continues the run."""
-
-
 def run_evaluation(
     tenant_id: UUID,
     run_id: UUID,
@@ -98,13 +92,13 @@ def run_evaluation(
     claim = _Claim(run, now, time.monotonic(), until, time_limit, progress)
     try:
         return claim.evaluate(corpus)
-    except _LostClaimError:
+    except LostClaimError:
         with tenant_scope(tenant_id):
             is_open = rows.with_id(run_id).open().exists()
         if not is_open:
             drop_staged_corpus(run_id)
         return EvaluationRunResult()
-    except _TimeIsUpError:
+    except TimeIsUpError:
         with tenant_scope(tenant_id):
             is_claimed = claim.rows().return_to_queue()
         return EvaluationRunResult(EvaluationRun.State.QUEUED if is_claimed else "")
@@ -116,9 +110,7 @@ def run_evaluation(
         claim.fail("interrupted", "It was interrupted. You can resume it.")
         raise
     except Exception as error:  # noqa: BLE001 - a run ends in a defined state
-        # The error's message may quote a memory.
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)
+        log_place_of(error, logger)
         return claim.fail("internal_error", "An internal error occurred.")
 
 
@@ -141,10 +133,9 @@ class _Claim:
         return EvaluationRun.objects.for_tenant(self.run.tenant_id).claimed(self.run.pk, self.until)
 
     def write(self, **values: object) -> None:
-        """Write to the run and extend the claim; inside a scope. Raises `_LostClaimError`."""
+        """Write to the run and extend the claim; inside a scope. Raises `LostClaimError`."""
         until = self.clock() + _LEASE
-        if not self.rows().update(claimed_until=until, **values):
-            raise _LostClaimError
+        self.rows().write(claimed_until=until, **values)
         self.until = until
 
     def show(self, step: str, done: int = 0, total: int = 0) -> None:
@@ -208,7 +199,7 @@ class _Claim:
                 done = self._save_answers(unsaved, done, len(questions))
                 unsaved, saved_at = [], time.monotonic()
                 if self.time_limit is not None and self.clock() > self.now + self.time_limit:
-                    raise _TimeIsUpError
+                    raise TimeIsUpError
         self._save_answers(unsaved, done, len(questions))
 
     def _save_answers(self, answers: list[EvaluationAnswer], done: int, total: int) -> int:

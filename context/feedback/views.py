@@ -7,19 +7,17 @@ from uuid import UUID
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 
 from context.feedback.actions import record_feedback, withdraw_feedback
 from context.feedback.forms import FeedbackForm
 from context.models import Feedback
-from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.memory_use import read_memory_use
 from memories.hygiene.actions import MERGED_INTO
 from memories.models import Memory, MemoryLink
-from memories.tenancy.exceptions import NotFound, PlatformError
-from memories.tenancy.members import operator_actor
+from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import add_error_to_form, missing_is_404, perform
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -41,11 +39,7 @@ def memory_feedback(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 
 def _vote(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> bool:
     try:
-        with tenant_scope(request.tenant.id):
-            by, now = operator_actor(request.operator), timezone.now()
-            given = record_feedback(
-                tenant_id=request.tenant.id, memory_id=memory_id, **form.cleaned_data, by=by, now=now
-            )
+        given = perform(request, record_feedback, memory_id=memory_id, **form.cleaned_data)
     except PlatformError as error:
         if error.code == "not_found":
             raise Http404 from error
@@ -74,13 +68,10 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
 
     A vote on a memory that was merged into this one cannot be restored: that memory is archived.
     """
-    try:
+    with missing_is_404():
         with tenant_scope(request.tenant.id):
             _memory(request, memory_id)
-            by, now = operator_actor(request.operator), timezone.now()
-            vote = withdraw_feedback(tenant_id=request.tenant.id, feedback_id=vote_id, by=by, now=now)
-    except NotFound as error:
-        raise Http404 from error
+        vote = perform(request, withdraw_feedback, feedback_id=vote_id)
     can_restore = vote.weight in VOTE_OF_WEIGHT and vote.memory_id == memory_id
     add_flash(request, "Vote withdrawn.", undo_url=_restore_url(request, vote) if can_restore else "")
     return _again(request, memory_id)

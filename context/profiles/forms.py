@@ -33,22 +33,22 @@ class ProfileFieldView:
         return cls(bound, described.unit if shown_step else "", shown_step, described.hint)
 
 
+def profile_name_field(**options: Any) -> forms.RegexField:
+    """Return the field of a new profile's name."""
+    return forms.RegexField(PROFILE_NAME, max_length=64, error_messages={"invalid": PROFILE_NAME_HINT}, **options)
+
+
 class NewProfileForm(PlatformForm):
     """A new profile of either kind: its name, and the profile that it copies."""
 
-    name = forms.RegexField(PROFILE_NAME, max_length=64, error_messages={"invalid": PROFILE_NAME_HINT})
+    name = profile_name_field()
     based_on = forms.CharField(required=False, max_length=PROFILE_MAX_CHARACTERS)
 
 
 class RenameProfileForm(PlatformForm):
     """Another name of a budget profile."""
 
-    name = forms.RegexField(
-        r"^[a-z][a-z0-9_-]*\Z",
-        label="New name",
-        max_length=64,
-        error_messages={"invalid": "Use lower-case letters, digits, _ and -, such as support-short."},
-    )
+    name = profile_name_field(label="New name")
 
 
 class PublishForm(PlatformForm):
@@ -113,9 +113,7 @@ class KeepBudgetForm(PlatformForm):
 
     max_tokens = forms.IntegerField(label="Budget", min_value=TOKENS_MIN, max_value=TOKENS_MAX)
     keep_in = forms.ChoiceField(label="Keep", choices=CHOICES)
-    new_name = forms.RegexField(
-        PROFILE_NAME, required=False, max_length=64, error_messages={"invalid": PROFILE_NAME_HINT}
-    )
+    new_name = profile_name_field(required=False)
     edited_from = forms.IntegerField(min_value=0)
 
     def clean(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ class IncludedRow:
 class ExcludedRow:
     """An excluded item with its memory or summary, its candidate, the near-duplicate, and what superseded it."""
 
-    omission: Exclusion
+    exclusion: Exclusion
     found: CandidateOutcome | None
     memory: Memory | None
     summary: PartitionSummary | None
@@ -87,12 +87,12 @@ class ExcludedRow:
 
     @property
     def kind(self) -> str:
-        return _KINDS.get(self.omission.anchor.type, self.omission.anchor.type)
+        return _KINDS.get(self.exclusion.anchor.type, self.exclusion.anchor.type)
 
     @property
     def is_for_the_budget(self) -> bool:
         """Whether a larger budget may include it."""
-        return self.omission.reason in (OVER_BUDGET, AFTER_SKIP_LIMIT)
+        return self.exclusion.reason in (OVER_BUDGET, AFTER_SKIP_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class Preview:
     """An assembled context and the rows a page shows of it."""
 
     context: AssembledContext
-    kept: list[IncludedRow]
-    left_out: list[ExcludedRow]
+    included: list[IncludedRow]
+    excluded: list[ExcludedRow]
     scoring: ScoringProfile = ADR_0040
     minimum_score: float | None = None
 
@@ -113,24 +113,24 @@ class Preview:
 
     @property
     def considered(self) -> int:
-        return len(self.kept) + len(self.left_out)
+        return len(self.included) + len(self.excluded)
 
     @property
     def candidates(self) -> list[tuple[CandidateOutcome, str]]:
         """The candidates, each with its text; "" if no row of it is shown."""
-        texts = {row.block.anchor.id: row.block.text for row in self.kept}
-        texts |= {row.omission.anchor.id: row.memory.content for row in self.left_out if row.memory}
+        texts = {row.block.anchor.id: row.block.text for row in self.included}
+        texts |= {row.exclusion.anchor.id: row.memory.content for row in self.excluded if row.memory}
         return [(each, texts.get(each.anchor.id, "")) for each in self.context.candidates]
 
     @property
     def sections(self) -> list[tuple[str, int]]:
         """Kind and tokens of each block, as the budget bar draws them."""
-        return [(row.block.kind, row.block.tokens) for row in self.kept]
+        return [(row.block.kind, row.block.tokens) for row in self.included]
 
     @property
     def highest_score(self) -> float:
         """The highest score, which fills a bar; 0 if nothing was scored."""
-        scores = [row.block.score for row in self.kept] + [row.omission.score for row in self.left_out]
+        scores = [row.block.score for row in self.included] + [row.exclusion.score for row in self.excluded]
         return max((score for score in scores if score is not None), default=0.0)
 
     @property
@@ -150,7 +150,7 @@ class Preview:
             figures["optimal_score"],
             bound,
             is_calibrated=self.scoring.is_calibrated,
-            is_limited=any(row.omission.limit for row in self.left_out),
+            is_limited=any(row.exclusion.limit for row in self.excluded),
         )
 
     def window(self, directive: int = 0) -> WindowBar:
@@ -184,7 +184,7 @@ def preview_context(request: ContextRequest, *, tenant_id: UUID, actor: Actor, n
 
 def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
     """Return a context with the rows of its anchors. Call it with no scope open."""
-    anchors = [block.anchor for block in context.blocks] + [omission.anchor for omission in context.omitted]
+    anchors = [block.anchor for block in context.blocks] + [exclusion.anchor for exclusion in context.omitted]
     superseded = {each.anchor.id: each.superseded_by for each in context.candidates if each.superseded_by}
     anchors += [Anchor(MEMORY, successor_id, 0) for successor_id in superseded.values()]
     with tenant_scope(tenant_id):
@@ -196,7 +196,7 @@ def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
     found = {candidate.anchor.id: candidate for candidate in context.candidates}
     focus = set((context.request.get("focus") or {}).values())
     successors = {memory_id: rows.memories.get(successor_id) for memory_id, successor_id in superseded.items()}
-    kept = [
+    included = [
         IncludedRow(
             block,
             found.get(block.anchor.id),
@@ -206,17 +206,17 @@ def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
         )
         for block in sorted(context.blocks, key=lambda block: block.position)
     ]
-    left_out = [
+    excluded = [
         ExcludedRow(
-            omission,
-            found.get(omission.anchor.id),
-            **rows.of(omission.anchor.id),
-            twin=rows.memories.get(omission.twin.id) if omission.twin else None,
-            successor=successors.get(omission.anchor.id),
+            exclusion,
+            found.get(exclusion.anchor.id),
+            **rows.of(exclusion.anchor.id),
+            twin=rows.memories.get(exclusion.twin.id) if exclusion.twin else None,
+            successor=successors.get(exclusion.anchor.id),
         )
-        for omission in context.omitted
+        for exclusion in context.omitted
     ]
-    return Preview(context, kept, left_out, scoring, minimum_score)
+    return Preview(context, included, excluded, scoring, minimum_score)
 
 
 def _minimum_score(context: AssembledContext, tenant_id: UUID) -> float | None:

@@ -36,14 +36,14 @@ STUB_PX = 34
 class BlockDiff:
     """A block of either preview with its ranks and rows, and why the side that lacks it does (that row is None).
 
-    `omission`: that side excluded it. `version`: that side includes this version of the same item. Otherwise it was no
+    `exclusion`: that side excluded it. `version`: that side includes this version of the same item. Otherwise it was no
     candidate there: `absence` says why, for a memory, and `candidates` counts the memories that were.
     """
 
     change: RankChange[Anchor]
     before: IncludedRow | None
     after: IncludedRow | None
-    omission: ExcludedRow | None = None
+    exclusion: ExcludedRow | None = None
     version: int | None = None
     absence: ExclusionReason | None = None
     candidates: int = 0
@@ -84,7 +84,7 @@ class PreviewDiff:
     @cached_property
     def rows(self) -> Sequence[BlockDiff]:
         """Every block once: those of `after` in reading order, then the removed ones."""
-        old, new = ({row.block.anchor: row for row in side.kept} for side in (self.before, self.after))
+        old, new = ({row.block.anchor: row for row in side.included} for side in (self.before, self.after))
         changes = rank_changes(list(old), list(new))
         return [self._block(BlockDiff(change, old.get(change.key), new.get(change.key))) for change in changes]
 
@@ -92,11 +92,11 @@ class PreviewDiff:
         if block.before and block.after:
             return block
         other, anchor = self.before if block.after else self.after, block.change.key
-        kept = [row.block.anchor for row in other.kept]
-        excluded = {row.omission.anchor: row for row in other.left_out}
-        version = next((one.version for one in kept if (one.type, one.id) == (anchor.type, anchor.id)), None)
+        included = [row.block.anchor for row in other.included]
+        excluded = {row.exclusion.anchor: row for row in other.excluded}
+        version = next((one.version for one in included if (one.type, one.id) == (anchor.type, anchor.id)), None)
         if anchor in excluded or version or block.row.memory is None:
-            return replace(block, omission=excluded.get(anchor), version=version)
+            return replace(block, exclusion=excluded.get(anchor), version=version)
         scope = requested_scope(other.context, self.recorded_at if other is self.before else None)
         absence = exclusion_reason(block.row.memory, scope)
         return replace(block, absence=absence, candidates=len(other.context.candidates))
@@ -131,7 +131,7 @@ class PreviewDiff:
     def no_candidates(self) -> int:
         """How many items `before` considered and `after` did not."""
         old, new = (
-            {row.block.anchor for row in side.kept} | {row.omission.anchor for row in side.left_out}
+            {row.block.anchor for row in side.included} | {row.exclusion.anchor for row in side.excluded}
             for side in (self.before, self.after)
         )
         return len(old - new)
@@ -174,8 +174,8 @@ def side_by_side(pair: PreviewDiff) -> dict[str, Any]:
         "slope_height": ROW_HEIGHT_PX * max(len(left), len(right), 1),
         "counts": {kind: kinds[kind] for kind in RANK_CHANGES},
         "overlap": rank_overlap([row.change for row in pair.rows]),
-        "blocks": len(pair.after.kept) - len(pair.before.kept),
-        "score_sums": [sum(row.block.score or 0.0 for row in side.kept) for side in sides],
+        "blocks": len(pair.after.included) - len(pair.before.included),
+        "score_sums": [sum(row.block.score or 0.0 for row in side.included) for side in sides],
     }
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from compaction.services.sessions.pressure import ContextNeeds
+from compaction.services.sessions.pressure import PressureParts
 from compaction.sessions.charts import pressure_gauge
 from context.services.profiles.compaction_policy import CompactionPolicy
 from context.services.profiles.scoring_profiles import ADR_0040
@@ -26,7 +26,7 @@ def component_samples(now: datetime) -> dict[str, Any]:
         "weights": ADR_0040.weights,
         "sections": [("tenant_memo", 120), ("partition_summary", 240), ("linked_memory", 90), ("memory", 610)],
         "gauges": [
-            pressure_gauge(ContextNeeds(said, 120, 280, 800, 1_200), SAMPLE_WINDOW_TOKENS, CompactionPolicy())
+            pressure_gauge(PressureParts(said, 120, 280, 800, 1_200), SAMPLE_WINDOW_TOKENS, CompactionPolicy())
             for said in (900, 3_500, 4_700, 6_200)
         ],
         "toasts": [

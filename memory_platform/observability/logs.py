@@ -2,6 +2,7 @@
 
 import json
 import logging
+import traceback
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,3 +24,9 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def log_place_of(error: BaseException, logger: logging.Logger) -> None:
+    """Log the type of an unexpected error and where it was raised, without its message, which may quote a memory."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)

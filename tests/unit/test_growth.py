@@ -16,11 +16,11 @@ from compaction.services.pipeline.faithfulness import check_statements
 from compaction.services.pipeline.masking import messages_to_mask
 from compaction.services.pipeline.recalled_text import candidate_recalled_hashes, strip_rendered_contexts
 from compaction.services.pipeline.retention.check import check_retention, extract_facts, mark_facts
-from compaction.services.pipeline.retention.said import said_turns, turn_sentences
+from compaction.services.pipeline.retention.stated import stated_turns, turn_sentences
 from compaction.services.pipeline.retention.weights import weigh_facts
 from compaction.services.pipeline.statements.extraction import extract_statements
-from compaction.services.pipeline.statements.judgement import judge_text
 from compaction.services.pipeline.statements.model import StatementMessage
+from compaction.services.pipeline.statements.prediction import predict_text
 from compaction.services.pipeline.stored_once import without_stored
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.review.edited_statements import parse_statements, split_appended_text
@@ -98,7 +98,7 @@ def retained(size: int) -> None:
     """Check the facts of messages whose numbers, dates and names are all different."""
     line = "Ann{0} paid {0} EUR on 2024-03-{1:02} at 9:{1:02}."
     said = [one_turn(" ".join(line.format(number, number % 28 + 1) for number in range(size)))]
-    facts = extract_facts(said_turns(said))
+    facts = extract_facts(stated_turns(said))
     statements = extract_statements([StatementMessage("m0", "user", said[0].content)])
     check_retention(weigh_facts(facts, statements), [one.text for one in statements])
     mark_facts(said[0].content, facts)
@@ -206,7 +206,7 @@ PIECES = {
 #: What reads a text that anyone may have written, sentence by sentence or as a whole.
 READERS: dict[str, tuple[Callable[[str], object], int]] = {
     "sentences": (lambda text: turn_sentences(one_turn(text)), 8_000),
-    "judgement": (judge_text, 1_000),
+    "prediction": (predict_text, 1_000),
     "facts": (lambda text: extract_facts([one_turn(text)]), 4_000),
     "successors": (superseded.read_statement, 8_000),
     "statement": (read_statement, 4_000),

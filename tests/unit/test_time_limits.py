@@ -9,7 +9,7 @@ from compaction.pipeline.orchestrator import COMPACTION_LEASE, RUN_TIME_LIMIT, W
 from compaction.pipeline.summarisers import SummaryResult
 from compaction.services.pipeline.faithfulness import check_statements
 from compaction.services.pipeline.retention.check import RetainedFact, check_retention, extract_facts
-from compaction.services.pipeline.retention.said import said_turns
+from compaction.services.pipeline.retention.stated import stated_turns
 from compaction.services.pipeline.retention.weights import weigh_facts
 from compaction.services.pipeline.statements.extraction import extract_statements
 from compaction.services.pipeline.statements.model import Statement, StatementMessage
@@ -30,7 +30,7 @@ STAGES: dict[str, Callable[[], object]] = {
     "statements": lambda: extract_statements([StatementMessage("m1", "user", f"{TEXT} Once.")]),
     "choice": lambda: choose_statements([Statement(TEXT, ("m1",))], token_budget=50, count_tokens=len),
     "facts": lambda: extract_facts([TURN]),
-    "what is said": lambda: said_turns([TURN]),
+    "what is said": lambda: stated_turns([TURN]),
     "weights": lambda: weigh_facts([FACT], []),
     "retention": lambda: check_retention([FACT], [TEXT]),
     "support": lambda: check_statements([CITED], [TURN]),

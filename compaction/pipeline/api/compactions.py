@@ -18,7 +18,7 @@ from compaction.pipeline.plans import plan_session
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.queries import CompactionQuerySet
 from compaction.pipeline.serializers import compactions as schemas
-from compaction.pipeline.session_rows import found
+from compaction.pipeline.session_rows import find_row
 from compaction.review import actions
 from compaction.review.queries import allowed_review_actions
 from compaction.services.pipeline.states import (
@@ -38,7 +38,7 @@ from compaction.tasks import enqueue_compaction
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import conditional, response_with_etag
+from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import page_of
@@ -82,23 +82,17 @@ class CompactionEndpointBase(SessionEndpointBase):
 
     def compaction(self, compaction_id: UUID) -> Compaction:
         """Return one compaction; inside a scope. Raises `NotFound`."""
-        return found(self.rows().with_id(compaction_id), Compaction)
+        return find_row(self.rows().with_id(compaction_id), Compaction)
 
-    def detail(self, compaction_id: UUID) -> dict[str, Any]:
+    edited_row = compaction  # type: ignore[assignment]
+
+    def shown(self, compaction_id: UUID) -> dict[str, Any]:
         """Return the answer for a compaction with the review actions that are allowed now."""
         with tenant_scope(self.tenant_id):
             row = self.compaction(compaction_id)
             run = Run.objects.for_tenant(self.tenant_id).of_compaction(row.pk).newest_first().first()
             context = {"event_id": run.pk if run else None, "allowed_actions": allowed_review_actions(row)}
             return schemas.CompactionOutput(row, context=context).data
-
-    def edited_row(self, compaction_id: UUID) -> Any:
-        """Return the compaction that `If-Match` is about."""
-        return self.compaction(compaction_id)
-
-    def shown(self, compaction_id: UUID) -> dict[str, Any]:
-        """Return the answer for the compaction."""
-        return self.detail(compaction_id)
 
     def started(self, run: Run) -> Response:
         """Return the answer for a run that a worker does."""
@@ -147,7 +141,7 @@ class SessionCompactEndpoint(CompactionEndpointBase):
             can_wait=False,
             enqueue=enqueue_compaction,
         )
-        answer = self.detail(UUID(str(run.compaction_id)))
+        answer = self.shown(UUID(str(run.compaction_id)))
         if answer["state"] == Compaction.State.PENDING:
             return self.started(run)
         return Response({**schemas.StartedRunOutput(run).data, "state": answer["state"], "compaction": answer})
@@ -187,8 +181,7 @@ class CompactionEndpoint(CompactionEndpointBase):
     @_document("compactions_read", {200: schemas.CompactionOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, compaction_id: UUID) -> Response:
         """The summary with the messages behind each statement, the journal, and what is kept and missing."""
-        self.query(EmptyInput)
-        return response_with_etag(request, self.detail(compaction_id))
+        return self.answer_with_etag(lambda: self.shown(compaction_id))
 
 
 class CompactionReviewEndpoint(CompactionEndpointBase):
@@ -221,24 +214,21 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
                     actions.regenerate_compaction(compaction=compaction, by=self.actor, now=self.now, **values)
                 )
             _ACTIONS[action](compaction=compaction, by=self.actor, now=self.now, **values)
-        return Response(self.detail(compaction_id))
+        return Response(self.shown(compaction_id))
 
 
 class EventEndpointBase(Endpoint):
     """The base of the endpoints of events."""
 
     scopes = {"POST": "write"}
+    output = schemas.EventOutput
 
     def run(self, event_id: UUID) -> Run:
         """Return a run within the key's reach; inside a scope. Raises `NotFound`."""
         rows = Run.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_targets()
-        return found(rows.with_id(event_id), Run, "event")
+        return find_row(rows.with_id(event_id), Run, "event")
 
     edited_row = run
-
-    def shown(self, event_id: UUID) -> dict[str, Any]:
-        """Return the answer for a run; inside a scope."""
-        return schemas.EventOutput(self.run(event_id)).data
 
 
 class EventEndpoint(EventEndpointBase):
@@ -247,10 +237,7 @@ class EventEndpoint(EventEndpointBase):
     @_document("events_read", {200: schemas.EventOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, event_id: UUID) -> Response:
         """The progress of a job, and why it failed if it did."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            answer = self.shown(event_id)
-        return response_with_etag(request, answer)
+        return self.answer_with_etag(lambda: self.shown(event_id))
 
 
 class EventRetryEndpoint(EventEndpointBase):
@@ -270,5 +257,5 @@ class EventRetryEndpoint(EventEndpointBase):
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             retry_compaction_run(run=self.run(event_id), by=self.actor, now=self.now)
-            answer = schemas.EventOutput(self.run(event_id)).data
+            answer = self.shown(event_id)
         return Response(answer, status=status.HTTP_202_ACCEPTED)

@@ -26,7 +26,6 @@ from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
@@ -39,6 +38,8 @@ _TEXT = "Keep names, dates, decisions and open tasks. Write at most {budget_toke
 
 class PromptEndpointBase(Endpoint):
     """The base of the endpoints that read or save the prompt."""
+
+    whole_tenant = ("PUT", "POST")
 
     def read_version(self) -> int | None:
         """Return the active version if `If-Match` names it, None where it allows any; inside a scope."""
@@ -80,7 +81,6 @@ class PromptEndpoint(PromptEndpointBase):
     )
     def put(self, request: Request) -> Response:
         """Activate a text as the next version."""
-        require_whole_tenant(self.key)
         values = self.body(schemas.PromptInput)
         with tenant_scope(self.tenant_id):
             if version := self.read_version():
@@ -105,7 +105,6 @@ class PromptRollBackEndpoint(PromptEndpointBase):
     @idempotent
     def post(self, request: Request) -> Response:
         """Activate the text of an older version again, as a new version."""
-        require_whole_tenant(self.key)
         version = self.body(schemas.PromptRollBackInput)["version"]
         with tenant_scope(self.tenant_id):
             self.read_version()

@@ -120,7 +120,7 @@ def decide_and_respond(
     request: HtmxRequest,
     compaction_id: UUID,
     verb: Verb,
-    said: str | Callable[[Compaction], str],
+    text: str | Callable[[Compaction], str],
     *,
     undo: str = "",
     link: FlashLink | None = None,
@@ -143,7 +143,7 @@ def decide_and_respond(
         typed = reason.cleaned_data.get("reason", "") if reason else ""
         return render_refusal(request, compaction_id, error, typed=typed, reason=reason)
     undo_url = reverse(undo, args=[request.tenant.id, compaction_id]) if undo else ""
-    add_flash(request, said if isinstance(said, str) else said(row), undo_url=undo_url, link=link)
+    add_flash(request, text if isinstance(text, str) else text(row), undo_url=undo_url, link=link)
     next_address = address.of(place.following, last=compaction_id) if should_continue else address.of(compaction_id)
     return HttpResponseClientRedirect(next_address) if wants_fragment(request) else redirect(next_address)
 

@@ -85,15 +85,15 @@ def _decide_approval(request: HtmxRequest, compaction_id: UUID, verb: Verb, **op
 
 def _describe_approval(row: Compaction) -> str:
     stored, struck = stored_count(row.journal), sum(entry["status"] == STRUCK for entry in row.journal)
-    said = f"Approved. The summary is in the session's context, {counted(stored, 'fact is', 'facts are')} stored"
-    return f"{said}, {struck} struck." if struck else f"{said}."
+    text = f"Approved. The summary is in the session's context, {counted(stored, 'fact is', 'facts are')} stored"
+    return f"{text}, {struck} struck." if struck else f"{text}."
 
 
 @tenant_page(to_change="operator")
 def compaction_undo_approval(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Roll an approved compaction back and return it to the queue."""
-    said = "Approval undone. It waits for review again."
-    return decide_and_respond(request, compaction_id, actions.undo_approval, said)
+    text = "Approval undone. It waits for review again."
+    return decide_and_respond(request, compaction_id, actions.undo_approval, text)
 
 
 @tenant_page(to_change="operator")
@@ -102,9 +102,9 @@ def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     form = ReasonForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
-    said, undo = "Rejected. The session does not change.", "compaction-reopen"
+    text, undo = "Rejected. The session does not change.", "compaction-reopen"
     verb = partial(actions.reject_compaction, **form.cleaned_data)
-    return decide_and_respond(request, compaction_id, verb, said, undo=undo, reason=form, should_continue=True)
+    return decide_and_respond(request, compaction_id, verb, text, undo=undo, reason=form, should_continue=True)
 
 
 @tenant_page(to_change="operator")
@@ -131,17 +131,17 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
         return render_review(request, compaction_id, RefusedForms(reason=form))
     with tenant_scope(request.tenant.id):
         row = get_compaction_or_404(request, compaction_id)
-        made = memories_archived_by_roll_back(row)
+        archived = memories_archived_by_roll_back(row)
         if request.method != "POST":
-            page = {"section": "reviews", "compaction": row, "review": read_review(row), "made": made}
+            page = {"section": "reviews", "compaction": row, "review": read_review(row), "archived_count": archived}
             return render_page(request, "compaction/review/compaction_roll_back.html", page)
-    said = "Rolled back. The session is in its earlier state."
-    if made:
-        said += f" {pluralized(made, 'memory,memories')} from it {'is' if made == 1 else 'are'} archived."
-    said += " Reopen it to review it again."
+    text = "Rolled back. The session is in its earlier state."
+    if archived:
+        text += f" {pluralized(archived, 'memory,memories')} from it {'is' if archived == 1 else 'are'} archived."
+    text += " Reopen it to review it again."
     session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "View session")
     verb = partial(actions.roll_back_compaction, reason=form.cleaned_data["reason"])
-    return decide_and_respond(request, compaction_id, verb, said, link=session, reason=form)
+    return decide_and_respond(request, compaction_id, verb, text, link=session, reason=form)
 
 
 @tenant_page(to_change="operator")

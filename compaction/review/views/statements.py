@@ -25,14 +25,15 @@ from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 
+_OUT_OF_DATE = RefusedForms(refusal=Refusal("The page is out of date. Reload it."))
+
 
 @tenant_page(to_change="operator")
 def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Append one or all missing facts to the summary."""
     form = AppendFactsForm(request.POST)
     if not form.is_valid():
-        refusal = Refusal("The page is out of date. Reload it.")
-        return render_review(request, compaction_id, RefusedForms(refusal=refusal))
+        return render_review(request, compaction_id, _OUT_OF_DATE)
     with tenant_scope(request.tenant.id):
         before = len(get_compaction_or_404(request, compaction_id).statements)
     verb = partial(actions.append_missing_facts, facts=request.POST.getlist("fact") or None, **form.cleaned_data)
@@ -72,9 +73,7 @@ def compaction_strike(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     fields = form.cleaned_data if form.is_valid() else {}
     entry = fields.get("strike") or fields.get("keep")
     if entry is None:
-        return render_review(
-            request, compaction_id, RefusedForms(refusal=Refusal("The page is out of date. Reload it."))
-        )
+        return render_review(request, compaction_id, _OUT_OF_DATE)
     verb = partial(actions.strike_journal_entry, entry=entry, is_struck=bool(fields.get("strike")))
     try:
         perform_decision(request, compaction_id, verb)
@@ -89,8 +88,7 @@ def compaction_swap(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBa
     # The link that undoes a swap names it in its query.
     form = SwapStatementForm(request.GET.dict() | request.POST.dict())
     if not form.is_valid():
-        refusal = Refusal("The page is out of date. Reload it.")
-        return render_review(request, compaction_id, RefusedForms(refusal=refusal))
+        return render_review(request, compaction_id, _OUT_OF_DATE)
     with tenant_scope(request.tenant.id):
         before = get_compaction_or_404(request, compaction_id)
     try:

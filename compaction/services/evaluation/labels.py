@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 #: Words that a text must contain: of every group at least one, whatever the case.
-Needs = tuple[tuple[str, ...], ...]
+RequiredWords = tuple[tuple[str, ...], ...]
 
 DECISION, CONSTRAINT, OTHER = "decision", "constraint", "other"
 SENTENCE_LABELS = frozenset({DECISION, CONSTRAINT, OTHER, "preference", "commitment", "question", "identity"})
@@ -39,7 +39,7 @@ class Key:
     id: str
     kind: str
     text: str
-    needs: Needs
+    required: RequiredWords
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class ChangeOfMind:
     """A value that replaced another one in the session."""
 
     id: str
-    current: Needs
-    stale: Needs
+    current: RequiredWords
+    stale: RequiredWords
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class NeverStored:
 
     id: str
     reason: str
-    needs: Needs
+    required: RequiredWords
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,10 @@ def is_labelled_session(data: object) -> bool:
     return isinstance(data, Mapping) and {"messages", "keys"} <= data.keys()
 
 
-def meets(needs: Needs, text: str) -> bool:
+def has_words(required: RequiredWords, text: str) -> bool:
     """Return whether the text contains one of the words of every group."""
     lower = text.casefold()
-    return all(any(word.casefold() in lower for word in group) for group in needs)
+    return all(any(word.casefold() in lower for word in group) for group in required)
 
 
 def _messages(rows: Sequence[Mapping[str, Any]], start: datetime) -> Iterator[LabelledMessage]:
@@ -127,12 +127,13 @@ def _messages(rows: Sequence[Mapping[str, Any]], start: datetime) -> Iterator[La
 
 def _key(row: Mapping[str, Any], contents: Mapping[int, str]) -> Key:
     numbers = row.get("messages") or [row["message"]]
-    return Key(row["id"], row["kind"], row["text"], _needs(row["id"], row["needs"], numbers, contents))
+    return Key(row["id"], row["kind"], row["text"], _required_words(row["id"], row["needs"], numbers, contents))
 
 
 def _change(row: Mapping[str, Any], contents: Mapping[int, str]) -> ChangeOfMind:
     current, stale = (
-        _needs(row["id"], row[name]["needs"], [row[name]["message"]], contents) for name in ("current", "stale")
+        _required_words(row["id"], row[name]["needs"], [row[name]["message"]], contents)
+        for name in ("current", "stale")
     )
     return ChangeOfMind(row["id"], current, stale)
 
@@ -140,7 +141,7 @@ def _change(row: Mapping[str, Any], contents: Mapping[int, str]) -> ChangeOfMind
 def _never(row: Mapping[str, Any], contents: Mapping[int, str]) -> NeverStored:
     if row["why"] not in NEVER_REASONS:
         raise LabelledSessionError(f"{row['id']}: the reason {row['why']} is unknown")
-    return NeverStored(row["id"], row["why"], _needs(row["id"], row["needs"], [row["message"]], contents))
+    return NeverStored(row["id"], row["why"], _required_words(row["id"], row["needs"], [row["message"]], contents))
 
 
 def _label(row: Mapping[str, Any], contents: Mapping[int, str]) -> LabelledSentence:
@@ -152,9 +153,11 @@ def _label(row: Mapping[str, Any], contents: Mapping[int, str]) -> LabelledSente
     return LabelledSentence(number, sentence, label)
 
 
-def _needs(label: str, groups: Sequence[Sequence[str]], numbers: Sequence[int], contents: Mapping[int, str]) -> Needs:
+def _required_words(
+    label: str, groups: Sequence[Sequence[str]], numbers: Sequence[int], contents: Mapping[int, str]
+) -> RequiredWords:
     """Return the needs of a label, which occur in the messages that it names; others could never be met."""
-    needs = tuple(tuple(map(str, group)) for group in groups)
-    if not needs or not meets(needs, "\n".join(contents.get(number, "") for number in numbers)):
+    required = tuple(tuple(map(str, group)) for group in groups)
+    if not required or not has_words(required, "\n".join(contents.get(number, "") for number in numbers)):
         raise LabelledSessionError(f"{label}: its words are not in the messages {numbers}")
-    return needs
+    return required

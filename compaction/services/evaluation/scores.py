@@ -13,8 +13,8 @@ from compaction.services.evaluation.labels import (
     OTHER,
     LabelledSentence,
     LabelledSession,
-    Needs,
-    meets,
+    RequiredWords,
+    has_words,
 )
 from compaction.services.pipeline.statements.model import StatementKind
 from compaction.services.pipeline.stored_statements import CitedStatement
@@ -91,13 +91,14 @@ COMPACTION_MEASURES = {
 }
 
 
-def score_session(session: LabelledSession, made: CompactedSession) -> dict[str, Share]:
+def score_session(session: LabelledSession, compacted: CompactedSession) -> dict[str, Share]:
     """Return the shares of `COMPACTION_MEASURES`."""
-    summary, facts = _texts(made.statements, made.numbers), _texts(made.facts, made.numbers)
-    keys = {key.id: key.needs for key in session.keys}
+    summary, facts = _texts(compacted.statements, compacted.numbers), _texts(compacted.facts, compacted.numbers)
+    keys = {key.id: key.required for key in session.keys}
     current, stale = ({one.id: getattr(one, name) for one in session.changes} for name in ("current", "stale"))
-    never = {reason: {one.id: one.needs for one in session.never if one.reason == reason} for reason in NEVER_REASONS}
-    unquoted = _texts(made.statements, made.numbers)
+    never = {
+        reason: {one.id: one.required for one in session.never if one.reason == reason} for reason in NEVER_REASONS
+    }
     return {
         "keys_in_summary": _met(keys, summary),
         "keys_in_facts": _met(keys, facts),
@@ -106,14 +107,14 @@ def score_session(session: LabelledSession, made: CompactedSession) -> dict[str,
         "current_in_facts": _met(current, facts),
         "stale_in_summary": _met(stale, summary),
         "stale_in_facts": _met(stale, facts),
-        **{f"never_{reason}": _met(needs, facts) for reason, needs in never.items()},
-        "never_in_summary": _met({one.id: one.needs for one in session.never}, unquoted),
-        **_label_shares(session, made),
+        **{f"never_{reason}": _met(required, facts) for reason, required in never.items()},
+        "never_in_summary": _met({one.id: one.required for one in session.never}, summary),
+        **_label_shares(session, compacted),
     }
 
 
-def _met(all_needs: Mapping[str, Needs], texts: Sequence[str]) -> Share:
-    return Share.where({name: any(meets(needs, text) for text in texts) for name, needs in all_needs.items()})
+def _met(by_label: Mapping[str, RequiredWords], texts: Sequence[str]) -> Share:
+    return Share.where({name: any(has_words(required, text) for text in texts) for name, required in by_label.items()})
 
 
 def _texts(statements: Iterable[CitedStatement], numbers: Mapping[str, int]) -> list[str]:
@@ -125,11 +126,11 @@ def _texts(statements: Iterable[CitedStatement], numbers: Mapping[str, int]) -> 
     return ["\n".join(one.text for one in group) for _, group in groupby(statements, key=message)]
 
 
-def _label_shares(session: LabelledSession, made: CompactedSession) -> dict[str, Share]:
+def _label_shares(session: LabelledSession, compacted: CompactedSession) -> dict[str, Share]:
     """Return how many sentences of a label have its kind; replaced ones have none and do not count."""
     stale = [change.stale for change in session.changes]
-    labels = [one for one in session.labels if not any(meets(needs, one.sentence) for needs in stale)]
-    kinds = {one: kinds_of_sentence(one, made) for one in labels}
+    labels = [one for one in session.labels if not any(has_words(required, one.sentence) for required in stale)]
+    kinds = {one: kinds_of_sentence(one, compacted) for one in labels}
     right = {
         f"{label}_labels": _share_of_kind([one for one in labels if one.label == label], kinds, expected)
         for label, expected in KINDS_OF_LABEL.items()
@@ -144,12 +145,12 @@ def _share_of_kind(
     return Share.where({f"{one.message}: {one.sentence}": bool(kinds[one] & expected) for one in labels})
 
 
-def kinds_of_sentence(label: LabelledSentence, made: CompactedSession) -> set[str]:
+def kinds_of_sentence(label: LabelledSentence, compacted: CompactedSession) -> set[str]:
     """Return the kinds of the extracted statements that contain the sentence, or all but its beginning."""
     sentence = _normalised(label.sentence)
     kinds = set()
-    for statement in made.extracted:
-        if label.message not in {made.numbers.get(one) for one in statement.message_ids}:
+    for statement in compacted.extracted:
+        if label.message not in {compacted.numbers.get(one) for one in statement.message_ids}:
             continue
         text, body = _normalised(statement.text), _normalised(_SPEAKER.sub("", statement.text, count=1))
         is_ending = sentence.endswith(body) and body.count(" ") + 1 >= SENTENCE_WORDS_MIN

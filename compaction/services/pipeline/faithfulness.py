@@ -16,7 +16,7 @@ from compaction.services.pipeline.retention.languages import language_name, rule
 from compaction.services.pipeline.retention.matches import FactMatch, blank_matches
 from compaction.services.pipeline.retention.names import find_capitalised
 from compaction.services.pipeline.retention.quantities import NUMBER_WORDS
-from compaction.services.pipeline.retention.said import Standing, TurnSentence, turn_sentences
+from compaction.services.pipeline.retention.stated import SentenceStatus, TurnSentence, turn_sentences
 from compaction.services.pipeline.statements.languages import stop_words
 from compaction.services.pipeline.stored_statements import (
     SUPPORTED_SHARE_MIN,
@@ -95,7 +95,7 @@ class Source:
     @cached_property
     def dates(self) -> Set[str]:
         """The dates that it names, as they are compared."""
-        return {normalised for found in find_dates(self._text) for normalised in found.told}
+        return {normalised for found in find_dates(self._text) for normalised in found.values}
 
     @cached_property
     def figures(self) -> Set[str]:
@@ -132,11 +132,11 @@ class Source:
         return numbers
 
     @cached_property
-    def stems_by_standing(self) -> Mapping[Standing, Set[str]]:
+    def stems_by_status(self) -> Mapping[SentenceStatus, Set[str]]:
         """The stems of its sentences by how they stand there."""
-        stems: defaultdict[Standing, set[str]] = defaultdict(set)
+        stems: defaultdict[SentenceStatus, set[str]] = defaultdict(set)
         for one in self._sentences:
-            stems[one.standing] |= shared_stems(one.text)
+            stems[one.status] |= shared_stems(one.text)
         return stems
 
     @cached_property
@@ -234,29 +234,33 @@ def find_flaw(statement: str, sources: CitedSources) -> Flaw | None:
         return Flaw.FIGURE
     if not _has_its_names(statement, sources):
         return Flaw.NAME
-    return _standing_flaw(statement, sources) or (None if _has_its_polarity(statement, sources) else Flaw.NEGATION)
+    return _status_flaw(statement, sources) or (None if _has_its_polarity(statement, sources) else Flaw.NEGATION)
 
 
-def _standing_flaw(statement: str, sources: CitedSources) -> Flaw | None:
+def _status_flaw(statement: str, sources: CitedSources) -> Flaw | None:
     """Whether the statement rests on what nobody states: an open question, a suggestion or somebody else's text."""
-    standings = {standing for source in sources.messages for standing in source.stems_by_standing}
-    allowed = [Standing.SAID]
+    statuses = {status for source in sources.messages for status in source.stems_by_status}
+    allowed = [SentenceStatus.STATED]
     if rule_cues(language_name(statement)).attributions.search(statement.casefold()):
-        allowed += [Standing.QUOTED, Standing.TOOL, Standing.HEDGED]
+        allowed += [SentenceStatus.QUOTED, SentenceStatus.TOOL, SentenceStatus.HEDGED]
     if len(sources.turns) > 1:  # a question and its answer, a suggestion and who takes it up
-        allowed += [Standing.QUESTION, Standing.HEDGED, Standing.TOOL]
-    if standings <= set(allowed) or _is_said(statement, sources, allowed):
+        allowed += [SentenceStatus.QUESTION, SentenceStatus.HEDGED, SentenceStatus.TOOL]
+    if statuses <= set(allowed) or _is_supported(statement, sources, allowed):
         return None
-    reasons = {Standing.QUESTION: Flaw.QUESTION, Standing.HEDGED: Flaw.HEDGED, Standing.QUOTED: Flaw.QUOTE}
+    reasons = {
+        SentenceStatus.QUESTION: Flaw.QUESTION,
+        SentenceStatus.HEDGED: Flaw.HEDGED,
+        SentenceStatus.QUOTED: Flaw.QUOTE,
+    }
     return next(
-        (flaw for standing, flaw in reasons.items() if _is_said(statement, sources, [*allowed, standing])), Flaw.TOOL
+        (flaw for status, flaw in reasons.items() if _is_supported(statement, sources, [*allowed, status])), Flaw.TOOL
     )
 
 
-def _is_said(statement: str, sources: CitedSources, standings: Sequence[Standing]) -> bool:
-    said = [source.stems_by_standing.get(one, frozenset()) for source in sources.messages for one in standings]
+def _is_supported(statement: str, sources: CitedSources, statuses: Sequence[SentenceStatus]) -> bool:
+    stems = [source.stems_by_status.get(one, frozenset()) for source in sources.messages for one in statuses]
     names = [source.speaker_stems for source in sources.all]
-    return share_in(shared_stems(statement), *said, *names) >= SUPPORTED_SHARE_MIN
+    return share_in(shared_stems(statement), *stems, *names) >= SUPPORTED_SHARE_MIN
 
 
 def _has_its_figures(statement: str, sources: CitedSources) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from compaction.services.pipeline.retention.check import RetainedFact, text_fact_keys
-from compaction.services.pipeline.retention.said import said_sentences
+from compaction.services.pipeline.retention.stated import stated_sentences
 from compaction.services.pipeline.statements.dates import date_text
 from compaction.services.sessions.turns import SessionTurn
 
@@ -51,7 +51,7 @@ def sentences_with_facts(missing: Iterable[RetainedFact], turns: Mapping[str, Se
     sentences = []
     for message_id, turn in turns.items():
         keys = keys_of.get(message_id, set()) & unstated.keys()
-        for sentence in said_sentences(turn) if keys else ():
+        for sentence in stated_sentences(turn) if keys else ():
             stated = [unstated.pop(key) for key in text_fact_keys(sentence) if key in keys and key in unstated]
             if stated:
                 day = turn.created_at.date() if turn.created_at else None

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from compaction.services.pipeline.retention.matches import normalised_words
-from compaction.services.pipeline.statements.judgement import judge_text
 from compaction.services.pipeline.statements.languages import Language, language_of, main_language
 from compaction.services.pipeline.statements.model import Statement, render_statements
+from compaction.services.pipeline.statements.prediction import predict_text
 from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.statements.sentences import SentenceRole, split_sentences
 from memories.services.time_limits import in_time
@@ -67,5 +67,5 @@ def _statements(text: StoredText, main: Language) -> list[Statement]:
 
 
 def _statement(text: StoredText, content: str) -> Statement:
-    _, judged = judge_text(content)
-    return Statement(content, (text.id,), judged.kind, stated_on=text.day, worth=judged.worth)
+    _, predicted = predict_text(content)
+    return Statement(content, (text.id,), predicted.kind, stated_on=text.day, worth=predicted.worth)

@@ -9,7 +9,7 @@ from compaction.services.windowing import window_share_tokens
 RESERVED_SHARE = 0.25
 
 
-class ContextNeeds(NamedTuple):
+class PressureParts(NamedTuple):
     """Tokens by part. `messages` include the lines that mark each message, `reply` the share for inexact counts."""
 
     messages: int

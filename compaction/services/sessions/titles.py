@@ -9,10 +9,10 @@ SESSION_TITLE_CHARACTERS_MAX = 70
 _ID_CHARACTERS_SHOWN = 8
 
 
-def session_title(metadata: Mapping[str, Any], first_said: str, session_id: object) -> str:
-    """Return one line, cut at a word; `first_said` is how the user's first message begins, "" where unknown."""
+def session_title(metadata: Mapping[str, Any], first_user_text: str, session_id: object) -> str:
+    """Return one line, cut at a word; `first_user_text` is how the user's first message begins, "" where unknown."""
     named = (metadata.get(key) for key in NAME_KEYS)
-    given = next((value for value in named if isinstance(value, str) and value.strip()), first_said)
+    given = next((value for value in named if isinstance(value, str) and value.strip()), first_user_text)
     line = " ".join(given.split()) or f"Session {str(session_id)[:_ID_CHARACTERS_SHOWN]}"
     if len(line) <= SESSION_TITLE_CHARACTERS_MAX:
         return line

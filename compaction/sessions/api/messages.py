@@ -20,7 +20,7 @@ from memories.services.store.drafts import FieldProblem
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import conditional, response_with_etag
+from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE
 from memories.tenancy.exceptions import invalid
@@ -120,16 +120,13 @@ class MessageEndpointBase(Endpoint):
     """The base of the endpoints of one message."""
 
     scopes = WRITE
+    output = schemas.MessageOutput
 
     def message(self, message_id: UUID) -> Message:
         """Return the message within the key's reach."""
         return find_message(tenant_id=self.tenant_id, message_id=message_id, reach=self.key.partition_prefix)
 
     edited_row = message
-
-    def shown(self, message_id: UUID) -> dict[str, Any]:
-        """Return the answer for the message; inside a scope."""
-        return schemas.MessageOutput(self.message(message_id)).data
 
 
 class MessageEndpoint(MessageEndpointBase):
@@ -140,10 +137,7 @@ class MessageEndpoint(MessageEndpointBase):
     )
     def get(self, request: Request, message_id: UUID) -> Response:
         """The original, also of a masked or compacted message."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            answer = self.shown(message_id)
-        return response_with_etag(request, answer)
+        return self.answer_with_etag(lambda: self.shown(message_id))
 
     @operation(
         "messages_change",

@@ -8,6 +8,7 @@ from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 
 from compaction.models import Session
 from compaction.pipeline.orchestrator import compact_in_emergency
@@ -21,7 +22,7 @@ from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, 
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import conditional, response_with_etag
+from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_scope, writable_partition
 from memories.tenancy.scopes import tenant_scope
@@ -44,6 +45,7 @@ class SessionEndpointBase(Endpoint):
     """The base of the endpoints of sessions."""
 
     scopes = WRITE
+    output: type[Serializer[Any]] = schemas.SessionOutput
 
     def session(self, session_id: UUID, *, is_open: bool = True) -> Session:
         """Return the session within the key's reach; a closed one only unless `is_open`."""
@@ -60,10 +62,6 @@ class SessionEndpointBase(Endpoint):
     def edited_row(self, session_id: UUID) -> Session:
         """Return the session that `If-Match` is about."""
         return self.session(session_id, is_open=False)
-
-    def shown(self, session_id: UUID) -> dict[str, Any]:
-        """Return the answer for the session; inside a scope."""
-        return schemas.SessionOutput(self.edited_row(session_id)).data
 
 
 class SessionListEndpoint(SessionEndpointBase):
@@ -121,10 +119,7 @@ class SessionEndpoint(SessionEndpointBase):
     @operation("sessions_read", {200: schemas.SessionOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, session_id: UUID) -> Response:
         """The session as it is now, with its pressure."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            answer = schemas.SessionOutput(self.session(session_id)).data
-        return response_with_etag(request, answer)
+        return self.answer_with_etag(lambda: schemas.SessionOutput(self.session(session_id)).data)
 
     @operation(
         "sessions_change",

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from compaction.models import Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
-from compaction.pipeline.session_rows import context_needs
+from compaction.pipeline.session_rows import pressure_parts
 from compaction.services.sessions.drafts import CONTENT_BYTES_MAX, ROLES
 from compaction.sessions.serializers.messages import ToolCallOutput
 from compaction.sessions.trimming import MESSAGE_BLOCK_KIND, SESSION_SUMMARY
@@ -117,7 +117,7 @@ class PressurePartsOutput(serializers.Serializer[Any]):
 
     def to_representation(self, instance: Session) -> dict[str, int]:
         """The tokens by part."""
-        return context_needs(instance)._asdict()
+        return pressure_parts(instance)._asdict()
 
 
 class SessionOutput(serializers.Serializer[Any]):

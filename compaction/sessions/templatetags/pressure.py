@@ -10,7 +10,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from compaction.models import Session
-from compaction.pipeline.session_rows import context_needs
+from compaction.pipeline.session_rows import pressure_parts
 from compaction.sessions.charts import pressure_gauge
 from compaction.sessions.minimap import Piece
 from context.services.profiles.compaction_policy import CompactionPolicy
@@ -22,7 +22,7 @@ register = template.Library()
 @register.inclusion_tag("compaction/sessions/_pressure.html")
 def session_gauge(session: Session, policy: CompactionPolicy, *, has_legend: bool = False) -> dict[str, Any]:
     """Show what the session's next context needs by part, with the thresholds of its policy marked."""
-    gauge = pressure_gauge(context_needs(session), session.max_context_tokens, policy)
+    gauge = pressure_gauge(pressure_parts(session), session.max_context_tokens, policy)
     return {"gauge": gauge, "has_legend": has_legend}
 
 
@@ -50,10 +50,10 @@ def draw_minimap(pieces: Iterable[Piece], address: str) -> SafeString:
 
 
 def _drawing(piece: Piece, address: str) -> dict[str, object]:
-    said = f"Message {piece.first}" if piece.first == piece.last else f"Messages {piece.first} to {piece.last}"
+    name = f"Message {piece.first}" if piece.first == piece.last else f"Messages {piece.first} to {piece.last}"
     state = "" if piece.state == "live" else f", {piece.state}"
     y, height = {"compacted": (20, 8), "masked": (14, 14)}.get(piece.state, (4, 24))
-    title = f"{said}: {piece.role}, {pluralized(piece.tokens, 'token,tokens')}{state}"
+    title = f"{name}: {piece.role}, {pluralized(piece.tokens, 'token,tokens')}{state}"
     return piece._asdict() | {"address": address, "title": title, "y": y, "height": height}
 
 

@@ -18,10 +18,9 @@ from context.evaluation.serializers import evaluations as schemas
 from context.models import EvaluationAnswer, EvaluationRun
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
-from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import conditional, response_with_etag
+from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
+from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import PageInput, page_of
@@ -47,11 +46,8 @@ class EvaluationEndpointBase(Endpoint):
     """The base of the endpoints of evaluations."""
 
     scopes = {"POST": "admin", "DELETE": "admin"}
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse keys with a partition before anything is read."""
-        super().initial(request, *args, **kwargs)
-        require_whole_tenant(self.key)
+    whole_tenant = ALL_METHODS
+    output = schemas.EvaluationOutput
 
     def rows(self) -> EvaluationRunQuerySet:
         rows: EvaluationRunQuerySet = EvaluationRun.objects.for_tenant(self.tenant_id)
@@ -64,11 +60,7 @@ class EvaluationEndpointBase(Endpoint):
 
     edited_row = run
 
-    def shown(self, run_id: UUID) -> dict[str, Any]:
-        """Return the answer for a run; inside a scope."""
-        return schemas.EvaluationOutput(self.run(run_id)).data
-
-    def act(self, action: Callable[..., EvaluationRun], run_id: UUID) -> Response:
+    def perform(self, action: Callable[..., EvaluationRun], run_id: UUID) -> Response:
         """Return the run after an action on it."""
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
@@ -119,10 +111,7 @@ class EvaluationEndpoint(EvaluationEndpointBase):
     @operation("evaluations_read", {200: schemas.EvaluationOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, run_id: UUID) -> Response:
         """State, progress and, once it is done, the results by budget."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            answer = self.shown(run_id)
-        return response_with_etag(request, answer)
+        return self.answer_with_etag(lambda: self.shown(run_id))
 
     @operation("evaluations_delete", {204: None}, *(404, 409, 412), parameters=[IF_MATCH])
     @conditional
@@ -192,7 +181,7 @@ class EvaluationCancelEndpoint(EvaluationEndpointBase):
     @conditional
     def post(self, request: Request, run_id: UUID) -> Response:
         """Cancel an unfinished evaluation; its answers stay."""
-        return self.act(actions.cancel_evaluation, run_id)
+        return self.perform(actions.cancel_evaluation, run_id)
 
 
 class EvaluationRetryEndpoint(EvaluationEndpointBase):
@@ -209,4 +198,4 @@ class EvaluationRetryEndpoint(EvaluationEndpointBase):
     @conditional
     def post(self, request: Request, run_id: UUID) -> Response:
         """Continue a failed or cancelled evaluation with its unanswered questions."""
-        return self.act(actions.retry_evaluation, run_id)
+        return self.perform(actions.retry_evaluation, run_id)

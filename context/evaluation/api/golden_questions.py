@@ -20,9 +20,8 @@ from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, 
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import conditional, response_with_etag
+from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition
@@ -46,6 +45,8 @@ class GoldenQuestionEndpointBase(Endpoint):
     """The base of the endpoints of golden questions."""
 
     scopes = dict.fromkeys(("POST", "PATCH", "PUT", "DELETE"), "admin")
+    whole_tenant = scopes.keys()
+    output = schemas.GoldenQuestionOutput
 
     def rows(self) -> GoldenQuestionQuerySet:
         """Return the questions within the key's reach."""
@@ -66,11 +67,7 @@ class GoldenQuestionEndpointBase(Endpoint):
         """Return the question that `If-Match` is about."""
         return self.question(question_id)
 
-    def shown(self, question_id: UUID, memory_id: UUID | None = None) -> dict[str, Any]:
-        """Return the answer for a question; inside a scope."""
-        return schemas.GoldenQuestionOutput(self.question(question_id)).data
-
-    def act(self, action: Callable[..., GoldenQuestion], question_id: UUID, **values: Any) -> Response:
+    def perform(self, action: Callable[..., GoldenQuestion], question_id: UUID, **values: Any) -> Response:
         """Return the question after an action on it."""
         with tenant_scope(self.tenant_id):
             action(question=self.question(question_id), **values, by=self.actor, now=self.now)
@@ -115,7 +112,6 @@ class GoldenQuestionListEndpoint(GoldenQuestionEndpointBase):
     @idempotent
     def post(self, request: Request) -> Response:
         """Add a question; the same question (text, partition and time) gets the evidence as well and answers 200."""
-        require_whole_tenant(self.key)
         values = self.body(schemas.GoldenQuestionInput)
         with tenant_scope(self.tenant_id):
             question = self.collect(values)
@@ -138,7 +134,6 @@ class GoldenQuestionBulkEndpoint(GoldenQuestionEndpointBase):
     @idempotent
     def post(self, request: Request) -> Response:
         """Add up to 200 questions. Each is checked alone, and the valid ones are kept."""
-        require_whole_tenant(self.key)
         rows = self.body(schemas.GoldenQuestionBulkInput)["questions"]
         with tenant_scope(self.tenant_id):
             results: list[dict[str, Any]] = []
@@ -169,10 +164,7 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
     @_describe("golden_questions_read", {**_ONE, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, question_id: UUID) -> Response:
         """The question with its evidence, also a removed one."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            answer = self.shown(question_id)
-        return response_with_etag(request, answer)
+        return self.answer_with_etag(lambda: self.shown(question_id))
 
     @_describe(
         "golden_questions_change",
@@ -185,7 +177,6 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
     @conditional
     def patch(self, request: Request, question_id: UUID) -> Response:
         """Change text, answer, category, time or budget; absent fields stay."""
-        require_whole_tenant(self.key)
         changes = self.body(schemas.GoldenQuestionChanges)
         with tenant_scope(self.tenant_id):
             question = self.question(question_id)
@@ -197,9 +188,8 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
     @conditional
     def delete(self, request: Request, question_id: UUID) -> Response:
         """Remove the question; it can be restored. Repeating this is no error."""
-        require_whole_tenant(self.key)
         self.query(EmptyInput)
-        self.act(actions.remove_golden_question, question_id)
+        self.perform(actions.remove_golden_question, question_id)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -210,9 +200,8 @@ class GoldenQuestionRestoreEndpoint(GoldenQuestionEndpointBase):
     @conditional
     def post(self, request: Request, question_id: UUID) -> Response:
         """Restore a removed question."""
-        require_whole_tenant(self.key)
         self.body(EmptyInput)
-        return self.act(actions.restore_golden_question, question_id)
+        return self.perform(actions.restore_golden_question, question_id)
 
 
 class GoldenMemoryEndpoint(GoldenQuestionEndpointBase):
@@ -222,14 +211,12 @@ class GoldenMemoryEndpoint(GoldenQuestionEndpointBase):
     @conditional
     def put(self, request: Request, question_id: UUID, memory_id: UUID) -> Response:
         """Add a live memory in the question's partition to the evidence."""
-        require_whole_tenant(self.key)
         self.body(EmptyInput)
-        return self.act(actions.add_golden_memory, question_id, memory_id=memory_id)
+        return self.perform(actions.add_golden_memory, question_id, memory_id=memory_id)
 
     @_describe("golden_questions_remove_memory", _ONE, *(404, 409, 412), parameters=[IF_MATCH])
     @conditional
     def delete(self, request: Request, question_id: UUID, memory_id: UUID) -> Response:
         """Remove a memory from the evidence; the last one stays."""
-        require_whole_tenant(self.key)
         self.query(EmptyInput)
-        return self.act(actions.remove_golden_memory, question_id, memory_id=memory_id)
+        return self.perform(actions.remove_golden_memory, question_id, memory_id=memory_id)

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
-from django.utils import timezone
 
 from context.evaluation.actions.evaluations import (
     cancel_evaluation,
@@ -17,22 +16,20 @@ from context.evaluation.actions.evaluations import (
 from context.evaluation.corpora import COPIED_MEMORIES_MAX
 from context.evaluation.forms import EvaluationForm, ModelComparisonForm
 from context.evaluation.report import evaluation_report, run_comparison_chart, run_comparison_rows, run_comparison_table
-from context.evaluation.views.changes import start_evaluation, tenant_change
+from context.evaluation.views.starting import follow_evaluation, start_evaluation
 from context.models import EvaluationRun, GoldenQuestion, ScoringProfileVersion
 from context.profiles.scoring_profiles import listed_scoring_profiles
-from context.profiles.views.form_errors import add_error_to_form
 from memories.embeddings.embedders import active_model_name
 from memories.embeddings.providers import known_models
-from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.flash_messages import add_flash, watch_job
+from memories.tenancy.views.page_actions import by_operator, errors_on_form, perform, tenant_change
+from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, read_table
 
-_COLUMNS = (SortColumn("asked", "created_at", datetime),)
+_COLUMNS = (SortColumn("requested", "created_at", datetime),)
 COMPARED_WITH_MAX = 50
 
 
@@ -42,10 +39,8 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
     data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
     form = EvaluationForm(data, files, label_suffix="")
     if form.is_valid():
-        try:
+        with errors_on_form(form):
             return start_evaluation(request, **form.to_evaluation_settings())
-        except PlatformError as error:
-            add_error_to_form(form, error)
     with tenant_scope(request.tenant.id):
         rows = EvaluationRun.objects.for_tenant(request.tenant.id).without_details()
         table = read_table(request, _COLUMNS, rows.page)
@@ -87,16 +82,9 @@ def embedding_comparison(request: HtmxRequest) -> HttpResponseBase:
     others = [name for name in known_models() if name != active]
     form = ModelComparisonForm(request.POST if request.method == "POST" else None, label_suffix="", models=others)
     if form.is_valid():
-        try:
-            with tenant_scope(request.tenant.id):
-                who: dict[str, Any] = {"by": operator_actor(request.operator), "now": timezone.now()}
-                run, _ = request_model_comparison(tenant_id=request.tenant.id, **form.cleaned_data, **who)
-        except PlatformError as error:
-            add_error_to_form(form, error)
-        else:
-            add_flash(request, f"Comparison of {run.embedder_model} with {active} started.")
-            watch_job(request, "evaluation", run.pk)
-            return redirect("evaluation", request.tenant.id, run.pk)
+        with errors_on_form(form):
+            run, _ = perform(request, request_model_comparison, **form.cleaned_data)
+            return follow_evaluation(request, run, f"Comparison of {run.embedder_model} with {active} started.")
     page = {"section": "embeddings", "form": form, "profiles": profiles, "active": active, "others": others}
     page |= {"questions": questions, "copied_max": COPIED_MEMORIES_MAX}
     return render_page(request, "context/evaluation/embedding_comparison.html", page, form=form)
@@ -119,7 +107,7 @@ def _run(request: HtmxRequest, run_id: UUID) -> EvaluationRun:
 def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Cancel an unfinished run; it can continue later."""
     with tenant_change(request):
-        cancel_evaluation(run=_run(request, run_id), by=operator_actor(request.operator), now=timezone.now())
+        cancel_evaluation(run=_run(request, run_id), **by_operator(request))
         add_flash(request, "Evaluation cancelled. You can resume it.")
     return redirect("evaluation", request.tenant.id, run_id)
 
@@ -128,9 +116,9 @@ def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
 def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Continue a failed or cancelled run."""
     with tenant_change(request):
-        retry_evaluation(run=_run(request, run_id), by=operator_actor(request.operator), now=timezone.now())
-        add_flash(request, "Job resumed.")
-        watch_job(request, "evaluation", run_id)
+        return follow_evaluation(
+            request, retry_evaluation(run=_run(request, run_id), **by_operator(request)), "Job resumed."
+        )
     return redirect("evaluation", request.tenant.id, run_id)
 
 
@@ -143,7 +131,7 @@ def evaluation_delete(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
         page = {"section": "evaluations", "run": run}
         return render_page(request, "context/evaluation/evaluation_delete.html", page)
     with tenant_change(request):
-        delete_evaluation(run=run, by=operator_actor(request.operator), now=timezone.now())
+        delete_evaluation(run=run, **by_operator(request))
         add_flash(request, "Evaluation deleted.")
         return redirect("evaluations", request.tenant.id)
     return redirect("evaluation", request.tenant.id, run_id)

@@ -21,16 +21,13 @@ from context.evaluation.actions.golden_questions import (
 )
 from context.evaluation.export import export_golden
 from context.evaluation.forms import GoldenMemoryForm, GoldenQuestionEditForm
-from context.evaluation.views.changes import tenant_change
 from context.models import GoldenMemory, GoldenQuestion
-from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.saved_questions import SavedQuestion
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.audit import record_export
-from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import by_operator, errors_as_flash, errors_on_form, tenant_change
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -67,8 +64,7 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
             memory_ids=[fields["memory"]],
             as_of=fields["as_of"],
             max_tokens=fields["max_tokens"],
-            by=operator_actor(request.operator),
-            now=timezone.now(),
+            **by_operator(request),
         )
         is_only = question.evidence.count() == 1
         undo = ("golden-remove", []) if is_only else ("golden-evidence-remove", [fields["memory"]])
@@ -87,13 +83,8 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
     initial["seen"] = question.state_hash()
     form = GoldenQuestionEditForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if request.method == "POST" and form.is_valid():
-        try:
-            with tenant_scope(request.tenant.id):
-                by, now = operator_actor(request.operator), timezone.now()
-                update_golden_question(question=question, **form.cleaned_data, by=by, now=now)
-        except PlatformError as error:
-            add_error_to_form(form, error)
-        else:
+        with errors_on_form(form), tenant_scope(request.tenant.id):
+            update_golden_question(question=question, **form.cleaned_data, **by_operator(request))
             add_flash(request, "Golden question saved.")
             return redirect("golden-question", request.tenant.id, question_id)
     page: dict[str, Any] = {
@@ -124,8 +115,7 @@ def _change_view(
     def change(request: HtmxRequest, question_id: UUID, **memory: UUID) -> HttpResponseBase:
         place = [request.tenant.id, question_id]
         with tenant_change(request):
-            by, now = operator_actor(request.operator), timezone.now()
-            action(question=_question(request, question_id), **memory, by=by, now=now)
+            action(question=_question(request, question_id), **memory, **by_operator(request))
             add_flash(request, done, undo_url=reverse(undo, args=[*place, *memory.values()]) if undo else "")
         return redirect(page, *(place if page == "golden-question" else place[:1]))
 
@@ -145,13 +135,11 @@ golden_memory_remove = _change_view(
 @tenant_page("viewer")
 def golden_export(request: HtmxRequest) -> HttpResponseBase:
     """The questions and the memories of their partitions as a corpus: a ZIP file of two JSONL files."""
-    try:
-        now, tenant_id = timezone.now(), request.tenant.id
-        data = export_golden(tenant_id, now=now)
-    except PlatformError as error:
-        flash_error(request, error.detail)
-        return redirect("golden-questions", request.tenant.id)
-    with tenant_scope(tenant_id):
-        record_export("golden_question", (), tenant_id=tenant_id, by=operator_actor(request.operator), now=now)
-    disposition = {"Content-Disposition": 'attachment; filename="golden-questions.zip"'}
-    return HttpResponse(data, content_type="application/zip", headers=disposition)
+    tenant_id, who = request.tenant.id, by_operator(request)
+    with errors_as_flash(request):
+        data = export_golden(tenant_id, now=who["now"])
+        with tenant_scope(tenant_id):
+            record_export("golden_question", (), tenant_id=tenant_id, **who)
+        disposition = {"Content-Disposition": 'attachment; filename="golden-questions.zip"'}
+        return HttpResponse(data, content_type="application/zip", headers=disposition)
+    return redirect("golden-questions", tenant_id)

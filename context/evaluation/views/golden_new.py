@@ -11,16 +11,15 @@ from django.utils import timezone
 
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.forms import NewGoldenForm
-from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 from context.workbench.preview import preview_context
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_on_form, perform
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -36,31 +35,22 @@ def golden_new(request: HtmxRequest) -> HttpResponseBase:
     typed = request.POST if is_post else request.GET if "text" in request.GET else None
     form = NewGoldenForm(typed, label_suffix="")
     if is_post and "find" not in request.POST and form.is_valid():
-        try:
+        with errors_on_form(form, {"memory_ids": "ids"}):
             return _collected(request, form)
-        except PlatformError as error:
-            add_error_to_form(form, error, {"memory_ids": "ids"})
     page: dict[str, Any] = {"section": "golden-questions", "form": form, "selected": set(form.selected())}
     if form.is_bound and not {"text", "partition", "as_of"} & form.errors.keys():
-        try:
+        with errors_on_form(form):
             page["found"] = _found(request, form, page["selected"])
-        except PlatformError as error:
-            add_error_to_form(form, error)
     with tenant_scope(request.tenant.id):
         page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
     return render_page(request, "context/evaluation/golden_new.html", page, form=form)
 
 
 def _collected(request: HtmxRequest, form: NewGoldenForm) -> HttpResponseBase:
-    fields = form.cleaned_data
-    with tenant_scope(request.tenant.id):
-        question = collect_golden_question(
-            tenant_id=request.tenant.id,
-            memory_ids=[*form.selected(), *fields.pop("ids")],
-            **fields | {"partition": parse_partition(fields["partition"])},
-            by=operator_actor(request.operator),
-            now=timezone.now(),
-        )
+    fields = dict(form.cleaned_data)
+    memory_ids = [*form.selected(), *fields.pop("ids")]
+    fields["partition"] = parse_partition(fields["partition"])
+    question = perform(request, collect_golden_question, memory_ids=memory_ids, **fields)
     undo = reverse("golden-remove", args=[request.tenant.id, question.pk])
     add_flash(request, "Golden question added.", undo_url=undo)
     return redirect("golden-question", request.tenant.id, question.pk)
@@ -77,8 +67,8 @@ def _found(request: HtmxRequest, form: NewGoldenForm, selected: Collection[UUID]
     )
     by, now = operator_actor(request.operator), timezone.now()
     preview = preview_context(search, tenant_id=request.tenant.id, actor=by, now=now)
-    scored = [(row.block.score, row.memory) for row in preview.kept]
-    scored += [(row.omission.score, row.memory) for row in preview.left_out]
+    scored = [(row.block.score, row.memory) for row in preview.included]
+    scored += [(row.exclusion.score, row.memory) for row in preview.excluded]
     rows = [memory for _, memory in sorted(scored, key=lambda pair: pair[0] or 0.0, reverse=True) if memory is not None]
     offered = {memory.pk: memory for memory in rows[:_OFFERED_MAX]}
     with tenant_scope(request.tenant.id):

@@ -89,7 +89,7 @@ class BudgetProfileEndpoints(ProfileEndpoints):
     @idempotent
     def create(self, request: Request) -> Response:
         """Create a budget profile from the numbers of another one with changes."""
-        values = self.changes(BudgetProfileInput)
+        values = self.body(BudgetProfileInput)
         named = {name: values.pop(name) for name in ("name", "based_on")}
         with tenant_scope(self.tenant_id):
             return self.changed(create_budget_profile, status.HTTP_201_CREATED, **named, changes=values)
@@ -97,13 +97,13 @@ class BudgetProfileEndpoints(ProfileEndpoints):
     @_describe_budget("budget_profiles_set", _BUDGET, *CHANGE_PROBLEMS, **_BUDGET_CHANGES)
     def replace(self, request: Request, name: str) -> Response:
         """Save these numbers as a new active version; absent fields get their defaults."""
-        values = self.changes(BudgetProfileChanges)
+        values = self.body(BudgetProfileChanges)
         return self._save(name, default_budget_profile(self.tenant_id).tuned_numbers | values)
 
     @_describe_budget("budget_profiles_change", _BUDGET, *CHANGE_PROBLEMS, **_BUDGET_CHANGES)
     def change(self, request: Request, name: str) -> Response:
         """Save some numbers as a new active version; absent fields do not change."""
-        return self._save(name, self.changes(BudgetProfileChanges))
+        return self._save(name, self.body(BudgetProfileChanges))
 
     def _save(self, name: str, changes: dict[str, Any]) -> Response:
         with tenant_scope(self.tenant_id):
@@ -134,7 +134,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
     @idempotent
     def create(self, request: Request) -> Response:
         """Create a draft from the numbers of another scoring profile with changes."""
-        values = self.changes(ScoringProfileInput)
+        values = self.body(ScoringProfileInput)
         named = {name: values.pop(name) for name in ("name", "based_on", "based_on_version")}
         with tenant_scope(self.tenant_id):
             return self.changed(actions.create_scoring_profile, status.HTTP_201_CREATED, **named, changes=values)
@@ -152,7 +152,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
 
         That is the newest version, or the active one where `If-Match` names it.
         """
-        changes = self.changes(ScoringProfileChanges)
+        changes = self.body(ScoringProfileChanges)
         with tenant_scope(self.tenant_id):
             return self.changed(
                 actions.edit_scoring_profile, name=name, changes=changes, edited_from=self._edited_from(name)
@@ -178,7 +178,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
             except InvalidInput as error:
                 raise NotFound("not_found", error.detail) from error
 
-        return self.read_row(row)
+        return self.answer_with_etag(lambda: self.answer(row()))
 
     @_describe_scoring(
         "profiles_publish",
@@ -197,7 +197,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
         needed: 400 `reason_required`. The profile in use is the active version, else the profile assigned to the
         tenant, else `adr-0040`.
         """
-        values = self.changes(PublishInput)
+        values = self.body(PublishInput)
         with tenant_scope(self.tenant_id):
             replaces = self.active_version(name)
             values["version"] = values["version"] or scoring_profile_versions(self.tenant_id, name)[0].version
@@ -209,7 +209,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
     @idempotent
     def retire(self, request: Request, name: str) -> Response:
         """Retire a version; receipts that name it stay readable."""
-        values = self.changes(RetireInput)
+        values = self.body(RetireInput)
         with tenant_scope(self.tenant_id):
             self.active_version(name)
             return self.changed(actions.retire_scoring_profile, name=name, **values)

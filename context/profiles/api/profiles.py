@@ -26,13 +26,11 @@ from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, 
 from memories.store.serializers.answers import content_etag, memory_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import if_match_version, require_etag, response_with_etag
+from memories.tenancy.api.etags import if_match_version, require_etag
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import PageInput, list_as_rows, page_of
-from memory_platform.rest.serializers import EmptyInput, StrictSerializer
 
 Class = TypeVar("Class", bound=type)
 #: The problems that a change of a profile can be refused with.
@@ -48,14 +46,14 @@ class ProfileEndpointBase(ViewSetMixin, Endpoint):
     """The base of the endpoints of both kinds; `output` builds the answers."""
 
     scopes = dict.fromkeys(("POST", "PUT", "PATCH", "DELETE"), "admin")
+    whole_tenant = scopes.keys()
 
     kind: ProfileKind
-    output: type[serializers.Serializer[Any]]
 
     def answer(self, row: object) -> dict[str, Any]:
         return dict(self.output(row).data)
 
-    def act(self, action: Callable[..., Any], **values: Any) -> Any:
+    def perform(self, action: Callable[..., Any], **values: Any) -> Any:
         """Return what an action returns; inside a scope."""
         return action(tenant_id=self.tenant_id, by=self.actor, now=self.now, **values)
 
@@ -71,7 +69,7 @@ class ProfileEndpoints(ProfileEndpointBase):
 
     def read(self, request: Request, name: str) -> Response:
         """Return the active version, else the newest."""
-        return self.read_row(lambda: self.kind.find(self.tenant_id, name))
+        return self.answer_with_etag(lambda: self.answer(self.kind.find(self.tenant_id, name)))
 
     def versions(self, request: Request, name: str) -> Response:
         """Return every version, newest first."""
@@ -96,18 +94,13 @@ class ProfileEndpoints(ProfileEndpointBase):
     @idempotent
     def roll_back(self, request: Request, name: str) -> Response:
         """Make an earlier version active again."""
-        values = self.changes(ProfileRollBackInput)
+        values = self.body(ProfileRollBackInput)
         with tenant_scope(self.tenant_id):
             return self.changed(self.kind.roll_back, name=name, replaces=self.active_version(name), **values)
 
-    def changes(self, serializer: type[StrictSerializer]) -> dict[str, Any]:
-        """Return the validated body of a change, which needs a key of the whole tenant."""
-        require_whole_tenant(self.key)
-        return self.body(serializer)
-
     def changed(self, action: Callable[..., Any], code: int = status.HTTP_200_OK, **values: Any) -> Response:
         """Return the version that an action returns, with its ETag; inside a scope."""
-        answer = self.answer(self.act(action, **values))
+        answer = self.answer(self.perform(action, **values))
         return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
 
     def active_version(self, name: str) -> int:
@@ -115,12 +108,6 @@ class ProfileEndpoints(ProfileEndpointBase):
         shown = self.kind.find(self.tenant_id, name)
         if_match_version(self.request, shown.version)
         return shown.version if shown.is_active else 0
-
-    def read_row(self, row: Callable[[], ProfileVersion]) -> Response:
-        """Return a version, or 304 where the client has it."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            return response_with_etag(self.request, self.answer(row()))
 
     def _page(self, rows: Callable[[], Sequence[ProfileVersion]], ordering: str) -> Response:
         """Return a page of a list that is short enough to be read whole."""
@@ -162,22 +149,21 @@ class AssignmentEndpoints(ProfileEndpointBase):
 
     def assign(self, request: Request) -> Response:
         """Assign a profile to a key or a partition; the earlier assignment of the target ends."""
-        require_whole_tenant(self.key)
         values = self.body(self.input)
         with tenant_scope(self.tenant_id):
             target = self._target(values)
             self._require_match(target)
-            answer = self.answer(self.act(self.kind.assignments.assign, profile_name=values[self.kind.noun], **target))
+            name = values[self.kind.noun]
+            answer = self.answer(self.perform(self.kind.assignments.assign, profile_name=name, **target))
         return Response(answer, headers={"ETag": content_etag(answer)})
 
     def unassign(self, request: Request) -> Response:
         """End the assignment of a key or a partition."""
-        require_whole_tenant(self.key)
         values = self.query(AssignmentTargetInput)
         with tenant_scope(self.tenant_id):
             target = self._target(values)
             self._require_match(target)
-            self.act(self.kind.assignments.unassign, **target)
+            self.perform(self.kind.assignments.unassign, **target)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _require_match(self, target: dict[str, str]) -> None:

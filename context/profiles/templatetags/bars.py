@@ -60,8 +60,8 @@ def score_bar(
 ) -> dict[str, Any]:
     """Draw the components of a score by a profile's weights as one bar, as wide as the score; `full` fills it."""
     parts = [_as_texts(part) for part in score_parts(breakdown, score, weights, full)]
-    said = ", ".join(f"{component_label(part['name'])} adds {part['adds']}" for part in parts)
-    return {"parts": parts, "said": said, "score": score}
+    description = ", ".join(f"{component_label(part['name'])} adds {part['adds']}" for part in parts)
+    return {"parts": parts, "description": description, "score": score}
 
 
 @register.inclusion_tag("context/profiles/_score_table.html")

@@ -32,15 +32,7 @@ from context.profiles.budget_profiles import (
 from context.profiles.forms import NewProfileForm, RenameProfileForm
 from context.profiles.kinds import BUDGET_KIND
 from context.profiles.versions import changed_numbers, field_title, labelled_changes
-from context.profiles.views.form_errors import add_error_to_form
-from context.profiles.views.operations import (
-    ask_to_confirm,
-    errors_as_flash,
-    errors_on_form,
-    missing_is_404,
-    perform,
-    whole_number,
-)
+from context.profiles.views.operations import ask_to_confirm, whole_number
 from context.receipts.results import ContextRequest
 from context.services.profiles.compaction_policy import POLICY_FIELDS
 from context.workbench.forms import BudgetTrialForm
@@ -51,6 +43,13 @@ from context.workbench.views.preview import SLIDER, operator_preview_request
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import (
+    add_error_to_form,
+    errors_as_flash,
+    errors_on_form,
+    missing_is_404,
+    perform,
+)
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import loads_result_later, render_page
@@ -225,8 +224,8 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
     with errors_as_flash(request):
         saved = perform(request, roll_back_budget_profile, name=name, version=version, replaces=current.version)
         numbers = f"numbers of version {version}" if version else "defaults"
-        said = f"The {numbers} are active again, as version {saved.version}."
-        add_flash(request, said, undo_url=_undo_url(request, saved, current.version))
+        text = f"The {numbers} are active again, as version {saved.version}."
+        add_flash(request, text, undo_url=_undo_url(request, saved, current.version))
     return _to_profile(request, name)
 
 
@@ -235,5 +234,5 @@ def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetP
     changes = labelled_changes(current, former)
     differs = f"become version {current.version + 1}" if changes else "are active already"
     question = f"Roll {current.name} back to {f'version {former.version}' if former.version else 'the defaults'}?"
-    said = [f"The {numbers} {differs}. No version is lost."]
-    return ask_to_confirm(request, BUDGET_KIND, current, question, "Roll back", said, changes)
+    explanation = [f"The {numbers} {differs}. No version is lost."]
+    return ask_to_confirm(request, BUDGET_KIND, current, question, "Roll back", explanation, changes)

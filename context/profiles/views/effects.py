@@ -14,13 +14,14 @@ from context.profiles.kinds import BUDGET_KIND, ProfileKind
 from context.profiles.scoring_fields import SCORING_FORM_FIELDS, ScoringProfileForm, scoring_profile_form_values
 from context.profiles.scoring_profiles import apply_number_changes, scoring_profile_versions
 from context.profiles.versions import changed_numbers
-from context.profiles.views.operations import errors_on_form, missing_is_404, selected_version, version_url
+from context.profiles.views.operations import selected_version, version_url
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.workbench.saved_questions import saved_question_effects, saved_questions
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_on_form, missing_is_404
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
 
@@ -43,8 +44,7 @@ def _budget_effect(request: HtmxRequest, name: str) -> dict[str, Any]:
             draft = draft_budget_profile(current, form.changes())
             after = ContextRequest(draft=draft, preview=True) if changed_numbers(current, draft) else before
     page = {"title": name, "back": version_url(request, current), "form": form}
-    # the form beside it shows each refusal at its field
-    return page | {"is_told": wants_fragment(request)} | _tried(request, form, before, after)
+    return page | {"is_beside_form": wants_fragment(request)} | _tried(request, form, before, after)
 
 
 def _scoring_effect(request: HtmxRequest, name: str) -> dict[str, Any]:

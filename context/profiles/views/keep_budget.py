@@ -12,13 +12,11 @@ from context.profiles.actions.keep_budget import KeepBudgetIn, keep_budget
 from context.profiles.budget_fields import bound_budget_form
 from context.profiles.budget_profiles import budget_profile_for
 from context.profiles.forms import KeepBudgetForm
-from context.profiles.views.form_errors import add_error_to_form
-from context.profiles.views.operations import missing_is_404, perform
 from context.workbench.forms import PreviewForm
 from context.workbench.long_queries import typed_inputs
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_on_form, missing_is_404, perform
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.numerals import counted
@@ -31,47 +29,39 @@ _NAMES = {"name": "new_name", "default_tokens": "max_tokens"}
 def budget_keep(request: HtmxRequest) -> HttpResponseBase:
     """Show where the budget of the inputs in the address can be kept, and the effect; a POST keeps it."""
     inputs = PreviewForm(typed_inputs(request.tenant.id, request.GET), label_suffix="")
-    asked = inputs.cleaned_data if inputs.is_valid() else {}
-    partition, name = asked.get("partition", ""), asked.get("budget_profile") or None
+    fields = inputs.cleaned_data if inputs.is_valid() else {}
+    partition, name = fields.get("partition", ""), fields.get("budget_profile") or None
     with missing_is_404(), tenant_scope(request.tenant.id):
         profile = budget_profile_for(request.tenant.id, api_key_id=None, partition_path=partition, name=name)
-    initial = {"max_tokens": asked.get("max_tokens"), "keep_in": KeepBudgetIn.PROFILE, "edited_from": profile.version}
+    initial = {"max_tokens": fields.get("max_tokens"), "keep_in": KeepBudgetIn.PROFILE, "edited_from": profile.version}
     form = KeepBudgetForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
     if form.is_valid():
-        try:
-            return _kept(request, form, profile, partition)
-        except PlatformError as error:
-            add_error_to_form(form, error, _NAMES)
+        with errors_on_form(form, _NAMES):
+            return _keep(request, form, profile, partition)
     page: dict[str, Any] = {
         "section": "budgets",
         "form": form,
         "profile": profile,
         "query": request.GET.urlencode(),
         "partition": partition,
-        "asked": asked.get("query", ""),
+        "query_text": fields.get("query", ""),
         "effect_query": _effect_query(profile, form["max_tokens"].value()),
         "link": request.build_absolute_uri(_workbench(request, request.GET.urlencode())),
     }
     return render_page(request, "context/profiles/budget_keep.html", page, form=form)
 
 
-def _kept(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, partition: str) -> HttpResponseBase:
+def _keep(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, partition: str) -> HttpResponseBase:
     fields = form.cleaned_data
     keep_in = KeepBudgetIn(fields["keep_in"])
-    row = perform(
-        request,
-        keep_budget,
-        **fields | {"keep_in": keep_in, "profile_name": profile.name, "partition": partition},
-    )
+    fields |= {"keep_in": keep_in, "profile_name": profile.name, "partition": partition}
+    row = perform(request, keep_budget, **fields)
     undo = ""
     if keep_in is KeepBudgetIn.PROFILE and row.version > profile.version:
         undo = reverse("budget-rollback", args=[request.tenant.id, row.name, profile.version])
     assigned = f" and assigned to {partition or 'the whole tenant'}" if keep_in is KeepBudgetIn.PARTITION else ""
-    add_flash(
-        request,
-        f"{counted(row.default_tokens, 'token', 'tokens')} saved in {row.name} {row.version}{assigned}.",
-        undo_url=undo,
-    )
+    tokens = counted(row.default_tokens, "token", "tokens")
+    add_flash(request, f"{tokens} saved in {row.name} {row.version}{assigned}.", undo_url=undo)
     inputs = request.GET.copy()
     inputs.pop("max_tokens", None)
     if keep_in is KeepBudgetIn.NEW_PROFILE:

@@ -1,59 +1,15 @@
-"""What the pages that change profiles share: the call of an action, its refusals, and the question before it."""
+"""What the pages that change profiles share: the question before a change, and the selected version."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
-from django import forms
 from django.http import Http404, HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 
 from context.models import BudgetProfile, ScoringProfileVersion
 from context.profiles.kinds import ProfileKind
 from context.profiles.versions import ProfileFieldComparison, ProfileVersion
-from context.profiles.views.form_errors import add_error_to_form
-from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError
-from memories.tenancy.members import operator_actor
-from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
-
-Result = TypeVar("Result")
-
-
-def perform(request: HtmxRequest, action: Callable[..., Result], **values: Any) -> Result:
-    """Return what an action returns, called for the operator inside the tenant's scope."""
-    with tenant_scope(request.tenant.id):
-        return action(tenant_id=request.tenant.id, by=operator_actor(request.operator), now=timezone.now(), **values)
-
-
-@contextmanager
-def missing_is_404() -> Iterator[None]:
-    """Answer 404 for a profile or a version that the tenant does not have."""
-    try:
-        yield
-    except (NotFound, InvalidInput) as error:
-        raise Http404 from error
-
-
-@contextmanager
-def errors_on_form(form: forms.Form, names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Show a refusal at the field it names (`names` renames fields), or above the form."""
-    try:
-        yield
-    except PlatformError as error:
-        add_error_to_form(form, error, names)
-
-
-@contextmanager
-def errors_as_flash(request: HtmxRequest) -> Iterator[None]:
-    """Show a refusal as a message on the next page."""
-    try:
-        yield
-    except PlatformError as error:
-        flash_error(request, error.detail)
 
 
 def ask_to_confirm(
@@ -62,7 +18,7 @@ def ask_to_confirm(
     row: ProfileVersion,
     question: str,
     verb: str,
-    said: list[str],
+    explanation: list[str],
     changes: Sequence[tuple[str, ProfileFieldComparison]] = (),
 ) -> HttpResponse:
     """Return the page or the dialog that asks before a version changes."""
@@ -70,7 +26,7 @@ def ask_to_confirm(
         "section": kind.section,
         "question": question,
         "verb": verb,
-        "said": said,
+        "explanation": explanation,
         "changes": changes,
         "back": version_url(request, row),
         "back_title": row.name,

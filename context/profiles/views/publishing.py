@@ -17,19 +17,11 @@ from context.profiles.kinds import SCORING_KIND
 from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_profiles import scoring_profile_versions
 from context.profiles.versions import labelled_changes
-from context.profiles.views.operations import (
-    active_version,
-    ask_to_confirm,
-    errors_as_flash,
-    errors_on_form,
-    missing_is_404,
-    perform,
-    selected_version,
-    version_url,
-)
+from context.profiles.views.operations import active_version, ask_to_confirm, selected_version, version_url
 from context.services.profiles.publishing import QUESTIONS_MIN
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_as_flash, errors_on_form, missing_is_404, perform
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -85,10 +77,10 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
     before = active.version if active else 0
     if request.method != "POST":
         now = f"version {before}" if active else "none"
-        said = [f"Requests that name {name}, and its assignments, use version {version} again. Active now: {now}."]
+        lines = [f"Requests that name {name}, and its assignments, use version {version} again. Active now: {now}."]
         way = "Roll forward" if 0 < before < version else "Roll back"
         question = f"{way} to version {version} of {name}?"
-        return ask_to_confirm(request, SCORING_KIND, row, question, way, said, labelled_changes(active, row))
+        return ask_to_confirm(request, SCORING_KIND, row, question, way, lines, labelled_changes(active, row))
     with errors_as_flash(request):
         perform(request, roll_back_scoring_profile, name=name, version=version, replaces=before)
         undo_url = _roll_back_url(request, name, before if before != version else 0)
@@ -104,13 +96,16 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
         row = selected_version(scoring_profile_versions(request.tenant.id, name), str(version))
         assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).active().of_profile(name).how_many()
     if request.method != "POST":
-        said = ["Receipts that name it stay readable. You can roll back to it."]
+        lines = ["Receipts that name it stay readable. You can roll back to it."]
         if row.is_active:
-            said = ["Requests can no longer name the profile.", *said]
-            said += [f"It has assignments ({assigned}); end them first."] if assigned else []
+            lines = ["Requests can no longer name the profile.", *lines]
+            lines += [f"It has assignments ({assigned}); end them first."] if assigned else []
         else:
-            said = ["It can no longer be published." if not row.published_at else "It is inactive.", *said]
-        return ask_to_confirm(request, SCORING_KIND, row, f"Retire version {version} of {name}?", "Retire", said)
+            lines = [
+                "It can no longer be published." if not row.published_at else "It is inactive.",
+                *lines,
+            ]
+        return ask_to_confirm(request, SCORING_KIND, row, f"Retire version {version} of {name}?", "Retire", lines)
     with errors_as_flash(request):
         perform(request, retire_scoring_profile, name=name, version=version)
         undo_url = _roll_back_url(request, name, version if row.is_active else 0)

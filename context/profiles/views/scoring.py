@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 
 from context.evaluation.report import evaluation_report, published_evidence_rows
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
-from context.evaluation.views.changes import start_evaluation
+from context.evaluation.views.starting import start_evaluation
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
 from context.profiles.forms import NewProfileForm
@@ -23,22 +23,14 @@ from context.profiles.scoring_fields import (
 from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profiles, scoring_profile_versions
 from context.profiles.versions import field_title, labelled_changes
 from context.profiles.views.effects import try_scoring_profile
-from context.profiles.views.operations import (
-    active_version,
-    errors_as_flash,
-    errors_on_form,
-    missing_is_404,
-    perform,
-    selected_version,
-    version_url,
-    whole_number,
-)
+from context.profiles.views.operations import active_version, selected_version, version_url, whole_number
 from context.services.profiles.publishing import QUESTIONS_MIN
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
 from context.workbench.saved_questions import saved_questions
 from memories.models import AuditEntry
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_as_flash, errors_on_form, missing_is_404, perform
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
@@ -113,8 +105,8 @@ def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
             changes = form.changes(base.numbers)
             row = perform(request, edit_scoring_profile, name=name, changes=changes, edited_from=base.version)
             is_new = row.version != base.version
-            said = f"Version {row.version} is a draft." if is_new else "No differences, so no version was saved."
-            add_flash(request, said)
+            text = f"Version {row.version} is a draft." if is_new else "No differences, so no version was saved."
+            add_flash(request, text)
             if "evaluate" in request.POST:
                 with errors_as_flash(request):
                     named = f"{row.name}{VERSION_MARK}{row.version}"

@@ -13,10 +13,10 @@ from context.models.profiles import ProfileAssignment
 from context.profiles.forms import AssignmentForm, VersionComparisonForm
 from context.profiles.kinds import ProfileKind
 from context.profiles.versions import compare_versions, labelled_numbers
-from context.profiles.views.operations import errors_as_flash, errors_on_form, perform
 from memories.models import ApiKey, Memory, Partition
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_as_flash, errors_on_form, perform
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -48,7 +48,7 @@ def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     if request.method != "POST":
         return _page(request, kind, AssignmentForm(initial=request.GET.dict(), label_suffix=""))
     form = AssignmentForm(request.POST, label_suffix="")
-    if form.is_valid() and not _holds_nothing(request, form):
+    if form.is_valid() and not _is_empty_partition(request, form):
         with errors_on_form(form, {"budget_profile": "profile_name", "profile": "profile_name"}):
             row = _assign(request, kind, form)
             add_flash(request, f"{row.profile_name} assigned.")
@@ -56,7 +56,7 @@ def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     return _page(request, kind, form)
 
 
-def _holds_nothing(request: HtmxRequest, form: AssignmentForm) -> bool:
+def _is_empty_partition(request: HtmxRequest, form: AssignmentForm) -> bool:
     """Add an error for a partition without memories, unless the operator confirmed it; return whether it is empty."""
     path = str(form.cleaned_data["partition"])
     if form.cleaned_data["api_key"] or not path or str(form.cleaned_data["confirmed"]) == path:

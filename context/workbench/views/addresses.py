@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from django.http import Http404, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 
 from context.workbench.actions import store_long_query
 from context.workbench.forms import PreviewForm
 from context.workbench.long_queries import QUERY_ID, is_long_query
-from memories.tenancy.members import operator_actor
-from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import perform
 from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest
 
@@ -40,11 +38,8 @@ def context_address(request: HtmxRequest, name: str) -> HttpResponseBase:
             flash_error(request, " ".join(map(str, field.errors)))
             inputs["query"] = ""
         else:
-            with tenant_scope(request.tenant.id):
-                by, now = operator_actor(request.operator), timezone.now()
-                stored = store_long_query(tenant_id=request.tenant.id, text=query.strip(), by=by, now=now)
             inputs.pop("query")
-            inputs[QUERY_ID] = str(stored)
+            inputs[QUERY_ID] = str(perform(request, store_long_query, text=query.strip()))
     for empty in [each for each, value in inputs.items() if not value and each != "query"]:
         inputs.pop(empty)
     return redirect(f"{reverse(_PAGES[name], args=[request.tenant.id])}?{inputs.urlencode()}")

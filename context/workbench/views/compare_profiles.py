@@ -9,7 +9,6 @@ from django.http import HttpResponseBase
 
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
-from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.forms import SideBySideForm
 from context.workbench.long_queries import QUERY_ID, typed_inputs
 from context.workbench.preview import Preview
@@ -17,9 +16,9 @@ from context.workbench.preview_diff import PreviewDiff, side_by_side
 from context.workbench.saved_questions import demo_questions, recent_questions
 from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
 from memories.models import Partition
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_on_form
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import loads_result_later, render_page
 
@@ -94,11 +93,9 @@ def _side(request: HtmxRequest, form: SideBySideForm, side: str) -> Preview | No
         return None
     names = {"profile": side, "budget_profile": f"{side}_budget"}
     chosen = {name: form.cleaned_data[field] for name, field in names.items()}
-    try:
+    with errors_on_form(form, FIELDS_OF_FOCUS | names):
         return operator_preview_request(request, replace(form.to_request(), **chosen, explain=False))
-    except PlatformError as error:
-        add_error_to_form(form, error, FIELDS_OF_FOCUS | names)
-        return None
+    return None
 
 
 def _workbench(own: Mapping[str, Any], profile: str, budget_profile: str) -> str:

@@ -6,14 +6,13 @@ from django.http import HttpResponseBase
 from django.utils import timezone
 
 from context.models import GoldenQuestion
-from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.budget_curve import CURVE_BUDGETS, budget_curve_of_request
 from context.workbench.forms import PreviewForm
 from context.workbench.long_queries import QUERY_ID, typed_inputs
 from context.workbench.views.preview import NOT_OF_A_RUN, allow_draft_profile, preview_query_string
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_on_form
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import loads_result_later, render_page
 
@@ -29,10 +28,8 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
     budgets = ", ".join(map(str, CURVE_BUDGETS))
     page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept, "curve_budgets": budgets}
     if form.is_bound and form.is_valid():
-        try:
+        with errors_on_form(form):
             page |= {"is_coming": True} if loads_result_later(request) else _curve(request, form)
-        except PlatformError as error:
-            add_error_to_form(form, error)
     with tenant_scope(request.tenant.id):
         page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().how_many()
     return render_page(request, "context/workbench/budget_curve.html", page, fragment="result", form=form)

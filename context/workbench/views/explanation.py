@@ -1,7 +1,6 @@
 """Why a memory is or is not in a context, and the actions that change it."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -15,7 +14,6 @@ from django.utils import timezone
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.models import GoldenQuestion
 from context.profiles.budget_profiles import current_budget_profile
-from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.explanation import MemoryExplanation, explain_memory
 from context.workbench.forms import ExplanationForm, uuid_or_none
 from context.workbench.long_queries import QUERY_ID, typed_inputs
@@ -27,11 +25,10 @@ from memories.search.browsing import find_memories_by_id_or_text
 from memories.services.partitions.paths import parse_partition
 from memories.store.actions.bulk import move_memories
 from memories.store.actions.edit import restore_memory, update_memory
-from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import by_operator, errors_as_flash, errors_on_form
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import loads_result_later, render_page
@@ -51,15 +48,13 @@ _CHANGES: Mapping[str, tuple[Callable[..., Memory], str, str]] = {
 def context_explanation(request: HtmxRequest) -> HttpResponseBase:
     """Explain why a context includes or excludes a memory; a POST performs an `action` on the memory."""
     if request.method == "POST":
-        return _act(request)
+        return _change(request)
     form = ExplanationForm(typed_inputs(request.tenant.id, request.GET), label_suffix="")
     kept = [(name, value) for name, value in request.GET.items() if name not in _TYPED]
     page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept}
     if form.is_valid() and form.cleaned_data["memory"].strip():
-        try:
+        with errors_on_form(form, {**PREVIEW_FIELDS, "memory_id": "memory"}):
             page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
-        except PlatformError as error:
-            add_error_to_form(form, error, {**PREVIEW_FIELDS, "memory_id": "memory"})
     with tenant_scope(request.tenant.id):
         tenant_id = request.tenant.id
         page["profile"] = current_budget_profile(tenant_id)
@@ -117,7 +112,7 @@ def _is_expected(tenant_id: UUID, form: ExplanationForm, memory_id: UUID) -> boo
         return any(memory_id in ids for ids in same.evidence_ids().values())
 
 
-def _act(request: HtmxRequest) -> HttpResponseBase:
+def _change(request: HtmxRequest) -> HttpResponseBase:
     """Perform an action on the memory, offer its undo, and explain again."""
     form = ExplanationForm(typed_inputs(request.tenant.id, request.POST), label_suffix="")
     action = request.POST.get("action", "")
@@ -127,10 +122,8 @@ def _act(request: HtmxRequest) -> HttpResponseBase:
     if not form.is_valid():
         flash_error(request, "; ".join(str(error) for errors in form.errors.values() for error in errors))
     else:
-        try:
+        with errors_as_flash(request):
             _perform(request, form, action, memory_id)
-        except PlatformError as error:
-            flash_error(request, error.detail)
     inputs = request.POST.copy()
     for name in ("csrfmiddlewaretoken", "action", "to"):
         inputs.pop(name, None)
@@ -138,31 +131,28 @@ def _act(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _perform(request: HtmxRequest, form: ExplanationForm, action: str, memory_id: UUID) -> None:
-    tenant_id, by, now = request.tenant.id, operator_actor(request.operator), timezone.now()
+    tenant_id, who = request.tenant.id, by_operator(request)
     with tenant_scope(tenant_id):
         memory = Memory.objects.for_tenant(tenant_id).with_id(memory_id).first()
         if memory is None:
             raise Http404
         if action == "expect":
-            message, undo = "Memory added to the golden question.", _expect(tenant_id, form, memory_id, by, now)
+            message, undo = "Memory added to the golden question.", _expect(tenant_id, form, memory_id, who)
         elif action == "move":
             to = parse_partition(form.cleaned_data["to"])
-            done = move_memories(tenant_id=tenant_id, seen={memory_id: memory.version}, to=to, by=by, now=now)
+            done = move_memories(tenant_id=tenant_id, seen={memory_id: memory.version}, to=to, **who)
             message = f"Moved to {to.path or 'the root'}."
             undo = reverse("memories-bulk-undo", args=[tenant_id, done.act.pk])
         else:
             change, message, undo_page = _CHANGES[action]
-            change(memory=memory, by=by, now=now)
-            undo = reverse(undo_page, args=[tenant_id, memory_id]) if undo_page else _version_undo(tenant_id, memory)
+            change(memory=memory, **who)
+            page, place = (undo_page, []) if undo_page else ("memory-version-restore", [memory.version])
+            undo = reverse(page, args=[tenant_id, memory_id, *place])
     index_now(tenant_id, [memory_id])
     add_flash(request, message, undo_url=undo)
 
 
-def _version_undo(tenant_id: UUID, memory: Memory) -> str:
-    return reverse("memory-version-restore", args=[tenant_id, memory.pk, memory.version])
-
-
-def _expect(tenant_id: UUID, form: ExplanationForm, memory_id: UUID, by: Actor, now: datetime) -> str:
+def _expect(tenant_id: UUID, form: ExplanationForm, memory_id: UUID, who: dict[str, Any]) -> str:
     """Add the memory to the evidence of the question; return the URL that undoes it."""
     fields = form.cleaned_data
     question = collect_golden_question(
@@ -172,8 +162,7 @@ def _expect(tenant_id: UUID, form: ExplanationForm, memory_id: UUID, by: Actor, 
         memory_ids=[memory_id],
         as_of=fields["as_of"],
         max_tokens=fields["max_tokens"],
-        by=by,
-        now=now,
+        **who,
     )
     is_only = question.evidence.count() == 1
     name, more = ("golden-remove", []) if is_only else ("golden-evidence-remove", [memory_id])

@@ -6,17 +6,16 @@ from typing import Any
 from django.http import HttpResponseBase
 from django.utils import timezone
 
-from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import MEMORY, PARTITION_SUMMARY, Anchor
 from context.workbench.forms import InclusionBudgetForm
 from context.workbench.inclusion_budget import find_inclusion_budget
 from context.workbench.long_queries import typed_inputs
 from context.workbench.preview import anchor_rows
 from context.workbench.views.preview import PREVIEW_FIELDS, allow_draft_profile, preview_query_string
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_on_form
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 
@@ -27,10 +26,8 @@ def context_inclusion_budget(request: HtmxRequest) -> HttpResponseBase:
     form = InclusionBudgetForm(typed_inputs(request.tenant.id, request.GET), label_suffix="")
     page: dict[str, Any] = {"section": "context-preview", "form": form, "query": preview_query_string(request.GET)}
     if form.is_valid():
-        try:
+        with errors_on_form(form, PREVIEW_FIELDS):
             page |= _inclusion_budget(request, form)
-        except PlatformError as error:
-            add_error_to_form(form, error, PREVIEW_FIELDS)
     return render_page(request, "context/workbench/inclusion_budget.html", page, fragment="entry", form=form)
 
 

@@ -14,7 +14,6 @@ from context.assembly.diff import snapshot_recorded_at
 from context.models import GoldenQuestion, Receipt
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profiles, resolve_scoring_profile
-from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.request_body import curl_command, request_body
 from context.receipts.results import ContextRequest
 from context.receipts.storing import read_receipt
@@ -30,6 +29,7 @@ from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_on_form
 from memory_platform.web.htmx import HtmxRequest, current_page_path, wants_fragment
 from memory_platform.web.rendering import WHOLE_RESULT_PARAMETER, loads_result_later, render_page
 
@@ -51,10 +51,8 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
     form = PreviewForm(typed_inputs(request.tenant.id, request.GET) or None, label_suffix="")
     page: dict[str, Any] = {"section": "context-preview", "form": form, "before": request.GET.get("before", "")}
     if form.is_bound and form.is_valid():
-        try:
+        with errors_on_form(form, PREVIEW_FIELDS):
             page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
-        except PlatformError as error:
-            add_error_to_form(form, error, PREVIEW_FIELDS)
     if not wants_fragment(request):
         with tenant_scope(request.tenant.id):
             page |= _offers(request)

@@ -17,7 +17,7 @@ from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, 
 from memories.store.serializers.answers import memory_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import if_match_version, response_with_etag
+from memories.tenancy.api.etags import if_match_version
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_reach, require_whole_tenant, writable_partition
 from memories.tenancy.scopes import tenant_scope
@@ -174,10 +174,7 @@ class TenantMemoEndpoint(Endpoint):
     @operation("memo_read", {200: serializers.TenantMemoOutput, 304: None}, parameters=[IF_NONE_MATCH])
     def get(self, request: Request) -> Response:
         """The text that may lead every context."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            answer = serializers.TenantMemoOutput(self._current() or serializers.NO_MEMO).data
-        return response_with_etag(request, answer)
+        return self.answer_with_etag(lambda: serializers.TenantMemoOutput(self._current() or serializers.NO_MEMO).data)
 
     @operation(
         "memo_set",

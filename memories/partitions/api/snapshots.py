@@ -17,7 +17,7 @@ from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in
 from memories.services.store.moments import PointInTime
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import conditional, response_with_etag
+from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_whole_tenant
 from memories.tenancy.scopes import tenant_scope
@@ -35,19 +35,14 @@ class SnapshotEndpointBase(Endpoint):
     """The base of the endpoints of snapshots."""
 
     scopes = {"POST": "admin", "DELETE": "admin"}
+    output = serializers.SnapshotOutput
 
     def _snapshot(self, snapshot_id: UUID, field: str = "") -> Snapshot:
         rows = Snapshot.objects.for_tenant(self.tenant_id)
         snapshot: Snapshot = self.found(rows.with_id(snapshot_id), "snapshot", field)
         return snapshot
 
-    def edited_row(self, snapshot_id: UUID) -> Snapshot:
-        """Return the snapshot to which `If-Match` refers."""
-        return self._snapshot(snapshot_id)
-
-    def shown(self, snapshot_id: UUID) -> dict[str, Any]:
-        """Return the output for a snapshot; inside a scope."""
-        return serializers.SnapshotOutput(self._snapshot(snapshot_id)).data
+    edited_row = _snapshot
 
 
 class SnapshotListEndpoint(SnapshotEndpointBase):
@@ -85,10 +80,7 @@ class SnapshotEndpoint(SnapshotEndpointBase):
     @operation("snapshots_read", {200: serializers.SnapshotOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, snapshot_id: UUID) -> Response:
         """The name and its recorded time."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            answer = self.shown(snapshot_id)
-        return response_with_etag(request, answer)
+        return self.answer_with_etag(lambda: self.shown(snapshot_id))
 
     @operation("snapshots_delete", {204: None}, *(404, 412), parameters=[IF_MATCH])
     @conditional

@@ -46,7 +46,7 @@ from memories.store.serializers.messages import MemoryMessagesInput, MessageMemo
 from memories.store.store_results import StoreResult, StoreStatus
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import if_match_version, response_with_etag
+from memories.tenancy.api.etags import if_match_version
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, invalid
@@ -320,10 +320,7 @@ class MemoryEndpoint(MemoryEndpointBase):
     @operation("memories_read", {200: MemoryOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, memory_id: UUID) -> Response:
         """The memory as it is now."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            answer = MemoryOutput(self._memory(memory_id)).data
-        return response_with_etag(request, answer)
+        return self.answer_with_etag(lambda: MemoryOutput(self._memory(memory_id)).data)
 
     @operation(
         "memories_change",

@@ -1,7 +1,7 @@
 """The base class of all endpoints: one key, one tenant, one time, strict JSON in, JSON out."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
@@ -13,12 +13,14 @@ from django.utils import timezone
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from memories.models import ApiKey
 from memories.tenancy.api.authentication import KeyAuthentication, KeyThrottle
 from memories.tenancy.api.body_limits import SMALL_BODY_BYTES, drain, too_large
-from memories.tenancy.api.permissions import HasScope
+from memories.tenancy.api.etags import response_with_etag
+from memories.tenancy.api.permissions import HasScope, require_whole_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.queries.rows import TenantRows
@@ -29,6 +31,8 @@ from memory_platform.rest.rendering import FastJSONRenderer
 from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values, validate_input
 
 logger = logging.getLogger(__name__)
+
+ALL_METHODS = frozenset(map(str.upper, APIView.http_method_names))
 
 
 class Endpoint(APIView):
@@ -41,10 +45,15 @@ class Endpoint(APIView):
     renderer_classes = [FastJSONRenderer]
     #: The scope each method needs; `read` where none is named.
     scopes: dict[str, str] = {}
+    #: The methods for which a key with a partition is refused.
+    whole_tenant: Collection[str] = ()
     #: Fields of an answer that are shown once: a repetition by Idempotency-Key gets null for them.
     unrepeated: Sequence[str] = ()
     #: The largest body of a POST, PUT or PATCH, one of the limits of `body_limits`.
     body_bytes_max = SMALL_BODY_BYTES
+    #: How the row of the URL is found, and the serializer of its answer, for endpoints of one row.
+    edited_row: Callable[..., Any]
+    output: type[Serializer[Any]]
     now: datetime
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -57,6 +66,8 @@ class Endpoint(APIView):
         if declared > limit:
             drain(request._request, declared)
             raise too_large(limit)
+        if request.method in self.whole_tenant:
+            require_whole_tenant(self.key)
 
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         """Return 204 with the methods of this URL in `Allow`, a header of every response."""
@@ -101,6 +112,17 @@ class Endpoint(APIView):
         if row is None:
             raise NotFound("not_found", f"There is no such {what}.", field)
         return row
+
+    def shown(self, *args: Any, **ids: Any) -> dict[str, Any]:
+        """Return the answer for the row of the URL; inside a scope."""
+        return dict(self.output(self.edited_row(*args, **ids)).data)
+
+    def answer_with_etag(self, build: Callable[[], Mapping[str, Any]]) -> Response:
+        """Answer a GET without parameters with what `build` returns in the tenant's scope, or 304 if it is known."""
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            answer = build()
+        return response_with_etag(self.request, answer)
 
     def listing(
         self,

@@ -13,6 +13,9 @@ from django.db.models import Count, DateTimeField, DurationField, F, Func, Min, 
 from memories.services.store.moments import PointInTime
 from memories.tenancy.queries.prepared import send_prepared
 
+#: Of the reason that a failed piece of work keeps.
+ERROR_DETAIL_CHARACTERS_MAX = 300
+
 
 @dataclass(frozen=True)
 class Backlog:
@@ -119,6 +122,55 @@ class TenantRows(models.QuerySet[Any]):
             is_tie_beyond = Q(**{f"{column}__{beyond}": value}) | Q(**{f"{tie}__{beyond_tie}": row_id})
             rows = rows.filter(is_tie_beyond, **{f"{column}__{beyond}e": value})
         return rows.order_by(f"-{column}" if is_down else column, tie if is_down else f"-{tie}")[:count]
+
+
+class LostClaimError(Exception):
+    """The row was closed, or another worker has claimed it: nothing of this attempt may be stored."""
+
+
+class ClaimedRows(TenantRows):
+    """Pieces of background work; a claimed one belongs to one worker until a time."""
+
+    def newest_first(self) -> Self:
+        return self.order_by("-created_at", "id")
+
+    def older_than(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
+    def open(self) -> Self:
+        return self.filter(state__in=("queued", "running"))
+
+    def abandoned(self, now: datetime) -> Self:
+        """Open ones without a valid claim, oldest first: never claimed, back in the queue, or of a dead worker."""
+        unclaimed = Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
+        return self.open().filter(unclaimed).order_by("created_at")
+
+    def running_at(self, now: datetime) -> Self:
+        """Those that a worker, a request or a command has now."""
+        return self.filter(state="running", claimed_until__gte=now)
+
+    def claim(self, row_id: UUID, *, now: datetime, until: datetime, **values: Any) -> int:
+        """Claim an abandoned one by one conditional UPDATE, which writes `values` too; return 1 on success, else 0."""
+        values |= {"state": "running", "claimed_until": until, "attempts": F("attempts") + 1}
+        return self.abandoned(now).order_by().with_id(row_id).update(**values)
+
+    def claimed(self, row_id: UUID, until: datetime) -> Self:
+        """The row, if it is still claimed until exactly `until`."""
+        return self.filter(pk=row_id, state="running", claimed_until=until)
+
+    def write(self, *, claimed_until: datetime | None, **values: Any) -> None:
+        """Write to the row of `claimed`, which is claimed until another time from now on. Raises `LostClaimError`."""
+        if not self.update(claimed_until=claimed_until, **values):
+            raise LostClaimError
+
+    def return_to_queue(self) -> int:
+        """Return claimed ones to the queue; the attempt does not count."""
+        return self.update(state="queued", claimed_until=None, attempts=F("attempts") - 1)
+
+    def finish(self, state: str, now: datetime, *, code: str = "", detail: str = "", **values: Any) -> int:
+        """Close rows, with the reason of a failure, which contains no memory text; return how many."""
+        values |= {"error_code": code, "error_detail": detail[:ERROR_DETAIL_CHARACTERS_MAX], "finished_at": now}
+        return self.update(state=state, claimed_until=None, **values)
 
 
 class VersionedByRecordedTime(TenantRows):

@@ -12,10 +12,9 @@ from rich.progress import track
 
 from compaction.models import Session
 from compaction.pipeline.orchestrator import run_compaction
-from compaction.pipeline.plans import open_compaction
+from compaction.pipeline.plans import open_compaction, proposed_compaction
 from compaction.pipeline.policies import session_policy
 from compaction.review.actions import approve_compaction
-from compaction.review.queries import proposal_of
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions import append_messages, create_session
 from context.assembly.orchestrator import assemble_context
@@ -167,7 +166,7 @@ class DemoLoader:
     def _approve(self, session: Session, at: datetime) -> None:
         """Approve the proposal of the session, if its summary waits for review."""
         with tenant_scope(self.tenant.pk):
-            if (proposal := proposal_of(session)) is not None:
+            if (proposal := proposed_compaction(session)) is not None:
                 approve_compaction(compaction=proposal, by=self.by, now=at)
 
 

@@ -31,7 +31,7 @@ from tests.fakes.chat_server import (
     without_schemas,
 )
 
-SAID = [
+STATED = [
     ("user", "Alex", "I moved to Lisbon on 3 May 2026 because of the job at Arbor Labs."),
     ("assistant", "", "Congratulations! How do you like it?"),
     ("user", "Alex", "I love the light. My flat costs 950 EUR a month, near the Graca viewpoint."),
@@ -53,7 +53,7 @@ def turns() -> list[SessionTurn]:
         SessionTurn(
             f"m{place}", role, text, count(text), name=name, created_at=began + timedelta(minutes=place), sequence=place
         )
-        for place, (role, name, text) in enumerate(SAID)
+        for place, (role, name, text) in enumerate(STATED)
     ]
 
 

@@ -27,14 +27,14 @@ _FINDERS: Mapping[str, Callable[[str], Iterator[FactMatch]]] = {
     matches.IDENTIFIER: addresses.find_identifiers,
     matches.QUOTED: find_quoted,
 }
-#: Kinds that a run of characters without spaces may tell as well.
+#: Kinds that a run of characters without spaces may state as well.
 _RUN_KINDS = {
     matches.URL: addresses.normalised_url,
     matches.PATH: addresses.normalised_path,
     matches.IDENTIFIER: addresses.normalised_identifier,
     matches.EMAIL: str.casefold,
 }
-#: Kinds that are told by the same words in the same order.
+#: Kinds that are stated by the same words in the same order.
 _WORD_KINDS = {FACT_KIND_NAME, matches.QUOTED, matches.RULE}
 #: Weight of a constraint, a negation or a pinned rule in the share; a lost allergy outweighs several lost numbers.
 BINDING_WEIGHT = 5.0
@@ -98,7 +98,7 @@ def _is_known(fact: RetainedFact, message_ids: set[str]) -> bool:
 
 @dataclass(frozen=True)
 class MarkedTextPiece:
-    """A part of a text; `fact` is the index of the fact that it tells, None for none."""
+    """A part of a text; `fact` is the index of the fact that it states, None for none."""
 
     text: str
     fact: int | None = None
@@ -125,8 +125,8 @@ def extract_facts(messages: Iterable[SessionTurn]) -> list[RetainedFact]:
         if (FACT_KIND_NAME, normalised) in mentions:
             mentions[FACT_KIND_NAME, normalised][message_id] = None
     return [
-        RetainedFact(kind, texts[kind, told], told, tuple(ids), fact_weight(kind))
-        for (kind, told), ids in mentions.items()
+        RetainedFact(kind, texts[kind, normalised], normalised, tuple(ids), fact_weight(kind))
+        for (kind, normalised), ids in mentions.items()
     ]
 
 
@@ -175,15 +175,15 @@ def _text_facts(text: str) -> list[tuple[str, FactMatch]]:
 def check_retention(
     facts: Iterable[RetainedFact], texts: Iterable[str], *, is_measurable: bool = True
 ) -> RetentionResult:
-    """Return which of `facts` the texts (summary, journal) tell.
+    """Return which of `facts` the texts (summary, journal) state.
 
     Without facts there is no share, nor unless `is_measurable`: the rules do not know the language of the messages.
     """
-    tells = fact_lookup(texts)
+    is_stated = fact_lookup(texts)
     kept: list[RetainedFact] = []
     missing: list[RetainedFact] = []
     for fact in in_time(facts):
-        (kept if tells(fact) else missing).append(fact)
+        (kept if is_stated(fact) else missing).append(fact)
     weight_kept = sum(fact.weight for fact in kept)
     total = weight_kept + sum(fact.weight for fact in missing)
     share = weight_kept / total if total and is_measurable else None
@@ -196,11 +196,11 @@ def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
     states = constraint_lookup(listed)
     text = "\n\n".join(listed)
     kinds = _FINDERS.keys() - _WORD_KINDS
-    keys = {kind: {key for found in _FINDERS[kind](text) for key in found.told} for kind in kinds}
+    keys = {kind: {key for found in _FINDERS[kind](text) for key in found.values} for kind in kinds}
     # read as a message is, too: what one finder takes may reveal another's match
     for kind, found in _text_facts(text):
         if kind in kinds:
-            keys[kind].update(found.told)
+            keys[kind].update(found.values)
     # "50 pounds" is a weight that may be money
     keys[matches.MONEY] |= {key for key in keys[matches.NUMBER] if key.endswith(" GBP")}
     written = [run for _, run in addresses.unbroken_runs(text)]
@@ -210,7 +210,7 @@ def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
     vocabulary = set(words.split())
     characters = " ".join(text.split())
 
-    def is_told(fact: RetainedFact) -> bool:
+    def is_stated(fact: RetainedFact) -> bool:
         if fact.kind in (matches.CONSTRAINT, matches.NEGATION):
             return states(fact.text)
         if fact.kind in _WORD_KINDS:
@@ -220,7 +220,7 @@ def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
             return fact.normalised in keys[fact.kind]
         return next(matches.whole_word_places(fact.normalised, characters), None) is not None
 
-    return is_told
+    return is_stated
 
 
 def mark_facts(text: str, facts: Sequence[RetainedFact]) -> list[MarkedTextPiece]:
@@ -251,6 +251,6 @@ def _spans(text: str, facts: Sequence[RetainedFact]) -> Iterator[tuple[int, int,
     by_key = {(facts[place].kind, facts[place].normalised): place for place in unseen}
     for kind, found in _text_facts(text) if by_key and len(text) <= READ_CHARACTERS_MAX else ():
         # a word that opens a sentence is a name where another place has it as one
-        keys = ((kind or FACT_KIND_NAME, told) for told in found.told)
+        keys = ((kind or FACT_KIND_NAME, value) for value in found.values)
         if (known := next((by_key[key] for key in keys if key in by_key), None)) is not None:
             yield found.start, found.end, known

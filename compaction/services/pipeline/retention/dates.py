@@ -70,9 +70,9 @@ def _read(match: re.Match[str]) -> FactMatch | None:
     # the date itself, without the word before it
     start = min(match.start(name) for name in ("day", "month", "m", "a", "year") if name in parts)
     normalised = _written(year, month, day)
-    offers = {_written(year, month, None), _written(None, month, day), _written(None, month, None)} if month else set()
-    offers |= {_written(year, None, None)} if year else set()
-    return FactMatch(start, match.string[start : match.end()], normalised, tuple(offers - {normalised, ""}))
+    implied = {_written(year, month, None), _written(None, month, day), _written(None, month, None)} if month else set()
+    implied |= {_written(year, None, None)} if year else set()
+    return FactMatch(start, match.string[start : match.end()], normalised, tuple(implied - {normalised, ""}))
 
 
 def _written(year: int | None, month: int | None, day: int | None) -> str:

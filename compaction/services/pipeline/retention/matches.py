@@ -23,12 +23,12 @@ _TOKEN = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class FactMatch:
-    """A fact in a text, as written and as compared. `offers` are facts that follow from it: a day implies its month."""
+    """A fact in a text, as written and as compared. `implied` are what follows from it: a day implies its month."""
 
     start: int
     text: str
     normalised: str
-    offers: tuple[str, ...] = ()
+    implied: tuple[str, ...] = ()
 
     @property
     def end(self) -> int:
@@ -36,9 +36,9 @@ class FactMatch:
         return self.start + len(self.text)
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """Return all facts that it contains."""
-        return (self.normalised, *self.offers)
+    def values(self) -> tuple[str, ...]:
+        """All forms of it that are compared."""
+        return (self.normalised, *self.implied)
 
 
 def blank_matches(text: str, found: Iterable[FactMatch]) -> str:

@@ -102,9 +102,9 @@ def _with_unit(match: re.Match[str]) -> FactMatch | None:
     value = _plain(_value(match))
     sign = "-" if parts.get("sign") else ""
     # "50 pounds" may be money as well
-    offers = (f"{value} GBP",) if rest.lower().startswith("pound") else ()
+    implied = (f"{value} GBP",) if rest.lower().startswith("pound") else ()
     text = match.string[match.start() : match.start("rest") + gap + length]
-    return FactMatch(match.start(), text, f"{sign}{value} {unit}", offers)
+    return FactMatch(match.start(), text, f"{sign}{value} {unit}", implied)
 
 
 def _unit(rest: str) -> tuple[str, int]:

@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 
 from compaction.services.pipeline.statements import filters
 from compaction.services.pipeline.statements.dates import resolve_dates
-from compaction.services.pipeline.statements.judgement import Form, Judgement, judge_sentences, judge_text
 from compaction.services.pipeline.statements.kinds import BINDING
 from compaction.services.pipeline.statements.model import (
     PART_DISTANCE_MAX,
@@ -16,7 +15,8 @@ from compaction.services.pipeline.statements.model import (
     StatementKind,
     StatementMessage,
 )
-from compaction.services.pipeline.statements.reading import SPOKEN, ReadMessage, read_messages
+from compaction.services.pipeline.statements.parsing import SPOKEN, ParsedMessage, parse_messages
+from compaction.services.pipeline.statements.prediction import Form, Prediction, predict_sentences, predict_text
 from compaction.services.pipeline.statements.sentences import SourceSentence, run_text
 from compaction.services.pipeline.statements.succession import Claim, Outdated, find_outdated
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES
@@ -59,7 +59,7 @@ def forget_extractions() -> None:
 # Summary, journal and check of one compaction ask for the same messages.
 @lru_cache(maxsize=EXTRACTIONS_KEPT)
 def _extract(messages: Sequence[StatementMessage], earlier: Sequence[Statement]) -> Sequence[Statement]:
-    return _Extraction(read_messages(messages), earlier).statements()
+    return _Extraction(parse_messages(messages), earlier).statements()
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class _Run:
 
 
 class _Extraction:
-    def __init__(self, reads: Sequence[ReadMessage], earlier: Sequence[Statement]) -> None:
-        self._reads, self._earlier = reads, earlier
-        self._judgements = judge_sentences(reads)
+    def __init__(self, parsed: Sequence[ParsedMessage], earlier: Sequence[Statement]) -> None:
+        self._parsed, self._earlier = parsed, earlier
+        self._predictions = predict_sentences(parsed)
         self._places = [
             (number, place)
-            for number, read in enumerate(reads)
+            for number, read in enumerate(parsed)
             for place, sentence in enumerate(read.sentences)
             if sentence.role in SPOKEN
         ]
@@ -105,12 +105,12 @@ class _Extraction:
     @cached_property
     def _outdated(self) -> Mapping[int, Outdated]:
         """For each spoken sentence and earlier statement, below 0, which later one replaces it."""
-        claims = [Claim(one.focus, one.subject, "", -1, *judge_text(one.focus)) for one in self._earlier]
+        claims = [Claim(one.focus, one.subject, "", -1, *predict_text(one.focus)) for one in self._earlier]
         for number, place in self._places:
-            read, sentence = self._reads[number], self._reads[number].sentences[place]
+            read, sentence = self._parsed[number], self._parsed[number].sentences[place]
             message = read.message
-            judged = self._judgements[number][place]
-            claims.append(Claim(sentence.text, message.speaker, message.role, number, read.language, judged))
+            predicted = self._predictions[number][place]
+            claims.append(Claim(sentence.text, message.speaker, message.role, number, read.language, predicted))
         before = len(self._earlier)
         return {
             number - before: one if one.by is None else replace(one, by=one.by - before)
@@ -119,14 +119,14 @@ class _Extraction:
 
     def _statement(self, index: int) -> Statement | None:
         number, place = self._places[index]
-        read, judged = self._reads[number], self._judgements[number][place]
+        read, predicted = self._parsed[number], self._predictions[number][place]
         sentence = read.sentences[place]
         current = 1.0 - self._outdated[index].probability
-        if judged.worth < WORTH_MIN or not self._is_said(number, sentence):
+        if predicted.worth < WORTH_MIN or not self._is_said(number, sentence):
             return None
         run = self._run(number, place)
-        kind = self._kind(number, sentence, judged)
-        if run is None or kind is None or run.share * judged.worth < WORTH_MIN:
+        kind = self._kind(number, sentence, predicted)
+        if run is None or kind is None or run.share * predicted.worth < WORTH_MIN:
             return None
         day = read.message.stated_on
         text, claim = (resolve_dates(one, day, read.language) for one in (run.text, run.claim))
@@ -138,13 +138,13 @@ class _Extraction:
             run.subject,
             day,
             claim=claim if claim != text else "",
-            worth=judged.worth * run.share * current,
-            lasting=judged.lasting * run.share * current,
+            worth=predicted.worth * run.share * current,
+            lasting=predicted.lasting * run.share * current,
         )
 
     def _is_said(self, number: int, sentence: SourceSentence) -> bool:
         """Whether it is more than an order in pasted text, or an option of the assistant that nobody took up."""
-        read = self._reads[number]
+        read = self._parsed[number]
         if sentence.paragraph in self._injected[number]:
             return False
         is_proposed = read.message.role == ASSISTANT_ROLE and filters.is_hedged(sentence.text, read.language)
@@ -152,9 +152,9 @@ class _Extraction:
 
     def _is_taken_up(self, number: int) -> bool:
         """Whether the reply begins with a yes."""
-        if number + 1 == len(self._reads):
+        if number + 1 == len(self._parsed):
             return False
-        after = self._reads[number + 1]
+        after = self._parsed[number + 1]
         return filters.is_yes(after.message.content, after.language)
 
     @cached_property
@@ -162,15 +162,15 @@ class _Extraction:
         """The paragraphs of each message that give orders to an assistant."""
         return [
             frozenset(one.paragraph for one in read.sentences if filters.is_injection(one.text, read.language))
-            for read in self._reads
+            for read in self._parsed
         ]
 
-    def _kind(self, number: int, sentence: SourceSentence, judged: Judgement) -> StatementKind | None:
+    def _kind(self, number: int, sentence: SourceSentence, predicted: Prediction) -> StatementKind | None:
         """The kind of a sentence; None for a question that was answered, and for what systems say that binds nobody."""
-        read = self._reads[number]
+        read = self._parsed[number]
         if filters.is_question(sentence.text):
-            return StatementKind.QUESTION if number + 1 == len(self._reads) else None
-        kind = judged.kind
+            return StatementKind.QUESTION if number + 1 == len(self._parsed) else None
+        kind = predicted.kind
         if filters.is_left_open(sentence.text, read.language) and kind not in BINDING:
             kind = StatementKind.QUESTION
         if read.message.role in INSTRUCTING_ROLES and kind not in BINDING:
@@ -179,10 +179,10 @@ class _Extraction:
 
     def _run(self, number: int, place: int) -> _Run | None:
         """The sentence in the form that is most probably understood for its length."""
-        judged = self._judgements[number][place]
+        predicted = self._predictions[number][place]
         best: tuple[float, _Run] | None = None
         for form, cost in FORM_COSTS.items():
-            share = sum(judged.forms[one] for one in _UNDERSTOOD[form])
+            share = sum(predicted.forms[one] for one in _UNDERSTOOD[form])
             if best is not None and share - cost <= best[0]:
                 continue
             is_reply = form == Form.WITH_QUESTION
@@ -193,7 +193,7 @@ class _Extraction:
 
     def _own(self, number: int, place: int, form: Form, share: float) -> _Run | None:
         """The sentence with those before it that the form needs."""
-        read, first = self._reads[number], place - _BEFORE[form]
+        read, first = self._parsed[number], place - _BEFORE[form]
         claim = read.opened(read.sentences[place].text)
         if first < 0 or not claim or any(not self._is_context(number, one, place) for one in range(first, place)):
             return None
@@ -205,7 +205,7 @@ class _Extraction:
 
     def _is_context(self, number: int, place: int, claim: int) -> bool:
         """Whether a sentence stands in the same text as the claim, and gives no orders."""
-        sentence, claimed = (self._reads[number].sentences[one] for one in (place, claim))
+        sentence, claimed = (self._parsed[number].sentences[one] for one in (place, claim))
         is_same = (sentence.paragraph, sentence.role) == (claimed.paragraph, claimed.role)
         return is_same and sentence.paragraph not in self._injected[number]
 
@@ -213,7 +213,7 @@ class _Extraction:
         """A reply with the question with which another speaker ended, word for word."""
         if not number:
             return None
-        asked, read = self._reads[number - 1], self._reads[number]
+        asked, read = self._parsed[number - 1], self._parsed[number]
         question = len(asked.sentences) - 1
         if asked.sentences[question].role not in SPOKEN or not filters.is_question(asked.sentences[question].text):
             return None
@@ -225,7 +225,7 @@ class _Extraction:
         text = f'"{said}" – {label}{reply}'
         if filters.is_unfit(text) or filters.is_injection(said, asked.language):
             return None
-        is_clear = 1.0 - self._judgements[number - 1][question].forms[Form.NONE]
+        is_clear = 1.0 - self._predictions[number - 1][question].forms[Form.NONE]
         ids = (asked.message.id, read.message.id)
         return _Run(text, text, ids, asked.message.speaker, share * is_clear)
 

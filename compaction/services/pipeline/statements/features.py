@@ -1,4 +1,4 @@
-"""What is known of a sentence in its conversation, as named numbers that learned weights turn into judgements."""
+"""What is known of a sentence in its conversation, as named numbers that learned weights turn into predictions."""
 
 import math
 import re
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from compaction.services.pipeline.retention.constraints import constraint_polarity
+from compaction.services.pipeline.statements.parsing import ParsedMessage
 from compaction.services.pipeline.statements.rarity import word_weights
-from compaction.services.pipeline.statements.reading import ReadMessage
 from memories.services.time_limits import in_time
 
 #: A sentence counts as longer than each of these numbers of words.
@@ -37,10 +37,10 @@ class Conversation:
     Words around a sentence tell whether it is understood alone, words that come again tell what matters.
     """
 
-    def __init__(self, reads: Sequence[ReadMessage]) -> None:
-        self._reads = reads
-        self.places = [(number, place) for number, read in enumerate(reads) for place in range(len(read.sentences))]
-        self.stems = [frozenset(word_weights(self._reads[n].sentences[p].text)) for n, p in in_time(self.places)]
+    def __init__(self, parsed: Sequence[ParsedMessage]) -> None:
+        self._parsed = parsed
+        self.places = [(number, place) for number, read in enumerate(parsed) for place in range(len(read.sentences))]
+        self.stems = [frozenset(word_weights(self._parsed[n].sentences[p].text)) for n, p in in_time(self.places)]
 
     def rows(self) -> list[list[Feature]]:
         """Return the features of every sentence in order."""
@@ -48,7 +48,7 @@ class Conversation:
 
     def _sentence(self, number: int, place: int) -> Iterator[Feature]:
         """What it says and who says it where, and the words around it."""
-        reads, read = self._reads, self._reads[number]
+        parsed, read = self._parsed, self._parsed[number]
         sentence = read.sentences[place]
         yield from _own(sentence.text, read)
         yield f"role:{'people' if read.is_among_people else read.message.role}", 1.0
@@ -64,12 +64,12 @@ class Conversation:
         else:
             yield from _around("after", read.sentences[place + 1].text)
         if number:
-            yield from _answered(reads[number - 1], is_first=place == 0)
+            yield from _answered(parsed[number - 1], is_first=place == 0)
         else:
             yield "opens", 1.0
-        if number + 1 < len(reads):
-            yield from _around("reply", reads[number + 1].sentences[0].text)
-        yield "late", number / len(reads)
+        if number + 1 < len(parsed):
+            yield from _around("reply", parsed[number + 1].sentences[0].text)
+        yield "late", number / len(parsed)
 
     def _words(self, index: int) -> Iterator[Feature]:
         """How far its words of content were said before, are said again, and are rare in the conversation."""
@@ -99,14 +99,14 @@ class Conversation:
     @cached_property
     def _recent(self) -> list[frozenset[str]]:
         """For each message the stems of the messages just before it."""
-        said: list[frozenset[str]] = [frozenset() for _ in self._reads]
+        said: list[frozenset[str]] = [frozenset() for _ in self._parsed]
         for (number, _), stems in zip(self.places, self.stems, strict=True):
             for later in range(number + 1, min(number + 1 + _RECENT_MESSAGES, len(said))):
                 said[later] |= stems
         return said
 
 
-def _own(text: str, read: ReadMessage) -> Iterator[Feature]:
+def _own(text: str, read: ParsedMessage) -> Iterator[Feature]:
     words = words_of(text)
     share = _WORDS_WEIGHT / max(len(words), 1) ** 0.25
     for word in dict.fromkeys(words):
@@ -140,7 +140,7 @@ def _around(name: str, text: str) -> Iterator[Feature]:
     yield f"{name}:asks", float("?" in text[-4:])
 
 
-def _answered(asked: ReadMessage, *, is_first: bool) -> Iterator[Feature]:
+def _answered(asked: ParsedMessage, *, is_first: bool) -> Iterator[Feature]:
     """The message before: who wrote it, and whether it asks."""
     yield from _around("answers", asked.sentences[-1].text)
     yield f"answers:{asked.message.role}", 0.5

@@ -35,7 +35,7 @@ def choose_statements(
     for _ in range(ROUNDS_MAX):
         before = len(choice.taken)
         choice.fill(token_budget - spent)
-        spent = choice.take_back_over(token_budget, count_tokens)
+        spent = choice.undo_over_budget(token_budget, count_tokens)
         if len(choice.taken) <= before:
             break
     return choice.chosen()
@@ -97,7 +97,7 @@ class _Choice:
         spent = max((self._costs[part] for part in self._parts[number] if part in self.taken), default=0)
         return self._costs[number] - spent
 
-    def take_back_over(self, token_budget: int, count_tokens: StatementTokenCounter) -> int:
+    def undo_over_budget(self, token_budget: int, count_tokens: StatementTokenCounter) -> int:
         """Undo the last steps until the text fits and refuse their statements from now on; return its tokens."""
         taken = self.taken
 

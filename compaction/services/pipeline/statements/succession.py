@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compaction.services.pipeline.statements.judgement import KIND_LETTERS, Judgement
 from compaction.services.pipeline.statements.languages import Language
+from compaction.services.pipeline.statements.prediction import KIND_LETTERS, Prediction
 from compaction.services.pipeline.statements.rarity import word_weights
 from memories.services.time_limits import in_time
 
@@ -41,7 +41,7 @@ class Claim:
     role: str
     number: int
     language: Language
-    judgement: Judgement
+    prediction: Prediction
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Outdated:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ComparedClaim:
     """What is compared of a claim."""
 
     stems: frozenset[str]
@@ -76,7 +76,7 @@ def find_outdated(claims: Sequence[Claim]) -> list[Outdated]:
     outdated = []
     for number, claim in enumerate(claims):
         share, newer = best.get(number, (0.0, -1))
-        probability = _stored().outdated(claim.judgement.replaced, share)
+        probability = _stored().outdated(claim.prediction.replaced, share)
         outdated.append(Outdated(probability, newer if probability >= OUTDATED_MIN and newer >= 0 else None))
     return outdated
 
@@ -164,12 +164,12 @@ def _conflict(before: frozenset[str], after: frozenset[str]) -> tuple[float, flo
     return len(before & after), len(before - after), len(after - before)
 
 
-def _read(claim: Claim) -> _Read:
+def _read(claim: Claim) -> _ComparedClaim:
     lower = claim.text.lower()
-    judged = claim.judgement
+    predicted = claim.prediction
     language = claim.language
     cues = [bool(language.cues[name].search(lower)) if name in language.cues else False for name in _CUES]
-    return _Read(
+    return _ComparedClaim(
         frozenset(word_weights(claim.text)),
         frozenset(_NUMBER.findall(claim.text)),
         frozenset(match[0] for match in language.days.finditer(lower)) if language.days else frozenset(),
@@ -180,12 +180,12 @@ def _read(claim: Claim) -> _Read:
             min(len(claim.text), 300),
             claim.text.rstrip().endswith("?"),
             *cues,
-            judged.worth,
-            judged.lasting,
-            judged.replaced,
-            judged.replaces,
-            *judged.forms.values(),
-            *judged.kinds.values(),
+            predicted.worth,
+            predicted.lasting,
+            predicted.replaced,
+            predicted.replaces,
+            *predicted.forms.values(),
+            *predicted.kinds.values(),
         ),
     )
 
@@ -193,7 +193,7 @@ def _read(claim: Claim) -> _Read:
 _CUES = ("correction", "changed", "done", "hedges")
 
 
-def _is_about_another(before: _Read, after: _Read) -> bool:
+def _is_about_another(before: _ComparedClaim, after: _ComparedClaim) -> bool:
     """Whether both name identifiers, such as FR-2210 and INV-7731, and none in common."""
     return bool(before.identifiers and after.identifiers) and before.identifiers.isdisjoint(after.identifiers)
 
@@ -247,7 +247,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class _Stored:
-    """The learned forest of pairs, and how its best pair and the judgement of a sentence by itself go together."""
+    """The learned forest of pairs, and how its best pair and the prediction for a sentence by itself go together."""
 
     forest: Forest
     weights: tuple[float, float, float]

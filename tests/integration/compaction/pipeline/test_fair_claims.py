@@ -45,7 +45,7 @@ def test_workers_have_only_so_many_runs_of_a_tenant_and_take_those_of_others(
     waiting = next_waiting_run(tenant.pk, now=NOW)
     assert waiting == runs[TENANT_RUNS_MAX]
     with tenant_scope(tenant.pk):
-        Run.objects.for_tenant(tenant.pk).with_id(runs[0].pk).finish("finished", NOW)
+        Run.objects.for_tenant(tenant.pk).with_id(runs[0].pk).finish("done", NOW)
     assert is_claimed(waiting)
 
 

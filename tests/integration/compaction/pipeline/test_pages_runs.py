@@ -38,7 +38,9 @@ def queued(tenant: Tenant) -> Run:
 def failed(tenant: Tenant) -> Run:
     run = queued(tenant)
     with tenant_scope(tenant.pk):
-        Run.objects.for_tenant(tenant.pk).with_id(run.pk).fail("provider_away", "No answer.", timezone.now())
+        Run.objects.for_tenant(tenant.pk).with_id(run.pk).finish(
+            "failed", timezone.now(), code="provider_away", detail="No answer."
+        )
         run.compaction.state = "failed"
         run.compaction.save(update_fields=["state"])
     return run

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 #: Messages; each takes about a fortieth of the window.
 STEPS = 40
-SAID = "Alex sold lamp {} to Ines for {} EUR on 4 May 2026 and sends it by post. "
+STATED = "Alex sold lamp {} to Ines for {} EUR on 4 May 2026 and sends it by post. "
 
 
 def stored_memories(api: APIClient) -> None:
@@ -36,7 +36,7 @@ def played(api: APIClient, window: int, **fields: Any) -> list[dict[str, Any]]:
     contexts = []
     for number in range(STEPS):
         say = (user, assistant)[number % 2]
-        append(api, session, say(SAID.format(number, number * 100) * max(window // STEPS // 22, 1)))
+        append(api, session, say(STATED.format(number, number * 100) * max(window // STEPS // 22, 1)))
         contexts.append(ask(api, session))
     return contexts
 
@@ -77,7 +77,7 @@ def test_shares_of_a_budget_profile_cut_nothing_that_fits(api: APIClient, admin_
     admin = api_client(admin_key)
     assert admin.post("/api/v1/budget-profiles", {"name": "much", "sections": sections}).status_code == 201
     session = open_session(api, user_id="alex", max_context_tokens=2_000)
-    append(api, session, *[user(SAID.format(number, number)) for number in range(30)])
+    append(api, session, *[user(STATED.format(number, number)) for number in range(30)])
     context = ask(api, session, budget_profile="much")
     assert 0.6 < context["pressure"] < 0.8
     assert "trimmed" not in codes(context)

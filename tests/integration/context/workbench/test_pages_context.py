@@ -75,9 +75,9 @@ def test_preview_shows_what_fits_its_score_and_the_text(client: Client, tenant: 
 def test_preview_says_what_was_left_out_and_how_much_room_it_lacks(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     response = preview(client, tenant, query=QUESTION, max_tokens=60)
-    left_out = response.context["preview"].left_out
+    left_out = response.context["preview"].excluded
     assert left_out
-    missing = next(row.omission.tokens_missing for row in left_out if row.omission.tokens_missing)
+    missing = next(row.exclusion.tokens_missing for row in left_out if row.exclusion.tokens_missing)
     assert re.search(rf"needs {missing} more tokens?", text_of(response))
 
 

@@ -69,7 +69,7 @@ def test_pages_say_what_superseded_a_memory_and_when(client: Client, tenant: Ten
     other = explain(client, tenant, memory=memories[1].pk, **inputs)
     assert "superseded it" not in text_of(other)
     preview = client.get(with_result_address(f"{page('context-preview', tenant)}?{urlencode(inputs)}"))
-    (row,) = [row for row in preview.context["preview"].kept if row.successor]
+    (row,) = [row for row in preview.context["preview"].included if row.successor]
     assert (row.memory, row.successor) == tuple(memories)
     assert f'superseded by <a href="{page("memory", tenant, memories[1].pk)}">' in text_of(preview)
 

@@ -64,8 +64,8 @@ def test_window_is_told_whole(client: Client, tenant: Tenant) -> None:
 def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     first = ask(client, tenant, query=QUESTION, max_tokens=60)
-    row = next(one for one in first.context["preview"].left_out if one.is_for_the_budget)
-    item = row.omission.anchor.id
+    row = next(one for one in first.context["preview"].excluded if one.is_for_the_budget)
+    item = row.exclusion.anchor.id
     address = f"{page('inclusion-budget', tenant)}?{first.context['query']}&item={item}"
     assert address.replace("&", "&amp;") in text_of(first)
     told = client.get(address)
@@ -75,9 +75,9 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
     query = parse_qs(told.context["entry_query"])
     assert query["max_tokens"] == [str(told.context["found"].inclusion.budget)]
     then = client.get(with_result_address(f"{page('context-preview', tenant)}?{told.context['entry_query']}"))
-    assert item in [kept.block.anchor.id for kept in then.context["preview"].kept]
+    assert item in [row.block.anchor.id for row in then.context["preview"].included]
     assert item in [one.row.block.anchor.id for one in then.context["change"].added]
-    assert f"Before: needs {row.omission.tokens_missing} more token" in text_of(then)
+    assert f"Before: needs {row.exclusion.tokens_missing} more token" in text_of(then)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_minimum_score_is_told_beside_the_score(client: Client, tenant: Tenant) 
             tenant_id=tenant.pk, name="strict", changes={"minimum_score": 0.999}, by=TESTER, now=timezone.now()
         )
     response = ask(client, tenant, query=QUESTION, budget_profile="strict")
-    row = response.context["preview"].left_out[0]
+    row = response.context["preview"].excluded[0]
     assert not row.is_for_the_budget
-    assert f"below the minimum score 0.999 (has {row.omission.score:.3f})" in text_of(response)
+    assert f"below the minimum score 0.999 (has {row.exclusion.score:.3f})" in text_of(response)
 
 
 def test_memories_are_looked_up_for_the_focus_by_words_or_id(client: Client, tenant: Tenant) -> None:
@@ -129,7 +129,7 @@ def test_words_for_a_focus_offer_the_memories_that_may_be_meant(client: Client, 
     assert "Select a memory for “Brodersen”" in text_of(response)
     chosen = next(query for found, query in response.context["foci"] if found.pk == memory.pk)
     focused = client.get(with_result_address(f"{page('context-preview', tenant)}?{chosen}"))
-    assert [row.memory.pk for row in focused.context["preview"].kept if row.is_focus] == [memory.pk]
+    assert [row.memory.pk for row in focused.context["preview"].included if row.is_focus] == [memory.pk]
     assert focused.context["preview"].context.budget.max_tokens == 300
     assert "No live memory matches this text" in text_of(ask(client, tenant, focus_memory="zeppelin"))
 

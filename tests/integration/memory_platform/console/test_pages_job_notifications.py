@@ -66,7 +66,9 @@ def test_failed_compaction_is_an_error_that_stays(client: Client, tenant: Tenant
     client.post(page("session-compact", tenant, make_long_session(tenant).pk), follow=True)
     with tenant_scope(tenant.pk):
         run = Run.objects.for_tenant(tenant.pk).get()
-        Run.objects.for_tenant(tenant.pk).with_id(run.pk).fail("provider_away", "No answer.", timezone.now())
+        Run.objects.for_tenant(tenant.pk).with_id(run.pk).finish(
+            "failed", timezone.now(), code="provider_away", detail="No answer."
+        )
         Compaction.objects.for_tenant(tenant.pk).update(state="failed")
     answer = asked(client, name_of("compaction", tenant, run.pk))
     assert "flash-error" in answer

@@ -42,7 +42,7 @@ def test_packer_is_chosen_and_the_optimal_one_warns(client: Client, tenant: Tena
 def test_focus_stands_in_the_context_and_an_absent_one_is_refused(client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[3]
     response = preview(client, tenant, focus_memory=memory.pk)
-    assert [row.block.anchor.id for row in response.context["preview"].kept if row.is_focus] == [str(memory.pk)]
+    assert [row.block.anchor.id for row in response.context["preview"].included if row.is_focus] == [str(memory.pk)]
     absent = preview(client, tenant, focus_memory=tenant.pk)
     assert absent.status_code == 422
     assert "There is no such memory." in text_of(absent)
@@ -53,7 +53,7 @@ def test_as_of_reads_the_past_and_refuses_the_future(client: Client, tenant: Ten
     past = (timezone.now() - timedelta(days=5)).strftime("%Y-%m-%dT%H:%M")
     response = preview(client, tenant, query=QUESTION, as_of=past)
     assert "Valid on" in text_of(response)
-    assert not [row for row in response.context["preview"].kept if row.memory]
+    assert not [row for row in response.context["preview"].included if row.memory]
     assert preview(client, tenant, query=QUESTION, as_of="2999-01-01T00:00").status_code == 422
     assert preview(client, tenant, query=QUESTION, as_of="soon").status_code == 422
 

@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from compaction.services.evaluation.labels import LabelledSession, LabelledSessionError, is_labelled_session, meets
+from compaction.services.evaluation.labels import (
+    LabelledSession,
+    LabelledSessionError,
+    has_words,
+    is_labelled_session,
+)
 from compaction.services.evaluation.scores import COMPACTION_MEASURES, CompactedSession, Share, score_session
 from compaction.services.pipeline.stored_statements import CitedStatement
 
@@ -113,8 +118,8 @@ def test_shares_add_up() -> None:
 
 
 def test_needs_are_met_whatever_the_case() -> None:
-    assert meets((("never", "not"), ("PARK",)), "Do NOT park here")
-    assert not meets((("never", "not"), ("park",)), "Park here")
+    assert has_words((("never", "not"), ("PARK",)), "Do NOT park here")
+    assert not has_words((("never", "not"), ("park",)), "Park here")
 
 
 def test_messages_keep_their_days_and_order() -> None:

@@ -14,7 +14,7 @@ from compaction.services.pipeline.retention.check import (
 )
 from compaction.services.sessions.turns import SessionTurn
 
-SAID = "Ida Brodersen paid 120 EUR on 3 March 2026 for FR-2210, see https://fennrad.example/o/7."
+STATED = "Ida Brodersen paid 120 EUR on 3 March 2026 for FR-2210, see https://fennrad.example/o/7."
 
 
 def facts_in(text: str) -> list[RetainedFact]:
@@ -27,9 +27,9 @@ def marked(text: str, facts: list[RetainedFact]) -> dict[str, str]:
 
 
 def test_every_fact_of_a_message_is_marked_where_it_stands() -> None:
-    facts = facts_in(SAID)
-    assert {"120 EUR", "3 March 2026", "FR-2210"} <= set(marked(SAID, facts))
-    assert set(marked(SAID, facts).values()) == {fact.text for fact in facts}
+    facts = facts_in(STATED)
+    assert {"120 EUR", "3 March 2026", "FR-2210"} <= set(marked(STATED, facts))
+    assert set(marked(STATED, facts).values()) == {fact.text for fact in facts}
 
 
 def test_fact_written_another_way_is_marked_as_it_is_written_there() -> None:
@@ -41,7 +41,7 @@ def test_fact_written_another_way_is_marked_as_it_is_written_there() -> None:
 
 
 def test_text_without_any_of_the_facts_is_one_piece() -> None:
-    facts = facts_in(SAID)
+    facts = facts_in(STATED)
     assert mark_facts("Nothing of that.", facts) == [MarkedTextPiece("Nothing of that.")]
     assert mark_facts("Nothing of that.", []) == [MarkedTextPiece("Nothing of that.")]
     assert mark_facts("", facts) == []
@@ -58,9 +58,9 @@ def test_long_log_is_searched_for_facts_as_written_and_not_without_end() -> None
     assert sum(piece.fact is not None for piece in mark_facts(log, facts)) == MARKED_PLACES_MAX
 
 
-@pytest.mark.parametrize("text", [SAID, f"{SAID} {SAID}", "Q4: Q4 — Q4"])
+@pytest.mark.parametrize("text", [STATED, f"{STATED} {STATED}", "Q4: Q4 — Q4"])
 def test_pieces_give_the_text_back(text: str) -> None:
-    assert "".join(piece.text for piece in mark_facts(text, facts_in(SAID))) == text
+    assert "".join(piece.text for piece in mark_facts(text, facts_in(STATED))) == text
 
 
 @given(

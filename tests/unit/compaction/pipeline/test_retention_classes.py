@@ -12,7 +12,7 @@ from compaction.services.pipeline.retention.check import (
 )
 from compaction.services.pipeline.retention.constraints import constraint_lookup, constraint_polarity
 from compaction.services.pipeline.retention.languages import language_name, measured_share
-from compaction.services.pipeline.retention.said import WithdrawnText, said_turns, without_withdrawn
+from compaction.services.pipeline.retention.stated import WithdrawnText, stated_turns, without_withdrawn
 from compaction.services.sessions.turns import SessionTurn
 from tests.timing import doubling_factor
 
@@ -61,7 +61,7 @@ def said(text: str, role: str = "user", place: int = 1, name: str = "") -> Sessi
 
 
 def counted(text: str, role: str = "user") -> set[tuple[str, str]]:
-    return {(fact.kind, fact.text) for fact in extract_facts(said_turns([said(text, role)]))}
+    return {(fact.kind, fact.text) for fact in extract_facts(stated_turns([said(text, role)]))}
 
 
 @pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in CLASSES.items() for text in texts])
@@ -162,7 +162,7 @@ def test_language_is_told_by_its_words() -> None:
 
 def test_lost_facts_come_with_whole_sentences_and_the_binding_ones_first() -> None:
     turn = said("We met Dr. Ames. The order MV-20931 costs 950 EUR. Never send it to Porto! Fine.", name="Ann")
-    facts = extract_facts(said_turns([turn]))
+    facts = extract_facts(stated_turns([turn]))
     never, order, *_ = sentences_with_facts(facts, {"m1": turn})
     assert (never.text, never.is_binding) == ("Ann: Never send it to Porto!", True)
     assert order.sentence == "The order MV-20931 costs 950 EUR."

@@ -2,14 +2,14 @@
 
 from compaction.services.pipeline.statements.features import Conversation, words_of
 from compaction.services.pipeline.statements.model import StatementMessage
-from compaction.services.pipeline.statements.reading import read_messages
+from compaction.services.pipeline.statements.parsing import parse_messages
 
 
 def features(*texts: str) -> list[dict[str, float]]:
     """The features of each sentence of a conversation of Ann and an assistant in turn."""
     roles = ("user", "assistant")
     messages = [StatementMessage(str(n), roles[n % 2], text, sequence=n) for n, text in enumerate(texts)]
-    return [dict(row) for row in Conversation(read_messages(messages)).rows()]
+    return [dict(row) for row in Conversation(parse_messages(messages)).rows()]
 
 
 def test_words_are_in_lower_case_and_numbers_are_one_word() -> None:

@@ -7,7 +7,7 @@ import pytest
 from compaction.services.pipeline.statements.dates import date_text, resolve_dates
 from compaction.services.pipeline.statements.languages import load_language
 
-SAID = date(2026, 5, 7)
+STATED = date(2026, 5, 7)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ SAID = date(2026, 5, 7)
     ],
 )
 def test_date_stands_behind_the_words_that_mean_it(language: str, text: str, resolved: str) -> None:
-    assert resolve_dates(text, SAID, load_language(language)) == resolved
+    assert resolve_dates(text, STATED, load_language(language)) == resolved
 
 
 def test_unknown_day_and_impossible_dates_leave_the_text_as_it_is() -> None:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from compaction.services.pipeline.statements.judgement import judge_sentences
 from compaction.services.pipeline.statements.model import StatementMessage
-from compaction.services.pipeline.statements.reading import read_messages
+from compaction.services.pipeline.statements.parsing import parse_messages
+from compaction.services.pipeline.statements.prediction import predict_sentences
 from compaction.services.pipeline.statements.succession import (
     COMPARED_PER_STEM_MAX,
     RECENT_MAX,
@@ -20,11 +20,11 @@ from compaction.services.pipeline.statements.succession import (
 
 def claims(*texts: str) -> list[Claim]:
     messages = [StatementMessage(str(n), "user", text, "Ann", sequence=n) for n, text in enumerate(texts)]
-    reads = read_messages(messages)
-    judged = judge_sentences(reads)
+    parsed = parse_messages(messages)
+    predicted = predict_sentences(parsed)
     return [
-        Claim(read.sentences[0].text, "Ann", "user", number, read.language, judged[number][0])
-        for number, read in enumerate(reads)
+        Claim(read.sentences[0].text, "Ann", "user", number, read.language, predicted[number][0])
+        for number, read in enumerate(parsed)
     ]
 
 

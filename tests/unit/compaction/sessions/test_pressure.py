@@ -11,7 +11,7 @@ from compaction.services.pipeline.planning import MIN_SPAN_SHARE, CompactionPlan
 from compaction.services.sessions.gauges import CALM, EMERGENCY_LEVEL, FULL, SLEEP, WARNING, pressure_level
 from compaction.services.sessions.pressure import (
     RESERVED_SHARE,
-    ContextNeeds,
+    PressureParts,
     planning_reserve,
     reserved_tokens,
     window_pressure,
@@ -79,7 +79,7 @@ def test_reply_and_memories_have_a_quarter_of_any_window(window: int, is_exact: 
     memories = reserved_tokens(window) - (window - budget)
     assert memories >= window // 21, "no window is too small for memories"
     assert reply == min(int(0.15 * window), 4_096 if window >= 27_307 else window)
-    assert ContextNeeds(0, 0, 0, memories, window - budget).tokens == int(RESERVED_SHARE * window)
+    assert PressureParts(0, 0, 0, memories, window - budget).tokens == int(RESERVED_SHARE * window)
 
 
 def test_small_budget_of_a_caller_is_divided_by_shares() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compaction.services.pipeline.planning import plan_compaction
 from compaction.services.sessions.gauges import policy_thresholds
-from compaction.services.sessions.pressure import ContextNeeds
+from compaction.services.sessions.pressure import PressureParts
 from compaction.services.sessions.turns import SessionTurn
 from compaction.services.simulation.simulator import APPENDED, SimulationPoint, simulate_session
 from compaction.sessions.charts import POINTS_MAX, before_after, pressure_gauge, simulation_chart, thinned
@@ -17,9 +17,9 @@ from context.services.profiles.compaction_policy import CompactionPolicy
 POLICY = CompactionPolicy()
 
 
-def needs(tokens: int) -> ContextNeeds:
+def needs(tokens: int) -> PressureParts:
     reserved = tokens // 4
-    return ContextNeeds(tokens - 2 * reserved, 0, 0, reserved, reserved)
+    return PressureParts(tokens - 2 * reserved, 0, 0, reserved, reserved)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_chart_of_nothing_is_empty() -> None:
 def test_bars_before_and_after_add_up_to_the_plan() -> None:
     turns = _turns(60)
     plan = plan_compaction(turns, window=2000, policy=POLICY, fixed_tokens=130, summary_tokens=100)
-    bars = before_after(plan, turns, ContextNeeds(2400, 30, 100, 200, 300), window=2000)
+    bars = before_after(plan, turns, PressureParts(2400, 30, 100, 200, 300), window=2000)
     assert sum(part.value for part in bars.before) == bars.tokens_before == plan.tokens_before + 500
     assert sum(part.value for part in bars.after) == bars.tokens_after == plan.tokens_after_at_most + 500
     assert {part.name for part in bars.before} == {"directive", "summary", "leaving", "staying", "memories", "reply"}

@@ -25,7 +25,7 @@ _VOCATIVE = re.compile(r"@?([^\W\d_]+)\s*(?:[,!.–-]+\s+(?=\S)|[!.]*$)")
 
 
 @dataclass(frozen=True)
-class ReadMessage:
+class ParsedMessage:
     """A message with its sentences and their language.
 
     `people` are the first names of all speakers in lower case; `is_among_people`: several people talk, and no
@@ -66,20 +66,20 @@ def is_called(word: str, people: Collection[str]) -> bool:
     return len(lower) >= SHORT_NAME_LETTERS_MIN and any(name.startswith(lower) for name in people)
 
 
-def read_messages(messages: Sequence[StatementMessage]) -> list[ReadMessage]:
+def parse_messages(messages: Sequence[StatementMessage]) -> list[ParsedMessage]:
     """Return the messages with words of their own; tools and messages without sentences are left out."""
     ordered = _with_speakers(sorted(messages, key=lambda message: message.sequence))
     spoken = [message for message in ordered if message.role != TOOL_ROLE]
     default = main_language(message.content for message in spoken)
     people = frozenset(message.name.split()[0].lower() for message in spoken if message.name.strip())
     is_among_people = len(people) > 1 and not any(message.role == ASSISTANT_ROLE for message in spoken)
-    reads = []
+    parsed = []
     for message in in_time(spoken):
         language = language_of(message.content, default)
         sentences = split_sentences(message.content, language)[:SENTENCES_PER_MESSAGE_MAX]
         if any(one.role in (*SPOKEN, SentenceRole.QUOTE) for one in sentences):
-            reads.append(ReadMessage(message, language, sentences, people, is_among_people))
-    return reads
+            parsed.append(ParsedMessage(message, language, sentences, people, is_among_people))
+    return parsed
 
 
 def _with_speakers(messages: Sequence[StatementMessage]) -> list[StatementMessage]:

@@ -16,10 +16,10 @@ _DEFAULT = load_language("en")
 _NOT_OWN = frozenset({SentenceRole.QUOTE, SentenceRole.CODE, SentenceRole.TABLE})
 
 
-class Standing(StrEnum):
-    """The role of a sentence in a message: only `SAID` sentences are stated as true by the speaker."""
+class SentenceStatus(StrEnum):
+    """How a message contains a sentence; only `STATED` ones are stated as true by its speaker."""
 
-    SAID = "said"
+    STATED = "stated"
     QUESTION = "question"
     HEDGED = "hedged"
     QUOTED = "quoted"
@@ -28,43 +28,45 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True)
 class TurnSentence:
-    """A whole sentence of a turn and how it stands there."""
+    """A whole sentence of a turn and its status."""
 
     text: str
-    standing: Standing
+    status: SentenceStatus
 
 
 def turn_sentences(turn: SessionTurn) -> list[TurnSentence]:
     """Return the sentences of a turn in order.
 
-    What a tool answers is not said. Quotations, pasted code and tables, and paragraphs that give an assistant orders
+    What a tool answers is not stated. Quotations, pasted code and tables, and paragraphs that give an assistant orders
     against its own are quoted. What an assistant only proposes is hedged.
     """
     language = language_of(turn.content, _DEFAULT)
     sentences = split_sentences(turn.content, language)
     injected = {one.paragraph for one in sentences if is_injection(one.text, language)}
 
-    def standing(sentence: SourceSentence) -> Standing:
+    def status(sentence: SourceSentence) -> SentenceStatus:
         if turn.role == TOOL_ROLE:
-            return Standing.TOOL
+            return SentenceStatus.TOOL
         if sentence.role in _NOT_OWN or sentence.paragraph in injected:
-            return Standing.QUOTED
+            return SentenceStatus.QUOTED
         if is_question(sentence.text):
-            return Standing.QUESTION
+            return SentenceStatus.QUESTION
         is_proposed = turn.role == ASSISTANT_ROLE and is_hedged(sentence.text, language)
-        return Standing.HEDGED if is_proposed else Standing.SAID
+        return SentenceStatus.HEDGED if is_proposed else SentenceStatus.STATED
 
-    return [TurnSentence(one.text, standing(one)) for one in sentences]
+    return [TurnSentence(one.text, status(one)) for one in sentences]
 
 
-def said_sentences(turn: SessionTurn) -> list[str]:
+def stated_sentences(turn: SessionTurn) -> list[str]:
     """Return the whole sentences of a turn that it states as true."""
-    return [one.text for one in turn_sentences(turn) if one.standing == Standing.SAID]
+    return [one.text for one in turn_sentences(turn) if one.status == SentenceStatus.STATED]
 
 
-def said_turns(turns: Iterable[SessionTurn]) -> list[SessionTurn]:
+def stated_turns(turns: Iterable[SessionTurn]) -> list[SessionTurn]:
     """Return the turns with those sentences alone, a line for each; pinned ones as they are."""
-    return [turn if turn.pinned else replace(turn, content="\n".join(said_sentences(turn))) for turn in in_time(turns)]
+    return [
+        turn if turn.pinned else replace(turn, content="\n".join(stated_sentences(turn))) for turn in in_time(turns)
+    ]
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def without_withdrawn(facts: Sequence[RetainedFact], withdrawn: Iterable[Withdra
             texts[message_id] = f"{texts.get(message_id, '')}\n{one.text}"
 
     def is_withdrawn(fact: RetainedFact) -> bool:
-        told = " ".join(fact.text.split())
-        return bool(fact.message_ids) and all(told in texts.get(str(one), "") for one in fact.message_ids)
+        words = " ".join(fact.text.split())
+        return bool(fact.message_ids) and all(words in texts.get(str(one), "") for one in fact.message_ids)
 
     return [fact for fact in facts if not is_withdrawn(fact)] if texts else list(facts)

@@ -2,16 +2,16 @@
 
 import pytest
 
-from compaction.services.pipeline.statements.judgement import (
+from compaction.services.pipeline.statements.model import StatementKind, StatementMessage
+from compaction.services.pipeline.statements.parsing import parse_messages
+from compaction.services.pipeline.statements.prediction import (
     KIND_LETTERS,
     OUTPUTS,
     Form,
-    judge_sentences,
-    judge_text,
-    judgements_of,
+    predict_rows,
+    predict_sentences,
+    predict_text,
 )
-from compaction.services.pipeline.statements.model import StatementKind, StatementMessage
-from compaction.services.pipeline.statements.reading import read_messages
 
 #: Clear sentences of the three languages; none is in an annotated session.
 WORTH = [
@@ -37,39 +37,41 @@ IDLE = [
 
 
 def test_probabilities_are_between_0_and_1_and_forms_and_kinds_sum_to_1() -> None:
-    reads = read_messages(
+    parsed = parse_messages(
         [
             StatementMessage("a", "user", "The pump leaks. Call Dana by Friday."),
             *(StatementMessage(str(n), "assistant", text, sequence=n + 1) for n, text in enumerate(IDLE)),
         ]
     )
-    for judged in (one for sentences in judge_sentences(reads) for one in sentences):
-        assert all(0 <= share <= 1 for share in (judged.worth, judged.lasting, judged.replaced, judged.replaces))
-        assert sum(judged.forms.values()) == pytest.approx(1)
-        assert sum(judged.kinds.values()) == pytest.approx(1)
+    for predicted in (one for sentences in predict_sentences(parsed) for one in sentences):
+        assert all(
+            0 <= share <= 1 for share in (predicted.worth, predicted.lasting, predicted.replaced, predicted.replaces)
+        )
+        assert sum(predicted.forms.values()) == pytest.approx(1)
+        assert sum(predicted.kinds.values()) == pytest.approx(1)
 
 
 def test_outputs_are_the_columns_of_the_weights() -> None:
-    (judged,) = judgements_of([[("opens", 1.0)]])
-    assert set(judged.forms) == set(Form)
-    assert set(judged.kinds) == set(KIND_LETTERS)
+    (predicted,) = predict_rows([[("opens", 1.0)]])
+    assert set(predicted.forms) == set(Form)
+    assert set(predicted.kinds) == set(KIND_LETTERS)
     assert len(OUTPUTS) == len(set(OUTPUTS))
-    assert judgements_of([]) == []
+    assert predict_rows([]) == []
 
 
 @pytest.mark.parametrize("text", [text for text, _ in WORTH])
 def test_what_binds_or_identifies_is_worth_more_than_any_small_talk(text: str) -> None:
-    _, judged = judge_text(text)
-    assert judged.worth > max(judge_text(idle)[1].worth for idle in IDLE)
-    assert judged.forms[Form.ALONE] > 0.5
+    _, predicted = predict_text(text)
+    assert predicted.worth > max(predict_text(idle)[1].worth for idle in IDLE)
+    assert predicted.forms[Form.ALONE] > 0.5
 
 
 def test_most_clear_sentences_have_their_kind() -> None:
-    right = [text for text, kind in WORTH if judge_text(text)[1].kind == kind]
+    right = [text for text, kind in WORTH if predict_text(text)[1].kind == kind]
     assert len(right) >= len(WORTH) - 1
 
 
-def test_text_without_words_is_judged_too() -> None:
-    language, judged = judge_text("…")
+def test_text_without_words_gets_a_prediction_too() -> None:
+    language, predicted = predict_text("…")
     assert language.name == "en"
-    assert judged.worth < 0.5
+    assert predicted.worth < 0.5

@@ -1,6 +1,6 @@
-"""What a reader would say of each sentence: worth keeping, understood alone, of which kind (ADR-0118).
+"""Predict what a reader would say of each sentence: worth keeping, understood alone, of which kind (ADR-0118).
 
-The judgements are probabilities of logistic regressions over the features of sentences. `benchmarks.learn_statements`
+The predictions are probabilities of logistic regressions over the features of sentences. `benchmarks.learn_statements`
 learns their weights from annotated sessions of many domains in English, German and Spanish.
 """
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from compaction.services.pipeline.statements.features import Conversation, Feature
 from compaction.services.pipeline.statements.languages import Language, load_language
 from compaction.services.pipeline.statements.model import StatementKind, StatementMessage
-from compaction.services.pipeline.statements.reading import ReadMessage, read_messages
+from compaction.services.pipeline.statements.parsing import ParsedMessage, parse_messages
 from compaction.services.sessions.drafts import USER
 
 #: Features share this many weights, by the checksum of their names.
@@ -71,7 +71,7 @@ OUTPUTS = (*Target, *Form, *KIND_LETTERS)
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Prediction:
     """Probabilities between 0 and 1.
 
     `worth`: somebody who continues the conversation weeks later would want to know it; `lasting`: it deserves a memory
@@ -94,22 +94,22 @@ class Judgement:
         return KIND_LETTERS[best] or StatementKind.FACT
 
 
-def judge_sentences(reads: Sequence[ReadMessage]) -> list[list[Judgement]]:
-    """Return the judgement of every sentence of every message."""
-    judged = iter(judgements_of(Conversation(reads).rows()))
-    return [[next(judged) for _ in read.sentences] for read in reads]
+def predict_sentences(parsed: Sequence[ParsedMessage]) -> list[list[Prediction]]:
+    """Return the prediction for every sentence of every message."""
+    predicted = iter(predict_rows(Conversation(parsed).rows()))
+    return [[next(predicted) for _ in read.sentences] for read in parsed]
 
 
-def judge_text(text: str) -> tuple[Language, Judgement]:
-    """Return the language of a stored text and the judgement of its last sentence, out of any conversation."""
-    reads = read_messages([StatementMessage("", USER, text)])
-    if not reads:
-        return load_language("en"), judgements_of([[("opens", 1.0)]])[0]
-    return reads[0].language, judge_sentences(reads)[0][-1]
+def predict_text(text: str) -> tuple[Language, Prediction]:
+    """Return the language of a stored text and the prediction for its last sentence, out of any conversation."""
+    parsed = parse_messages([StatementMessage("", USER, text)])
+    if not parsed:
+        return load_language("en"), predict_rows([[("opens", 1.0)]])[0]
+    return parsed[0].language, predict_sentences(parsed)[0][-1]
 
 
-def judgements_of(rows: Sequence[Sequence[Feature]]) -> list[Judgement]:
-    """Return the judgement of each row of features."""
+def predict_rows(rows: Sequence[Sequence[Feature]]) -> list[Prediction]:
+    """Return the prediction for each row of features."""
     if not rows:
         return []
     weights, bias = _load()
@@ -117,7 +117,7 @@ def judgements_of(rows: Sequence[Sequence[Feature]]) -> list[Judgement]:
     ends = np.cumsum([len(row) for row in rows])
     starts = np.concatenate(([0], ends[:-1]))
     sums = np.add.reduceat(weights[slots] * values[:, None], starts, axis=0) + bias
-    return [judgement_of(dict(zip(OUTPUTS, map(float, row), strict=True))) for row in 1.0 / (1.0 + np.exp(-sums))]
+    return [prediction_of(dict(zip(OUTPUTS, map(float, row), strict=True))) for row in 1.0 / (1.0 + np.exp(-sums))]
 
 
 def hashed(features: Iterable[Feature]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -126,8 +126,8 @@ def hashed(features: Iterable[Feature]) -> tuple[NDArray[np.int64], NDArray[np.f
     return np.array([slot for slot, _ in pairs], np.int64), np.array([value for _, value in pairs], np.float32)
 
 
-def judgement_of(shares: Mapping[str, float]) -> Judgement:
-    return Judgement(
+def prediction_of(shares: Mapping[str, float]) -> Prediction:
+    return Prediction(
         **{str(target): shares[target] for target in Target},
         forms=_normalised({form: shares[form] for form in Form}),
         kinds=_normalised({letter: shares[letter] for letter in KIND_LETTERS}),

@@ -1,0 +1,69 @@
+"""How pages call actions, and how they show what an action refuses."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from django.forms import Form
+from django.http import Http404
+from django.utils import timezone
+
+from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError
+from memories.tenancy.members import operator_actor
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.flash_messages import flash_error
+from memory_platform.web.htmx import HtmxRequest
+
+Done = TypeVar("Done")
+
+
+def by_operator(request: HtmxRequest) -> dict[str, Any]:
+    """Return the arguments that every action of a page takes: `by` and `now`."""
+    return {"by": operator_actor(request.operator), "now": timezone.now()}
+
+
+def perform(request: HtmxRequest, action: Callable[..., Done], **values: Any) -> Done:
+    """Return what an action of the tenant returns, called for the operator inside the tenant's scope."""
+    with tenant_scope(request.tenant.id):
+        return action(tenant_id=request.tenant.id, **values, **by_operator(request))
+
+
+@contextmanager
+def tenant_change(request: HtmxRequest) -> Iterator[None]:
+    """Run the block in the tenant's scope; a refusal rolls back, and the next page shows it."""
+    with errors_as_flash(request), tenant_scope(request.tenant.id):
+        yield
+
+
+@contextmanager
+def errors_as_flash(request: HtmxRequest, text: str = "{}") -> Iterator[None]:
+    """Show a refusal in a message, `text`, on the next page."""
+    try:
+        yield
+    except PlatformError as error:
+        flash_error(request, text.format(error.detail))
+
+
+@contextmanager
+def errors_on_form(form: Form, names: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Show a refusal at the field it names (`names` renames fields), or above the form."""
+    try:
+        yield
+    except PlatformError as error:
+        add_error_to_form(form, error, names)
+
+
+def add_error_to_form(form: Form, error: PlatformError, names: Mapping[str, str] | None = None) -> None:
+    """Show a refusal as `errors_on_form` does."""
+    for problem in error.problems:
+        name = (names or {}).get(problem.field, problem.field)
+        form.add_error(name if name in form.fields else None, problem.detail)
+
+
+@contextmanager
+def missing_is_404() -> Iterator[None]:
+    """Answer 404 for a row or a version that the tenant does not have."""
+    try:
+        yield
+    except (NotFound, InvalidInput) as error:
+        raise Http404 from error

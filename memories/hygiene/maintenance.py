@@ -135,6 +135,6 @@ def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[StoredP
     stored = MemoryPair.objects.for_tenant(tenant_id)
     if pairs:
         stored.store(tenant_id, pairs, now)
-    stamps = stored.touching(memory_ids).found_by_comparison().stamps()
-    if stale := [number for number, stamp, *current in stamps if stamp != rules.texts_hash(*current)]:
+    hashes_and_paths = stored.touching(memory_ids).found_by_comparison().hashes_and_paths()
+    if stale := [number for number, stamp, *current in hashes_and_paths if stamp != rules.texts_hash(*current)]:
         stored.with_ids(stale).delete()

@@ -99,7 +99,7 @@ class DismissableQuerySet(TenantRows):
         derived = [f"{side}__{name}" for side in self.sides for name in ("search_vector", *SEARCH_COLUMNS)]
         return self.select_related(*self.sides).defer(*derived)
 
-    def numbers(self) -> list[int]:
+    def row_ids(self) -> list[int]:
         """Return the ids of the rows."""
         return list(self.order_by().values_list("pk", flat=True))
 
@@ -133,7 +133,7 @@ class MemoryPairQuerySet(DismissableQuerySet):
         ids = list(memory_ids)
         return self.filter(Q(older_id__in=ids) | Q(newer_id__in=ids))
 
-    def stamps(self) -> list[tuple[Any, ...]]:
+    def hashes_and_paths(self) -> list[tuple[Any, ...]]:
         """(id, texts hash, and the current content hash and path of the older and the newer memory)."""
         now = [f"{side}__{name}" for side in self.sides for name in ("content_hash", "partition_path")]
         return list(self.order_by().values_list("id", "texts_hash", *now))

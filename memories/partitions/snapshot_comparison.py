@@ -76,7 +76,7 @@ def diff_points_in_time(
     A memory moved out of `reach` counts as removed, a restored one as changed. With a `kind` only that list is read.
     """
     former, latter = SearchScope(tenant_id, reach, before), SearchScope(tenant_id, reach, after)
-    heads = Memory.objects.for_tenant(tenant_id).within(reach).held_at(was=before, still=after)
+    heads = Memory.objects.for_tenant(tenant_id).within(reach).with_current_at(was=before, still=after)
     kinds = [name for name in CHANGE_KINDS if kind in (None, name)]
     tallies, listed = read_changes(
         heads, former.superseded(), latter.superseded(), kinds, behind=behind, limit=limit + 1

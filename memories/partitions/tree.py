@@ -67,7 +67,7 @@ def list_child_partitions(tenant_id: UUID, place: PartitionPath, *, after: str =
 
 def search_partition_list(tenant_id: UUID, text: str, *, after: str = "") -> list[PartitionBranch]:
     """Return one page of the partitions whose path contains `text`. One query."""
-    rows = Partition.objects.for_tenant(tenant_id).without_root().holding(text).behind_path(after)
+    rows = Partition.objects.for_tenant(tenant_id).without_root().path_containing(text).behind_path(after)
     return _cut(list(rows[: SIBLINGS_MAX + 1]))
 
 

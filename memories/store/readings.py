@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.embeddings.providers import EmbeddingVectors
-from memories.embeddings.queries.vectors import halves_of
+from memories.embeddings.queries.vectors import half_vectors
 from memories.models import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, PartitionSummary
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.partitions.paths import PartitionPath, is_within, parse_partition
@@ -119,7 +119,7 @@ class SearchScope:
 
     def _narrowed(self, rows: CandidateRows) -> CandidateRows:
         here = rows.at(self.moment).within(self.path, exact=self.is_exact)
-        return here.with_segments(self.segments).meeting(self.conditions)
+        return here.with_segments(self.segments).matching_conditions(self.conditions)
 
 
 @dataclass(frozen=True)
@@ -359,7 +359,7 @@ def _plain_candidates(
     having = [one.id for one, vector in zip(candidates, sent, strict=True) if vector is not None]
     if not having:
         return candidates, {}
-    return candidates, dict(zip(having, halves_of([each for each in sent if each is not None]), strict=True))
+    return candidates, dict(zip(having, half_vectors([each for each in sent if each is not None]), strict=True))
 
 
 def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: CandidateRanks) -> Candidate:

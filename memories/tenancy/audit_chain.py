@@ -164,7 +164,7 @@ def _unsealed(tenant_id: UUID, since: datetime | None) -> BrokenEntry | None:
     entries = AuditEntry.objects.for_tenant(tenant_id)
     if since is not None:
         entries = entries.since(since)
-    entry = entries.unsealed_past_the_application(seals, waiting).order_by("at", "id").first()
+    entry = entries.unsealed_and_unqueued(seals, waiting).order_by("at", "id").first()
     return BrokenEntry(AuditProblem.ENTRY_NOT_SEALED, entry.pk) if entry else None
 
 

@@ -109,7 +109,7 @@ class Command(PlatformCommand):
     def _run(self, verb: str, tenant: Tenant, options: dict[str, Any]) -> list[str]:
         now, model, may_miss = timezone.now(), options["model"], options["even_incomplete"]
         who: dict[str, Any] = {"tenant": tenant, "by": self.actor, "now": now}
-        beside = EmbeddingModel.objects.for_tenant(tenant.pk).beside()
+        beside = EmbeddingModel.objects.for_tenant(tenant.pk).not_active()
         match verb:
             case "start":
                 row = actions.start_reembedding(model=model, switches_when_filled=not options["keep_active"], **who)

@@ -34,7 +34,7 @@ class PartitionQuerySet(TenantRows):
         """Lock the rows against other callers of this method, in one order so that two cannot deadlock."""
         list(self.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
-    def holding(self, text: str) -> Self:
+    def path_containing(self, text: str) -> Self:
         """Partitions whose path contains `text`, ignoring case."""
         return self.filter(path__icontains=text)
 

@@ -42,7 +42,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
         """Current rows of `moment`; those of superseded versions are `MemoryVersion`'s."""
         return self.filter(head_condition(moment)).with_end(moment)
 
-    def held_at(self, **moments: PointInTime) -> Self:
+    def with_current_at(self, **moments: PointInTime) -> Self:
         """Add a boolean for each name: whether the row was current at that moment."""
         field = models.BooleanField()
         conditions = {name: models.ExpressionWrapper(head_condition(at), field) for name, at in moments.items()}
@@ -199,14 +199,14 @@ class MemoryQuerySet(MemoryTextQuerySet):
         """Rows of the partition itself, not of those below it."""
         return self.filter(partition_id=partition_id)
 
-    def most_telling(self, count: int) -> Self:
+    def pinned_and_newest(self, count: int) -> Self:
         return self.order_by("-pinned", "-created_at", "id")[:count]
 
     def without_session_summaries(self) -> Self:
         """Rows other than the stored summary of a session, which repeats its facts."""
         return self.exclude(session_summary_condition())
 
-    def most_telling_by_partition(self, each: int, count: int) -> Self:
+    def pinned_and_newest_by_partition(self, each: int, count: int) -> Self:
         """At most `each` rows of a partition and `count` in all: pinned ones, then the newest."""
         order = ["-pinned", "-created_at", "id"]
         place = models.Window(RowNumber(), partition_by="partition_id", order_by=order)

@@ -123,10 +123,10 @@ def switch_active_model(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, n
     missing = MissingVector.objects.for_tenant(tenant_id)
     missing.add_failed(tenant_id, former.pk)
     missing.add_all(tenant_id, former.pk, former.name, with_pending=False)
-    heads = Memory.objects.for_tenant(tenant_id)
-    found = heads.not_ready().with_embedding(target.name)
+    current = Memory.objects.for_tenant(tenant_id)
+    found = current.not_ready().with_embedding(target.name)
     found.update(embedding_state=Memory.EmbeddingState.READY, embedding_error="")
-    heads.ready().without_embedding(target.name).update(embedding_state=Memory.EmbeddingState.PENDING)
+    current.ready().without_embedding(target.name).update(embedding_state=Memory.EmbeddingState.PENDING)
     missing.mark_memories_failed(target.pk)
     audit_rows("switch_embedding_model", [target, former], fields=["state"], by=by, now=now)
 

@@ -87,7 +87,7 @@ class DismissableQuerySet(TenantRows):
 
     def live_within(self, path: str, now: datetime) -> Self:
         """Rows whose memories are all live and whose last one is in `path` or below it."""
-        live = (_of_head(live_condition(now), side) for side in self.sides)
+        live = (_of_row(live_condition(now), side) for side in self.sides)
         return self.filter(*live, path_condition(f"{self.sides[-1]}__partition_path", path, exact=False))
 
     def within_reach(self, path: str) -> Self:
@@ -159,8 +159,8 @@ class MemoryFindingQuerySet(DismissableQuerySet):
         execute(_CLEAR.format(live=_LIVE, rule=rule), values)
 
 
-def _of_head(condition: Q, head: str) -> Q:
+def _of_row(condition: Q, head: str) -> Q:
     """Return a condition on a memory as a condition on the row that refers to it."""
     parts: list[Any] = list(condition.children)
-    children = [_of_head(part, head) if isinstance(part, Q) else (f"{head}__{part[0]}", part[1]) for part in parts]
+    children = [_of_row(part, head) if isinstance(part, Q) else (f"{head}__{part[0]}", part[1]) for part in parts]
     return Q(*children, _connector=condition.connector, _negated=condition.negated)

@@ -109,8 +109,8 @@ class SearchScope:
     def sources(self) -> list[CandidateRows]:
         """Return the current rows and, for a past time, the rows superseded since; no memory is in both."""
         superseded = self.superseded()
-        heads = self._narrowed(Memory.objects.for_tenant(self.tenant_id))
-        return [heads] if superseded is None else [heads, superseded]
+        current = self._narrowed(Memory.objects.for_tenant(self.tenant_id))
+        return [current] if superseded is None else [current, superseded]
 
     def superseded(self) -> CandidateRows | None:
         """Return the rows of a past time that are not current any more; None in the present, which has none."""
@@ -266,8 +266,8 @@ def read_memory_versions(
 
     The rows are not for saving. Counters are current, and a memory that was archived later is not archived.
     """
-    heads = Memory.objects.for_tenant(tenant_id).with_answer_parts(reach, moment).with_ids(versions)
-    rows = {row.pk: row for row in heads}
+    current = Memory.objects.for_tenant(tenant_id).with_answer_parts(reach, moment).with_ids(versions)
+    rows = {row.pk: row for row in current}
     past = {pk: number for pk, number in versions.items() if pk in rows and rows[pk].version != number}
     vectors: dict[UUID, list[MemoryEmbedding]] = defaultdict(list)
     if past:

@@ -24,7 +24,7 @@ class Part:
     #: When it starts again; None while it runs.
     due_at: float | None = None
 
-    def note_end(self, now: float) -> float:
+    def record_end(self, now: float) -> float:
         """Record that it has ended; return the seconds until its restart."""
         if now - self.started_at >= STABLE_SECONDS:
             self.restarts = 0

@@ -78,12 +78,12 @@ class Command(PlatformCommand):
             except EmbeddingError as error:
                 raise CommandError(error.detail) from error
         if verb in _RETIRED and not options["yes"]:
-            self._ask(verb, tenants)
+            self._confirm(verb, tenants)
         failures = [tenant.name for tenant in tenants if not self._do(verb, tenant, options)]
         if failures:
             raise CommandError(f"Not done for {', '.join(failures)}.")
 
-    def _ask(self, verb: str, tenants: list[Tenant]) -> None:
+    def _confirm(self, verb: str, tenants: list[Tenant]) -> None:
         _, what, _ = _RETIRED[verb]
         if not sys.stdin.isatty():
             raise CommandError(f"{_flag(verb)} removes {what}: add --yes if no terminal is attached.")
@@ -142,7 +142,7 @@ class Command(PlatformCommand):
                         tasks[model.name] = bar.add_task(model.state, total=model.needed)
                     bar.update(tasks[model.name], completed=status.made, description=model.state)
                 try:
-                    is_idle = not any(_turn(tenant, status.model) for status in unfinished)
+                    is_idle = not any(_work_for_a_while(tenant, status.model) for status in unfinished)
                 except EmbeddingError as error:
                     again = "The worker retries; you can also run this command again."
                     self.stderr.write(f"{tenant.name}: {error.detail} {again}")
@@ -175,7 +175,7 @@ def _statuses(tenant: Tenant) -> list[ModelStatus]:
         return model_statuses(tenant.pk, timezone.now())
 
 
-def _turn(tenant: Tenant, model: EmbeddingModel) -> bool:
+def _work_for_a_while(tenant: Tenant, model: EmbeddingModel) -> bool:
     end = time.monotonic() + TURN_SECONDS
     return reembedding.advance_embedding_model(
         tenant.pk, model.pk, goes_on=lambda: time.monotonic() < end, clock=timezone.now

@@ -101,7 +101,7 @@ class PartitionQuerySet(TenantRows):
         """In the order of paths."""
         return self.exclude(path="").order_by("path")
 
-    def behind_path(self, path: str) -> Self:
+    def after_path(self, path: str) -> Self:
         return self.filter(path__gt=path) if path else self
 
     def children_of(self, path: str, depth: int) -> Self:

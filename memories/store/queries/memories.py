@@ -18,7 +18,7 @@ from memories.services.store.moments import PointInTime
 from memories.store.queries.texts import SEARCH_COLUMNS, MemoryTextQuerySet
 from memories.store.queries.ticks import pending_retrieval_counts
 from memories.tenancy.queries.conditions import (
-    head_condition,
+    current_condition,
     live_condition,
     segment_paths,
     segments_condition,
@@ -40,12 +40,12 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def at(self, moment: PointInTime) -> Self:
         """Current rows of `moment`; those of superseded versions are `MemoryVersion`'s."""
-        return self.filter(head_condition(moment)).with_end(moment)
+        return self.filter(current_condition(moment)).with_end(moment)
 
     def with_current_at(self, **moments: PointInTime) -> Self:
         """Add a boolean for each name: whether the row was current at that moment."""
         field = models.BooleanField()
-        conditions = {name: models.ExpressionWrapper(head_condition(at), field) for name, at in moments.items()}
+        conditions = {name: models.ExpressionWrapper(current_condition(at), field) for name, at in moments.items()}
         return self.annotate(**conditions)
 
     def unarchived(self) -> Self:
@@ -273,7 +273,7 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
         similarity = own.annotate(similarity=Value(1.0) - CosineDistance("vector", vector)).values("similarity")
         return self.annotate(similarity=Subquery(similarity, output_field=FloatField()))
 
-    def with_heads(self) -> Self:
+    def with_current_rows(self) -> Self:
         derived = ("search_vector", *SEARCH_COLUMNS)
         return self.select_related("memory").defer(*derived, *(f"memory__{name}" for name in derived))
 

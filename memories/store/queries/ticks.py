@@ -110,7 +110,7 @@ class RetrievalTickQuerySet(TenantRows):
             cursor.execute(_FOLD, values)
             return int(cursor.fetchone()[0])
 
-    def recalled_lately(
+    def recently_recalled(
         self, tenant_id: UUID, hashes: Iterable[str], key_prefixes: Iterable[str], *, since: datetime
     ) -> list[RecalledRow]:
         """Return the memories whose text, with one of the hashes, contexts of these keys rendered, the last first."""

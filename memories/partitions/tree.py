@@ -13,7 +13,7 @@ from memories.partitions.queries.tree import SubtreeSums, subtree_sums
 from memories.services.partitions.paths import PartitionPath
 from memories.services.partitions.tree import PartitionBranch
 
-#: Up to so many partitions are listed completely; of more, only the children of open ones.
+#: Up to this many partitions are listed completely; beyond that, only the children of open ones.
 WHOLE_MAX = 200
 #: Partitions per page below one.
 SIBLINGS_MAX = 100

@@ -20,7 +20,7 @@ from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.queries.insertions import execute
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
-#: Any number, the same for everybody: one index is built at a time.
+#: An arbitrary number that all processes share, so that only one index is built at a time.
 BUILD_LOCK = 7_301_846_577
 
 #: Vectors that are compared for each new one (ADR-0151). With 64, pgvector's default, a search must be a sixth wider.

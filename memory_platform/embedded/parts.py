@@ -21,7 +21,7 @@ class Part:
     child: ChildProcess
     restarts: int = 0
     started_at: float = field(default_factory=time.monotonic)
-    #: When it starts again; None while it runs.
+    #: When it is restarted; None while it is running.
     due_at: float | None = None
 
     def record_end(self, now: float) -> float:

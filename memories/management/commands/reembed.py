@@ -15,12 +15,12 @@ from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.web.numerals import counted
 
-#: Between two checks of work that another worker does.
+#: Seconds between two checks of another worker's work.
 LOOK_SECONDS = 0.5
 #: Work between two updates of the progress bar.
 TURN_SECONDS = 1.0
 
-#: Conflicts that are no failure: a command that was killed can be run again.
+#: Conflicts that are not failures: a command that was killed can be run again.
 NOTHING_TO_START = frozenset({"already_active", "already_filled"})
 
 _State = EmbeddingModel.State

@@ -15,9 +15,9 @@ from memories.services.search.planner import significant_lexemes
 from memories.tenancy.queries.prepared import SentStatement, send_prepared
 from memories.tenancy.queries.rows import TenantRows
 
-#: Rows that a tenant's word counts are taken from; ids are random, so the first are a fair sample.
+#: Rows from which a tenant's words are counted; ids are random, so the first rows are a fair sample.
 SAMPLED_ROWS = 5_000
-#: Lexemes in fewer rows than this are not worth counting.
+#: Lexemes in fewer rows than this are not counted.
 COMMON_ROWS_MIN = 500
 
 _LEXEMES = """

@@ -10,7 +10,7 @@ from typing import Any
 from memories.services.search.fusion import MAX_CANDIDATES, RECIPROCAL_RANK_K
 from memories.services.search.lexemes import STOP_WORD_MARK
 
-#: Scopes up to this many rows are read whole and ranked deep.
+#: Scopes of up to this many rows are searched exactly and ranked completely.
 ALWAYS_EXACT_ROWS = 5_000
 #: Up to this many rows, comparing memory by memory is cheaper than finding the vectors first.
 BY_MEMORY_ROWS = 2_500
@@ -34,13 +34,13 @@ ROWS_PER_SPARE_ROW = 8
 MIN_DEPTH = 200
 #: Tokens of a memory and its marker, fewer than most have, to estimate the number of memories of a budget.
 TOKENS_PER_MEMORY = 25
-#: A scope of at most so many rows is searched by all words of a query.
+#: A scope of at most this many rows is searched by all words of a query.
 ALL_WORDS_ROWS = 5_000
 #: Maximum of a tenant's rows that the words of one query match together in a larger scope, as estimated.
 MATCHED_ROWS_MAX = 3_000
 #: Maximum of a query's lexemes that rank: as many as fit the bits of an integer.
 LEXEMES_MAX = 62
-#: Rows that are read where even the rarest word of the query is in more rows: the newest in scope.
+#: The newest rows in scope that are read if even the rarest word of the query is in too many rows.
 NEWEST_ROWS = 1_500
 
 
@@ -60,7 +60,7 @@ class SearchPlanReason(StrEnum):
     FEW_ROWS = "few_rows"
     SHARED_INDEX = "shared_index"
     MANY_ROWS = "many_rows"
-    #: The index scan ended before it had found enough.
+    #: The index scan ended with too few rows.
     TOO_FEW_FOUND = "too_few_found"
 
 

@@ -27,7 +27,7 @@ from memories.tenancy.queries.conditions import (
 )
 from memories.tenancy.queries.insertions import execute, insert_rows
 
-#: So many rows are worth planning again how to check them.
+#: From this many rows, the checks are planned again.
 REPLANNED_ROWS = 100
 
 

@@ -16,7 +16,7 @@ from memories.tenancy.queries.rows import TenantRows
 
 #: A text that is rendered again within this time is not recorded again.
 RECALL_PRECISION = timedelta(hours=1)
-#: How long folding waits for an edit of one of the memories; it is retried later.
+#: How long folding waits for a lock on one of the memories; it is retried later.
 FOLD_LOCK_TIMEOUT = "1s"
 #: Limits the search through unfolded ticks.
 TICKS_READ_MAX = 1_000

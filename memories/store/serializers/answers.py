@@ -130,7 +130,7 @@ def answer_of_new_memory(row: NewMemory, result: StoreResult, ahead: VectorsAhea
     return answer
 
 
-#: Why an existing memory is the answer.
+#: The reason why an existing memory is returned.
 STORED_REASONS = ("", "duplicate", "recalled")
 
 

@@ -41,7 +41,7 @@ class Endpoint(APIView):
     renderer_classes = [FastJSONRenderer]
     #: The scope each method needs; `read` where none is named.
     scopes: dict[str, str] = {}
-    #: Fields of an answer that are shown once: a repetition by Idempotency-Key gets null for them.
+    #: Fields of a response that are shown only once: a repetition by Idempotency-Key gets null for them.
     unrepeated: Sequence[str] = ()
     #: The largest body of a POST, PUT or PATCH, one of the limits of `body_limits`.
     body_bytes_max = SMALL_BODY_BYTES

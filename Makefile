@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 PYTHON_BIN := .venv/bin
 TEST_WORKERS ?= 2
-# The slow tests often wait, for servers, browsers and the clock: one worker more than processors is busy meanwhile.
+# Slow tests often wait for servers, browsers and the clock, so there is one more worker than processors.
 SLOW_TEST_WORKERS ?= $(shell expr $(TEST_WORKERS) + 1)
 RUN_TESTS = $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
 FAST_TESTS := tests/unit tests/contracts
@@ -19,12 +19,12 @@ REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-run: .venv/run.stamp ## everything on this machine until Ctrl-C; honours PORT, HOST, DATA_DIR, DEMO, ... (.env.example)
+run: .venv/run.stamp ## run everything on this machine until Ctrl-C; uses PORT, HOST, DATA_DIR, DEMO, ... (.env.example)
 	@exec $(PYTHON_BIN)/python -m memory_platform.embedded
 
-# The tests start a hundred Pythons: what one has compiled the others need not, whatever the shell says.
+# The tests start a hundred Python processes, which share compiled bytecode regardless of the shell's settings.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: $(if $(PYTEST),.venv/dev.stamp,check) browser ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer': some tests alone
+test: $(if $(PYTEST),.venv/dev.stamp,check) browser ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer': only some tests
 ifdef PYTEST
 	$(RUN_TESTS) $(PYTEST)
 else
@@ -33,7 +33,7 @@ else
 	$(RUN_TESTS) -n $(SLOW_TEST_WORKERS) $(FAST_TESTS:%=--ignore=%)
 endif
 
-coverage: .venv/dev.stamp browser ## all tests with branch coverage, at about half as much processor time again
+coverage: .venv/dev.stamp browser ## all tests with branch coverage, in about half as much processor time again
 	$(RUN_TESTS) $(MEASURE_COVERAGE)
 	@$(REPORT_COVERAGE)
 
@@ -61,7 +61,7 @@ audit: .venv/run.stamp ## known vulnerabilities of all pinned packages, by pip-a
 css: .venv/run.stamp ## trim Tabler's stylesheet to what the pages can use; commit the result
 	$(PYTHON_BIN)/python bin/trim_stylesheet.py
 
-packers: .venv/dev.stamp ## the contract of the packers over 100,000 generated inputs (3,500 in `make test`)
+packers: .venv/dev.stamp ## the contract tests of the packers on 100,000 generated inputs (3,500 in `make test`)
 	PACKER_CASES=100000 $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) tests/contracts/context/test_packers.py
 
 fuzz: .venv/dev.stamp ## 10,000 requests generated from the OpenAPI document (150 in `make test`); FUZZ_SEED=1 repeats a run
@@ -73,19 +73,19 @@ chaos: .venv/dev.stamp ## 50 kills -9 under load; every acknowledged write must 
 soak: .venv/dev.stamp ## 50 clients for ten minutes; the memory of the Python processes must stay within 10 %
 	$(PYTHON_BIN)/python -m tests.reliability.soak
 
-attack: .venv/dev.stamp ## foreign tenants, forged scopes, hostile texts, slow clients, guessed passwords, huge answers
+attack: .venv/dev.stamp ## attack tests: other tenants, forged scopes, hostile texts, slow clients, guessed passwords, huge responses
 	$(RUN_TESTS) $(ATTACK_TESTS)
 
-bench: .venv/dev.stamp .venv-bench/stamp ## the table of docs/performance.md, beside mem0 and LangGraph; BENCH='--rows 10000' for a quick one
+bench: .venv/dev.stamp .venv-bench/stamp ## the table of docs/performance.md, compared with mem0 and LangGraph; BENCH='--rows 10000' for a quick one
 	$(PYTHON_BIN)/python -m benchmarks.table $(BENCH)
 
-# In an environment of its own: what the platform is compared with is no requirement of it.
+# In a separate environment, because the platform does not need the packages it is compared with.
 .venv-bench/stamp: benchmarks/requirements-peers.txt
 	$(PYTHON_BIN)/python -m venv --clear .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --no-deps --require-hashes --requirement benchmarks/requirements-peers.txt
 	@touch $@
 
-screenshots: .venv/dev.stamp browser ## every page of a running `make run` as PNGs in var/screenshots; honours PORT, DATA_DIR
+screenshots: .venv/dev.stamp browser ## every page of a running `make run` as PNGs in var/screenshots; uses PORT, DATA_DIR
 	$(PYTHON_BIN)/python -m tests.e2e.screenshots
 
 browser:
@@ -95,7 +95,7 @@ browser:
 	@bin/bootstrap requirements.txt
 	@touch $@
 
-# The development requirements hold those of the program.
+# The development requirements include those of the platform.
 .venv/dev.stamp: requirements-dev.txt
 	@bin/bootstrap requirements-dev.txt
 	@touch $@ .venv/run.stamp

@@ -66,7 +66,7 @@ def load_hygiene_rows(tenant_id: UUID, rows: int) -> None:
 
     from context.receipts.retention import find_unhelpful_memories
     from memories.embeddings.embedders import active_model_name
-    from memories.embeddings.vectors import pin_model
+    from memories.embeddings.vectors import ensure_active_model
     from memories.hygiene.maintenance import find_unused_and_expiring_memories
     from memories.services.search.lexemes import MARK_DIGITS
     from memories.tenancy.scopes import tenant_scope
@@ -75,7 +75,7 @@ def load_hygiene_rows(tenant_id: UUID, rows: int) -> None:
     values |= {"dimension": _DIMENSION, "model": active_model_name(tenant_id), "mark": MARK_DIGITS}
     with tenant_scope(tenant_id), connection.cursor() as cursor:
         cursor.execute(_PARTITIONS, values)
-        pin_model(tenant_id, str(values["model"]), _DIMENSION)
+        ensure_active_model(tenant_id, str(values["model"]), _DIMENSION)
         cursor.execute(_MEMORIES, values)
         cursor.execute(_VECTORS, values)
         cursor.execute(_PAIRS, values)

@@ -72,7 +72,7 @@ def serve_metrics(**_: object) -> None:
 
 
 @task_postrun.connect
-def give_memory_back(**_: object) -> None:
+def release_memory(**_: object) -> None:
     """Return a task's free memory: a compaction uses about ten MB, and the next one may run in another process."""
     trim_memory()
 

@@ -268,9 +268,9 @@ def _turn(text: StoredText) -> SessionTurn:
 def _memories(partition: Partition, now: datetime) -> list[StoredText]:
     """Return memories of the partition and a few of each one below, oldest first, without summaries of sessions."""
     live = Memory.objects.for_tenant(partition.tenant_id).live(now).without_session_summaries()
-    own = live.of_partition(partition.pk).most_telling(MEMORIES_READ_MAX)
+    own = live.of_partition(partition.pk).pinned_and_newest(MEMORIES_READ_MAX)
     below = live.within(partition.path).exclude(partition_id=partition.pk)
-    read = [*own, *below.most_telling_by_partition(BELOW_READ_MAX, ALL_BELOW_READ_MAX)]
+    read = [*own, *below.pinned_and_newest_by_partition(BELOW_READ_MAX, ALL_BELOW_READ_MAX)]
     read.sort(key=lambda row: (row.created_at, str(row.pk)))
     return [StoredText(str(row.pk), row.content, row.created_at.date(), row.pinned) for row in read]
 

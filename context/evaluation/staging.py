@@ -11,7 +11,7 @@ from context.services.evaluation.corpus import Corpus
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import get_embedder
-from memories.embeddings.vectors import pin_model
+from memories.embeddings.vectors import ensure_active_model
 from memories.models import Memory, Tenant
 from memories.services.tenancy.tenant_names import hidden_name
 from memories.store.actions.store import store_memories
@@ -54,7 +54,7 @@ def load_staged_corpus(
         tenant = _tenant(run_id, now, stage)
     if model:
         with tenant_scope(tenant.pk):
-            pin_model(tenant.pk, model, get_embedder(model).dimension, is_chosen=True)
+            ensure_active_model(tenant.pk, model, get_embedder(model).dimension, is_chosen=True)
     _load(tenant, corpus, now, loaded)
     return tenant.pk, _ready_ids(tenant.pk)
 

@@ -21,7 +21,7 @@ from context.services.workbench.exclusion_reasons import (
 )
 from context.workbench.inclusion_budget import InclusionBudget, find_inclusion_budget
 from memories.models import Memory, MemoryLink
-from memories.search.standing import read_standing
+from memories.search.memory_ranks import read_memory_ranks
 from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
 from memories.store.readings import Candidate, SearchScope
@@ -263,7 +263,7 @@ def _estimated(
     retrieval = prepare_repacking(resolved, tenant_id).candidates.retrieval
     scope = SearchScope(tenant_id, resolved.partition.path, resolved.moment, request.exact, request.segments)
     with tenant_scope(tenant_id):
-        found: Candidate = read_standing(scope, memory, resolved.query, retrieval.query)
+        found: Candidate = read_memory_ranks(scope, memory, resolved.query, retrieval.query)
     scored = score_among_candidates(resolved, tenant_id, retrieval, found)
     successor = None if scored.superseded_by is None else str(scored.superseded_by)
     return MemoryStanding(found.vector_rank, found.text_rank, scored.composite_score, scored.breakdown(), successor)

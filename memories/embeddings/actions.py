@@ -10,7 +10,7 @@ from django.db import transaction
 from memories import tasks
 from memories.embeddings import reembedding
 from memories.embeddings.providers import KnownModel, UnknownModel, default_model, model_named
-from memories.embeddings.vectors import pin_model
+from memories.embeddings.vectors import ensure_active_model
 from memories.models import EmbeddingModel, Memory, MissingVector, Tenant
 from memories.tenancy.audit import Actor, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
@@ -37,11 +37,11 @@ def start_reembedding(
     Raises `InvalidInput` `unknown_model` or `Conflict` (`already_active`, `already_filled`, `being_removed`, `busy`).
     """
     known = _known(model)
-    EmbeddingModel.objects.take(tenant.pk)
+    EmbeddingModel.objects.lock_exclusively(tenant.pk)
     models = EmbeddingModel.objects.for_tenant(tenant.pk)
     if not models.active().exists():
         default = default_model()
-        pin_model(tenant.pk, default.name, default.dimension)
+        ensure_active_model(tenant.pk, default.name, default.dimension)
     row = models.named(known.name).first()
     _refuse_to_start(row, models.filter(state=EmbeddingModelState.FILLING).first())
     row = row or EmbeddingModel(tenant=tenant, name=known.name)
@@ -50,7 +50,7 @@ def start_reembedding(
     row.started_at = now
     row.filled_at = row.retired_at = row.activated_at = row.deactivated_at = None
     row.save()
-    MissingVector.objects.note_all(tenant.pk, row.pk, row.name, with_pending=True)
+    MissingVector.objects.add_all(tenant.pk, row.pk, row.name, with_pending=True)
     row.needed = MissingVector.objects.for_tenant(tenant.pk).of_model(row.pk).how_many()
     row.save(update_fields=["needed"])
     audit_rows("start_reembedding", [row], fields=["state", "switches_when_filled"], by=by, now=now)
@@ -67,7 +67,7 @@ def switch_embedding_model(
     With `confirm_missing` always at once; texts without a vector are then found by words only. Raises `Conflict`
     (`nothing_to_switch_to`, `already_active`, `refused_texts`).
     """
-    EmbeddingModel.objects.take(tenant.pk)
+    EmbeddingModel.objects.lock_exclusively(tenant.pk)
     return _switch(_target(tenant, model), confirm_missing, by, now)
 
 
@@ -76,7 +76,7 @@ def roll_back_embedding_model(
     *, tenant: Tenant, confirm_missing: bool = False, by: Actor, now: datetime
 ) -> ModelSwitchResult:
     """Make the formerly active model active again. Raises `Conflict` `nothing_to_roll_back_to`."""
-    EmbeddingModel.objects.take(tenant.pk)
+    EmbeddingModel.objects.lock_exclusively(tenant.pk)
     former = EmbeddingModel.objects.for_tenant(tenant.pk).formerly_active().first()
     if former is None:
         raise Conflict("nothing_to_roll_back_to", "This tenant has no former model to roll back to.")
@@ -86,7 +86,7 @@ def roll_back_embedding_model(
 @transaction.atomic
 def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: datetime) -> EmbeddingModel:
     """Remove the vectors of `model` in the background. Raises `Conflict` `is_active` or `nothing_to_retire`."""
-    EmbeddingModel.objects.take(tenant.pk)
+    EmbeddingModel.objects.lock_exclusively(tenant.pk)
     row: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None or row.state == EmbeddingModelState.RETIRED:
         raise Conflict("nothing_to_retire", f"This tenant has no vectors of {model}.", "model")
@@ -160,7 +160,7 @@ def _target(tenant: Tenant, model: str) -> EmbeddingModel:
     if model:
         row: EmbeddingModel | None = models.named(_name(model)).first()
     else:
-        row = models.beside().filter(activated_at=None).first() or models.formerly_active().first()
+        row = models.not_active().filter(activated_at=None).first() or models.formerly_active().first()
     if row is not None and row.state == EmbeddingModelState.ACTIVE:
         raise Conflict("already_active", f"{row.name} is the active model.", "model")
     if row is None or row.state not in {EmbeddingModelState.FILLING, EmbeddingModelState.STANDBY}:

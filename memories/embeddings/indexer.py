@@ -14,7 +14,7 @@ import numpy as np
 
 from memories.embeddings.embedders import active_model_name, embedders_for_writing, is_local_for
 from memories.embeddings.providers import Embedder, EmbeddingError
-from memories.embeddings.vectors import EmbeddedBatch, PendingVector, VectorsAhead, note_missing_vectors, record_vectors
+from memories.embeddings.vectors import EmbeddedBatch, PendingVector, VectorsAhead, add_missing_vectors, record_vectors
 from memories.models import EmbeddingModel, Memory
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import SweepLock, sweep_lock
@@ -111,7 +111,7 @@ def _after_failure(
             row = rows.filter(pk=item.memory_id, version=item.version)
             row.update(embedding_state=state, embedding_error=error.detail[:MAX_ERROR_CHARACTERS])
         if error.is_permanent:
-            note_missing_vectors(tenant_id, waiting)
+            add_missing_vectors(tenant_id, waiting)
     if not error.is_permanent:
         raise error
     logger.warning("Memory %s cannot be embedded: %s", waiting[0].memory_id, error.detail)

@@ -34,12 +34,12 @@ _State = EmbeddingModel.State
 ReembeddingClock = Callable[[], datetime]
 
 
-class _Lost(Exception):
+class _LeaseLost(Exception):
     """Another worker has the lease."""
 
 
 @dataclass
-class _Turn:
+class _Lease:
     """A worker's lease on a tenant's model."""
 
     tenant_id: UUID
@@ -62,13 +62,13 @@ class _Turn:
     def update(self, **values: object) -> None:
         self.models.with_id(self.model_id).update(**values)
 
-    def hold(self) -> None:
-        """Take or renew the lease. Raises `_Lost`."""
+    def renew(self) -> None:
+        """Take or renew the lease. Raises `_LeaseLost`."""
         with tenant_scope(self.tenant_id):
             if not self.models.claim(self.model_id, self.token, LEASE_SECONDS):
-                raise _Lost
+                raise _LeaseLost
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         with tenant_scope(self.tenant_id):
             self.models.release(self.model_id, self.token)
 
@@ -88,24 +88,24 @@ def advance_embedding_model(
     Returns False while another worker has the lease. A temporary failure is recorded on the model and raised as
     `EmbeddingError`.
     """
-    turn = _Turn(tenant_id, model_id, uuid4(), clock)
+    lease = _Lease(tenant_id, model_id, uuid4(), clock)
     try:
         while goes_on():
-            turn.hold()
-            if not _step(turn):
+            lease.renew()
+            if not _step(lease):
                 return False
         return True
-    except _Lost:
+    except _LeaseLost:
         return False
     except EmbeddingError as error:
-        _note_error(turn, error.detail)
+        _note_error(lease, error.detail)
         raise
     finally:
-        turn.let_go()
+        lease.release()
 
 
 def switch_active_model(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, now: datetime) -> None:
-    """Make `target` the active model. Runs in a scope, after `EmbeddingModel.objects.take`.
+    """Make `target` the active model. Runs in a scope, after `EmbeddingModel.objects.lock_exclusively`.
 
     A memory without its vector becomes pending, or failed if it was refused. The former model is kept up to date.
     """
@@ -121,13 +121,13 @@ def switch_active_model(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, n
     }
     models.filter(pk=target.pk).update(**values)
     missing = MissingVector.objects.for_tenant(tenant_id)
-    missing.note_failed(tenant_id, former.pk)
-    missing.note_all(tenant_id, former.pk, former.name, with_pending=False)
-    heads = Memory.objects.for_tenant(tenant_id)
-    found = heads.not_ready().with_embedding(target.name)
+    missing.add_failed(tenant_id, former.pk)
+    missing.add_all(tenant_id, former.pk, former.name, with_pending=False)
+    current = Memory.objects.for_tenant(tenant_id)
+    found = current.not_ready().with_embedding(target.name)
     found.update(embedding_state=Memory.EmbeddingState.READY, embedding_error="")
-    heads.ready().without_embedding(target.name).update(embedding_state=Memory.EmbeddingState.PENDING)
-    missing.fail_heads(target.pk)
+    current.ready().without_embedding(target.name).update(embedding_state=Memory.EmbeddingState.PENDING)
+    missing.mark_memories_failed(target.pk)
     audit_rows("switch_embedding_model", [target, former], fields=["state"], by=by, now=now)
 
 
@@ -138,32 +138,34 @@ def count_lost_vectors(tenant_id: UUID, target: EmbeddingModel) -> int:
     """
     active = EmbeddingModel.objects.for_tenant(tenant_id).active().get()
     with_superseded = target.activated_at is None
-    return MissingVector.objects.losses(tenant_id, target.pk, target.name, active.name, with_superseded=with_superseded)
+    return MissingVector.objects.count_lost(
+        tenant_id, target.pk, target.name, active.name, with_superseded=with_superseded
+    )
 
 
-def _step(turn: _Turn) -> bool:
-    with tenant_scope(turn.tenant_id):
-        model = turn.models.with_id(turn.model_id).first()
+def _step(lease: _Lease) -> bool:
+    with tenant_scope(lease.tenant_id):
+        model = lease.models.with_id(lease.model_id).first()
         if model is None or model.state == _State.RETIRED:
             return False
         if model.state == _State.RETIRING:
-            return _remove_some(turn, model)
+            return _remove_some(lease, model)
     embedder = embedder_for(model)
-    items, is_any = _next_batch(turn, embedder)
+    items, is_any = _next_batch(lease, embedder)
     if not is_any:
-        return _settle(turn)
+        return _finish_filling(lease)
     if items:
-        _make(turn, items, embedder)
+        _embed_batch(lease, items, embedder)
     if model.error:
-        _note_error(turn, "")
+        _note_error(lease, "")
     return True
 
 
-def _next_batch(turn: _Turn, embedder: Embedder) -> tuple[list[PendingVector], bool]:
+def _next_batch(lease: _Lease, embedder: Embedder) -> tuple[list[PendingVector], bool]:
     """Return the next versions to embed, and whether any were waiting; deleted and embedded ones are dropped."""
-    tenant_id = turn.tenant_id
+    tenant_id = lease.tenant_id
     with tenant_scope(tenant_id):
-        pairs = list(turn.missing.waiting().values_list("memory_id", "version")[: embedder.batch_size])
+        pairs = list(lease.missing.waiting().values_list("memory_id", "version")[: embedder.batch_size])
         ids, numbers = {pk for pk, _ in pairs}, {number for _, number in pairs}
         superseded = MemoryVersion.objects.for_tenant(tenant_id).texts_of(ids, numbers)
         current = Memory.objects.for_tenant(tenant_id).texts_of(ids, numbers)
@@ -172,77 +174,77 @@ def _next_batch(turn: _Turn, embedder: Embedder) -> tuple[list[PendingVector], b
         made = set(own.values_list("memory_id", "version"))
         wanted = [pair for pair in pairs if pair in texts and pair not in made]
         if len(wanted) < len(pairs):
-            MissingVector.objects.forget(turn.model_id, set(pairs) - set(wanted))
+            MissingVector.objects.delete_versions(lease.model_id, set(pairs) - set(wanted))
     return [PendingVector(pk, number, texts[pk, number]) for pk, number in wanted], bool(pairs)
 
 
-def _make(turn: _Turn, items: Sequence[PendingVector], embedder: Embedder) -> None:
+def _embed_batch(lease: _Lease, items: Sequence[PendingVector], embedder: Embedder) -> None:
     """Embed and store; find a refused text among several by halving the batch."""
-    turn.hold()
+    lease.renew()
     try:
         vectors = embedder.embed([item.content for item in items])
     except EmbeddingError as error:
         if not error.is_permanent:
             raise
         if len(items) == 1:
-            with tenant_scope(turn.tenant_id):
-                version = turn.missing.of_version(items[0].memory_id, items[0].version)
+            with tenant_scope(lease.tenant_id):
+                version = lease.missing.of_version(items[0].memory_id, items[0].version)
                 version.update(is_refused=True, error=error.detail[:200])
             logger.warning("Memory %s has no vector of the new model: %s", items[0].memory_id, error.detail)
             return
         middle = len(items) // 2
-        _make(turn, items[:middle], embedder)
-        _make(turn, items[middle:], embedder)
+        _embed_batch(lease, items[:middle], embedder)
+        _embed_batch(lease, items[middle:], embedder)
         return
-    record_vectors(turn.tenant_id, items, [EmbeddedBatch(embedder, vectors)], notes_missing=False)
+    record_vectors(lease.tenant_id, items, [EmbeddedBatch(embedder, vectors)], notes_missing=False)
 
 
-def _settle(turn: _Turn) -> bool:
+def _finish_filling(lease: _Lease) -> bool:
     """Mark a model without waiting vectors as filled and switch to it if requested; return whether work is left."""
-    tenant_id = turn.tenant_id
+    tenant_id = lease.tenant_id
     with tenant_scope(tenant_id):
-        EmbeddingModel.objects.take(tenant_id)
-        model = turn.models.get(pk=turn.model_id)
+        EmbeddingModel.objects.lock_exclusively(tenant_id)
+        model = lease.models.get(pk=lease.model_id)
         if model.state not in {_State.FILLING, _State.STANDBY}:
             return False
-        turn.missing.note_all(tenant_id, model.pk, model.name, with_pending=False)
-        turn.catch_ups += 1
-        if turn.missing.waiting().exists() and turn.catch_ups < CATCH_UPS:
+        lease.missing.add_all(tenant_id, model.pk, model.name, with_pending=False)
+        lease.catch_ups += 1
+        if lease.missing.waiting().exists() and lease.catch_ups < CATCH_UPS:
             return True
         if model.state == _State.FILLING:
-            turn.update(state=_State.STANDBY, filled_at=turn.clock(), error="")
+            lease.update(state=_State.STANDBY, filled_at=lease.clock(), error="")
         if model.switches_when_filled:
-            _switch_if_nothing_is_refused(turn, model)
+            _switch_if_nothing_is_refused(lease, model)
         return False
 
 
-def _switch_if_nothing_is_refused(turn: _Turn, model: EmbeddingModel) -> None:
-    refused = turn.missing.refused().how_many()
+def _switch_if_nothing_is_refused(lease: _Lease, model: EmbeddingModel) -> None:
+    refused = lease.missing.refused().how_many()
     if refused and model.activated_at is None:
         detail = (
             f"All vectors are complete except {refused}, whose texts the model rejected; "
             "the switch waits for a decision."
         )
-        turn.update(switches_when_filled=False, error=detail)
+        lease.update(switches_when_filled=False, error=detail)
         return
-    switch_active_model(turn.tenant_id, model, by=Actor.system("reembed"), now=turn.clock())
+    switch_active_model(lease.tenant_id, model, by=Actor.system("reembed"), now=lease.clock())
 
 
-def _remove_some(turn: _Turn, model: EmbeddingModel) -> bool:
+def _remove_some(lease: _Lease, model: EmbeddingModel) -> bool:
     """Remove some vectors of a retired model, none while a search may still use them; return whether any were left."""
-    if model.deactivated_at is not None and model.deactivated_at > turn.clock() - SEARCH_GRACE:
+    if model.deactivated_at is not None and model.deactivated_at > lease.clock() - SEARCH_GRACE:
         return False
-    for rows in (turn.missing, MemoryEmbedding.objects.for_tenant(turn.tenant_id).of_model(model.name)):
+    for rows in (lease.missing, MemoryEmbedding.objects.for_tenant(lease.tenant_id).of_model(model.name)):
         ids = list(rows.values_list("pk", flat=True)[:REMOVED_BATCH])
         if ids:
             rows.model.objects.filter(pk__in=ids).delete()
             return True
-    turn.update(state=_State.RETIRED, retired_at=turn.clock(), error="")
+    lease.update(state=_State.RETIRED, retired_at=lease.clock(), error="")
     return False
 
 
-def _note_error(turn: _Turn, detail: str) -> None:
-    with tenant_scope(turn.tenant_id):
-        turn.update(error=detail[:300])
+def _note_error(lease: _Lease, detail: str) -> None:
+    with tenant_scope(lease.tenant_id):
+        lease.update(error=detail[:300])
     if detail:
         logger.warning("Filling an embedding model stopped: %s", detail)

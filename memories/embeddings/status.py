@@ -57,7 +57,7 @@ def model_statuses(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
         rows.insert(0, EmbeddingModel(name=default.name, dimension=default.dimension, state=_State.ACTIVE))
     tally = Memory.objects.tally_by_tenant([tenant_id], now)[tenant_id]
     counts = MemoryEmbedding.objects.for_tenant(tenant_id).count_live_by_model(now)
-    missing = MissingVector.objects.for_tenant(tenant_id).tally()
+    missing = MissingVector.objects.for_tenant(tenant_id).counts_by_model()
     known = known_models()
     statuses = []
     for row in rows:

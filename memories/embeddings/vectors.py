@@ -85,7 +85,9 @@ def record_vectors(
         for name, each in recorded.items():
             _store(models[name], kept, EmbeddedBatch(each.embedder, each.vectors[places]))
             if not notes_missing or models[name].state != EmbeddingModel.State.ACTIVE:
-                MissingVector.objects.forget(models[name].pk, ((item.memory_id, item.version) for item in kept))
+                MissingVector.objects.delete_versions(
+                    models[name].pk, ((item.memory_id, item.version) for item in kept)
+                )
         if any(model.state == EmbeddingModel.State.ACTIVE for name, model in models.items() if name in recorded):
             UncomparedMemory.objects.enqueue(tenant_id, remaining)
         if notes_missing:
@@ -96,35 +98,35 @@ def record_vectors(
         return int(pending.update(embedding_state=Memory.EmbeddingState.READY, embedding_error=""))
 
 
-def note_missing_vectors(tenant_id: UUID, items: Sequence[PendingVector]) -> None:
+def add_missing_vectors(tenant_id: UUID, items: Sequence[PendingVector]) -> None:
     """Note these vectors as missing for the models that are not active. Runs in a scope."""
-    EmbeddingModel.objects.share(tenant_id)
-    _note(items, EmbeddingModel.objects.for_tenant(tenant_id).beside())
+    EmbeddingModel.objects.lock_shared(tenant_id)
+    _note(items, EmbeddingModel.objects.for_tenant(tenant_id).not_active())
 
 
-def note_superseded_version(tenant_id: UUID, memory_id: UUID, version: int) -> None:
+def add_missing_for_superseded(tenant_id: UUID, memory_id: UUID, version: int) -> None:
     """Note the vectors of a superseded version as missing for all models. Runs in a scope."""
-    EmbeddingModel.objects.share(tenant_id)
+    EmbeddingModel.objects.lock_shared(tenant_id)
     _note([PendingVector(memory_id, version, "")], EmbeddingModel.objects.for_tenant(tenant_id).maintained())
 
 
-def carry_vectors(tenant_id: UUID, memory_ids: Collection[UUID]) -> None:
+def copy_vectors_to_current(tenant_id: UUID, memory_ids: Collection[UUID]) -> None:
     """Copy vectors and missing vectors of the previous versions, which have the same text. Runs in a scope."""
-    EmbeddingModel.objects.share(tenant_id)
-    MissingVector.objects.carry(tenant_id, memory_ids)
-    if carried := MemoryEmbedding.objects.carry(tenant_id, memory_ids):
+    EmbeddingModel.objects.lock_shared(tenant_id)
+    MissingVector.objects.copy_to_current(tenant_id, memory_ids)
+    if carried := MemoryEmbedding.objects.copy_to_current(tenant_id, memory_ids):
         UncomparedMemory.objects.enqueue(tenant_id, carried)
 
 
 def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel]:
-    models = EmbeddingModel.objects.share_maintained(tenant_id)
+    models = EmbeddingModel.objects.lock_shared_and_read(tenant_id)
     if not models:
-        pin_model(tenant_id, first.name, first.dimension)
-        models = EmbeddingModel.objects.share_maintained(tenant_id)
+        ensure_active_model(tenant_id, first.name, first.dimension)
+        models = EmbeddingModel.objects.lock_shared_and_read(tenant_id)
     return {model.name: model for model in models}
 
 
-def pin_model(tenant_id: UUID, name: str, dimension: int, *, is_chosen: bool = False) -> None:
+def ensure_active_model(tenant_id: UUID, name: str, dimension: int, *, is_chosen: bool = False) -> None:
     """Make this the tenant's active model if it has none. Runs in a scope."""
     row = EmbeddingModel(tenant_id=tenant_id, name=name, dimension=dimension, state=EmbeddingModel.State.ACTIVE)
     row.is_chosen = is_chosen

@@ -88,7 +88,7 @@ class HygieneListEndpoint(HygieneEndpointBase):
         each, act = self.list_named(name), None
         with tenant_scope(self.tenant_id):
             rows = findings.open_rows(self.tenant_id, each, "", self.now).within_reach(self.key.partition_prefix)
-            ids = rows.with_ids(values["ids"]).numbers()
+            ids = rows.with_ids(values["ids"]).row_ids()
             effect = findings.hygiene_action_effect(
                 self.tenant_id, each, values["action"], ids, keep=values["keep"], now=self.now
             )

@@ -106,7 +106,7 @@ class HygieneActionEffect:
 
 
 @dataclass(frozen=True)
-class FoundNeighbour:
+class PairedMemory:
     """The other memory of an open pair, and the list that contains the pair."""
 
     list: HygieneList
@@ -118,7 +118,7 @@ class FoundNeighbour:
 class MemoryComparison:
     """The result of comparing a memory with its partition; `is_waiting` until the comparison has run."""
 
-    neighbours: Sequence[FoundNeighbour]
+    neighbours: Sequence[PairedMemory]
     is_waiting: bool
 
 
@@ -132,9 +132,9 @@ def memory_comparison(tenant_id: UUID, memory: Memory) -> MemoryComparison:
     return MemoryComparison(neighbours, is_waiting)
 
 
-def _neighbour(pair: MemoryPair, memory: Memory) -> FoundNeighbour:
+def _neighbour(pair: MemoryPair, memory: Memory) -> PairedMemory:
     is_older = pair.newer_id == memory.pk
-    return FoundNeighbour(rules.LISTS[pair.kind], pair.older if is_older else pair.newer, is_older)
+    return PairedMemory(rules.LISTS[pair.kind], pair.older if is_older else pair.newer, is_older)
 
 
 def hygiene_list_lengths(tenant_id: UUID, partition: str, *, reach: str = "", now: datetime) -> list[HygieneListLength]:

@@ -111,13 +111,13 @@ def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[D
 def _classified(tenant_id: UUID, found: Iterable[DetectedPairs]) -> list[StoredPair]:
     cosines = {frozenset(pair): cosine for *pair, cosine in found}
     ids = {pk for pair in cosines for pk in pair}
-    heads = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).unarchived().with_ids(ids)}
+    current = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).unarchived().with_ids(ids)}
     shown = RecalledText.objects.for_tenant(tenant_id).spans(ids)
     pairs: list[StoredPair] = []
     for pair, cosine in cosines.items():
-        if not pair <= heads.keys():
+        if not pair <= current.keys():
             continue
-        older, newer = sorted((heads[pk] for pk in pair), key=lambda row: (row.created_at, row.pk))
+        older, newer = sorted((current[pk] for pk in pair), key=lambda row: (row.created_at, row.pk))
         was_shown = any(
             repeats_recalled_text(newer.partition_path, shown_in=place, stored_in=older.partition_path)
             and rules.was_recently_recalled(first, last, newer.recorded_from)
@@ -135,6 +135,6 @@ def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[StoredP
     stored = MemoryPair.objects.for_tenant(tenant_id)
     if pairs:
         stored.store(tenant_id, pairs, now)
-    stamps = stored.touching(memory_ids).found_by_comparison().stamps()
-    if stale := [number for number, stamp, *current in stamps if stamp != rules.texts_hash(*current)]:
+    hashes_and_paths = stored.touching(memory_ids).found_by_comparison().hashes_and_paths()
+    if stale := [number for number, stamp, *current in hashes_and_paths if stamp != rules.texts_hash(*current)]:
         stored.with_ids(stale).delete()

@@ -87,7 +87,7 @@ class DismissableQuerySet(TenantRows):
 
     def live_within(self, path: str, now: datetime) -> Self:
         """Rows whose memories are all live and whose last one is in `path` or below it."""
-        live = (_of_head(live_condition(now), side) for side in self.sides)
+        live = (_of_row(live_condition(now), side) for side in self.sides)
         return self.filter(*live, path_condition(f"{self.sides[-1]}__partition_path", path, exact=False))
 
     def within_reach(self, path: str) -> Self:
@@ -99,7 +99,7 @@ class DismissableQuerySet(TenantRows):
         derived = [f"{side}__{name}" for side in self.sides for name in ("search_vector", *SEARCH_COLUMNS)]
         return self.select_related(*self.sides).defer(*derived)
 
-    def numbers(self) -> list[int]:
+    def row_ids(self) -> list[int]:
         """Return the ids of the rows."""
         return list(self.order_by().values_list("pk", flat=True))
 
@@ -133,7 +133,7 @@ class MemoryPairQuerySet(DismissableQuerySet):
         ids = list(memory_ids)
         return self.filter(Q(older_id__in=ids) | Q(newer_id__in=ids))
 
-    def stamps(self) -> list[tuple[Any, ...]]:
+    def hashes_and_paths(self) -> list[tuple[Any, ...]]:
         """(id, texts hash, and the current content hash and path of the older and the newer memory)."""
         now = [f"{side}__{name}" for side in self.sides for name in ("content_hash", "partition_path")]
         return list(self.order_by().values_list("id", "texts_hash", *now))
@@ -159,8 +159,8 @@ class MemoryFindingQuerySet(DismissableQuerySet):
         execute(_CLEAR.format(live=_LIVE, rule=rule), values)
 
 
-def _of_head(condition: Q, head: str) -> Q:
+def _of_row(condition: Q, head: str) -> Q:
     """Return a condition on a memory as a condition on the row that refers to it."""
     parts: list[Any] = list(condition.children)
-    children = [_of_head(part, head) if isinstance(part, Q) else (f"{head}__{part[0]}", part[1]) for part in parts]
+    children = [_of_row(part, head) if isinstance(part, Q) else (f"{head}__{part[0]}", part[1]) for part in parts]
     return Q(*children, _connector=condition.connector, _negated=condition.negated)

@@ -12,7 +12,7 @@ from memories.models.memory import Memory
 from memories.models.tenancy import Tenant, check, one_of, unique
 from memories.tenancy.queries.rows import TenantRows
 
-#: Findings that nobody dismissed.
+#: Findings that nobody has dismissed.
 _OPEN = Q(dismissed_at__isnull=True)
 
 

@@ -105,7 +105,7 @@ class PartitionSummaryOutput(serializers.Serializer[Any]):
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="Null while current.")
 
 
-#: The memo of a tenant that never set one.
+#: The memo of a tenant that has never set one.
 NO_MEMO = TenantMemo(content="", version=0, **{f"tokens_{encoding}": 0 for encoding in ENCODINGS})
 
 

@@ -76,10 +76,10 @@ def diff_points_in_time(
     A memory moved out of `reach` counts as removed, a restored one as changed. With a `kind` only that list is read.
     """
     former, latter = SearchScope(tenant_id, reach, before), SearchScope(tenant_id, reach, after)
-    heads = Memory.objects.for_tenant(tenant_id).within(reach).held_at(was=before, still=after)
+    current = Memory.objects.for_tenant(tenant_id).within(reach).with_current_at(was=before, still=after)
     kinds = [name for name in CHANGE_KINDS if kind in (None, name)]
     tallies, listed = read_changes(
-        heads, former.superseded(), latter.superseded(), kinds, behind=behind, limit=limit + 1
+        current, former.superseded(), latter.superseded(), kinds, behind=behind, limit=limit + 1
     )
     counts = {name: tallies[name].memories for name in CHANGE_KINDS}
     pages = {name: ids[:limit] for name, ids in listed.items()}
@@ -96,7 +96,7 @@ def _memories(scope: SearchScope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     found: list[Memory] = []
     for rows in scope.sources() if ids else ():
         own = rows.of_memories(ids)
-        found += map(_with_version, own.with_heads()) if isinstance(own, MemoryVersionQuerySet) else own
+        found += map(_with_version, own.with_current_rows()) if isinstance(own, MemoryVersionQuerySet) else own
     for memory in found:
         memory.archived_at = None  # It was not archived at that time.
     return {memory.pk: memory for memory in found}

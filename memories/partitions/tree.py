@@ -13,7 +13,7 @@ from memories.partitions.queries.tree import SubtreeSums, subtree_sums
 from memories.services.partitions.paths import PartitionPath
 from memories.services.partitions.tree import PartitionBranch
 
-#: Up to so many partitions are listed completely; of more, only the children of open ones.
+#: Up to this many partitions are listed completely; beyond that, only the children of open ones.
 WHOLE_MAX = 200
 #: Partitions per page below one.
 SIBLINGS_MAX = 100
@@ -62,12 +62,12 @@ def list_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str = "
 def list_child_partitions(tenant_id: UUID, place: PartitionPath, *, after: str = "") -> list[PartitionBranch]:
     """Return one page of the children of `place`. One query."""
     rows = Partition.objects.for_tenant(tenant_id).without_root().children_of(place.path, place.depth)
-    return _cut(list(rows.behind_path(after)[: SIBLINGS_MAX + 1]))
+    return _cut(list(rows.after_path(after)[: SIBLINGS_MAX + 1]))
 
 
 def search_partition_list(tenant_id: UUID, text: str, *, after: str = "") -> list[PartitionBranch]:
     """Return one page of the partitions whose path contains `text`. One query."""
-    rows = Partition.objects.for_tenant(tenant_id).without_root().holding(text).behind_path(after)
+    rows = Partition.objects.for_tenant(tenant_id).without_root().path_containing(text).after_path(after)
     return _cut(list(rows[: SIBLINGS_MAX + 1]))
 
 

@@ -31,7 +31,7 @@ from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import loads_result_later, render_page
 
 _VERSIONS_MAX = 50
-#: Tokens of a longer text are not counted while typing.
+#: The tokens of longer texts are not counted while typing.
 COUNTED_CHARACTERS_MAX = 100_000
 SNAPSHOTS_SHOWN_MAX = 200
 TODAY = "today"

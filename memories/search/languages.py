@@ -24,7 +24,7 @@ def rederive_search_columns(tenant_id: UUID) -> int:
 def drop_former_languages_of_tenants(*, now: datetime) -> int:
     """Stop searching in former languages that no row can still have; return the number of tenants."""
     with maintenance_scope():
-        tenant_ids = list(Tenant.objects.leaving_a_language().values_list("pk", flat=True))
+        tenant_ids = list(Tenant.objects.changing_language().values_list("pk", flat=True))
     dropped = 0
     for tenant_id in tenant_ids:
         rederive_search_columns(tenant_id)
@@ -55,5 +55,5 @@ def _derive_rows(tenant_id: UUID, model: type[Memory] | type[MemoryVersion]) -> 
             if not page:
                 return derived
             foreign = [row_id for row_id, config in page if config != language]
-            derived += model.objects.for_tenant(tenant_id).speak(foreign, language) if foreign else 0
+            derived += model.objects.for_tenant(tenant_id).set_text_language(foreign, language) if foreign else 0
         last = page[-1][0]

@@ -150,19 +150,19 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         by_vector: Ranking = {}
         by_text: Ranking = {}
         lexemes, tokens = query.lexemes, gate.column
-        asked = None if mode is RetrievalMode.LEXICAL else query.vector
+        vector = None if mode is RetrievalMode.LEXICAL else query.vector
         words = request.query if query.vector is None or mode is not RetrievalMode.VECTOR else None
-        model = query.model if asked is not None else ""
+        model = query.model if vector is not None else ""
         sent = retrievers.SentLookups.send(scope, words, tokens, with_pinned=request.with_pinned, model=model)
         nearest = matching = None
-        if asked is not None and sent.size is not None:
-            nearest = retrievers.send_nearest(scope, asked, model, tokens, wanted=wanted, size=sent.size)
+        if vector is not None and sent.size is not None:
+            nearest = retrievers.send_nearest(scope, vector, model, tokens, wanted=wanted, size=sent.size)
         if sent.lexemes is not None:
             matching = retrievers.SentTextSearch.of_lexemes(scope, sent.lexemes, tokens, wanted)
         if nearest is not None:
             by_vector = nearest.read_traced(trace)
-        elif asked is not None:
-            by_vector = retrievers.rank_by_vector_in_history(scope, asked, model, tokens, trace)
+        elif vector is not None:
+            by_vector = retrievers.rank_by_vector_in_history(scope, vector, model, tokens, trace)
         if matching is not None:
             by_text, lexemes = matching.read_traced(trace), matching.text.lexemes
         fused = fuse(list(by_vector), list(by_text))

@@ -21,7 +21,7 @@ from memories.search.queries.nearest import (
     index_prefix,
 )
 from memories.search.queries.ranking import Ranking, SentRanking, SentTextHits
-from memories.search.queries.scope_size import SentMeasure
+from memories.search.queries.scope_size import SentScopeSize
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import (
     ALL_WORDS_ROWS,
@@ -52,7 +52,7 @@ class SentLookups:
 
     lexemes: SentStatement | None
     pinned: SentRanking | None
-    size: SentMeasure | None
+    size: SentScopeSize | None
 
     @classmethod
     def send(cls, scope: SearchScope, query: str | None, tokens: str, *, with_pinned: bool, model: str) -> Self:
@@ -64,7 +64,7 @@ class SentLookups:
         return cls(
             None if query is None else send_query_lexemes(scope.tenant_id, query),
             None if plain is None else ranking.send_pinned_memories(plain, tokens),
-            send_measure(scope, model) if model and not scope.moment.reads_history else None,
+            send_scope_size(scope, model) if model and not scope.moment.reads_history else None,
         )
 
 
@@ -185,25 +185,25 @@ def find_nearest(
     scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int
 ) -> NearestResult:
     """Return the nearest live memories, as many as a fused order needs for its first `wanted`."""
-    return send_nearest(scope, vector, model, tokens, wanted=wanted, size=send_measure(scope, model)).read()
+    return send_nearest(scope, vector, model, tokens, wanted=wanted, size=send_scope_size(scope, model)).read()
 
 
 def send_nearest(
-    scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int, size: SentMeasure
+    scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int, size: SentScopeSize
 ) -> "SentVectorSearch":
     """Send the same query for a scope whose size is known."""
     measured = read_scope_size(scope, size, len(vector))
     return SentVectorSearch.send(plan_vector_search(measured, wanted=wanted), scope, vector, model, tokens, measured)
 
 
-def send_measure(scope: SearchScope, model: str) -> SentMeasure:
+def send_scope_size(scope: SearchScope, model: str) -> SentScopeSize:
     """Send the query for the number of rows in scope, by the counts of partitions, and for the index of the model."""
-    return scope_size.send_measure(
+    return scope_size.send_scope_size(
         scope.tenant_id, scope.path, exact=scope.is_exact, segments=scope.segments, index=index_prefix(model)
     )
 
 
-def read_scope_size(scope: SearchScope, sent: SentMeasure, dimension: int) -> ScopeSize:
+def read_scope_size(scope: SearchScope, sent: SentScopeSize, dimension: int) -> ScopeSize:
     """Return the size of a scope whose query was sent, for vectors of a dimension."""
     rows, index = sent.read()
     if index is None or dimension > MAX_INDEX_DIMENSION:
@@ -245,24 +245,24 @@ class SentVectorSearch:
     def read_traced(self, plan: RetrievalTrace) -> Ranking:
         """Wait for the memories, as a step of a plan."""
         with plan.step("vector") as entry:
-            found, told = self.read()
-            entry |= {**told, "rows": len(found)}
+            found, details = self.read()
+            entry |= {**details, "rows": len(found)}
         return found
 
     def _sent(self) -> SentRanking | None:
         plain, plan = self.scope.plain(), self.plan
         if plain is None or (plan.search is SearchMethod.EXACT and plan.reads_memories):
             return None
-        asked = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
+        values = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
         if plan.search is SearchMethod.EXACT:
-            return ranking.send_nearest_vectors(*asked)
+            return ranking.send_nearest_vectors(*values)
         with self._forced_index():
-            return ranking.send_nearest_vectors(*asked, index=VectorIndex(rows=0, bound=plan.index_bound))
+            return ranking.send_nearest_vectors(*values, index=VectorIndex(rows=0, bound=plan.index_bound))
 
     def _forced_index(self) -> AbstractContextManager[None]:
         plan = self.plan
         return force_index_scan(
-            ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples, is_one_look=plan.is_one_look
+            ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples, is_single_scan=plan.is_single_scan
         )
 
     def _read(self) -> NearestResult:
@@ -270,11 +270,11 @@ class SentVectorSearch:
         done = {"search": plan.search, "reason": plan.reason, "limit": plan.limit}
         if plan.search is SearchMethod.HNSW:
             found, read = self._read_index_scan()
-            if read < plan.limit_with_spare and plan.is_one_look:
+            if read < plan.limit_with_spare and plan.is_single_scan:
                 # Vectors of deleted rows stay in the index until the next vacuum and take the places of others.
-                again = replace(plan, is_one_look=False)
+                again = replace(plan, is_single_scan=False)
                 found, read = self.send(again, self.scope, self.vector, self.model, self.tokens)._read_index_scan()
-            if min(len(found), read) >= plan.enough:
+            if min(len(found), read) >= plan.min_rows:
                 return NearestResult(found, done)
             done |= {"search": SearchMethod.EXACT, "reason": SearchPlanReason.TOO_FEW_FOUND}
         return NearestResult(self._read_exactly(), done)
@@ -297,11 +297,11 @@ class SentVectorSearch:
             rows = memories.nearest_to(self.vector, self.model).values_list(memories.identity, self.tokens)
             return {pk.int: count for pk, count in rows[: plan.limit]}
         if not plan.reads_memories:
-            asked = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
+            values = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
             sent = self.ranking if plan.search is SearchMethod.EXACT else None
-            found, read = (sent or ranking.send_nearest_vectors(*asked)).read_with_count()
+            found, read = (sent or ranking.send_nearest_vectors(*values)).read_with_count()
             # If most of the nearest have expired, memories further away take their place.
-            if len(found) >= plan.enough or read < plan.limit_with_spare:
+            if len(found) >= plan.min_rows or read < plan.limit_with_spare:
                 return _first(found, plan.limit)
         return ranking.nearest_memories(plain, self.vector, self.model, self.tokens, plan.limit)
 

@@ -20,7 +20,7 @@ from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.queries.insertions import execute
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
-#: Any number, the same for everybody: one index is built at a time.
+#: An arbitrary number that all processes share, so that only one index is built at a time.
 BUILD_LOCK = 7_301_846_577
 
 #: Vectors that are compared for each new one (ADR-0151). With 64, pgvector's default, a search must be a sixth wider.
@@ -76,7 +76,7 @@ def ensure_vector_index(model: str, dimension: int, *, database: str, is_rebuilt
     if not 1 <= dimension <= MAX_INDEX_DIMENSION:
         detail = f"An index supports vectors of 1 to {MAX_INDEX_DIMENSION:,} numbers, not {dimension:,}."
         raise InvalidInput("out_of_range", detail, "dimension")
-    with _alone(database) as is_alone:
+    with _index_lock(database) as is_alone:
         if not is_alone:
             return VectorIndexState.BUSY
         if not is_rebuilt and vector_index(model) is not None:
@@ -91,7 +91,7 @@ def extend_vector_indexes(*, owner: str | None) -> int:
     `owner` is the alias of the role that owns the tables; without it nothing is rebuilt.
     """
     # insertions of several workers do not disturb each other
-    with _alone(owner) if owner else nullcontext(True) as is_alone:
+    with _index_lock(owner) if owner else nullcontext(True) as is_alone:
         return sum(_extend(model, owner) for model in models_to_index()) if is_alone else 0
 
 
@@ -152,7 +152,7 @@ def vector_index(model: str) -> VectorIndex | None:
 
 
 @contextmanager
-def _alone(database: str) -> Iterator[bool]:
+def _index_lock(database: str) -> Iterator[bool]:
     """Hold a lock so that only one process builds or extends an index; yield whether this process has it."""
     with connections[database].cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [BUILD_LOCK])

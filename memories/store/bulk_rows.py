@@ -12,7 +12,7 @@ from django.db.models import Value
 from django.db.models.functions import Greatest
 
 from memories import tasks
-from memories.embeddings.vectors import carry_vectors, note_superseded_version
+from memories.embeddings.vectors import add_missing_for_superseded, copy_vectors_to_current
 from memories.models import Memory, MemoryLink, MemoryVersion, Partition
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.partitions.paths import parse_partition
@@ -153,7 +153,7 @@ def open_next_versions(rows: Sequence[Memory], now: datetime, values: Mapping[st
     with _duplicates_refused():
         Memory.objects.filter(pk__in=ids).open_next_versions(now, **values)
     if not has_new_text:
-        carry_vectors(tenant_id, ids)
+        copy_vectors_to_current(tenant_id, ids)
     pending = [row.pk for row in rows if row.embedding_state != Memory.EmbeddingState.READY]
     if pending:
         tasks.enqueue_embedding(tenant_id, pending)
@@ -192,7 +192,7 @@ def _end_versions(rows: Sequence[Memory], now: datetime, values: Mapping[UUID, M
         ends = {"valid_to": row.valid_to or row.archived_at or at, "recorded_to": row.archived_at or at}
         ended.append(MemoryVersion(tenant_id=tenant_id, memory_id=row.pk, **before, **ends))
         if "content" in own and row.embedding_state == Memory.EmbeddingState.PENDING:
-            note_superseded_version(tenant_id, row.pk, row.version)
+            add_missing_for_superseded(tenant_id, row.pk, row.version)
         changed = {"version": row.version + 1, "valid_from": row.valid_to or at, "recorded_from": at, **own}
         changed |= {"archived_at": None, "valid_to": None}
         for name, value in changed.items():

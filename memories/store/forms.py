@@ -215,7 +215,7 @@ class MemoryImportForm(PlatformForm):
     packed = forms.CharField(required=False)
     type = forms.ChoiceField(choices=[(name, name) for name in FILE_TYPES], required=False)
     partition = PartitionField()
-    #: Of a previewed file: the act of the rows stored so far, how many were read, and how many had each result.
+    #: The state of an import: the act of the rows stored so far, the number of rows read, and of rows with each result.
     act = forms.UUIDField(required=False)
     done = forms.IntegerField(required=False, min_value=0)
     created = forms.IntegerField(required=False, min_value=0)

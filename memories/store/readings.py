@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.embeddings.providers import EmbeddingVectors
-from memories.embeddings.queries.vectors import halves_of
+from memories.embeddings.queries.vectors import half_vectors
 from memories.models import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, PartitionSummary
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.partitions.paths import PartitionPath, is_within, parse_partition
@@ -109,8 +109,8 @@ class SearchScope:
     def sources(self) -> list[CandidateRows]:
         """Return the current rows and, for a past time, the rows superseded since; no memory is in both."""
         superseded = self.superseded()
-        heads = self._narrowed(Memory.objects.for_tenant(self.tenant_id))
-        return [heads] if superseded is None else [heads, superseded]
+        current = self._narrowed(Memory.objects.for_tenant(self.tenant_id))
+        return [current] if superseded is None else [current, superseded]
 
     def superseded(self) -> CandidateRows | None:
         """Return the rows of a past time that are not current any more; None in the present, which has none."""
@@ -119,7 +119,7 @@ class SearchScope:
 
     def _narrowed(self, rows: CandidateRows) -> CandidateRows:
         here = rows.at(self.moment).within(self.path, exact=self.is_exact)
-        return here.with_segments(self.segments).meeting(self.conditions)
+        return here.with_segments(self.segments).matching_conditions(self.conditions)
 
 
 @dataclass(frozen=True)
@@ -266,8 +266,8 @@ def read_memory_versions(
 
     The rows are not for saving. Counters are current, and a memory that was archived later is not archived.
     """
-    heads = Memory.objects.for_tenant(tenant_id).with_answer_parts(reach, moment).with_ids(versions)
-    rows = {row.pk: row for row in heads}
+    current = Memory.objects.for_tenant(tenant_id).with_answer_parts(reach, moment).with_ids(versions)
+    rows = {row.pk: row for row in current}
     past = {pk: number for pk, number in versions.items() if pk in rows and rows[pk].version != number}
     vectors: dict[UUID, list[MemoryEmbedding]] = defaultdict(list)
     if past:
@@ -359,7 +359,7 @@ def _plain_candidates(
     having = [one.id for one, vector in zip(candidates, sent, strict=True) if vector is not None]
     if not having:
         return candidates, {}
-    return candidates, dict(zip(having, halves_of([each for each in sent if each is not None]), strict=True))
+    return candidates, dict(zip(having, half_vectors([each for each in sent if each is not None]), strict=True))
 
 
 def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: CandidateRanks) -> Candidate:

@@ -77,7 +77,7 @@ def recently_recalled_memories(
         return {}
     hashes, since = {value for value, _ in texts}, now - RECALLED_TEXT_TTL
     by_hash: defaultdict[str, list[RecalledRow]] = defaultdict(list)
-    for row in RetrievalTick.objects.recalled_lately(tenant_id, hashes, prefixes, since=since):
+    for row in RetrievalTick.objects.recently_recalled(tenant_id, hashes, prefixes, since=since):
         by_hash[row.recalled_hash].append(row)
     found = {
         (value, path): [

@@ -123,7 +123,7 @@ class SuperuserModelAdmin(BaseModelAdmin):
 class OwnTenantsMixin(BaseModelAdmin):
     """Rows, and choices of tenants and people, of the person's own tenants."""
 
-    #: The permissions other than to view that it leaves.
+    #: The remaining permissions besides viewing.
     allows: ClassVar[Collection[str]] = ()
 
     def get_queryset(self, request: HttpRequest) -> Any:

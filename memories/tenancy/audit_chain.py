@@ -28,7 +28,7 @@ from memory_platform.postgres.roles import logged_in_for_maintenance
 SEALED_BATCH = 1_000
 #: Seals read at once by a check.
 CHECKED_BATCH = 2_000
-#: How often the scheduled check reads a whole log.
+#: The interval at which the scheduled check reads a whole log.
 WHOLE_CHECK_INTERVAL = timedelta(days=7)
 #: The time of an entry may be this long before that of its seal.
 LATE_ENTRIES_MAX = timedelta(days=1)
@@ -164,7 +164,7 @@ def _unsealed(tenant_id: UUID, since: datetime | None) -> BrokenEntry | None:
     entries = AuditEntry.objects.for_tenant(tenant_id)
     if since is not None:
         entries = entries.since(since)
-    entry = entries.unsealed_past_the_application(seals, waiting).order_by("at", "id").first()
+    entry = entries.unsealed_and_unqueued(seals, waiting).order_by("at", "id").first()
     return BrokenEntry(AuditProblem.ENTRY_NOT_SEALED, entry.pk) if entry else None
 
 

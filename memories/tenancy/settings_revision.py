@@ -18,7 +18,7 @@ _TRIGGER = (
     "CREATE TRIGGER settings_changed_by_{event} AFTER {event} ON {table} REFERENCING {rows} TABLE AS changed"
     " FOR EACH STATEMENT EXECUTE FUNCTION memories_settings_changed()"
 )
-#: What a statement leaves in the table, or of a deletion, what it took.
+#: The rows after a statement, or the deleted rows of a deletion.
 _EVENTS = {"insert": "NEW", "update": "NEW", "delete": "OLD"}
 
 

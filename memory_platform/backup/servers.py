@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from memory_platform.backup.files import BackupError
-from memory_platform.embedded.config import check_data_dir, take_lock
+from memory_platform.embedded.config import acquire_lock, check_data_dir
 from memory_platform.embedded.files import StartError, read_endpoints
 from memory_platform.embedded.postgres import start_postgres
 from memory_platform.embedded.processes import stop_processes
@@ -54,7 +54,7 @@ def database_server(superuser_url: str = "", *, is_exclusive: bool = False) -> I
 def _embedded_superuser_url(*, is_exclusive: bool) -> Iterator[str]:
     try:
         check_data_dir(settings.DATA_DIR)
-        lock = take_lock(settings.DATA_DIR)
+        lock = acquire_lock(settings.DATA_DIR)
     except StartError as error:
         endpoints = read_endpoints(settings.DATA_DIR)
         if is_exclusive or not endpoints or not endpoints.database_superuser_url:

@@ -56,7 +56,7 @@ def search_everything(tenant_id: UUID, text: str, *, is_admin: bool, now: dateti
         )
         for row in _by_id(logged, text) or logged.asking(text)[:SHOWN_MAX]
     ]
-    paths = Partition.objects.for_tenant(tenant_id).holding(text).paths(SHOWN_MAX)
+    paths = Partition.objects.for_tenant(tenant_id).path_containing(text).paths(SHOWN_MAX)
     partitions = [GlobalSearchResult(address_in(tenant_id, "partitions", partition=path), path) for path in paths]
     groups = [
         memory_group(tenant_id, text, now=now),

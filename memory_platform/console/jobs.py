@@ -92,9 +92,9 @@ def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[tuple[TenantRow
         by_state = {"": evaluations, UNFINISHED: evaluations.open(), _FAILED: failed, _DONE: ended}
         yield by_state[state], "created_at", _evaluation_job
     if kind in {"", "embedding_model"}:
-        models = EmbeddingModel.objects.for_tenant(tenant_id).asked_for()
-        missing = MissingVector.objects.for_tenant(tenant_id).tally()
-        in_state = {"": models, UNFINISHED: models.in_motion(), _FAILED: models.failing(), _DONE: models.at_rest()}
+        models = EmbeddingModel.objects.for_tenant(tenant_id).requested()
+        missing = MissingVector.objects.for_tenant(tenant_id).counts_by_model()
+        in_state = {"": models, UNFINISHED: models.in_progress(), _FAILED: models.failing(), _DONE: models.idle()}
         yield in_state[state], "started_at", partial(_model_job, missing)
 
 
@@ -247,7 +247,7 @@ def _evaluations(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
 
 
 def _embedding_models(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
-    missing = MissingVector.objects.for_tenant(tenant_id).tally()
+    missing = MissingVector.objects.for_tenant(tenant_id).counts_by_model()
     rows = EmbeddingModel.objects.for_tenant(tenant_id).with_ids(ids)
     return {row.pk: _model_notification(row, *missing.get(row.pk, (0, 0))) for row in rows}
 

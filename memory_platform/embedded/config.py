@@ -72,7 +72,7 @@ def check_data_dir(data_dir: Path) -> None:
         ) from error
 
 
-def take_lock(data_dir: Path) -> IO[str]:
+def acquire_lock(data_dir: Path) -> IO[str]:
     """Lock the DATA_DIR until this process ends, even if it is killed.
 
     Raises `StartError` if another process has the lock.

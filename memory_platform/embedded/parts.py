@@ -21,10 +21,10 @@ class Part:
     child: ChildProcess
     restarts: int = 0
     started_at: float = field(default_factory=time.monotonic)
-    #: When it starts again; None while it runs.
+    #: When it is restarted; None while it is running.
     due_at: float | None = None
 
-    def note_end(self, now: float) -> float:
+    def record_end(self, now: float) -> float:
         """Record that it has ended; return the seconds until its restart."""
         if now - self.started_at >= STABLE_SECONDS:
             self.restarts = 0

@@ -184,7 +184,7 @@ def _end_backends(cluster: Path) -> None:
 
 
 def _os_user(data_dir: Path) -> str | None:
-    """If this process runs as root, return the OS user of PostgreSQL, with access to its programs and data; else None."""
+    """If run as root, return the OS user of PostgreSQL, who gets access to its programs and data; else None."""
     if os.geteuid() != 0:
         return None
     try:

@@ -30,11 +30,11 @@ from memory_platform.embedded import processes
 from memory_platform.embedded.config import (
     PROJECT,
     EmbeddedConfig,
+    acquire_lock,
     check_data_dir,
     check_port,
     config_from,
     listen,
-    take_lock,
 )
 from memory_platform.embedded.files import (
     ServerUrls,
@@ -85,7 +85,7 @@ def main() -> int:
     try:
         config = config_from(os.environ)
         check_data_dir(config.data_dir)
-        with take_lock(config.data_dir) as lock:
+        with acquire_lock(config.data_dir) as lock:
             processes.stop_recorded_processes(config.data_dir)
             check_port(config.host, config.port)
             limit_memory_arenas()
@@ -295,14 +295,14 @@ class Supervisor:
     def _note_end(self, part: Part) -> None:
         # What it left in its group, such as web workers, must not stay beside the new ones.
         processes.signal_group(part.child.process.pid, signal.SIGKILL)
-        sys.stderr.write(describe_end(part.child, part.note_end(time.monotonic())))
+        sys.stderr.write(describe_end(part.child, part.record_end(time.monotonic())))
         sys.stderr.flush()
 
     def _restart(self, part: Part) -> None:
         try:
             part.restart()
         except (StartError, OSError) as error:
-            wait = part.note_end(time.monotonic())
+            wait = part.record_end(time.monotonic())
             sys.stderr.write(f"{part.child.name} could not be started; the next attempt is in {wait:g} s. {error}\n")
             sys.stderr.flush()
         else:

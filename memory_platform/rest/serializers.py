@@ -35,17 +35,17 @@ class StrictSerializer(serializers.Serializer[Any]):
         return values
 
 
-class _KeptSerializers(threading.local):
+class _SerializerCache(threading.local):
     """The serializers of a thread, by class."""
 
     def __init__(self) -> None:
         self.by_class: dict[type[serializers.Serializer[Any]], Any] = {}
 
 
-_kept_serializers = _KeptSerializers()
+_kept_serializers = _SerializerCache()
 
 
-def kept_serializer(serializer: type[serializers.Serializer[Any]]) -> Any:
+def cached_serializer(serializer: type[serializers.Serializer[Any]]) -> Any:
     """Return this thread's serializer of a class, because creating one copies all of its fields."""
     by_class = _kept_serializers.by_class
     return by_class.get(serializer) or by_class.setdefault(serializer, serializer(context={}))
@@ -57,7 +57,7 @@ def validate_input(serializer: type[StrictSerializer], data: Any, context: Mappi
     Serializers are reused, because creating one takes several times as long as validating a context request. They must
     therefore not store anything about their input.
     """
-    kept = kept_serializer(serializer)
+    kept = cached_serializer(serializer)
     kept.context.update(context)
     try:
         return dict(kept.run_validation(data))

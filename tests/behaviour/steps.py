@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 def store_memories(api: Endpoints) -> None:
     """Memories: create, repeat, read, change, archive, restore, list, search."""
-    body: dict[str, Any] = {"content": "Dana collects stamps of the 1970s.", "user_id": "dana", "kind": "preference"}
+    body: dict[str, Any] = {
+        "content": "Dana collects hashes_and_paths of the 1970s.",
+        "user_id": "dana",
+        "kind": "preference",
+    }
     body |= {"created_at": api.labels.time(days=433), "links": [{"target_id": api.material.memories[3]}]}
-    first = api.send("POST", "memories", body, label="stamps")["id"]
+    first = api.send("POST", "memories", body, label="hashes_and_paths")["id"]
     api.send("POST", "memories", body, "repeated")
     api.send("POST", "memories", {"content": "Only the text.", "user_id": "nora"}, label="only-text")
     for name, value in _BAD_MEMORIES.items():

@@ -26,7 +26,7 @@ from memories.tenancy.api.permissions import WRITE
 from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import page_of
-from memory_platform.rest.serializers import EmptyInput, flat_errors, kept_serializer, validate_input
+from memory_platform.rest.serializers import EmptyInput, cached_serializer, flat_errors, validate_input
 
 _FUNCTION = {"name": "calendar", "arguments": '{"day": "2026-05-09"}'}
 _CALLS = [{"id": "call_1", "type": "function", "function": _FUNCTION}]
@@ -70,7 +70,7 @@ class MessageListEndpoint(SessionEndpointBase):
             # the locked row of the new messages has the counts
             new = next((row.message for row in appended if row.is_new), None)
             session = self.session(session_id) if new is None else new.session
-        serialize = kept_serializer(schemas.MessageOutput).to_representation
+        serialize = cached_serializer(schemas.MessageOutput).to_representation
         results = [{**serialize(row.message), "status": "created" if row.is_new else "existing"} for row in appended]
         code = status.HTTP_201_CREATED if any(row.is_new for row in appended) else status.HTTP_200_OK
         pressure = {name: getattr(session, name) for name in ("message_count", "context_tokens", "pressure")}

@@ -39,5 +39,5 @@ def context_suggestions(request: HtmxRequest) -> HttpResponseBase:
             page_data["memories"] = found
         if "partition" in request.GET:
             rows = Partition.objects.for_tenant(request.tenant.id)
-            page_data["partitions"] = (rows.holding(path) if path else rows).paths(PARTITIONS_FOUND_MAX)
+            page_data["partitions"] = (rows.path_containing(path) if path else rows).paths(PARTITIONS_FOUND_MAX)
     return render_page(request, "context/workbench/_workbench_suggestions.html", page_data)

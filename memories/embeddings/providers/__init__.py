@@ -33,7 +33,7 @@ class Embedder(Protocol):
     name: str
     #: Numbers in a vector.
     dimension: int
-    #: Maximum texts per call; callers with more call again, so that failures stay small.
+    #: Maximum texts per call; more texts need several calls, so that a failure affects few of them.
     batch_size: int
 
     def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
@@ -90,7 +90,7 @@ class KnownModel:
         return self.endpoint is None
 
 
-#: Models that need only their package.
+#: Models that need nothing but their package.
 LOCAL_MODELS = {
     "wordllama": KnownModel("wordllama-l2-supercat-256", 256, "wordllama"),
     "hashed": KnownModel("hashed-ngram-512", 512, "hashed"),

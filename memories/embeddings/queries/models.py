@@ -80,11 +80,11 @@ _UNCLAIMED = Q(claimed_until__isnull=True) | Q(claimed_until__lt=Now())
 class EmbeddingModelQuerySet(TenantRows):
     """A tenant's models by state. Leases use the clock of the database."""
 
-    def share(self, tenant_id: UUID) -> None:
+    def lock_shared(self, tenant_id: UUID) -> None:
         """Lock the tenant's models against switches until the transaction ends; other writers may share the lock."""
         execute(_SHARE, [str(tenant_id)])
 
-    def take(self, tenant_id: UUID) -> None:
+    def lock_exclusively(self, tenant_id: UUID) -> None:
         """Lock the tenant's models exclusively until the transaction ends: writers of vectors wait, searches do not."""
         execute(_TAKE, [str(tenant_id)])
 
@@ -94,8 +94,8 @@ class EmbeddingModelQuerySet(TenantRows):
     def named(self, name: str) -> Self:
         return self.filter(name=name)
 
-    def share_maintained(self, tenant_id: UUID) -> list[Any]:
-        """Lock the set of models as `share` does and return the maintained ones, in one round trip."""
+    def lock_shared_and_read(self, tenant_id: UUID) -> list[Any]:
+        """Lock the set of models as `lock_shared` does and return the maintained ones, in one round trip."""
         with sent_together():
             send_prepared(_SHARE, [str(tenant_id)])
             models = self.send_select(_MAINTAINED, {"tenant": tenant_id})
@@ -105,19 +105,19 @@ class EmbeddingModelQuerySet(TenantRows):
         """Models for which each write stores vectors, the active one first."""
         return self.filter(state__in=["active", "filling", "standby"]).order_by("state", "started_at")
 
-    def beside(self) -> Self:
+    def not_active(self) -> Self:
         """Maintained models other than the active one."""
         return self.filter(state__in=["filling", "standby"])
 
-    def asked_for(self) -> Self:
+    def requested(self) -> Self:
         """Models that an operator requested; the initial model is not included."""
         return self.filter(is_chosen=True)
 
-    def in_motion(self) -> Self:
+    def in_progress(self) -> Self:
         """Being filled or removed."""
         return self.filter(state__in=["filling", "retiring"])
 
-    def at_rest(self) -> Self:
+    def idle(self) -> Self:
         """Neither being filled nor removed."""
         return self.exclude(state__in=["filling", "retiring"])
 
@@ -170,35 +170,35 @@ class MissingVectorQuerySet(TenantRows):
     def of_version(self, memory_id: UUID, version: int) -> Self:
         return self.filter(memory_id=memory_id, version=version)
 
-    def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
+    def copy_to_current(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         """Copy missing vectors of the previous versions to the current ones, which have the same text."""
         execute(_CARRY_MISSING, [tenant_id, array_text(memory_ids)])
 
-    def forget(self, model_id: UUID, versions: Iterable[tuple[UUID, int]]) -> None:
+    def delete_versions(self, model_id: UUID, versions: Iterable[tuple[UUID, int]]) -> None:
         """Delete the rows of versions that now have a vector."""
         pairs = list(versions)
         execute(_FORGET, [[pk for pk, _ in pairs], [number for _, number in pairs], model_id])
 
-    def note_all(self, tenant_id: UUID, model_id: UUID, name: str, *, with_pending: bool) -> None:
+    def add_all(self, tenant_id: UUID, model_id: UUID, name: str, *, with_pending: bool) -> None:
         """Note every version without a vector of the model, pending memories only `with_pending`."""
         values = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": with_pending}
         execute(_LACKING + _NOTE_MISSING, values)
 
-    def note_failed(self, tenant_id: UUID, model_id: UUID) -> None:
+    def add_failed(self, tenant_id: UUID, model_id: UUID) -> None:
         """Note the texts that this model, active until now, refused."""
         execute(_NOTE_FAILED, [model_id, tenant_id])
 
-    def fail_heads(self, model_id: UUID) -> None:
+    def mark_memories_failed(self, model_id: UUID) -> None:
         """Move what is noted of the new active model to the state of the memories."""
         execute(_FAIL_HEADS, [model_id])
 
-    def losses(self, tenant_id: UUID, model_id: UUID, name: str, active: str, *, with_superseded: bool) -> int:
+    def count_lost(self, tenant_id: UUID, model_id: UUID, name: str, active: str, *, with_superseded: bool) -> int:
         """The number of versions with a vector of `active` that the model `name` neither has nor refused."""
         values = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": True}
         values |= {"active": active, "with_superseded": with_superseded}
         return int(execute(_LACKING + _LOSSES, values)[0][0])
 
-    def tally(self) -> dict[UUID, tuple[int, int]]:
+    def counts_by_model(self) -> dict[UUID, tuple[int, int]]:
         """By model: the numbers of waiting and of refused vectors."""
         waiting, refused = (Count("pk", filter=Q(is_refused=is_refused)) for is_refused in (False, True))
         rows = self.order_by().values_list("model_id").annotate(waiting=waiting, refused=refused)

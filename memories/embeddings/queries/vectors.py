@@ -56,14 +56,14 @@ def _type_of_vectors(_database: str) -> int:
     return int(type_oid)
 
 
-def halves_of(sent: Sequence[bytes | memoryview]) -> NDArray[np.float32]:
+def half_vectors(sent: Sequence[bytes | memoryview]) -> NDArray[np.float32]:
     """Return vectors of one dimension as rows, from the bytes of `halfvec_send`."""
     # two bytes of dimension, two unused, then half floats, the high byte first
     return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
 
 
 class MemoryEmbeddingQuerySet(TenantRows):
-    def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> set[UUID]:
+    def copy_to_current(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> set[UUID]:
         """Copy the vectors of the previous versions to the current ones; return the memories that had any."""
         return {pk for (pk,) in execute(_CARRY, [tenant_id, array_text(memory_ids)])}
 
@@ -120,7 +120,7 @@ class MemoryEmbeddingQuerySet(TenantRows):
         sent = self.order_by().annotate(sent=Func(F("vector"), function="halfvec_send", output_field=BinaryField()))
         found = sent.values_list("memory_id", "sent").iterator(chunk_size=rows)
         while chunk := list(islice(found, rows)):
-            yield [pk for pk, _ in chunk], halves_of([vector for _, vector in chunk])
+            yield [pk for pk, _ in chunk], half_vectors([vector for _, vector in chunk])
 
     def count_live_by_model(self, now: datetime) -> dict[str, int]:
         """By model: the live memories with a current vector. An index counts all; expired ones are subtracted."""

@@ -15,12 +15,12 @@ from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.web.numerals import counted
 
-#: Between two checks of work that another worker does.
+#: Seconds between two checks of another worker's work.
 LOOK_SECONDS = 0.5
 #: Work between two updates of the progress bar.
 TURN_SECONDS = 1.0
 
-#: Conflicts that are no failure: a command that was killed can be run again.
+#: Conflicts that are not failures: a command that was killed can be run again.
 NOTHING_TO_START = frozenset({"already_active", "already_filled"})
 
 _State = EmbeddingModel.State
@@ -78,12 +78,12 @@ class Command(PlatformCommand):
             except EmbeddingError as error:
                 raise CommandError(error.detail) from error
         if verb in _RETIRED and not options["yes"]:
-            self._ask(verb, tenants)
+            self._confirm(verb, tenants)
         failures = [tenant.name for tenant in tenants if not self._do(verb, tenant, options)]
         if failures:
             raise CommandError(f"Not done for {', '.join(failures)}.")
 
-    def _ask(self, verb: str, tenants: list[Tenant]) -> None:
+    def _confirm(self, verb: str, tenants: list[Tenant]) -> None:
         _, what, _ = _RETIRED[verb]
         if not sys.stdin.isatty():
             raise CommandError(f"{_flag(verb)} removes {what}: add --yes if no terminal is attached.")
@@ -109,7 +109,7 @@ class Command(PlatformCommand):
     def _run(self, verb: str, tenant: Tenant, options: dict[str, Any]) -> list[str]:
         now, model, may_miss = timezone.now(), options["model"], options["even_incomplete"]
         who: dict[str, Any] = {"tenant": tenant, "by": self.actor, "now": now}
-        beside = EmbeddingModel.objects.for_tenant(tenant.pk).beside()
+        beside = EmbeddingModel.objects.for_tenant(tenant.pk).not_active()
         match verb:
             case "start":
                 row = actions.start_reembedding(model=model, switches_when_filled=not options["keep_active"], **who)
@@ -142,7 +142,7 @@ class Command(PlatformCommand):
                         tasks[model.name] = bar.add_task(model.state, total=model.needed)
                     bar.update(tasks[model.name], completed=status.made, description=model.state)
                 try:
-                    is_idle = not any(_turn(tenant, status.model) for status in unfinished)
+                    is_idle = not any(_work_for_a_while(tenant, status.model) for status in unfinished)
                 except EmbeddingError as error:
                     again = "The worker retries; you can also run this command again."
                     self.stderr.write(f"{tenant.name}: {error.detail} {again}")
@@ -175,7 +175,7 @@ def _statuses(tenant: Tenant) -> list[ModelStatus]:
         return model_statuses(tenant.pk, timezone.now())
 
 
-def _turn(tenant: Tenant, model: EmbeddingModel) -> bool:
+def _work_for_a_while(tenant: Tenant, model: EmbeddingModel) -> bool:
     end = time.monotonic() + TURN_SECONDS
     return reembedding.advance_embedding_model(
         tenant.pk, model.pk, goes_on=lambda: time.monotonic() < end, clock=timezone.now

@@ -12,7 +12,7 @@ CHANGE_UNCHANGED = "same"
 # Nearly all current rows are on both sides: they are counted without a join. The others and superseded versions are
 # joined by memory.
 _COMPARED = """
-WITH head (memory, number, tokens, was, still) AS MATERIALIZED ({heads}), former AS (
+WITH head (memory, number, tokens, was, still) AS MATERIALIZED ({rows}), former AS (
     SELECT memory, number, tokens FROM head WHERE was AND NOT still UNION ALL {former}
 ), latter AS (
     SELECT memory, number, tokens FROM head WHERE still AND NOT was UNION ALL {latter}
@@ -45,15 +45,15 @@ class ChangeTally(NamedTuple):
 
 
 def read_changes(
-    heads: Any, former: Any | None, latter: Any | None, kinds: Sequence[str], *, behind: UUID | None, limit: int
+    rows: Any, former: Any | None, latter: Any | None, kinds: Sequence[str], *, behind: UUID | None, limit: int
 ) -> tuple[dict[str, ChangeTally], dict[str, list[UUID]]]:
     """Return tallies of added, changed (another version), removed and unchanged memories, and ids of the first three.
 
-    `heads` are memories annotated with `was` and `still`, `former` and `latter` the superseded versions of either side,
+    `rows` are memories annotated with `was` and `still`, `former` and `latter` the superseded versions of either side,
     if any. Only ids of `kinds` after `behind` are listed.
     """
-    heads = heads.order_by().values_list("id", "version", "tokens_o200k_base", "was", "still").query.sql_with_params()
-    parts = {"heads": heads, "former": _superseded(former), "latter": _superseded(latter)}
+    columns = rows.order_by().values_list("id", "version", "tokens_o200k_base", "was", "still")
+    parts = {"rows": columns.query.sql_with_params(), "former": _superseded(former), "latter": _superseded(latter)}
     statement = _COMPARED.format(**{name: sql for name, (sql, _) in parts.items()})
     values = [value for _, own in parts.values() for value in own]
     tallies = dict.fromkeys((*CHANGE_KINDS, CHANGE_UNCHANGED), ChangeTally())

@@ -34,7 +34,7 @@ class PartitionQuerySet(TenantRows):
         """Lock the rows against other callers of this method, in one order so that two cannot deadlock."""
         list(self.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
-    def holding(self, text: str) -> Self:
+    def path_containing(self, text: str) -> Self:
         """Partitions whose path contains `text`, ignoring case."""
         return self.filter(path__icontains=text)
 
@@ -101,7 +101,7 @@ class PartitionQuerySet(TenantRows):
         """In the order of paths."""
         return self.exclude(path="").order_by("path")
 
-    def behind_path(self, path: str) -> Self:
+    def after_path(self, path: str) -> Self:
         return self.filter(path__gt=path) if path else self
 
     def children_of(self, path: str, depth: int) -> Self:

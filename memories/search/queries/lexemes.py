@@ -15,9 +15,9 @@ from memories.services.search.planner import significant_lexemes
 from memories.tenancy.queries.prepared import SentStatement, send_prepared
 from memories.tenancy.queries.rows import TenantRows
 
-#: Rows that a tenant's word counts are taken from; ids are random, so the first are a fair sample.
+#: Rows from which a tenant's words are counted; ids are random, so the first rows are a fair sample.
 SAMPLED_ROWS = 5_000
-#: Lexemes in fewer rows than this are not worth counting.
+#: Lexemes in fewer rows than this are not counted.
 COMMON_ROWS_MIN = 500
 
 _LEXEMES = """
@@ -33,10 +33,10 @@ FROM query LEFT JOIN memories_commonlexeme AS common ON common.tenant_id = %(ten
 ORDER BY query.lexeme
 """  # noqa: S608 - parts of the statement itself
 _OF_WORDS = """
-SELECT asked.word, tsvector_to_array(memories_search_vector(config, asked.word, asked.words, asked.lexemes))
+SELECT term.word, tsvector_to_array(memories_search_vector(config, term.word, term.words, term.lexemes))
 FROM memories_tenant AS tenant,
     unnest(tenant.former_text_search_configs || tenant.text_search_config) AS config,
-    json_to_recordset(%s::json) AS asked (word text, words text, lexemes text[])
+    json_to_recordset(%s::json) AS term (word text, words text, lexemes text[])
 WHERE tenant.id = %s
 """
 # `ts_stat` runs the text of a query of its own.
@@ -60,7 +60,7 @@ def any_lexeme(lexemes: Sequence[str]) -> str:
     return " | ".join("'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in lexemes)
 
 
-def held_places(vector: str, lexemes: Sequence[str]) -> str:
+def matched_bits(vector: str, lexemes: Sequence[str]) -> str:
     """Return SQL for the lexemes (placeholders) that a text vector contains, as the bits of a `bigint`."""
     held = (f"(({vector} @@ {lexeme}::tsquery)::int::bigint << {place})" for place, lexeme in enumerate(lexemes))
     return " | ".join(held)
@@ -83,11 +83,11 @@ class MatchedLexemes(Func):
     arg_joiner = ")) AS held WHERE held = ANY ("
 
     def __init__(self, lexemes: Sequence[str]) -> None:
-        asked = Value(list(lexemes), output_field=ArrayField(models.TextField()))
-        super().__init__(F("search_vector"), asked, output_field=ArrayField(models.TextField()))
+        given = Value(list(lexemes), output_field=ArrayField(models.TextField()))
+        super().__init__(F("search_vector"), given, output_field=ArrayField(models.TextField()))
 
 
-class HeldPlaces(Func):
+class MatchedBits(Func):
     """Which of the given lexemes a row's text vector contains, as the bits of an integer."""
 
     def __init__(self, lexemes: Sequence[str]) -> None:
@@ -96,7 +96,7 @@ class HeldPlaces(Func):
 
     def as_sql(self, compiler: Any, *_: Any, **__: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
         vector, _none = compiler.compile(self.source_expressions[0])
-        return f"({held_places(vector, ['%s'] * len(self.lexemes))})", list(self.lexemes)
+        return f"({matched_bits(vector, ['%s'] * len(self.lexemes))})", list(self.lexemes)
 
 
 class CommonLexemeQuerySet(TenantRows):
@@ -137,9 +137,9 @@ def word_lexemes(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
     terms = [(word, search_terms(word)) for word in sorted(words)]
     if not terms:
         return {}
-    asked = [{"word": word, "words": each.words, "lexemes": list(each.lexemes)} for word, each in terms]
+    rows = [{"word": word, "words": each.words, "lexemes": list(each.lexemes)} for word, each in terms]
     found: dict[str, set[str]] = {}
-    for word, lexemes in _rows(_OF_WORDS, [json.dumps(asked), tenant_id]):
+    for word, lexemes in _rows(_OF_WORDS, [json.dumps(rows), tenant_id]):
         found.setdefault(word, set()).update(lexemes)
     return found
 

@@ -79,9 +79,9 @@ def half_vector(vector: Vector) -> HalfVector:
 
 
 @contextmanager
-def force_index_scan(*, ef_search: int, max_scan_tuples: int, is_one_look: bool = False) -> Iterator[None]:
+def force_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bool = False) -> Iterator[None]:
     """Read rows ordered by the indexed distance only along the index. Call in a transaction."""
     values = {"ef_search": str(ef_search), "max_scan_tuples": str(max_scan_tuples)}
-    send_prepared(_ALONG_THE_INDEX, {**values, "iterative": "off" if is_one_look else "relaxed_order"})
+    send_prepared(_ALONG_THE_INDEX, {**values, "iterative": "off" if is_single_scan else "relaxed_order"})
     yield
     send_prepared(_ANY_WAY, {})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from psycopg import sql
 
-from memories.search.queries.lexemes import any_lexeme, held_places
+from memories.search.queries.lexemes import any_lexeme, matched_bits
 from memories.search.queries.nearest import Vector, VectorIndex, half_vector
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import LEXEMES_MAX, TextQuery
@@ -143,9 +143,9 @@ def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str) -> SentTextH
     lexemes = text.ranking
     places = next(count for count in _LEXEME_PLACES if count >= len(lexemes))
     # the places that are left over repeat a lexeme; their bits are not read
-    asked = {f"lexeme{place}": [lexemes[place % len(lexemes)]] for place in range(places)}
-    held = held_places("memory.search_vector", [f"%({name})s" for name in asked])
-    values = {name: any_lexeme(each) for name, each in {**asked, "matched": text.matched}.items()}
+    parameters = {f"lexeme{place}": [lexemes[place % len(lexemes)]] for place in range(places)}
+    held = matched_bits("memory.search_vector", [f"%({name})s" for name in parameters])
+    values = {name: any_lexeme(each) for name, each in {**parameters, "matched": text.matched}.items()}
     statement = _MATCHING.format(live=scope.has_live("memory"), memories=memories, tokens=tokens, held=held)
     return SentTextHits(send_prepared(statement, {**scope.values, **values, "newest": text.newest}))
 

@@ -33,7 +33,7 @@ WHERE path IN (
 
 
 @dataclass(frozen=True)
-class SentMeasure:
+class SentScopeSize:
     """A count whose query was sent; the name of the index begins with `prefix`."""
 
     statement: SentStatement
@@ -45,11 +45,13 @@ class SentMeasure:
         return max(int(rows or 0), 0), VectorIndex.found(self.prefix, index_rows, name)
 
 
-def send_measure(tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str) -> SentMeasure:
+def send_scope_size(
+    tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str
+) -> SentScopeSize:
     """Send the query for the rows of a partition, pending changes included, and the index with the prefix `index`."""
     low, high = ("", "") if exact else subtree_bounds(path)
     values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
     values |= {"segments": segment_paths(segments), "index": index}
     within = _WITH_SEGMENTS if segments else _WITHIN
     statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_FOUND)
-    return SentMeasure(send_prepared(statement, values), index)
+    return SentScopeSize(send_prepared(statement, values), index)

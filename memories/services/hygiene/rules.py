@@ -47,7 +47,7 @@ class HygieneList:
     meaning: str
     sorts: Mapping[str, str]
     has_pairs: bool = False
-    #: What can be done with its rows, besides dismissing them.
+    #: The action on its rows, besides dismissing them.
     action: str = BULK_ARCHIVE
 
 

@@ -114,7 +114,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
 
 
-#: What values of a kind are called, and their check.
+#: The description of values of a kind, and their check.
 _KINDS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "text": ("text", is_storable_text),
     "number": ("finite number of at most ten digits", _is_number),

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 #: The usual constant of reciprocal-rank fusion (Cormack, Clarke and Büttcher, 2009).
 RECIPROCAL_RANK_K = 60
-#: How often the rank by text counts (ADR-0179).
+#: The weight of the rank by text (ADR-0179).
 TEXT_RANK_COUNTS = 2
 MIN_CANDIDATES = 5
 MAX_CANDIDATES = 1_000

@@ -2,15 +2,15 @@
 
 from enum import StrEnum
 
-#: A smaller tail is not worth an index of its own.
+#: A smaller tail does not justify a rebuild.
 REBUILD_ROWS_MIN = 5_000
 #: A rebuild takes a fifth of the time of insertions, for all vectors: it pays for a tail of this share of the index,
 REBUILD_SHARE = 0.25
 #: and for one as large as the index while more is being loaded, because it will soon be followed by another.
 GROWING_REBUILD_SHARE = 1.0
-#: A tail that grows is left alone up to this size, which a search reads in some 9 ms.
+#: A growing tail is not shortened up to this size, which a search reads in about 9 ms.
 GROWING_TAIL_MAX = 20_000
-#: More new vectors than this between two looks mean that a load is going on.
+#: More new vectors than this between two checks mean that a load is in progress.
 GROWTH_ROWS = 500
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-#: Longer identifiers (encoded data, most likely) are found by their parts alone.
+#: Longer identifiers (most likely encoded data) are found only by their parts.
 MAX_IDENTIFIER_CHARACTERS = 200
 #: Postgres stores 2,046 bytes of a lexeme, and `array_to_tsvector` garbles longer ones.
 MAX_LEXEME_BYTES = 2_000
-#: A single letter or digit of an identifier tells nothing.
+#: A single letter or digit of an identifier is not significant.
 MIN_PART_CHARACTERS = 2
 #: Hexadecimal digits of the MD5 that binds derived columns to their text.
 MARK_DIGITS = 8

@@ -10,7 +10,7 @@ from typing import Any
 from memories.services.search.fusion import MAX_CANDIDATES, RECIPROCAL_RANK_K
 from memories.services.search.lexemes import STOP_WORD_MARK
 
-#: Scopes up to this many rows are read whole and ranked deep.
+#: Scopes of up to this many rows are searched exactly and ranked completely.
 ALWAYS_EXACT_ROWS = 5_000
 #: Up to this many rows, comparing memory by memory is cheaper than finding the vectors first.
 BY_MEMORY_ROWS = 2_500
@@ -34,13 +34,13 @@ ROWS_PER_SPARE_ROW = 8
 MIN_DEPTH = 200
 #: Tokens of a memory and its marker, fewer than most have, to estimate the number of memories of a budget.
 TOKENS_PER_MEMORY = 25
-#: A scope of at most so many rows is searched by all words of a query.
+#: A scope of at most this many rows is searched by all words of a query.
 ALL_WORDS_ROWS = 5_000
 #: Maximum of a tenant's rows that the words of one query match together in a larger scope, as estimated.
 MATCHED_ROWS_MAX = 3_000
 #: Maximum of a query's lexemes that rank: as many as fit the bits of an integer.
 LEXEMES_MAX = 62
-#: Rows that are read where even the rarest word of the query is in more rows: the newest in scope.
+#: The newest rows in scope that are read if even the rarest word of the query is in too many rows.
 NEWEST_ROWS = 1_500
 
 
@@ -60,7 +60,7 @@ class SearchPlanReason(StrEnum):
     FEW_ROWS = "few_rows"
     SHARED_INDEX = "shared_index"
     MANY_ROWS = "many_rows"
-    #: The index scan ended before it had found enough.
+    #: The index scan ended with too few rows.
     TOO_FEW_FOUND = "too_few_found"
 
 
@@ -81,8 +81,8 @@ class ScopeSize:
 class VectorPlan:
     """Method, reason and number of rows; for HNSW the width of the search and the vectors after which it stops.
 
-    `reads_memories`: with the vectors instead of after them, for filters and tiny scopes. With `is_one_look` the scan
-    ends after the first look.
+    `reads_memories`: with the vectors instead of after them, for filters and tiny scopes. With
+    `is_single_scan`, the index is scanned only once.
     """
 
     search: SearchMethod
@@ -91,7 +91,7 @@ class VectorPlan:
     reads_memories: bool = False
     ef_search: int = 0
     max_scan_tuples: int = 0
-    is_one_look: bool = False
+    is_single_scan: bool = False
     index_bound: int = 0
 
     @property
@@ -100,7 +100,7 @@ class VectorPlan:
         return self.limit + self.limit // ROWS_PER_SPARE_ROW
 
     @property
-    def enough(self) -> int:
+    def min_rows(self) -> int:
         """The minimum number of result rows; with fewer, the scope is searched exactly."""
         return self.limit // 2
 
@@ -149,7 +149,7 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
         index_bound=scope.index_bound,
     )
     is_nearly_all = not scope.is_filtered and scope.rows >= SINGLE_SCAN_SHARE * scope.index_rows
-    return replace(plan, is_one_look=is_nearly_all and plan.ef_search >= plan.limit_with_spare)
+    return replace(plan, is_single_scan=is_nearly_all and plan.ef_search >= plan.limit_with_spare)
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,9 @@ class TextQuery:
 
 def significant_lexemes(lexemes: Iterable[str]) -> list[str]:
     """Return the lexemes without stop words, unless nothing else remains."""
-    asked = list(lexemes)
-    telling = [lexeme for lexeme in asked if not lexeme.startswith(STOP_WORD_MARK)]
-    return telling or asked
+    given = list(lexemes)
+    significant = [lexeme for lexeme in given if not lexeme.startswith(STOP_WORD_MARK)]
+    return significant or given
 
 
 def match_all(lexemes: Sequence[str]) -> TextQuery:

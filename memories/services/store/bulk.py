@@ -35,7 +35,7 @@ BULK_ACTIONS: Mapping[str, BulkAction] = {
     )
 }
 
-#: Needs a target, so another function performs it.
+#: This action needs a target, so another function performs it.
 MOVE = BulkAction("move", "partition_path")
 #: The actions that lists offer.
 LISTED_ACTIONS: Mapping[str, BulkAction] = {**BULK_ACTIONS, MOVE.name: MOVE}

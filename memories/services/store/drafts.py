@@ -17,7 +17,7 @@ MAX_LINKS = 50
 MAX_SUPERSEDED = 50
 #: The name of the field, and the kind of the link from a memory to one that it replaced.
 SUPERSEDES = "supersedes"
-#: Callers' clocks differ; more than a day in the future is an error.
+#: Clocks of callers differ; a time more than a day ahead is an error.
 MAX_AHEAD = timedelta(days=1)
 
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,31}")

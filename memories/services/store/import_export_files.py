@@ -22,7 +22,7 @@ _JSON_COLUMNS = ("confidence", "pinned", "metadata", "position")
 #: Spreadsheets run cells that begin like this, so an apostrophe is put before them, and before those with one already.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _ESCAPED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
-#: Longer than any body, so that a cell that is too long is a fault of its line and not of the file.
+#: Longer than any body, so that a cell that is too long is an error of its line and not of the file.
 CELL_CHARACTERS_MAX = 2**24
 csv.field_size_limit(CELL_CHARACTERS_MAX)
 

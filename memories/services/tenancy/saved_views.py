@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-#: Of all filters of a view, and of its name.
+#: Maximum characters of all filters of a view, and of its name.
 FILTER_CHARACTERS_MAX = 5_000
 NAME_CHARACTERS_MAX = 60
 #: Query parameters that name a page of the list or how it is loaded, not what it lists.

@@ -15,7 +15,7 @@ from memories.store.store_results import StoreResult, StoreStatus
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict
 
-#: Rows that are stored in one call.
+#: Maximum rows stored in one call.
 IMPORT_BATCH_ROWS = 500
 
 

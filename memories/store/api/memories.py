@@ -235,11 +235,11 @@ class MemoryListEndpoint(MemoryEndpointBase):
                 rows = Memory.objects.for_tenant(self.tenant_id)
                 rows = rows.archived() if values["archived"] else rows.live(self.now)
                 rows = rows.within(partition.path, exact=values["exact"]).with_segments(requested_segments(values))
-                rows = _meeting(rows, values)
+                rows = _matching(rows, values)
                 return self.listing(rows.with_answer_parts(self.key.partition_prefix), values, column=column, **page)
             moment = PointInTime.valid(values["as_of"])
             scope = SearchScope(self.tenant_id, partition.path, moment, values["exact"], requested_segments(values))
-            sources = [_meeting(rows, values) for rows in scope.sources()]
+            sources = [_matching(rows, values) for rows in scope.sources()]
             by = f"-{column}" if ordering.startswith("-") else column
 
             def rows_from(position: CursorPosition | None, count: int) -> list[Memory]:
@@ -256,7 +256,7 @@ def _result_values(index: int, result: StoreResult) -> dict[str, Any]:
     return {"index": index, **outcome, "errors": result.problems}
 
 
-def _meeting(rows: Rows, values: Mapping[str, Any]) -> Rows:
+def _matching(rows: Rows, values: Mapping[str, Any]) -> Rows:
     """Return the rows that match the query parameters."""
     rows = rows.created_between(values.get("created_after"), values.get("created_before"))
     rows = rows.of_kind(values["kind"]) if "kind" in values else rows

@@ -18,7 +18,7 @@ from memories.services.store.moments import PointInTime
 from memories.store.queries.texts import SEARCH_COLUMNS, MemoryTextQuerySet
 from memories.store.queries.ticks import pending_retrieval_counts
 from memories.tenancy.queries.conditions import (
-    head_condition,
+    current_condition,
     live_condition,
     segment_paths,
     segments_condition,
@@ -27,7 +27,7 @@ from memories.tenancy.queries.conditions import (
 )
 from memories.tenancy.queries.insertions import execute, insert_rows
 
-#: So many rows are worth planning again how to check them.
+#: From this many rows, the checks are planned again.
 REPLANNED_ROWS = 100
 
 
@@ -40,12 +40,12 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def at(self, moment: PointInTime) -> Self:
         """Current rows of `moment`; those of superseded versions are `MemoryVersion`'s."""
-        return self.filter(head_condition(moment)).with_end(moment)
+        return self.filter(current_condition(moment)).with_end(moment)
 
-    def held_at(self, **moments: PointInTime) -> Self:
+    def with_current_at(self, **moments: PointInTime) -> Self:
         """Add a boolean for each name: whether the row was current at that moment."""
         field = models.BooleanField()
-        conditions = {name: models.ExpressionWrapper(head_condition(at), field) for name, at in moments.items()}
+        conditions = {name: models.ExpressionWrapper(current_condition(at), field) for name, at in moments.items()}
         return self.annotate(**conditions)
 
     def unarchived(self) -> Self:
@@ -199,14 +199,14 @@ class MemoryQuerySet(MemoryTextQuerySet):
         """Rows of the partition itself, not of those below it."""
         return self.filter(partition_id=partition_id)
 
-    def most_telling(self, count: int) -> Self:
+    def pinned_and_newest(self, count: int) -> Self:
         return self.order_by("-pinned", "-created_at", "id")[:count]
 
     def without_session_summaries(self) -> Self:
         """Rows other than the stored summary of a session, which repeats its facts."""
         return self.exclude(session_summary_condition())
 
-    def most_telling_by_partition(self, each: int, count: int) -> Self:
+    def pinned_and_newest_by_partition(self, each: int, count: int) -> Self:
         """At most `each` rows of a partition and `count` in all: pinned ones, then the newest."""
         order = ["-pinned", "-created_at", "id"]
         place = models.Window(RowNumber(), partition_by="partition_id", order_by=order)
@@ -273,7 +273,7 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
         similarity = own.annotate(similarity=Value(1.0) - CosineDistance("vector", vector)).values("similarity")
         return self.annotate(similarity=Subquery(similarity, output_field=FloatField()))
 
-    def with_heads(self) -> Self:
+    def with_current_rows(self) -> Self:
         derived = ("search_vector", *SEARCH_COLUMNS)
         return self.select_related("memory").defer(*derived, *(f"memory__{name}" for name in derived))
 

@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThan
 from pgvector.django import CosineDistance
 
-from memories.search.queries.lexemes import AnyLexeme, HeldPlaces, MatchedLexemes, query_lexemes_in_scope
+from memories.search.queries.lexemes import AnyLexeme, MatchedBits, MatchedLexemes, query_lexemes_in_scope
 from memories.search.queries.nearest import Vector, VectorIndex, indexed_distance
 from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
 from memories.services.search.planner import TextQuery, match_all
@@ -123,7 +123,7 @@ class MemoryTextQuerySet(TenantRows):
         rows = self if after is None else self.filter(created_at__gte=after)
         return rows if before is None else rows.filter(created_at__lt=before)
 
-    def meeting(self, conditions: Iterable[FilterCondition]) -> Self:
+    def matching_conditions(self, conditions: Iterable[FilterCondition]) -> Self:
         """Rows that match every condition of a search's `filters`; counters are the memory's current ones."""
         rows = self
         for condition in conditions:
@@ -146,7 +146,7 @@ class MemoryTextQuerySet(TenantRows):
     def text_hits(self, text: TextQuery, tokens: str) -> list[tuple[int, ...]]:
         """Return the rows that match a text query, as rows of `TEXT_HIT`."""
         columns = (self.identity, tokens, "position", "held", "partition_path", "session", "created_at")
-        rows = self._containing_any(text).annotate(held=HeldPlaces(text.ranking)).values_list(*columns)
+        rows = self._containing_any(text).annotate(held=MatchedBits(text.ranking)).values_list(*columns)
         return [
             (
                 *divmod(pk.int, 1 << 64),
@@ -172,7 +172,7 @@ class MemoryTextQuerySet(TenantRows):
         rows = self if row_id is None else self.filter(pk__gt=row_id)
         return list(rows.order_by("pk").values_list("pk", "search_config")[:count])
 
-    def speak(self, row_ids: Sequence[Any], language: str) -> int:
+    def set_text_language(self, row_ids: Sequence[Any], language: str) -> int:
         """Recompute these rows' text vectors in another language; return how many."""
         locked = self.filter(pk__in=row_ids).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True)
         return int(self.model.objects.filter(pk__in=list(locked)).update(search_config=language))

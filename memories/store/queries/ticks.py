@@ -16,7 +16,7 @@ from memories.tenancy.queries.rows import TenantRows
 
 #: A text that is rendered again within this time is not recorded again.
 RECALL_PRECISION = timedelta(hours=1)
-#: How long folding waits for an edit of one of the memories; it is retried later.
+#: How long folding waits for a lock on one of the memories; it is retried later.
 FOLD_LOCK_TIMEOUT = "1s"
 #: Limits the search through unfolded ticks.
 TICKS_READ_MAX = 1_000
@@ -110,7 +110,7 @@ class RetrievalTickQuerySet(TenantRows):
             cursor.execute(_FOLD, values)
             return int(cursor.fetchone()[0])
 
-    def recalled_lately(
+    def recently_recalled(
         self, tenant_id: UUID, hashes: Iterable[str], key_prefixes: Iterable[str], *, since: datetime
     ) -> list[RecalledRow]:
         """Return the memories whose text, with one of the hashes, contexts of these keys rendered, the last first."""

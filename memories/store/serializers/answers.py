@@ -13,7 +13,7 @@ from memories.models import Memory, MemoryEmbedding, MemoryVersion
 from memories.services.store.drafts import NewMemory
 from memories.store.store_results import StoreResult, StoreStatus
 from memory_platform.rest.fields import format_utc
-from memory_platform.rest.serializers import kept_serializer
+from memory_platform.rest.serializers import cached_serializer
 
 ETAG_DIGEST_CHARACTERS = 16
 
@@ -126,11 +126,11 @@ def answer_of_new_memory(row: NewMemory, result: StoreResult, ahead: VectorsAhea
     read: Any = memory
     read.own_embeddings, read.current_links = [MemoryEmbedding(model=embedder.name, dimension=embedder.dimension)], []
     read.uncounted_retrievals = read.uncounted_retrieved_at = None
-    answer: dict[str, Any] = kept_serializer(MemoryOutput).to_representation(read)
+    answer: dict[str, Any] = cached_serializer(MemoryOutput).to_representation(read)
     return answer
 
 
-#: Why an existing memory is the answer.
+#: The reason why an existing memory is returned.
 STORED_REASONS = ("", "duplicate", "recalled")
 
 

@@ -44,7 +44,7 @@ from memory_platform.web.rendering import render_page
 #: Memories offered for a merge without a search.
 _OFFERED_MAX = 12
 #: Participles of actions for messages.
-_SAID = {
+_PARTICIPLES = {
     "archive": "archived",
     "restore": "restored",
     "pin": "pinned",
@@ -177,12 +177,12 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
         return memory_list.list_again(request, back)
     index_now(request.tenant.id, seen)
     undo = reverse("memories-bulk-undo", args=[request.tenant.id, done.act.pk])
-    add_flash(request, _said(action, done), undo_url=f"{undo}?{urlencode({'back': back})}" if back else undo)
+    add_flash(request, _result_text(action, done), undo_url=f"{undo}?{urlencode({'back': back})}" if back else undo)
     return memory_list.list_again(request, back)
 
 
-def _said(action: BulkAction, done: BulkActionResult) -> str:
+def _result_text(action: BulkAction, done: BulkActionResult) -> str:
     if action.name == BULK_MERGE:
         return f"Merged: {done.count - 1:,} archived, 1 kept."
-    said = f"{done.count:,} {'memory' if done.count == 1 else 'memories'} {_SAID[action.name]}."
-    return f"{said} Skipped: {describe_skipped(done.left)}." if done.left else said
+    text = f"{done.count:,} {'memory' if done.count == 1 else 'memories'} {_PARTICIPLES[action.name]}."
+    return f"{text} Skipped: {describe_skipped(done.left)}." if done.left else text

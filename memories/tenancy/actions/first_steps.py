@@ -10,7 +10,7 @@ from memories.tenancy.audit import Actor
 
 
 @transaction.atomic
-def note_receipt_opened(*, tenant_id: UUID, by: Actor, now: datetime) -> None:
+def record_receipt_opened(*, tenant_id: UUID, by: Actor, now: datetime) -> None:
     """Note that the operator opened a receipt."""
     _note(tenant_id, by, receipt_opened_at=now)
 

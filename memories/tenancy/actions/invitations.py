@@ -15,7 +15,7 @@ from memory_platform.web.roles import Role
 
 #: Days for which a link can be accepted.
 INVITATION_DAYS_MAX, INVITATION_DAYS_DEFAULT = 30, 7
-#: Random bytes of a link: too many to guess, so that a plain hash protects them.
+#: Random bytes of a link: enough that a plain hash protects them.
 _SECRET_BYTES = 32
 
 

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from memory_platform.rest.request_errors import RestError
 
-#: Of endpoints that name no other limit: they take ids and short values.
+#: The default limit, for endpoints that accept ids and short values.
 SMALL_BODY_BYTES = 64 * 1024
 #: A text of 256 KiB, which JSON may escape six-fold.
 TEXT_BODY_BYTES = 2 * 1024 * 1024

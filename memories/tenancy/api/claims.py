@@ -28,7 +28,7 @@ class ClaimKeeper:
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def keeping(self, record: IdempotencyRecord) -> Iterator[None]:
+    def renewing(self, record: IdempotencyRecord) -> Iterator[None]:
         """Renew a claim while the block runs."""
         with self._lock:
             self._running[record.pk] = record, time.monotonic()

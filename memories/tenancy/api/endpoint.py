@@ -47,7 +47,7 @@ class Endpoint(APIView):
     scopes: dict[str, str] = {}
     #: The methods for which a key with a partition is refused.
     whole_tenant: Collection[str] = ()
-    #: Fields of an answer that are shown once: a repetition by Idempotency-Key gets null for them.
+    #: Fields of a response that are shown only once: a repetition by Idempotency-Key gets null for them.
     unrepeated: Sequence[str] = ()
     #: The largest body of a POST, PUT or PATCH, one of the limits of `body_limits`.
     body_bytes_max = SMALL_BODY_BYTES

@@ -37,7 +37,7 @@ def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
             headers = {**record.answer["headers"], REPLAYED: "true"}
             return Response(record.answer["body"], status=record.status, headers=headers)
         try:
-            with claim_keeper.keeping(record):
+            with claim_keeper.renewing(record):
                 response = post(view, request, *args, **kwargs)
             with tenant_scope(view.tenant_id):
                 store_response(record, status=response.status_code, **_repeated(response, view.unrepeated))

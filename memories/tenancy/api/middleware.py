@@ -27,7 +27,7 @@ class ApiMiddleware:
         if not is_api_request(request):
             return self.get_response(request)
         response = _refuse_host(request) or self._refuse_body(request) or self._answer(request)
-        # Answers are for one key; one with an ETag may be kept by its client and asked for again.
+        # Responses are for one key; a client may store one with an ETag and revalidate it.
         response.headers.setdefault("Cache-Control", "private, no-cache" if "ETag" in response.headers else "no-store")
         patch_vary_headers(response, ("Authorization", "X-API-Key"))
         return response

@@ -60,7 +60,7 @@ class AuditEntryQuerySet(TenantRows):
     def since(self, at: datetime) -> Self:
         return self.filter(at__gte=at)
 
-    def unsealed_past_the_application(self, seals: "AuditSealQuerySet", waiting: "UnsealedAuditEntryQuerySet") -> Self:
+    def unsealed_and_unqueued(self, seals: "AuditSealQuerySet", waiting: "UnsealedAuditEntryQuerySet") -> Self:
         """Entries that neither have a seal nor wait for one."""
         own = {"tenant_id": OuterRef("tenant_id"), "entry_id": OuterRef("pk")}
         return self.exclude(Exists(seals.filter(**own))).exclude(Exists(waiting.filter(**own)))

@@ -22,7 +22,7 @@ def session_summary_condition() -> Q:
     return Q(metadata__has_key="type") & Q(metadata__type="context_synthesis")
 
 
-def head_condition(moment: PointInTime) -> Q:
+def current_condition(moment: PointInTime) -> Q:
     """Current rows of `moment`. Archiving ends both intervals of a row; a replaced one was not true from `valid_to`."""
     if not moment.reads_history:
         return live_condition(moment.at)

@@ -2,7 +2,7 @@
 
 from memories.tenancy.queries.insertions import execute
 
-#: The language of a tenant that chose none.
+#: The language of a tenant that has not chosen one.
 DEFAULT_TEXT_SEARCH_CONFIG = "english"
 _CONFIGS = "SELECT cfgname FROM pg_ts_config WHERE cfgnamespace = 'pg_catalog'::regnamespace ORDER BY cfgname"
 

@@ -25,13 +25,13 @@ class TenantQuerySet(models.QuerySet[Any]):
     def named(self, name: str) -> Self:
         return self.filter(name=name)
 
-    def leaving_a_language(self) -> Self:
+    def changing_language(self) -> Self:
         """Tenants with rows that may still be in a former language."""
         return self.exclude(former_text_search_configs=[])
 
     def with_language_older_than(self, moment: datetime) -> Self:
         """Tenants that changed their language before `moment`."""
-        return self.leaving_a_language().filter(text_search_changed_at__lt=moment)
+        return self.changing_language().filter(text_search_changed_at__lt=moment)
 
     def of_tenants(self, tenant_ids: Iterable[UUID]) -> Self:
         """These tenants, as `TenantRows.of_tenants` selects their rows."""

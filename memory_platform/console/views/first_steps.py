@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from context.models import Receipt
-from memories.tenancy.actions.first_steps import dismiss_first_steps, note_receipt_opened, show_first_steps
+from memories.tenancy.actions.first_steps import dismiss_first_steps, record_receipt_opened, show_first_steps
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
@@ -22,7 +22,7 @@ def first_receipt(request: HtmxRequest) -> HttpResponseBase:
         receipt = Receipt.objects.for_tenant(tenant_id).newest_first().without_details().first()
         if receipt is None:
             raise Http404
-        note_receipt_opened(tenant_id=tenant_id, by=operator_actor(request.operator), now=timezone.now())
+        record_receipt_opened(tenant_id=tenant_id, by=operator_actor(request.operator), now=timezone.now())
     return redirect("receipt", tenant_id, receipt.pk)
 
 

@@ -9,7 +9,7 @@ from memories.management.command import PlatformCommand
 from memories.search.vector_index import IndexedModel, VectorIndexState, ensure_vector_index, models_to_index
 from memory_platform.management.commands._owner import owner_alias
 
-_SAID = {
+_RESULTS = {
     VectorIndexState.BUILT: "built",
     VectorIndexState.PRESENT: "already exists",
     VectorIndexState.BUSY: "another process is building an index; run this again later",
@@ -40,4 +40,4 @@ class Command(PlatformCommand):
             except ProgrammingError as error:
                 raise CommandError(f"The index of {model.name} was not built: {str(error).splitlines()[0]}") from error
             if options["verbosity"] > (state is VectorIndexState.PRESENT):
-                self.stdout.write(f"Vector index of {model.name} (dimension {model.dimension}): {_SAID[state]}.")
+                self.stdout.write(f"Vector index of {model.name} (dimension {model.dimension}): {_RESULTS[state]}.")

@@ -43,9 +43,9 @@ class Command(PlatformCommand):
             raise CommandError("Give --superuser-url or set DATABASE_SUPERUSER_URL.")
         if urlsplit(superuser_url).scheme not in {"postgres", "postgresql"}:
             raise CommandError(f"--superuser-url must be a URL such as {EXAMPLE_URL}.")
-        urls = {"DATABASE_URL": os.environ.get("DATABASE_URL") or _made_up(superuser_url, "memory_app")}
+        urls = {"DATABASE_URL": os.environ.get("DATABASE_URL") or _generated_url(superuser_url, "memory_app")}
         for name, role in OTHER_ROLES.items():
-            urls[name] = os.environ.get(name) or _made_up(urls["DATABASE_URL"], role)
+            urls[name] = os.environ.get(name) or _generated_url(urls["DATABASE_URL"], role)
         logins = {name: _login(url) for name, url in urls.items()}
         (database, app), (_, owner), *others = logins.values()
         if len({login.role for _, login in logins.values()}) < len(logins):
@@ -64,7 +64,7 @@ def _login(url: str) -> tuple[str, DatabaseLogin]:
     return config["NAME"], DatabaseLogin(config["USER"], config["PASSWORD"])
 
 
-def _made_up(url: str, role: str) -> str:
+def _generated_url(url: str, role: str) -> str:
     """Return the URL of another role with a new password, on the same server, in the named database or `memory`."""
     parts = urlsplit(url)
     server = parts.netloc.rpartition("@")[2]

@@ -37,7 +37,7 @@ _PLACE_VERBS = frozenset(["live", "work", "store", "hold", "sleep"])
 
 
 def replaces(newer: str, older: str) -> bool:
-    """Whether `newer` gives the attribute that `older` states another value; False where that is unsure."""
+    """Whether `newer` gives another value to the attribute that `older` states; False if in doubt."""
     one, other = read_fact(newer), read_fact(older)
     if one is not None and other is not None and one.language is not other.language:
         both = read_fact(f"{older} {newer}")
@@ -97,7 +97,7 @@ def _have_opposite_directions(newer: Fact, older: Fact) -> bool:
 
 
 def _has_other_value(newer: Fact, older: Fact) -> bool:
-    """Whether both give one topic a number, date, time or identifier, and these differ."""
+    """Whether both give different numbers, dates, times or identifiers for one topic."""
     pairs = conflicts(newer, older)
     if len(pairs) != 1 or not have_one_predicate(newer, older):
         return False
@@ -121,7 +121,7 @@ def _has_other_value(newer: Fact, older: Fact) -> bool:
 
 
 def _is_single(fact: Fact, value_at: int) -> bool:
-    """Whether something has one such value at a time; "a meeting" and what is done on Mondays have several."""
+    """Whether something has only one such value at a time; "a meeting" and Monday activities have several."""
     token = fact.tokens[value_at]
     if token.value is None or token.value.kind not in ("date", "time", "code"):
         return True
@@ -149,7 +149,7 @@ def _extra(newer: Fact, older: Fact, value_at: int) -> list[Token]:
 
 
 def _has_other_status(newer: Fact, older: Fact) -> bool:
-    """Whether both give one thing a status, and these exclude each other: "waiting" and "resolved"."""
+    """Whether both give one thing a status, and the two exclude each other: "waiting" and "resolved"."""
     if conflicts(newer, older) or times_of(newer) != times_of(older):
         return False
     mine, theirs = newer.statuses, older.statuses
@@ -293,7 +293,7 @@ def _values_before(fact: Fact) -> set[str]:
 
 
 def _succeeds(newer: Fact, older: Fact) -> bool:
-    """Whether the newer statement says who or what came in the place of something the older one names."""
+    """Whether the newer statement says who or what replaced something that the older one names."""
     at = newer.place_of("replacers")
     if at < 0 or newer.is_negative:
         return False
@@ -303,14 +303,14 @@ def _succeeds(newer: Fact, older: Fact) -> bool:
 
 
 def _is_called_otherwise(newer: Fact, older: Fact) -> bool:
-    """Whether both say how to call the speaker."""
+    """Whether both state how the speaker wants to be called."""
     is_call = newer.verb == older.verb == "call" and newer.persons == older.persons and 1 in newer.persons
     mine, theirs = topic_of(newer), topic_of(older)
     return is_call and newer.is_change and len(mine) == len(theirs) == 1 and bool(missing_in(mine, theirs))
 
 
 def _prefers_otherwise(newer: Fact, older: Fact) -> bool:
-    """Whether both prefer a sort of one thing, and the sorts differ: "dark mode" and "light mode"."""
+    """Whether both state a preference for one kind of a thing, and the kinds differ: "dark mode" and "light mode"."""
     if {newer.verb, older.verb} != {"prefer"} or not newer.is_change or newer.is_negative or older.is_negative:
         return False
     mine, theirs = topic_of(newer), topic_of(older)

@@ -28,7 +28,7 @@ class Fact:
 
     @cached_property
     def clauses(self) -> "dict[tuple[int, bool], Fact]":
-        """The clauses that were read, by number and `is_renewed`."""
+        """The parsed clauses, by number and `is_renewed`."""
         return {}
 
     @cached_property
@@ -47,7 +47,7 @@ class Fact:
 
     @cached_property
     def cue_places(self) -> dict[str, int]:
-        """The first place of each class of cues that was looked for."""
+        """The first position of each class of cues searched so far."""
         return {}
 
     def has(self, cue: str) -> bool:
@@ -56,7 +56,7 @@ class Fact:
 
     @cached_property
     def is_claim(self) -> bool:
-        """Whether somebody else claims it, or the speaker supposes it."""
+        """Whether it is a claim by somebody else or an assumption of the speaker."""
         return self._has_apart("hypothetical") or self._has_apart("claims")
 
     @cached_property
@@ -70,7 +70,7 @@ class Fact:
         )
 
     def place_of(self, cue: str) -> int:
-        """Return where a cue of this class occurs first. One fact is compared with many others."""
+        """Return the first position of a cue of this class; cached, because one fact is compared with many others."""
         if cue not in self.cue_places:
             cues = self.words.cues[cue]
             places = (place for place in range(len(self.texts)) if cues.size_at(self.texts, place))
@@ -119,7 +119,7 @@ class Fact:
 
     @cached_property
     def is_journey(self) -> bool:
-        """Whether it reports where somebody went or what they brought, one time of several; a price goes up."""
+        """Whether it reports a single journey or delivery; a price that "goes up" does not count."""
         at = self.change_at
         if at < 0 or self.texts[at] not in self.words.journeys:
             return False
@@ -139,7 +139,7 @@ class Fact:
         return min(places, default=-1)
 
     def is_value_at(self, place: int) -> bool:
-        """Whether a value is said of the topic and does not name it, as in "room 12"."""
+        """Whether a value is stated about the topic, instead of naming it as in "room 12"."""
         value = self.tokens[place].value
         is_numbered = value is not None and value.unit.startswith("#")
         at = place - (2 if is_numbered else 1)
@@ -171,7 +171,7 @@ class Fact:
         return sum(token.kind == "negation" for token in self.tokens) % 2 == 1
 
     def is_negated_at(self, place: int) -> bool:
-        """Whether an odd number of words negates the segment of a place."""
+        """Whether an odd number of words negates the segment at a position."""
         segment = self.tokens[place].segment
         return sum(token.kind == "negation" for token in self.tokens if token.segment == segment) % 2 == 1
 
@@ -181,7 +181,7 @@ class Fact:
 
     @cached_property
     def agent(self) -> list[Token]:
-        """Who changed something: the words before the verb of change, where words of content follow it."""
+        """The agent of a change: the words before the verb of change, if content words follow it."""
         at = self.change_at
         if at < 0 or any(token.kind == "be" or token.text in self.words.passives for token in self.tokens[:at]):
             return []
@@ -192,7 +192,7 @@ class Fact:
 
     @cached_property
     def end_at(self) -> int:
-        """The place of what says that something ended, or of the negation of something that was."""
+        """The position of the words that state an end, or of the negation of a former state."""
         if self.has("not_ends"):
             return -1
         at = self.place_of("ends")
@@ -207,9 +207,9 @@ class Fact:
 
     @cached_property
     def statuses(self) -> dict[int, tuple[str, int]]:
-        """The status in each family of them with its place; a negation turns one of two around.
+        """The status in each family of statuses, with its position; a negation selects the opposite of two.
 
-        A family of which several statuses occur says nothing.
+        A family with several statuses is ignored.
         """
         found: dict[int, tuple[str, int]] = {}
         start = next((place for place, token in enumerate(self.tokens) if token.kind == "be"), -1)
@@ -234,7 +234,7 @@ class Fact:
 
     @cached_property
     def contrast(self) -> tuple[list[Token], list[Token]]:
-        """The words that are denied in favour of others ("not Graz", "from Graz to"), and all other words."""
+        """The words that are rejected in favour of others ("not Graz", "from Graz to"), and all other words."""
         for place in range(len(self.tokens)):
             size = self._contrast_size(place)
             if not size:
@@ -330,7 +330,7 @@ class Fact:
 
     @cached_property
     def actions(self) -> frozenset[int]:
-        """The places of verbs that are in no list, as far as what is before them and their ending tell."""
+        """The positions of unlisted verbs, recognised by the preceding word and their ending."""
         found: list[int] = []
         for place, token in enumerate(self.tokens):
             if token.kind == "content" and not token.value and not token.is_exact and self._is_action(place, found):

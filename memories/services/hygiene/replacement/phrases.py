@@ -1,4 +1,4 @@
-"""The noun phrases of a statement, each with what stands before it and whether it is its clause's subject."""
+"""The noun phrases of a statement, each with its preposition and whether it is the subject of its clause."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class Phrase(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Whether it names one thing; German writes all nouns with a capital, so a name there has no article."""
+        """Whether it names one thing; in German, where all nouns are capitalised, a name has no article."""
         head = self.words[-1]
         if head.is_compound:
             return not self.has_article and head.raw[:1].isupper()

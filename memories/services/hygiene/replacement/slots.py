@@ -58,7 +58,7 @@ class _Comparison(NamedTuple):
         return [word for word in missing if not is_part or not any(word.text in each for each in known)]
 
     def _is_role(self, phrase: Phrase, fact: Fact) -> bool:
-        """Whether it names a role or task where somebody takes it over."""
+        """Whether it names a role or task that somebody takes over."""
         known = [fact.words.cues[name] for name in ("roles", "holders", "takeovers")]
         is_role = any(phrase.words[-1].text in each for each in known)
         return self.newer.has("takeovers") and is_role
@@ -76,7 +76,7 @@ class _Comparison(NamedTuple):
 
     @property
     def has_rivals(self) -> bool:
-        """Whether a phrase of each have words in common beside others: "the first team" and "the second team"."""
+        """Whether two phrases share some words but not all: "the first team" and "the second team"."""
         return any(not one.is_same(other) and one.has_part_of(other) for one in self.new for other in self.left)
 
 
@@ -92,7 +92,7 @@ def _comparisons(newer: Fact, older: Fact) -> Iterator[_Comparison]:
 
 
 def has_other_phrase(newer: Fact, older: Fact) -> bool:
-    """Whether the newer statement says that something changed, and both agree but for one phrase of one kind."""
+    """Whether the newer statement reports a change, and both agree except for one phrase of one kind."""
     if newer.is_negative or older.is_negative or newer.end_at >= 0 or older.change_at >= 0 or conflicts(newer, older):
         return False
     is_change = newer.is_change or newer.has("takeovers")
@@ -121,7 +121,7 @@ def _differs_in_one(each: _Comparison) -> bool:
 
 
 def _has_one_speaker_and_act(newer: Fact, older: Fact) -> bool:
-    """Whether both say of the speaker alone where something is done: "we now train in the park"."""
+    """Whether both state only where the speaker does something: "we now train in the park"."""
     mine, theirs = (
         [
             token
@@ -179,7 +179,7 @@ def _has_other_holder(each: _Comparison, old: Phrase, new: Phrase) -> bool:
 
 
 def has_other_amount(newer: Fact, older: Fact) -> bool:
-    """Whether the newer statement says that something changed, and both agree but for one value of one kind."""
+    """Whether the newer statement reports a change, and both agree except for one value of one kind."""
     pairs = conflicts(newer, older)
     kinds = [value.kind for at, _ in pairs if (value := newer.tokens[at].value)]
     if not kinds or len(kinds) != len(set(kinds)) or (len(kinds) > 1 and not set(kinds) <= {"date", "time"}):

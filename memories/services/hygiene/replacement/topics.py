@@ -1,4 +1,4 @@
-"""The topic of a fact, and what two facts have in common or in conflict."""
+"""The topic of a fact, and what two facts share or contradict."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -32,7 +32,7 @@ def conflicts(newer: Fact, older: Fact) -> list[tuple[int, int]]:
 
 
 def topic_of(fact: Fact, value_at: int = -1) -> list[Token]:
-    """Return the words of content, and the values that name something, such as the number of a room."""
+    """Return the content words and the values that name something, such as the number of a room."""
     return [
         token
         for place, token in enumerate(fact.tokens)

@@ -41,7 +41,7 @@ class Value(NamedTuple):
     date: tuple[tuple[str, int], ...] = ()
 
     def conflicts_with(self, other: "Value") -> bool:
-        """Whether both are values of one attribute that cannot be true together."""
+        """Whether both are values of one attribute that cannot be true at the same time."""
         if "date" in (self.kind, other.kind):
             return self.kind == other.kind and _dates_differ(dict(self.date), dict(other.date))
         if self.kind != other.kind and {self.kind, other.kind} & {"code", "ordinal"}:
@@ -59,7 +59,7 @@ def _dates_differ(one: dict[str, int], other: dict[str, int]) -> bool:
 
 
 def _times_differ(one: Value, other: Value) -> bool:
-    """Whether times of day differ; a bare number up to 24 is an hour, and morning and evening are not told apart."""
+    """Whether times of day differ; a bare number up to 24 is an hour, and morning and evening are not distinguished."""
     minutes = []
     for value in (one, other):
         if value.kind == "time":
@@ -74,7 +74,7 @@ def _times_differ(one: Value, other: Value) -> bool:
 def read_value(
     words: Sequence[Word], place: int, language: LanguageVocabulary, vocabulary: AttributeWords
 ) -> tuple[Value, int] | None:
-    """Return the value that begins at a place and the number of its words."""
+    """Return the value that begins at a position and the number of its words."""
     word = words[place]
     read = _read_clock(words, place, vocabulary) or _read_date(words, place, language, vocabulary)
     if read is not None:

@@ -12,7 +12,7 @@ _FILE: Mapping[str, Any] = json.loads(Path(__file__).with_name("vocabulary.json"
 
 @dataclass(frozen=True)
 class Cues:
-    """Words, beginnings of words and phrases of one meaning."""
+    """Words, word prefixes and phrases with one meaning."""
 
     words: frozenset[str]
     beginnings: tuple[str, ...]
@@ -74,7 +74,7 @@ class AttributeWords:
 
     @cached_property
     def known_words(self) -> frozenset[str]:
-        """The words that tell the language."""
+        """The words by which the language is recognised."""
         return frozenset(self.verbs).union(
             *(self.cues[name].words for name in ("negations", "ignored", "prepositions"))
         )

@@ -1,4 +1,4 @@
-"""Leave out asides, which say something about a statement and change nothing in it, such as "please note that"."""
+"""Remove asides, which comment on a statement without changing it, such as "please note that"."""
 
 from collections.abc import Sequence
 from itertools import pairwise

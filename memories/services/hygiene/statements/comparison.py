@@ -1,4 +1,4 @@
-"""Whether two statements say the same (ADR-0095)."""
+"""Whether two texts make the same statement (ADR-0095)."""
 
 import re
 from collections import Counter
@@ -31,12 +31,12 @@ _SEPARATE_PREFIXES = frozenset(["re", "un", "in"])
 
 
 def states_the_same(one: str, other: str) -> bool:
-    """Whether two texts state the same; False where that is unsure."""
+    """Whether two texts make the same statement; False if in doubt."""
     return one == other or are_equivalent(read_statement(one), read_statement(other))
 
 
 def are_equivalent(one: ParsedStatement, other: ParsedStatement) -> bool:
-    """Whether two statements say the same; False where that is unsure."""
+    """Whether two statements are equivalent; False if in doubt."""
     if one.key != other.key or _has_case_clash(one, other):
         return False
     if one.unsure_text and other.unsure_text:
@@ -56,7 +56,7 @@ def _differ_in_article(shorter: ParsedStatement, longer: ParsedStatement) -> boo
 
 
 def _differ_in_typo(one: ParsedStatement, other: ParsedStatement) -> bool:
-    """Whether the texts are equal but for a slip in one word."""
+    """Whether the texts are equal except for a typing error in one word."""
     x, y = one.words, other.words
     if len(x) != len(y) or one.language is not other.language:
         return False
@@ -68,7 +68,7 @@ def _differ_in_typo(one: ParsedStatement, other: ParsedStatement) -> bool:
 
 
 def _is_typo(one: Word, other: Word, language: LanguageVocabulary) -> bool:
-    """Whether ordinary long words differ in one doubled letter, or in English in two letters that changed places."""
+    """Whether ordinary long words differ in one doubled letter or, in English, in two swapped letters."""
     x, y = sorted((one.text, other.text), key=len)
     if (
         {one.case, other.case} != {"l"}

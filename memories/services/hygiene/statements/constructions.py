@@ -1,4 +1,4 @@
-"""Give constructions of two forms, such as "turn the oven off" and "turn off the oven", one of them."""
+"""Rewrite constructions that have two forms, such as "turn the oven off" and "turn off the oven", in one form."""
 
 import re
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _ENCLITIC = re.compile(r"([^\W\d_]{2,}[aei]r)(lo|la|los|las|les?|me|te|se|nos)")
 
 
 def in_one_construction(words: Sequence[Word], language: LanguageVocabulary) -> list[Word]:
-    """Return the words, with articles, in one of the forms that their language has for the same."""
+    """Return the words, with articles, with each construction in one of its equivalent forms."""
     found = _with_approximations(words, language)
     if language in (ENGLISH, NEUTRAL):
         return _with_gerunds(_with_particles(_with_that(found)))

@@ -1,4 +1,4 @@
-"""Rewrite a sentence that says the same from another side, such as a passive or "is younger than", in one form.
+"""Rewrite converse sentences, such as passives and "is younger than", in one form.
 
 A frame is a pair of patterns of `vocabulary.json`. Its capitals are slots, and the other words are literal, with "|"
 between alternatives:

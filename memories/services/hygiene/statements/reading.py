@@ -1,4 +1,4 @@
-"""Read a text as a statement: its words in canonical form, without what cannot change its meaning."""
+"""Read a text as a statement: its words in canonical form, without parts that cannot change its meaning."""
 
 import re
 import unicodedata
@@ -57,13 +57,13 @@ class ParsedStatement:
 
     @property
     def form(self) -> tuple[tuple[str, str, int, tuple[str, ...]], ...]:
-        """What a comparison looks at; texts of equal forms state the same."""
+        """The form that is compared; texts with equal forms make the same statement."""
         words = read_statement(self.unsure_text, NEUTRAL).words if self.unsure_text else self.words
         return tuple((word.text, word.case, word.break_before, word.parts) for word in words)
 
     @cached_property
     def key(self) -> str:
-        """The sorted letters and digits; texts of different keys do not state the same."""
+        """The sorted letters and digits; texts with different keys do not make the same statement."""
         articles = self.language.leading_articles
         text = " ".join(word.stem for word in self.words if word.text not in articles)
         return "".join(sorted(DOUBLED.sub(r"\1", text.lower()).replace(" ", "")))
@@ -101,7 +101,7 @@ def read_words(text: str, language: LanguageVocabulary | None = None) -> tuple[l
 
 
 def _words_in(text: str) -> list[Word]:
-    """Return the words of a text; none of one that is too long."""
+    """Return the words of a text; none if it is too long."""
     return list(split(clean(text))) if len(text) <= CHARACTERS_MAX else []
 
 
@@ -132,7 +132,7 @@ def _language_of(words: Sequence[Word]) -> LanguageVocabulary:
 
 
 def _is_unsure(words: Sequence[Word]) -> bool:
-    """Whether nothing tells the language, so that it is taken for English."""
+    """Whether there is no evidence of the language, so that English is assumed."""
     texts = {word.text for word in words if not word.is_value}
     return _language_of(words) is ENGLISH and not texts & (ENGLISH.typical - SHARED_WORDS)
 
@@ -172,7 +172,7 @@ def _with_ordinals(words: Sequence[Word]) -> list[Word]:
 
 
 def _spelled_out(word: Word, language: LanguageVocabulary) -> Word:
-    """Return an abbreviation or a frequent mistake as the word that it stands for."""
+    """Return the word that an abbreviation or a frequent misspelling stands for."""
     text = language.spellings.get(word.raw) or (None if word.raw.isupper() else language.spellings.get(word.text))
     if text is None:
         return word
@@ -281,5 +281,5 @@ def _is_after_predicate_verb(words: Sequence[Word], place: int, predicate_verbs:
 
 
 def _is_telling(words: Sequence[Word]) -> bool:
-    """Whether the article, the first of the words, tells "is a patient" from "is patient"."""
+    """Whether the article, the first of the words, distinguishes "is a patient" from "is patient"."""
     return words[0].text != "the" or len(words) < 3 or bool(words[2].break_before)

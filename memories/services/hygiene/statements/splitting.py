@@ -44,7 +44,7 @@ _PROTECTED_CAPITALS = frozenset(["us", "it", "who", "aids"])
 
 
 def clean(text: str) -> str:
-    """Return the text with one sign for each mark and one notation for figures, list items and emphasis."""
+    """Return the text with one character per punctuation mark and one notation for numbers, list items and emphasis."""
     text = _SPACED_THOUSANDS.sub("", text).translate(_TRANSLATION)
     if not text.isascii():
         text = "".join(sign for sign in unicodedata.normalize("NFKC", text) if unicodedata.category(sign) != "Cf")

@@ -56,7 +56,7 @@ Reading = tuple[str, int] | None
 
 
 def read_figure(text: str, language: LanguageVocabulary) -> str:
-    """Return a number, date or time in digits in its canonical form; unclear ones unchanged."""
+    """Return a number, date or time in digits in its canonical form; ambiguous ones are unchanged."""
     if found := _ISO_DATE.fullmatch(text):
         return _date(int(found[3]), int(found[2]), found[1]) or text
     if found := _DAY_FIRST_DATE.fullmatch(text):

@@ -1,4 +1,4 @@
-"""The words of a text with what a comparison of statements needs to know about each."""
+"""The words of a text, with the data that a comparison of statements needs about each."""
 
 from typing import NamedTuple, Self
 

@@ -385,7 +385,7 @@ def test_retired_vectors_go_once_no_search_can_need_them(tenant: Tenant, memorie
     assert (states(tenant), vectors(tenant, FIRST)) == ({FIRST: "retired", SECOND: "active"}, set())
     make_memory(tenant, "Later.", is_embedded=True)
     assert vectors(tenant, FIRST) == set()
-    with pytest.raises(Conflict, match="No earlier model"):
+    with pytest.raises(Conflict, match="no former model"):
         roll_back(tenant)
     work(tenant, start(tenant, FIRST, switches=True))
     assert states(tenant) == {FIRST: "active", SECOND: "standby"}

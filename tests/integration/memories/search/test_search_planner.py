@@ -19,7 +19,13 @@ from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCo
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search.queries.nearest import force_index_scan, index_prefix
 from memories.search.queries.ranking import send_nearest_vectors
-from memories.search.retrievers import NearestResult, execute_vector_plan, find_nearest, read_scope_size, send_measure
+from memories.search.retrievers import (
+    NearestResult,
+    execute_vector_plan,
+    find_nearest,
+    read_scope_size,
+    send_scope_size,
+)
 from memories.search.vector_index import vector_index
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.filters import parse_filters
@@ -49,7 +55,7 @@ def scope_of(tenant: Tenant, path: str = "", **narrowed: Any) -> SearchScope:
 def rows_in(tenant: Tenant, path: str = "", **narrowed: Any) -> int:
     with tenant_scope(tenant.pk):
         scope = scope_of(tenant, path, **narrowed)
-        return read_scope_size(scope, send_measure(scope, MODEL), DIMENSION).rows
+        return read_scope_size(scope, send_scope_size(scope, MODEL), DIMENSION).rows
 
 
 # --- Counts ---------------------------------------------------------------------------------------------------------
@@ -313,8 +319,8 @@ def test_migrated_database_has_the_index_of_the_default_model(tenant: Tenant) ->
     assert get_embedder().name == MODEL
     with tenant_scope(tenant.pk):
         scope = scope_of(tenant)
-        assert read_scope_size(scope, send_measure(scope, MODEL), DIMENSION).index_rows is not None
-        assert read_scope_size(scope, send_measure(scope, "unknown"), DIMENSION).index_rows is None
+        assert read_scope_size(scope, send_scope_size(scope, MODEL), DIMENSION).index_rows is not None
+        assert read_scope_size(scope, send_scope_size(scope, "unknown"), DIMENSION).index_rows is None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -198,7 +198,7 @@ def test_failure_in_a_later_batch_keeps_those_before_and_the_import_goes_on(
     [
         ("a.jsonl", b"\xff", "not UTF-8"),
         ("a.jsonl", "\n", "contains no memories"),
-        ("a.csv", "kind\nfact\n", "names the columns"),
+        ("a.csv", "kind\nfact\n", "must name each column"),
         ("a.jsonl", "x" * (8 * 1024 * 1024 + 1), "larger than 8 MiB"),
         ("a.csv", "content\n" + "x\n" * 10_001, "at most 10,000 memories"),
     ],
@@ -224,7 +224,7 @@ def test_file_that_does_not_pack_into_the_second_form_is_refused(client: Client,
 def test_second_step_refuses_what_no_preview_made(client: Client, tenant: Tenant, packed: str) -> None:
     response = client.post(reverse("memory-import-export", args=[tenant.pk]), {"packed": packed})
     assert response.status_code == 422
-    assert "did not arrive whole" in text_of(response)
+    assert "is incomplete" in text_of(response)
 
 
 def test_line_with_half_of_a_surrogate_pair_is_shown(client: Client, tenant: Tenant) -> None:

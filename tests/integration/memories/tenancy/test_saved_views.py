@@ -92,7 +92,7 @@ def test_view_is_renamed_shared_and_deleted(client: Client, tenant: Tenant) -> N
     assert ">Facts" not in chips(client, tenant)
     save(client, tenant, name="facts")
     restored = text_of(client.post(page("saved-view-restore", tenant, view.pk), follow=True))
-    assert "You have a view of this name." in restored
+    assert "You already have a view with this name." in restored
     client.post(page("saved-view-change", tenant, views(tenant)[1].pk), {"name": "Others"})
     assert "View Facts restored." in text_of(client.post(page("saved-view-restore", tenant, view.pk), follow=True))
     assert [(view.name, view.is_shared) for view in views(tenant)] == [("Facts", True), ("Others", False)]
@@ -128,11 +128,11 @@ def test_viewer_saves_a_view_and_cannot_share_it(viewer: Client, tenant: Tenant)
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"name": "MINE"}, "You have a view of this name."),
+        ({"name": "MINE"}, "You already have a view with this name."),
         ({"name": ""}, "This field is required."),
         ({"name": "x" * 61}, "At most 60 characters"),
         ({"name": "Other", "query": "cursor=x"}, "Set at least one filter"),
-        ({"name": "Other", "query": "q=" + "x" * 5_001}, "none with a very long text"),
+        ({"name": "Other", "query": "q=" + "x" * 5_001}, "shorten very long ones"),
         ({"name": "Other", "query": "q=%00"}, "NUL character"),
         ({"name": "Other", "list": "nonsense"}, "Select a valid choice"),
     ],

@@ -73,7 +73,7 @@ def test_archiving_is_not_undone_after_a_later_act_archived_the_memory(client: C
     with tenant_scope(tenant.pk):
         restore_memory(memory=one, **by_now())
         merge_memories(tenant_id=tenant.pk, groups={other.pk: [one.pk]}, **by_now())
-    assert "Another act archived the memory since" in undo(client, tenant, archived)
+    assert "Another act has archived the memory since then" in undo(client, tenant, archived)
     assert as_stored(one).archived_at is not None
     assert [row.undo for row in rows_of(client, tenant, group="memories")] == ["possible", "undone", "undone"]
 

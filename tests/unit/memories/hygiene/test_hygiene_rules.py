@@ -124,5 +124,7 @@ def test_pairs_hang_together_in_groups() -> None:
 
 
 def test_stamp_of_a_pair_changes_with_every_part() -> None:
-    stamps = {texts_hash(*parts) for parts in (("a", "b", "c", "d"), ("x", "b", "c", "d"), ("a", "x", "c", "d"))}
-    assert len(stamps) == 3
+    hashes_and_paths = {
+        texts_hash(*parts) for parts in (("a", "b", "c", "d"), ("x", "b", "c", "d"), ("a", "x", "c", "d"))
+    }
+    assert len(hashes_and_paths) == 3

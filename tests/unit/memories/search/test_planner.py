@@ -91,15 +91,15 @@ def test_rows_wanted_come_from_pool_limit_or_tokens() -> None:
 
 def test_spare_vectors_stand_in_for_expired_memories() -> None:
     plan = planned(100_000, 100_000)
-    assert (plan.limit_with_spare, plan.enough) == (260 + 32, 130)
+    assert (plan.limit_with_spare, plan.min_rows) == (260 + 32, 130)
 
 
 def test_a_scope_that_is_nearly_the_whole_index_is_searched_with_one_look() -> None:
-    assert planned(100_000, 100_000).is_one_look
-    assert planned(90_000, 100_000).is_one_look
-    assert not planned(89_999, 100_000).is_one_look
-    assert not planned(100_000, 100_000, is_filtered=True).is_one_look
+    assert planned(100_000, 100_000).is_single_scan
+    assert planned(90_000, 100_000).is_single_scan
+    assert not planned(89_999, 100_000).is_single_scan
+    assert not planned(100_000, 100_000, is_filtered=True).is_single_scan
     assert planned(100_000, 100_000).ef_search >= planned(100_000, 100_000).limit_with_spare
     widest = planned(100_000, 100_000, wanted=1_000)
     assert widest.ef_search < widest.limit_with_spare
-    assert not widest.is_one_look
+    assert not widest.is_single_scan

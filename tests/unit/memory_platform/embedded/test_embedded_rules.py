@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memory_platform.embedded import redis
-from memory_platform.embedded.config import PROJECT, check_data_dir, check_port, config_from, take_lock
+from memory_platform.embedded.config import PROJECT, acquire_lock, check_data_dir, check_port, config_from
 from memory_platform.embedded.files import (
     SOCKET_PATH_MAX_BYTES,
     ServerUrls,
@@ -125,11 +125,11 @@ def test_a_data_dir_that_cannot_be_written_is_named(tmp_path):
 
 def test_a_second_start_on_the_same_data_dir_is_told_which_process_has_it(tmp_path):
     check_data_dir(tmp_path)
-    with take_lock(tmp_path):
+    with acquire_lock(tmp_path):
         with pytest.raises(StartError) as failure:
-            take_lock(tmp_path)
+            acquire_lock(tmp_path)
         assert f"Process {os.getpid()} already runs" in sentence(failure)
-    take_lock(tmp_path).close()
+    acquire_lock(tmp_path).close()
 
 
 def test_a_taken_port_is_told_with_the_next_one_as_a_way_out():

@@ -26,11 +26,11 @@ def test_first_restart_is_immediate_and_further_ones_wait_twice_as_long_up_to_th
 
 def test_part_that_ran_for_a_minute_has_recovered() -> None:
     part = Part(lambda: ended(0), ended(1), started_at=100.0)
-    assert [part.note_end(100.0), part.note_end(101.0), part.note_end(102.0)] == [0.0, 1.0, 2.0]
+    assert [part.record_end(100.0), part.record_end(101.0), part.record_end(102.0)] == [0.0, 1.0, 2.0]
     assert part.due_at == 104.0
     part.restart()
     assert part.due_at is None
-    assert part.note_end(part.started_at + STABLE_SECONDS) == 0.0
+    assert part.record_end(part.started_at + STABLE_SECONDS) == 0.0
 
 
 def test_line_says_how_it_ended_and_when_it_starts_again() -> None:

@@ -10,7 +10,7 @@ from memories.store.queries.texts import TOKEN_COLUMNS
 from memories.store.readings import Candidate, CandidateQuery, CandidateRanks, SearchScope, read_candidate_of_any_state
 
 
-def read_standing(scope: SearchScope, memory: Memory, text: str, query: CandidateQuery) -> Candidate:
+def read_memory_ranks(scope: SearchScope, memory: Memory, text: str, query: CandidateQuery) -> Candidate:
     """Return a memory as a search for `text` in `scope` would find it, whether or not it is live and in scope.
 
     Each rank is among all rows of the scope, so that the vectors or the matching rows of the whole scope are read; None

@@ -22,6 +22,7 @@ from memories.search import languages
 from memories.search.vector_index import extend_vector_indexes
 from memories.store.recall import delete_expired_records, fold_retrievals_of_tenants
 from memories.tenancy import audit_chain
+from memories.tenancy.lock_outs import report_lock_outs
 from memories.tenancy.sign_in import delete_expired_sign_in_failures
 from memory_platform.postgres.roles import known_owner, logged_in_for_maintenance
 
@@ -148,6 +149,12 @@ def seal_audit_entries_task() -> int:
 def check_audit_logs_task() -> int:
     """Check the audit log of every tenant; return how many are broken."""
     return audit_chain.check_audit_logs(now=timezone.now())
+
+
+@shared_task(**_RETRIED, max_retries=3)
+def report_lock_outs_task() -> int:
+    """Report new lock-outs of accounts to their owners and in the audit log."""
+    return report_lock_outs(now=timezone.now())
 
 
 def enqueue_language_change(tenant_id: UUID) -> None:

@@ -44,6 +44,11 @@ urlpatterns = [
     ),
     path("t/<uuid:tenant_id>/members/<str:username>/role", members.member_role, name="member-role"),
     path("t/<uuid:tenant_id>/members/<str:username>/remove", members.member_remove, name="member-remove"),
+    path(
+        "t/<uuid:tenant_id>/members/<str:username>/second-factor",
+        members.member_second_factor,
+        name="member-second-factor",
+    ),
     path("join/<uuid:tenant_id>/<str:secret>", invitation, name="invitation"),
     path("t/<uuid:tenant_id>/views", saved_views.saved_view_create, name="saved-view-create"),
     path("t/<uuid:tenant_id>/views/<uuid:view_id>", saved_views.saved_view_change, name="saved-view-change"),

@@ -20,6 +20,7 @@ BEAT_SCHEDULE = {
     "Find unhelpful memories": _every(600.0, "context.tasks.find_unhelpful_task"),
     "Finish language changes": _every(600.0, "memories.tasks.sweep_languages"),
     "Seal audit entries": _every(5.0, "memories.tasks.seal_audit_entries_task"),
+    "Report lock-outs of accounts": _every(30.0, "memories.tasks.report_lock_outs_task"),
     "Check audit logs": _every(3600.0, "memories.tasks.check_audit_logs_task", expires=False),
     "Update common words": _every(900.0, "memories.tasks.count_common_lexemes_task"),
     "Update partition counts": _every(10.0, "memories.tasks.fold_partition_counts_task"),

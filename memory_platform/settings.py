@@ -21,6 +21,7 @@ from memory_platform.embedded.environment import (
     embedding_files,
 )
 from memory_platform.embedded.files import ServerUrls, read_endpoints
+from memory_platform.rest.tags import TAGS
 from memory_platform.schedule import BEAT_SCHEDULE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -57,6 +58,9 @@ if TRUSTED_PROXIES < 0:
 SESSION_HOURS = env.int("SESSION_HOURS", default=12)
 if SESSION_HOURS < 1:
     raise ImproperlyConfigured("SESSION_HOURS must be 1 or more")
+
+# Whether the console sends admins to set up a second factor before anything else.
+ADMIN_TWO_FACTOR_REQUIRED = env.bool("ADMIN_TWO_FACTOR_REQUIRED", default=False)
 
 # --- Databases: `default` is the role of the API, `owner` migrates; the others are optional (ADR-0160) --------------
 
@@ -193,6 +197,7 @@ MIDDLEWARE = [
     "memory_platform.web.middleware.PageCompression",
     "memory_platform.console.hidden_text.HiddenTextMiddleware",
     "memory_platform.web.middleware.BadRequestMiddleware",
+    "memory_platform.web.middleware.ConflictMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -331,26 +336,7 @@ SPECTACULAR_SETTINGS = {
         "memory_platform.rest.docs.add_examples",
         "memory_platform.rest.docs.order_operations",
     ],
-    # What an agent needs first comes first.
-    "TAGS": [
-        {"name": "context", "description": "The best text for a query within a token budget, and its receipts."},
-        {"name": "memories", "description": "Store, read, change, search, import and export memories."},
-        {"name": "sessions", "description": "Conversations: their messages and their context."},
-        {"name": "compaction", "description": "Summaries of older messages: run, review, roll back."},
-        {"name": "feedback", "description": "Votes and outcomes, from which usefulness is computed."},
-        {"name": "links", "description": "Links between memories."},
-        {"name": "partitions", "description": "Users, agents and topics as paths, and their summaries."},
-        {"name": "memo", "description": "Text that precedes every context of the tenant."},
-        {"name": "snapshots", "description": "Named times to compare with."},
-        {"name": "hygiene", "description": "Near-duplicates, contradictions and other issues; undo of bulk actions."},
-        {"name": "golden questions", "description": "Questions with the memories that their contexts should include."},
-        {"name": "evaluations", "description": "Measured recall of a profile on a corpus."},
-        {"name": "budget profiles", "description": "Token budgets and their sections, with versions."},
-        {"name": "scoring profiles", "description": "Weights that rank memories, with versions."},
-        {"name": "erasures", "description": "Erase a memory, a partition or the tenant, now or by age."},
-        {"name": "alerts", "description": "Rules that open alerts, and where those are sent."},
-        {"name": "keys", "description": "API keys."},
-    ],
+    "TAGS": TAGS,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SWAGGER_UI_SETTINGS": {

@@ -6,14 +6,15 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from memory_platform.console import health
 from memory_platform.console.metrics import metrics
-from memory_platform.console.views import account, first_steps, pages, palette
+from memory_platform.console.views import account, first_steps, pages, palette, sign_in
 
 #: What Django calls for an exception that no view handled.
 handler500 = "memory_platform.web.unavailable.error_page"
 urlpatterns: list[URLPattern | URLResolver] = [
     # First, because a request tries the addresses in their order and most are for the API.
     path("api/", include("memory_platform.api_urls")),
-    path("sign-in", pages.SignIn.as_view(), name="sign-in"),
+    path("sign-in", sign_in.SignIn.as_view(), name="sign-in"),
+    path("sign-in/code", sign_in.sign_in_code, name="sign-in-code"),
     path("sign-out", LogoutView.as_view(), name="sign-out"),
     path("", pages.tenant_list_overview, name="overview"),
     path("t/<uuid:tenant_id>", pages.tenant_overview_page, name="tenant-overview"),
@@ -29,6 +30,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("t/<uuid:tenant_id>/palette", palette.palette, name="palette"),
     path("design", pages.design_guide, name="design"),
     path("job-notifications", pages.job_notifications, name="job-notifications"),
+    path("account", account.account, name="account"),
+    path("account/second-factor", account.second_factor, name="second-factor"),
     path("account/password", account.password_change, name="password-change"),
     path("theme", pages.choose_theme, name="theme"),
     path("shortcuts", pages.choose_shortcuts, name="shortcuts"),

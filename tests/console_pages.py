@@ -46,6 +46,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     "tenant-settings": ("",),
     "members": ("",),
     "member-remove": ("",),
+    "account": ("",),
+    "second-factor": ("",),
     "password-change": ("",),
     # what an agent gets to read
     "tenant-overview": ("",),
@@ -95,7 +97,14 @@ PAGES: dict[str, tuple[str, ...]] = {
 }
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
 NO_PAGES = {
-    *("budget-effect", "inclusion-budget", "context-suggest", "hygiene-progress", "scoring-effect"),
+    *(
+        "member-second-factor",
+        "budget-effect",
+        "inclusion-budget",
+        "context-suggest",
+        "hygiene-progress",
+        "scoring-effect",
+    ),
     *(
         "audit-export",
         "context-export",
@@ -109,7 +118,7 @@ NO_PAGES = {
     ),
     *("summaries", "text-tokens", "job-notifications", "palette"),
 }
-OPEN_TO_ALL = {"sign-in", "sign-out", "theme", "invitation"}
+OPEN_TO_ALL = {"sign-in", "sign-in-code", "sign-out", "theme", "invitation"}
 PROBES = {"healthz", "readyz", "metrics"}
 #: What other addresses begin with.
 ELSEWHERE = {"admin/", "api/"}

@@ -44,7 +44,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("budgets", "budget", "budget-assignments", "evaluations", "golden-question", "embedding-comparison"),
         *("scoring-profile", "scoring-assignments", "partitions", "roll-ups", "session-compact", "compaction"),
     },
-    (VIEWER, VIEWER): {"password-change"},
+    (VIEWER, VIEWER): {"account", "password-change", "second-factor"},
     (VIEWER, ADMIN): {"alerts", "embeddings", "tenant-settings"},
     (_OPERATOR, None): {"memory-merge"},
     (ADMIN, None): {"memory-export"},
@@ -62,7 +62,15 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     },
     (ADMIN, ADMIN): {
         *("erase", "erasures", "erasure"),
-        *("api-keys", "api-key-revoke", "member-remove", "embedding-switch", "embedding-retire", "prompts"),
+        *(
+            "api-keys",
+            "api-key-revoke",
+            "member-remove",
+            "member-second-factor",
+            "embedding-switch",
+            "embedding-retire",
+            "prompts",
+        ),
         *("scoring-publish", "scoring-rollback", "scoring-retire"),
     },
     # None changes what others see: a choice in a cookie, that somebody looks at a compaction, a query to link to.

@@ -1,5 +1,6 @@
 """Models of what is stored."""
 
+from memories.models.accounts import SecondFactor, SignInNotice
 from memories.models.audit import AuditCheck, AuditEntry, AuditSeal, UnsealedAuditEntry
 from memories.models.embedding import EmbeddingModel, MissingVector
 from memories.models.hygiene import HygieneAct, MemoryFinding, MemoryPair, UncomparedMemory
@@ -28,5 +29,13 @@ from memories.models.tenancy import (
 __all__ = ["ApiKey", "AuditCheck", "AuditEntry", "AuditSeal", "CommonLexeme", "EmbeddingModel", "FirstSteps"]
 __all__ += ["HygieneAct", "IdempotencyRecord", "Invitation", "Membership", "Memory", "MemoryEmbedding", "MemoryFinding"]
 __all__ += ["MemoryLink", "MemoryPair", "MemoryVersion", "MissingVector", "Partition", "PartitionCount"]
-__all__ += ["PartitionCountChange", "PartitionSummary", "RecalledText", "RetrievalTick", "SavedView", "SignInFailures"]
-__all__ += ["Snapshot", "Tenant", "TenantMemo", "UncomparedMemory", "UnsealedAuditEntry"]
+__all__ += ["PartitionCountChange", "PartitionSummary", "RecalledText", "RetrievalTick", "SavedView", "SecondFactor"]
+__all__ += [
+    "SignInFailures",
+    "SignInNotice",
+    "Snapshot",
+    "Tenant",
+    "TenantMemo",
+    "UncomparedMemory",
+    "UnsealedAuditEntry",
+]

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from memories.models import Membership, Tenant
+from memories.models import Membership, SecondFactor, Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import authentication_scope
 from memory_platform.web.roles import Operator, Role, role_of
@@ -21,15 +21,26 @@ class TenantMember:
     is_member: bool
     #: Whether the operator who looks at the page may change the role.
     has_own_role: bool = False
+    has_second_factor: bool = False
+    #: Whether the operator may remove it: that of another person, as a superuser or as one who may change the role.
+    may_reset: bool = False
 
 
 def tenant_members(tenant_id: UUID, operator: Operator) -> list[TenantMember]:
-    """Return members by name, then other superusers. Runs in a scope; up to four queries."""
+    """Return members by name, then other superusers. Runs in a scope; up to five queries."""
     people = [row.user for row in Membership.objects.for_tenant(tenant_id).with_roles()]
     fixed = users_with_fixed_roles(people, operator) if operator.can_administer else {user.pk for user in people}
-    members = [TenantMember(user, role_of(user), True, user.pk not in fixed) for user in people]
-    others = User.objects.filter(is_superuser=True, is_staff=True, is_active=True).order_by("username")
-    return members + [TenantMember(user, Role.ADMIN, False) for user in others if user not in people]
+    superusers = User.objects.filter(is_superuser=True, is_staff=True, is_active=True).order_by("username")
+    others = [user for user in superusers if user not in people]
+    with_factor = SecondFactor.objects.user_ids([user.pk for user in (*people, *others)])
+
+    def member(user: User, role: Role | None, *, is_member: bool) -> TenantMember:
+        has_own_role, has_factor = is_member and user.pk not in fixed, user.pk in with_factor
+        is_allowed = operator.user.is_superuser or (operator.can_administer and has_own_role)
+        return TenantMember(user, role, is_member, has_own_role, has_factor, is_allowed and user != operator.user)
+
+    members = [member(user, role_of(user), is_member=True) for user in people]
+    return members + [member(user, Role.ADMIN, is_member=False) for user in others]
 
 
 def users_with_fixed_roles(users: Iterable[User], operator: Operator) -> set[int]:
@@ -48,9 +59,14 @@ def users_with_fixed_roles(users: Iterable[User], operator: Operator) -> set[int
 
 def tenants_of(operator: Operator) -> list[Tenant]:
     """Return the tenants of an operator by name; for a superuser all that are not hidden."""
+    return tenants_of_user(operator.user)
+
+
+def tenants_of_user(user: User) -> list[Tenant]:
+    """Return the same for a user, who need not have signed in."""
     with authentication_scope():
         tenants = Tenant.objects.visible()
-        return list(tenants if operator.user.is_superuser else tenants.of_member(operator.user.pk))
+        return list(tenants if user.is_superuser else tenants.of_member(user.pk))
 
 
 def visible_tenant(tenant_id: UUID) -> Tenant | None:

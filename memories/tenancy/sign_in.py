@@ -1,11 +1,19 @@
-"""Count failed sign-ins by account and address, and delay later attempts (ADR-0110)."""
+"""Count failed sign-ins by account and address, delay later attempts (ADR-0110), notify the owner (ADR-0196)."""
 
 from datetime import datetime, timedelta
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
-from memories.models import SignInFailures
-from memories.services.tenancy.sign_in_limits import FORGOTTEN_AFTER, SignInKeys, wait_after
+from memories.models import SignInFailures, SignInNotice
+from memories.services.tenancy.sign_in_limits import (
+    ACCOUNT_ATTEMPTS,
+    FORGOTTEN_AFTER,
+    PAIR_ATTEMPTS,
+    SignInKeys,
+    wait_after,
+)
+from memories.tenancy.queries.tenants import users_by_username
 
 
 @transaction.atomic
@@ -35,6 +43,36 @@ def forget_sign_in_failures(keys: SignInKeys, *, now: datetime) -> None:
     rows = SignInFailures.objects.locked_rows(keys.free_attempts(), now)
     SignInFailures.objects.subtract(keys.address, rows[keys.pair].failures)
     SignInFailures.objects.with_keys([keys.pair, keys.account]).delete()
+
+
+@transaction.atomic
+def note_failed_sign_in(keys: SignInKeys, *, username: str, now: datetime) -> None:
+    """Note a failed attempt for the owner of the account, if it exists; the worker reports a lock-out.
+
+    A lock-out begins when attempts have to wait, and is not noted again before the counts are forgotten.
+    """
+    user = users_by_username(username).first()
+    if user is None or not user.is_active:
+        return
+    notice: SignInNotice = SignInNotice.objects.locked_row(user.pk, first_at=now)
+    if not notice.failures:
+        notice.first_at = now
+    notice.failures += 1
+    counted = dict(SignInFailures.objects.with_keys([keys.pair, keys.account]).values_list("pk", "failures"))
+    is_locked = counted.get(keys.pair, 0) >= PAIR_ATTEMPTS or counted.get(keys.account, 0) >= ACCOUNT_ATTEMPTS
+    if is_locked and (notice.locked_at is None or notice.locked_at < now - FORGOTTEN_AFTER):
+        notice.locked_at, notice.reported_at = now, None
+    notice.save()
+
+
+@transaction.atomic
+def take_sign_in_notice(user: User) -> SignInNotice | None:
+    """Return what happened since the last sign-in of a user, once; None if nothing did."""
+    notice: SignInNotice | None = SignInNotice.objects.of_user(user.pk).select_for_update().first()
+    if notice is None or not notice.failures:
+        return None
+    SignInNotice.objects.of_user(user.pk).update(failures=0)
+    return notice
 
 
 def delete_expired_sign_in_failures(*, now: datetime) -> int:

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
+from django.db import IntegrityError
 from django.http import Http404, HttpResponseBase
 from django.views.decorators.http import require_http_methods
 
@@ -16,6 +17,7 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.forms import PlatformForm
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.permissions import PageView, operator_required
+from memory_platform.web.unavailable import is_conflict
 
 Done = TypeVar("Done")
 
@@ -56,7 +58,10 @@ def tenant_page(to_read: str = "", *, to_change: str = "") -> Callable[[PageView
 
 
 def submit(request: HtmxRequest, form: PlatformForm, act: Callable[[], Done]) -> Done | None:
-    """Return the result of `act` in the tenant's scope; None for an invalid form or after an error, added to it."""
+    """Return the result of `act` in the tenant's scope; None for an invalid form or after an error, added to it.
+
+    That another request stored or deleted the same at that moment is such an error.
+    """
     if not form.is_valid():
         return None
     try:
@@ -64,4 +69,8 @@ def submit(request: HtmxRequest, form: PlatformForm, act: Callable[[], Done]) ->
             return act()
     except PlatformError as error:
         form.add_error(error.field if error.field in form.fields else None, error.detail)
-        return None
+    except IntegrityError as error:
+        if not is_conflict(error):
+            raise
+        form.add_error(None, "Someone else changed the same thing at this moment. Try again.")
+    return None

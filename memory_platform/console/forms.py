@@ -10,6 +10,25 @@ from memory_platform.web.time_ranges import SPANS
 _TEXT_CHARACTERS_MAX = 200
 
 
+class EmailForm(PlatformForm):
+    """Where the owner of an account is told of failed sign-ins."""
+
+    email = forms.EmailField(label="E-mail", required=False, max_length=254)
+
+
+class CodeForm(PlatformForm):
+    """A code of an authenticator app, or a recovery code."""
+
+    code = forms.CharField(label="Code", max_length=40)
+
+
+class SecondFactorForm(CodeForm):
+    """A change of the second factor, which needs the password too."""
+
+    password = forms.CharField(label="Password", max_length=4_096, strip=False)
+    setup = forms.CharField(required=False, max_length=1_000, widget=forms.HiddenInput)
+
+
 class SearchForm(PlatformForm):
     """The text of a global search."""
 

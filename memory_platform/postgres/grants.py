@@ -20,6 +20,8 @@ _PRIVILEGES: Mapping[str, Mapping[str, frozenset[str]]] = {
     # With one column to compare, enough to delete sessions that have ended without reading any.
     "django_session": {**_OF_ACCOUNTS, MAINTENANCE: frozenset({"DELETE"})},
     "memories_signinfailures": {**_OF_ACCOUNTS, MAINTENANCE: frozenset({"SELECT", "DELETE"})},
+    "memories_secondfactor": _OF_ACCOUNTS,
+    "memories_signinnotice": {**_OF_ACCOUNTS, MAINTENANCE: frozenset({"SELECT", "UPDATE"})},
     "memories_tenant": {API: frozenset({"SELECT", "UPDATE"}), CONSOLE: ALL - {"DELETE"}, MAINTENANCE: ALL},
     # Changing rows is what locking them needs; a trigger refuses changes.
     "memories_auditentry": {API: ADD, CONSOLE: ADD, MAINTENANCE: ADD | {"UPDATE"}},
@@ -32,8 +34,8 @@ _PRIVILEGES: Mapping[str, Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("compaction_alertrule", "compaction_alertdestination"), _OF_PEOPLE),
     **dict.fromkeys(("compaction_alert", "compaction_alertdelivery"), _OF_PEOPLE),
 }
-#: For `export_tenant`, which names people, and as said above.
-_COLUMNS = (("django_session", "expire_date"), ("auth_user", "id, username"))
+#: For `export_tenant`, which names people, for notices of lock-outs, and as said above.
+_COLUMNS = (("django_session", "expire_date"), ("auth_user", "id, username, email, is_superuser"))
 _GRANT_COLUMNS = "GRANT SELECT ({columns}) ON {table} TO {role}"
 _FUNCTIONS_OF_MAINTENANCE = ["redact_audit_entries", "delete_audit_log"]
 #: Policies for some roles and the owner of the tables; others are for every role.

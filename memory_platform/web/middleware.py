@@ -1,6 +1,7 @@
 """Middleware of pages. API requests pass it unchanged, except for one header."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 from urllib.parse import unquote_to_bytes
 
 from csp.utils import build_policy
@@ -8,9 +9,11 @@ from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
+from django.shortcuts import render
 
 from memory_platform.postgres import roles
 from memory_platform.rest.request_errors import is_api_request
+from memory_platform.web.unavailable import is_conflict
 
 
 class DatabaseRoleMiddleware:
@@ -56,6 +59,20 @@ class BadRequestMiddleware:
         if declared.isdecimal() and int(declared) > BODY_BYTES_MAX:
             raise BadRequest("The body is larger than 16 MiB.")
         return self.get_response(request)
+
+
+class ConflictMiddleware:
+    """Answers 409 to a page's change that met another one on the same rows and that no view turned into an error."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
+        """Render the page; the error itself quotes rows, so it is not logged."""
+        return render(request, "409.html", status=HTTPStatus.CONFLICT) if is_conflict(error) else None
 
 
 class PolicyMiddleware:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpResponseBase
+from django.http import HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django_htmx.http import HttpResponseClientRedirect
@@ -16,6 +17,9 @@ from memory_platform.web.htmx import HtmxRequest, current_page_path, safe_local_
 from memory_platform.web.roles import Operator, Role, role_of
 
 PageView = Callable[..., HttpResponseBase]
+
+#: The URL name of the page on which a person sets up a second factor.
+_SECOND_FACTOR = "second-factor"
 
 
 def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView], PageView]:
@@ -35,6 +39,8 @@ def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView],
                 raise PermissionDenied("Someone else signed in after this page was opened. Reload it.")
             if not own.includes(needed):
                 raise PermissionDenied(f"This requires the role {needed}; this account is {own}.")
+            if needs_second_factor(own) and not _has_or_sets_up_second_factor(request):
+                return _redirect(request, reverse(_SECOND_FACTOR))
             request.operator = Operator(request.user, own)
             response = view(request, *args, **kwargs)
             patch_cache_control(response, no_store=True, private=True)
@@ -43,6 +49,20 @@ def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView],
         return page
 
     return decorate
+
+
+def needs_second_factor(role: Role) -> bool:
+    """Whether people of this role may do nothing without a second factor."""
+    return bool(settings.ADMIN_TWO_FACTOR_REQUIRED) and role is Role.ADMIN
+
+
+def _has_or_sets_up_second_factor(request: HtmxRequest) -> bool:
+    is_page_of_it = request.resolver_match is not None and request.resolver_match.url_name == _SECOND_FACTOR
+    return is_page_of_it or getattr(request.user, "second_factor", None) is not None
+
+
+def _redirect(request: HtmxRequest, address: str) -> HttpResponseBase:
+    return HttpResponseClientRedirect(address) if request.htmx else HttpResponseRedirect(address)
 
 
 def _sign_in_first(request: HtmxRequest) -> HttpResponseBase:
@@ -55,5 +75,4 @@ def _sign_in_first(request: HtmxRequest) -> HttpResponseBase:
     else:
         back = safe_local_path(request, request.META.get("HTTP_REFERER", ""))
         address += "?unsaved=1"  # the sign-in page shows a notice
-    response = redirect_to_login(back, address)
-    return HttpResponseClientRedirect(response.url) if request.htmx else response
+    return _redirect(request, redirect_to_login(back, address).url)

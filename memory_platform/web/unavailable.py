@@ -2,13 +2,21 @@
 
 import sys
 
-from django.db import InterfaceError, OperationalError
+from django.db import IntegrityError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views.defaults import server_error
 from redis.exceptions import RedisError
 
 RETRY_AFTER_SECONDS = 2
+#: SQLSTATEs of a row that another transaction deleted while this one referred to it, and of one that it stored first.
+_REFERENCE_GONE, _STORED_MEANWHILE = "23503", "23505"
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Return whether the database refused a change because another one came first."""
+    state = getattr(error.__cause__, "sqlstate", None)
+    return isinstance(error, IntegrityError) and state in {_REFERENCE_GONE, _STORED_MEANWHILE}
 
 
 def error_page(request: HttpRequest) -> HttpResponse:

@@ -20,6 +20,7 @@ from memories.services.store.drafts import FieldProblem
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import bounded_errors, flat_errors
+from memory_platform.web.unavailable import is_conflict
 
 logger = logging.getLogger("memory_platform.api")
 
@@ -92,6 +93,8 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
     if isinstance(error, (OperationalError, IntegrityError)) and state.startswith(ROLLED_BACK_STATES):
         detail = "The request conflicted with another one on the same rows; try again."
         return problem_payload(503, "try_again", detail, headers=again)
+    if is_conflict(error):
+        return problem_payload(409, "conflict", "Another request stored the same at that moment; read it again.")
     if isinstance(error, (OperationalError, InterfaceError)):
         return problem_payload(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
     if isinstance(error, DataError):  # A value that only the database rejects.

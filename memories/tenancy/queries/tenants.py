@@ -126,6 +126,11 @@ def users_by_username(username: str) -> models.QuerySet[Any]:
     return get_user_model()._default_manager.filter(username=username)
 
 
+def users_by_id(user_id: int) -> models.QuerySet[Any]:
+    """Return the user with that id."""
+    return get_user_model()._default_manager.filter(pk=user_id)
+
+
 def members_of(tenant_ids: Iterable[UUID]) -> models.QuerySet[Any]:
     """Return the members of any of these tenants by user name, inside a scope that reads the tenants."""
     users = get_user_model()._default_manager.filter(memberships__tenant_id__in=list(tenant_ids))

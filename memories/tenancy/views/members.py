@@ -13,6 +13,7 @@ from django.utils import timezone
 from memories.models import Invitation, Membership
 from memories.tenancy.actions.invitations import create_invitation, revoke_invitation
 from memories.tenancy.actions.operators import add_member, change_role, remove_member
+from memories.tenancy.actions.second_factor import remove_second_factor
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import InvitationForm, MemberForm, RoleForm
 from memories.tenancy.members import operator_actor, tenant_members, users_with_fixed_roles
@@ -86,6 +87,27 @@ def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
         return redirect(_MEMBERS, request.tenant.id)
     add_flash(request, f"{username} removed from {request.tenant.name}.")
     return redirect("overview") if is_oneself and not user.is_superuser else redirect(_MEMBERS, request.tenant.id)
+
+
+@tenant_page("admin", to_change="admin")
+def member_second_factor(request: HtmxRequest, username: str) -> HttpResponseBase:
+    """Confirm, then remove a member's second factor, as after the loss of a phone; one's own has another page."""
+    if username == request.operator.user.get_username():
+        return redirect("second-factor")
+    with tenant_scope(request.tenant.id):
+        people = {each.user.get_username(): each for each in tenant_members(request.tenant.id, request.operator)}
+    member = people.get(username)
+    if member is None or not member.may_reset:
+        raise Http404
+    if request.method != "POST":
+        return render_page(
+            request, "memories/tenancy/member_second_factor.html", {"section": _MEMBERS, "member": member}
+        )
+    if remove_second_factor(user=member.user, by=operator_actor(request.operator), now=timezone.now()):
+        add_flash(request, f"{username} signs in with the password alone.")
+    else:
+        flash_error(request, f"{username} has no second factor.")
+    return redirect(_MEMBERS, request.tenant.id)
 
 
 @tenant_page(to_change="admin")

@@ -1,6 +1,5 @@
-"""Pages that span the apps: overviews, jobs, health, search, sign-in, notifications, theme and shortcuts."""
+"""Pages that span the apps: overviews, jobs, health, search, notifications, theme and shortcuts."""
 
-import math
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -11,8 +10,6 @@ from uuid import UUID
 
 from django import http
 from django.conf import settings
-from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -26,12 +23,10 @@ from context.models import Receipt
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.models import AuditEntry, EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
-from memories.services.tenancy.sign_in_limits import sign_in_keys
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor, tenants_of
 from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
-from memories.tenancy.sign_in import count_sign_in_attempt, forget_sign_in_failures
 from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
 from memory_platform.console.activity import activity_curves
@@ -44,14 +39,12 @@ from memory_platform.console.health import cached_components, read_components
 from memory_platform.console.heartbeats import scheduled_tasks
 from memory_platform.console.jobs import WATCHED_MAX, read_job_notifications, read_job_page
 from memory_platform.console.undo import find_act, undo_act
-from memory_platform.web.addresses import client_address
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest, safe_local_path, wants_fragment
 from memory_platform.web.permissions import operator_required
 from memory_platform.web.rendering import render_page
 from memory_platform.web.tables import SortColumn, TablePage, read_table, requested_order
 from memory_platform.web.time_ranges import DEFAULT_SPAN, SPANS
-from memory_platform.web.times import format_wait
 
 _JOB_COLUMNS = (SortColumn("asked", "created_at", datetime),)
 _ACT_COLUMNS = (SortColumn("when", "at", datetime),)
@@ -208,36 +201,6 @@ def _embedding_queue(tenant_id: UUID) -> dict[str, Any]:
         "reasons": memories.tally_by_refusal(REASONS_SHOWN_MAX) if failed.count else [],
         "active_model": EmbeddingModel.objects.for_tenant(tenant_id).active().first() if failed.count else None,
     }
-
-
-class SignIn(LoginView):
-    """Django's sign-in view; a failed attempt returns 422, as every invalid form does, and a delayed one 429."""
-
-    template_name = "memory_platform/console/sign_in.html"
-
-    def dispatch(self, request: http.HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Redirect the GET of a user who is already signed in; always check a submitted name and password."""
-        self.redirect_authenticated_user = request.method != "POST"
-        return super().dispatch(request, *args, **kwargs)
-
-    def post(self, request: http.HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Check name and password unless attempts are delayed, with the same response for right and wrong passwords."""
-        username, now = request.POST.get("username", ""), timezone.now()
-        self.keys = sign_in_keys(username, client_address(request), secret=settings.SECRET_KEY.encode())
-        wait = count_sign_in_attempt(self.keys, now=now)
-        if not wait:
-            return super().post(request, *args, **kwargs)
-        form = self.form_class(request, initial={"username": username})
-        context = self.get_context_data(form=form, wait=format_wait(wait))
-        headers = {"Retry-After": str(math.ceil(wait.total_seconds()))}
-        return self.render_to_response(context, status=HTTPStatus.TOO_MANY_REQUESTS, headers=headers)
-
-    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        forget_sign_in_failures(self.keys, now=timezone.now())
-        return super().form_valid(form)
-
-    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        return self.render_to_response(self.get_context_data(form=form), status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 @tenant_page("viewer")

@@ -63,6 +63,7 @@ def test_role_sees_and_changes_the_tenants_of_its_own_scopes_only(
 
 
 ACCOUNTS = ["auth_user", "auth_group", "django_session", "django_admin_log", "memories_signinfailures"]
+ACCOUNTS += ["memories_secondfactor", "memories_signinnotice"]
 PEOPLE = ["memories_membership", "memories_invitation", "memories_savedview", "compaction_alertdestination"]
 #: By role, statements that only others may send.
 REFUSED = {
@@ -79,6 +80,8 @@ REFUSED = {
         "SELECT password FROM auth_user",
         "UPDATE auth_user SET is_superuser = true",
         "SELECT session_data FROM django_session",
+        "SELECT secret FROM memories_secondfactor",
+        "DELETE FROM memories_signinnotice",
         "INSERT INTO memories_signinfailures DEFAULT VALUES",
     ],
 }

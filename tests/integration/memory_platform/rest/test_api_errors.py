@@ -5,8 +5,9 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pytest
-from django.db import DataError, OperationalError
+from django.db import DataError, IntegrityError, OperationalError
 from django.test import Client
 from redis.exceptions import ConnectionError as CacheDown
 from rest_framework.test import APIClient
@@ -147,12 +148,20 @@ def failing(error: Exception) -> Any:
     return verb
 
 
+def caused_by(cause: Exception, error: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "status", "code"),
     [
         (RuntimeError(SECRET_TEXT), 500, "internal_error"),
         (OperationalError(f"Failing row contains {SECRET_TEXT}"), 503, "database_unavailable"),
         (DataError(SECRET_TEXT), 400, "invalid"),
+        (caused_by(psycopg.errors.ForeignKeyViolation(), IntegrityError(SECRET_TEXT)), 503, "try_again"),
+        (caused_by(psycopg.errors.UniqueViolation(), IntegrityError(SECRET_TEXT)), 409, "conflict"),
+        (caused_by(psycopg.errors.CheckViolation(), IntegrityError(SECRET_TEXT)), 500, "internal_error"),
     ],
 )
 def test_unexpected_error_says_nothing_of_the_text(

@@ -1,0 +1,65 @@
+"""Report a lock-out of an account: in the audit log of its tenants, and by e-mail to its owner (ADR-0196)."""
+
+import logging
+import smtplib
+from datetime import datetime
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.mail import EmailMessage
+from django.db import transaction
+
+from memories.models import SignInNotice
+from memories.services.tenancy.sign_in_limits import WAIT_MAX
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.members import tenants_of_user
+from memories.tenancy.queries.accounts import user_to_notify
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.postgres.roles import logged_in_for_maintenance
+from memory_platform.web.numerals import counted
+from memory_platform.web.times import format_time, format_wait
+
+logger = logging.getLogger(__name__)
+
+#: Lock-outs of one run; the next one continues.
+REPORTED_BATCH = 100
+_TEXT = """There were {failures} to the account {username} since {since} UTC. Further attempts wait up to {wait}.
+
+If these were not yours, change the password and turn on two-factor sign-in: {url}
+"""
+
+
+@logged_in_for_maintenance()
+def report_lock_outs(*, now: datetime) -> int:
+    """Report the lock-outs that nobody was told of; return how many."""
+    notices = list(SignInNotice.objects.unreported()[:REPORTED_BATCH])
+    return sum(_report(notice, now) for notice in notices)
+
+
+def _report(notice: SignInNotice, now: datetime) -> bool:
+    """Record a lock-out, then send an e-mail; False if another worker has recorded it. No e-mail is sent again."""
+    user = user_to_notify(notice.user_id)
+    with transaction.atomic():
+        if not SignInNotice.objects.unreported().of_user(user.pk).update(reported_at=now):
+            return False
+        for tenant in tenants_of_user(user):
+            with tenant_scope(tenant.pk):
+                by = Actor.system("sign-in page")
+                record_audit("lock_out", "user", [user.pk], tenant_id=tenant.pk, by=by, now=notice.locked_at or now)
+    if settings.EMAIL_URL and user.email:
+        _send(notice, user)
+    return True
+
+
+def _send(notice: SignInNotice, user: User) -> None:
+    text = _TEXT.format(
+        failures=counted(notice.failures, "failed sign-in", "failed sign-ins"),
+        username=user.username,
+        since=format_time(notice.first_at).text,
+        wait=format_wait(WAIT_MAX),
+        url=f"{settings.CONSOLE_URL}/account",
+    )
+    try:
+        EmailMessage("Sign-ins to your account are delayed", text, to=[user.email]).send()
+    except (smtplib.SMTPException, OSError) as error:
+        logger.warning("The notice of a lock-out was not sent: %s", type(error).__name__)

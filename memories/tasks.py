@@ -35,6 +35,8 @@ SEAL_TIME_LIMIT_SECONDS = 300
 #: A million rows take longer; the sweep continues.
 DERIVE_TIME_LIMIT_SECONDS = 600
 COMPARE_TIME_LIMIT_SECONDS = 600
+#: Time of one sweep that compares memories; the next one continues. Above it, one batch still ends in time.
+COMPARE_SECONDS = 240.0
 RETRY_BACKOFF_MAX_SECONDS = 300
 MEMORIES_PER_TASK = 100
 #: Time of one task that fills a model; the rest is another task, so that other work is not blocked.
@@ -97,7 +99,8 @@ def fold_retrievals_task() -> int:
 @shared_task(time_limit=COMPARE_TIME_LIMIT_SECONDS)
 def compare_new_memories_task() -> int:
     """Compare new and changed memories with their partitions; the next run continues."""
-    return compare_new_memories_of_tenants(now=timezone.now())
+    end = monotonic() + COMPARE_SECONDS
+    return compare_new_memories_of_tenants(now=timezone.now(), goes_on=lambda: monotonic() < end)
 
 
 @shared_task(**RETRIED, max_retries=3)
@@ -151,7 +154,7 @@ def check_audit_logs_task() -> int:
     return audit_chain.check_audit_logs(now=timezone.now())
 
 
-@shared_task(**_RETRIED, max_retries=3)
+@shared_task(**RETRIED, max_retries=3)
 def report_lock_outs_task() -> int:
     """Report new lock-outs of accounts to their owners and in the audit log."""
     return report_lock_outs(now=timezone.now())

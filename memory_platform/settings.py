@@ -191,6 +191,7 @@ MIDDLEWARE = [
     "memory_platform.web.middleware.DatabaseRoleMiddleware",
     "memory_platform.observability.requests.RequestMiddleware",
     "memories.tenancy.api.middleware.ApiMiddleware",
+    "memory_platform.console.time_limits.TimeLimitMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "memory_platform.web.middleware.PolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -280,8 +281,7 @@ CONTENT_SECURITY_POLICY = {
 }
 # Django's own defaults deny frames, keep referrers to this origin, and make the session's cookie HttpOnly and Lax.
 SESSION_COOKIE_AGE = SESSION_HOURS * 3600
-SESSION_COOKIE_SECURE = HTTPS_ONLY
-CSRF_COOKIE_SECURE = HTTPS_ONLY
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None
 SECURE_SSL_REDIRECT = HTTPS_ONLY
 # Probes come from inside, without TLS.

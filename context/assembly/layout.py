@@ -28,6 +28,7 @@ from context.services.ordering import order_items
 from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, item_overhead_tokens, render_context, write_block
 from memories.models import PartitionSummary, TenantMemo
+from memories.services.time_limits import in_time
 from memories.store.readings import Candidate
 
 #: How much longer than its text, in characters, a block is written before packing's count of it is useless.
@@ -174,7 +175,7 @@ def trim_blocks_to_budget(
         written = [write_block(block, request.given.render, request.has_days) for block in kept]
         inflated = {
             number: calculator.count_tokens(text, request.model)
-            for number, (block, text) in enumerate(zip(kept, written, strict=True))
+            for number, (block, text) in in_time(enumerate(zip(kept, written, strict=True)))
             if len(text) > INFLATION * len(block.text) + INFLATION_FREE_CHARACTERS
         }
         kept = drop_blocks(kept, tokens - request.max_tokens, inflated)

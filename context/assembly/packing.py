@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Self
 from uuid import UUID
 
@@ -27,6 +28,7 @@ from context.services.packer import (
     OVER_BUDGET,
 )
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
+from memories.services.time_limits import in_time
 from memory_platform.web.numerals import counted
 
 #: The code of the warning about tokens that the limits of the elastic packer leave unused.
@@ -239,7 +241,7 @@ def _choose_unlike(
         return choose_memories(ranked, budget, packing)
     tokens = {item.memory["id"]: item.memory["token_counts"][budget.encoding] for item in ranked}
     aside = duplicates.repeats(list(tokens), tokens)
-    while True:
+    for _ in in_time(count()):
         contenders = [item for item in ranked if item.memory["id"] not in aside] if aside else ranked
         chosen = choose_memories(contenders, budget, packing)
         kept = set(chosen.kept)

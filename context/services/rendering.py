@@ -18,6 +18,7 @@ from itertools import count
 from typing import Protocol
 
 from memories.services.store.hidden_characters import HIDDEN, HIDDEN_CHARACTER, show_hidden
+from memories.services.time_limits import in_time
 
 RENDER_STYLES = ("markdown", "xml", "json")
 DEFAULT_STYLE = "markdown"
@@ -105,7 +106,8 @@ def render_context(
     _check(items, style, secret)
     frame = _frame(style, "")
     days = [_day(item) if has_days else "" for item in items]
-    written = frame.joint.join([frame.write(item.kind, item.text, day) for item, day in zip(items, days, strict=True)])
+    pairs = in_time(zip(items, days, strict=True))
+    written = frame.joint.join([frame.write(item.kind, item.text, day) for item, day in pairs])
     texts = [day + item.text for item, day in zip(items, days, strict=True)]
     nonce, counter = _unused_nonce(texts, written, secret, tenant_id)
     frame = _frame(style, nonce)

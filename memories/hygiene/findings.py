@@ -15,6 +15,7 @@ from memories.services.hygiene.rules import HygieneList
 from memories.services.hygiene.statements import states_the_same
 from memories.services.hygiene.value_differences import ComparedSpan, mark_value_differences
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
+from memories.services.time_limits import in_time
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.queries.rows import Backlog
 
@@ -245,7 +246,7 @@ def _merge_groups(
         kept = kept or rules.choose_kept_memory(together, prefers_newer=is_contradiction)
         others = [
             memory
-            for memory in together
+            for memory in in_time(together)
             if memory.pk != kept.pk
             and (
                 frozenset((memory.pk, kept.pk)) in pairs

@@ -3,7 +3,8 @@
 A table lists the memories that have not been compared yet. Each tenant's work runs in its own scope.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -31,20 +32,28 @@ DetectedPairs = tuple[UUID, UUID, float]
 StoredPair = tuple[str, UUID, UUID, float, str]
 
 
-def compare_new_memories_of_tenants(*, now: datetime) -> int:
-    """Compare new and changed memories of all tenants; return how many. One sweep runs at a time."""
+#: Whether there is time for more.
+GoesOn = Callable[[], bool]
+
+
+def _always() -> bool:
+    return True
+
+
+def compare_new_memories_of_tenants(*, now: datetime, goes_on: GoesOn = _always) -> int:
+    """Compare new and changed memories of all tenants while it `goes_on`; return how many. One sweep runs at a time."""
     with sweep_lock(COMPARE_LOCK) as lock:
         if lock is None:
             return 0
         with maintenance_scope():
             tenant_ids = UncomparedMemory.objects.tenant_ids()
-        return sum(_compare_of_tenant(tenant_id, now, lock) for tenant_id in tenant_ids)
+        return sum(_compare_of_tenant(tenant_id, now, lock, goes_on) for tenant_id in tenant_ids)
 
 
-def _compare_of_tenant(tenant_id: UUID, now: datetime, lock: SweepLock) -> int:
+def _compare_of_tenant(tenant_id: UUID, now: datetime, lock: SweepLock, goes_on: GoesOn) -> int:
     compared = 0
     for _ in range(COMPARE_BATCHES_MAX):
-        batch = detect_pairs_in_batch(tenant_id, now=now) if lock.renew() else 0
+        batch = detect_pairs_in_batch(tenant_id, now=now, goes_on=goes_on) if goes_on() and lock.renew() else 0
         compared += batch
         if not batch:
             break
@@ -65,8 +74,11 @@ def find_unused_and_expiring_memories(*, now: datetime) -> None:
             pairs.filter(Q(older__archived_at__isnull=False) | Q(newer__archived_at__isnull=False)).delete()
 
 
-def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime) -> int:
-    """Compare the longest waiting memories of one partition; return how many. Call with no scope open."""
+def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime, goes_on: GoesOn = _always) -> int:
+    """Compare the longest waiting memories of one partition; return how many. Call with no scope open.
+
+    Compares at least one, and further ones while it `goes_on`.
+    """
     model = active_model_name(tenant_id)
     with tenant_scope(tenant_id):
         waiting = UncomparedMemory.objects.for_tenant(tenant_id)
@@ -77,11 +89,11 @@ def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime) -> int:
         batch = dict(rows.values_list("pk", "memory_id")[:COMPARED_BATCH])
         memory_ids = list(batch.values())
         found = _near(tenant_id, path, memory_ids, model, now) + _shown(tenant_id, memory_ids, now)
-        pairs = _classified(tenant_id, found)
+        compared, pairs = _classified(tenant_id, memory_ids, found, goes_on)
     with tenant_scope(tenant_id):
-        _record(tenant_id, memory_ids, pairs, now)
-        waiting.with_ids(batch).delete()
-    return len(batch)
+        _record(tenant_id, compared, pairs, now)
+        waiting.with_ids(pk for pk, memory_id in batch.items() if memory_id in compared).delete()
+    return len(compared)
 
 
 def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, now: datetime) -> list[DetectedPairs]:
@@ -108,30 +120,46 @@ def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[D
     return [(by_hash[value], pk, 1.0) for value, pk in recalled.sources() if pk != by_hash[value]]
 
 
-def _classified(tenant_id: UUID, found: Iterable[DetectedPairs]) -> list[StoredPair]:
+def _classified(
+    tenant_id: UUID, memory_ids: Iterable[UUID], found: Sequence[DetectedPairs], goes_on: GoesOn
+) -> tuple[set[UUID], list[StoredPair]]:
+    """Return the memories that were compared, at least one, and their pairs."""
     cosines = {frozenset(pair): cosine for *pair, cosine in found}
     ids = {pk for pair in cosines for pk in pair}
     current = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).unarchived().with_ids(ids)}
     shown = RecalledText.objects.for_tenant(tenant_id).spans(ids)
-    pairs: list[StoredPair] = []
-    for pair, cosine in cosines.items():
-        if not pair <= current.keys():
-            continue
-        older, newer = sorted((current[pk] for pk in pair), key=lambda row: (row.created_at, row.pk))
-        was_shown = any(
-            repeats_recalled_text(newer.partition_path, shown_in=place, stored_in=older.partition_path)
-            and rules.was_recently_recalled(first, last, newer.recorded_from)
-            for place, first, last in shown.get(older.pk, ())
-        )
-        if older.partition_path != newer.partition_path and not was_shown:
-            continue
-        if kind := rules.classify_pair(older.content, newer.content, cosine, was_shown=was_shown):
-            stamp = rules.texts_hash(older.content_hash, older.partition_path, newer.content_hash, newer.partition_path)
-            pairs.append((kind, older.pk, newer.pk, round(cosine, 6), stamp))
-    return pairs
+    pairs_of = defaultdict[UUID, list[frozenset[UUID]]](list)
+    for one, other, _ in found:
+        pairs_of[one].append(frozenset((one, other)))
+    compared, pairs = set[UUID](), dict[frozenset[UUID], StoredPair | None]()
+    for memory_id in memory_ids:
+        if compared and not goes_on():
+            break
+        compared.add(memory_id)
+        for pair in pairs_of[memory_id]:
+            if pair <= current.keys() and pair not in pairs:
+                older, newer = sorted((current[pk] for pk in pair), key=lambda row: (row.created_at, row.pk))
+                pairs[pair] = _classified_pair(older, newer, cosines[pair], shown.get(older.pk, ()))
+    return compared, [pair for pair in pairs.values() if pair is not None]
 
 
-def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[StoredPair], now: datetime) -> None:
+def _classified_pair(
+    older: Memory, newer: Memory, cosine: float, shown: Iterable[tuple[str, datetime, datetime]]
+) -> StoredPair | None:
+    """Return the pair as its list stores it; `shown`: where the older one was rendered, first and last."""
+    was_shown = any(
+        repeats_recalled_text(newer.partition_path, shown_in=place, stored_in=older.partition_path)
+        and rules.was_recently_recalled(first, last, newer.recorded_from)
+        for place, first, last in shown
+    )
+    if older.partition_path != newer.partition_path and not was_shown:
+        return None
+    kind = rules.classify_pair(older.content, newer.content, cosine, was_shown=was_shown)
+    stamp = rules.texts_hash(older.content_hash, older.partition_path, newer.content_hash, newer.partition_path)
+    return (kind, older.pk, newer.pk, round(cosine, 6), stamp) if kind else None
+
+
+def _record(tenant_id: UUID, memory_ids: Collection[UUID], pairs: Sequence[StoredPair], now: datetime) -> None:
     stored = MemoryPair.objects.for_tenant(tenant_id)
     if pairs:
         stored.store(tenant_id, pairs, now)

@@ -5,25 +5,30 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connections, utils
 from django.db.backends.ddl_references import Statement
 from django.db.backends.postgresql import base, features, operations, schema
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field, ForeignKey, Model
 from django.db.transaction import TransactionManagementError
+from django.utils.functional import cached_property
 from numpy.typing import NDArray
 from pgvector import HalfVector
 from psycopg import Cursor, Pipeline, ServerCursor, adapters
 from psycopg.abc import PQGen
 from psycopg.adapt import Dumper
+from psycopg.errors import ReadOnlySqlTransaction
 from psycopg.pq import Format
 
 TENANT_COLUMN = "tenant_id"
 APPS = frozenset({"memories", "context", "compaction"})
+
+#: How long a migration waits for a lock on a table: while it waits, so does every request behind it.
+LIMIT_LOCKS = "SET LOCAL lock_timeout = '3s'"
 
 _WIDEN = "ALTER TABLE {table} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} {kind} ({column}, {tenant})"
 
@@ -46,10 +51,20 @@ class DatabaseFeatures(features.DatabaseFeatures):
 
 
 class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
-    """Adds the tenant to the keys of tables that have one, after the id: an index also serves look-ups by id alone."""
+    """Adds the tenant to the keys of tables that have one, after the id: an index also serves look-ups by id alone.
+
+    A migration that is one transaction does not wait long for a lock (ADR-0201); one that is none builds indexes
+    concurrently, for which it may have to wait longer, but nobody waits for it.
+    """
 
     # A foreign key that `_create_fk_sql` does not write would refer to `id` alone.
     sql_create_column_inline_fk = ""
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        if self.atomic_migration and not self.collect_sql:
+            self.execute(LIMIT_LOCKS)
+        return self
 
     def create_model(self, model: type[Model]) -> None:
         super().create_model(model)
@@ -212,6 +227,15 @@ def _is_closed_by_server(connection: Any) -> bool:
     return bool(poller.poll(0))
 
 
+class DatabaseErrorWrapper(utils.DatabaseErrorWrapper):
+    """Django's own, for which a server that accepts no changes is unavailable, not broken: a standby, for example."""
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if isinstance(error, ReadOnlySqlTransaction):
+            raise utils.OperationalError(*error.args).with_traceback(traceback) from error
+        super().__exit__(kind, error, traceback)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     features_class = DatabaseFeatures
     ops_class = DatabaseOperations
@@ -221,6 +245,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().__init__(settings_dict, alias)
         #: The alias of the role as which statements run (ADR-0160), and of that of the open connection.
         self.login = self._connected_as = alias
+
+    @cached_property
+    def wrap_database_errors(self) -> DatabaseErrorWrapper:
+        return DatabaseErrorWrapper(self)
 
     def log_in(self, alias: str) -> None:
         """Run the next statements as the role of another alias. Raises if a transaction is open.

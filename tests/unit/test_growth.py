@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import count as count_from
+from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -28,19 +30,28 @@ from compaction.services.rollups.choice import StoredText, choose_texts
 from compaction.services.sessions.turns import SessionTurn
 from compaction.services.simulation.simulator import simulate_session
 from compaction.services.windowing import first_preserved_index, tool_call_units
+from context.services.assembly.packing_settings import OPTIMAL_WORK_LIMIT
+from context.services.assembly.signals import SIGNALS
+from context.services.assembly.signals.columns import CandidatePool, ScoringQuestion
 from context.services.assembly.superseded import statements as superseded
-from context.services.diff import diff_anchors, rank_changes
+from context.services.budget import BudgetCalculator
+from context.services.diff import diff_anchors, rank_changes, unmoved_keys
 from context.services.ordering import order_items
+from context.services.packer import ElasticPacker, GreedyKnapsackPacker, OptimalPacker
 from context.services.profiles.compaction_policy import CompactionPolicy
 from context.services.rendering import RENDER_STYLES, render_context
+from context.services.scorer import MemoryScorer, ScoredMemory
+from memories.services.hygiene.rules import classify_pair, group_pairs, limit_pairs_per_memory
 from memories.services.hygiene.statements import read_statement, states_the_same
-from memories.services.search.excerpts import excerpt
+from memories.services.search.excerpts import candidate_match_words, excerpt
 from memories.services.search.fusion import reciprocal_rank_fusion
 from memories.services.search.lexemes import search_columns, search_terms
 from memories.services.store.hidden_characters import show_hidden
 from memories.services.store.text_diff import diff_words
 from tests.timing import doubling_factor
 
+NOW = datetime(2026, 11, 27, tzinfo=UTC)
+BUDGET = BudgetCalculator()
 #: With a quadratic step, the factor is 4.
 GROWTH_MAX = 2.3
 _NOTES = count_from(1)
@@ -106,6 +117,36 @@ def retained(size: int) -> None:
 
 def count(text: str) -> int:
     return len(text) // 4
+
+
+def candidates(size: int) -> list[dict[str, Any]]:
+    """Return memories of a search, as scoring and packing read them."""
+    return [
+        {
+            "id": UUID(int=number),
+            "content": f"Ann keeps {number} boxes.",
+            "created_at": NOW,
+            "kind": "note",
+            "similarity": number * 7919 % 1000 / 1000,
+            "pinned": False,
+            "holds": ["box"],
+            "partition_path": "",
+            "token_counts": {"o200k_base": number * 31 % 97 + 3},
+            "session": "s",
+            "position": number,
+        }
+        for number in range(size)
+    ]
+
+
+def scored(size: int) -> list[ScoredMemory]:
+    return [ScoredMemory(row, row["similarity"], *[0.5] * 5) for row in candidates(size)]
+
+
+def pool(size: int) -> CandidatePool:
+    """Return the candidates of a question that every signal looks at."""
+    asked = ScoringQuestion("When did Ann move 5 boxes in May 2024?", NOW, ["box"])
+    return CandidatePool(candidates(size), asked, {})
 
 
 def rendered(style: str) -> Callable[[int], object]:
@@ -175,6 +216,24 @@ STAGES: dict[str, tuple[Callable[[int], object], int]] = {
     "search: lexemes of a query": (lambda size: search_terms(words(size), is_query=True), 2_000),
     "search: excerpt": (lambda size: excerpt(words(size), {"w5"}), 4_000),
     "search: fusion": (lambda size: reciprocal_rank_fusion(range(size), range(size, 0, -1)), 4_000),
+    "search: words of results": (lambda size: candidate_match_words([words(size)], {"w5"}), 4_000),
+    "context: scores": (lambda size: MemoryScorer(clock=lambda: NOW).score(candidates(size)), 2_000),
+    "context: signals of a profile": (
+        lambda size: [signal(pool(size)) for name, signal in SIGNALS.items() if name != "supersession"],
+        200,
+    ),
+    "context: greedy packing": (lambda size: GreedyKnapsackPacker(BUDGET).pack(scored(size), 9 * size), 2_000),
+    "context: elastic packing": (
+        lambda size: ElasticPacker(BUDGET, unit="tokens", fills_budget=True, target_items=size).pack(
+            scored(size), 20 * size
+        ),
+        125,
+    ),
+    "context: optimal packing": (
+        lambda size: OptimalPacker(BUDGET, work_limit=OPTIMAL_WORK_LIMIT).pack(scored(size), 9 * size),
+        1_000,
+    ),
+    "context: moves": (lambda size: unmoved_keys(rank_changes(range(size), range(size, 0, -1))), 4_000),
     "context: ordering": (lambda size: order_items(range(size), "u_curve"), 8_000),
     "context: anchors": (lambda size: diff_anchors(range(size), range(size // 2, size * 2)), 4_000),
     "context: ranks": (lambda size: rank_changes(range(size), range(size, 0, -1)), 4_000),
@@ -184,6 +243,15 @@ STAGES: dict[str, tuple[Callable[[int], object], int]] = {
     "diff: words that moved": (lambda size: diff_words(words(size), words(size)[24:] + " end"), 4_000),
     "context: one long word": (lambda size: superseded.read_statement("a1" * size + f" {next(_NOTES)}"), 8_000),
     "erasure: quotations": (lambda size: QuotedTexts([sentences(size)]).redact(sentences(size)), 200),
+    "hygiene: groups of pairs": (lambda size: group_pairs((at, at + 1) for at in range(size, 0, -1)), 4_000),
+    "hygiene: pairs of a batch": (
+        lambda size: limit_pairs_per_memory((at % (size // 9), at, 0.9) for at in range(size)),
+        900,
+    ),
+    "hygiene: a pair of texts": (
+        lambda size: classify_pair(sentences(size), sentences(size), 0.95, was_shown=False),
+        40,
+    ),
     "hygiene: a memory as a statement": (lambda size: read_statement(sentences(size)), 50),
     "hygiene: two long memories": (lambda size: states_the_same(sentences(size), sentences(size) + " So."), 50),
 }
@@ -201,6 +269,7 @@ PIECES = {
     "addresses": "a@b.",
     "short lines": "a\n",
     "spaces": " \t\n",
+    "letters of other scripts": "é漢",
     "fences": "<recalled nonce=a> [memory-",
 }
 #: What reads a text that anyone may have written, sentence by sentence or as a whole.
@@ -212,6 +281,7 @@ READERS: dict[str, tuple[Callable[[str], object], int]] = {
     "statement": (read_statement, 4_000),
     "lexemes": (search_columns, 4_000),
     "diff": (lambda text: diff_words(text, text[7:]), 4_000),
+    "words of results": (lambda text: candidate_match_words([text], {"a7"}), 8_000),
 }
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from compaction.pipeline.fitting import SummaryFitting
-from compaction.pipeline.orchestrator import COMPACTION_LEASE, RUN_TIME_LIMIT, WORK_TIME_LIMIT
+from compaction.pipeline.orchestrator import COMPACTION_LEASE, RUN_TIME_LIMIT, WAITING_TIME_LIMIT, WORK_TIME_LIMIT
 from compaction.pipeline.summarisers import SummaryResult
 from compaction.services.pipeline.faithfulness import check_statements
 from compaction.services.pipeline.retention.check import RetainedFact, check_retention, extract_facts
@@ -19,10 +20,23 @@ from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.rollups.choice import StoredText, choose_texts
 from compaction.services.sessions.turns import SessionTurn
 from compaction.tasks import COMPACTION_TIME_LIMIT_SECONDS, ROLL_UP_TIME_LIMIT_SECONDS
+from context.services.assembly.near_duplicates import NearDuplicates
+from context.services.assembly.signals import SIGNALS
+from context.services.assembly.superseded import find_rivals
+from context.services.packer import ElasticPacker, GreedyKnapsackPacker, OptimalPacker
+from context.services.packer.knapsack import solve_knapsack
+from context.services.rendering import render_context
+from memories.services.search.excerpts import candidate_match_words
+from memories.services.store.text_diff import diff_words
 from memories.services.time_limits import TimeIsUpError, in_time, work_until
+from memory_platform.console.time_limits import REQUEST_SECONDS
+from tests.unit.test_growth import BUDGET, Block, pool, scored
 
 TEXT = "Ann keeps 5 boxes on shelf 7."
 TURN = SessionTurn("m1", "user", TEXT, 9)
+UNIT = np.array([1.0, 0.0], dtype=np.float32)
+#: Profits that the search has to choose between.
+HARD_KNAPSACK = ([weight + 10 for weight in range(50, 90)], list(range(50, 90)), 1_003)
 CITED = CitedStatement(TEXT, ("m1",))
 FACT = RetainedFact("number", "5", "5", ("m1",))
 
@@ -36,6 +50,16 @@ STAGES: dict[str, Callable[[], object]] = {
     "support": lambda: check_statements([CITED], [TURN]),
     "stored already": lambda: without_stored([CITED], ["Other."]),
     "fitting": lambda: SummaryFitting(["m1"], 50, len).fit(SummaryResult("", ()), [CITED]),
+    "greedy packing": lambda: GreedyKnapsackPacker(BUDGET).pack(scored(3), 20),
+    "elastic packing": lambda: ElasticPacker(BUDGET).pack(scored(3), 20),
+    "optimal packing": lambda: OptimalPacker(BUDGET).pack(scored(3), 20),
+    "optimum": lambda: solve_knapsack(*HARD_KNAPSACK),
+    "rendering": lambda: render_context([Block(TEXT)], secret=b"s", tenant_id="t"),
+    "near duplicates": lambda: NearDuplicates({TEXT: UNIT, f"{TEXT} Again.": UNIT}, 0.9),
+    "signals": lambda: SIGNALS["informativeness"](pool(3)),
+    "superseded": lambda: find_rivals(pool(3)),
+    "words of results": lambda: candidate_match_words([TEXT], {"ann"}),
+    "differences": lambda: diff_words(TEXT, f"{TEXT} Again."),
     "roll-up": lambda: choose_texts([StoredText("1", TEXT)], token_budget=50, count_tokens=len),
 }
 
@@ -55,6 +79,10 @@ def test_limit_is_checked_before_each_item_and_ends_with_its_block() -> None:
         with pytest.raises(TimeIsUpError):
             next(items)
     assert list(in_time(range(9))) == list(range(9))
+
+
+def test_request_ends_its_work_after_its_compaction_and_before_a_proxy_gives_up() -> None:
+    assert WAITING_TIME_LIMIT.total_seconds() < REQUEST_SECONDS < 60
 
 
 def test_worker_ends_its_work_before_its_process_is_killed_and_its_lease_lapses() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memories.services.hygiene.statements import ParsedStatement, are_equivalent, read_statement
+from memories.services.time_limits import in_time
 
 #: Multiplications of one product. Below 2^18 the linear algebra library starts no threads, which on a busy machine
 #: take far longer to start than the work takes.
@@ -75,7 +76,7 @@ def _keep_equivalent(is_near: SimilarityFlags, texts: Sequence[str]) -> None:
     statements = dict[int, ParsedStatement]()
     forms = defaultdict[Hashable, list[int]](list)
     characters = 0
-    for place in np.flatnonzero(is_near.any(axis=1))[:TEXTS_READ_MAX].tolist():
+    for place in in_time(np.flatnonzero(is_near.any(axis=1))[:TEXTS_READ_MAX].tolist()):
         characters += len(texts[place])
         if characters > CHARACTERS_READ_MAX:
             break
@@ -88,7 +89,7 @@ def _keep_equivalent(is_near: SimilarityFlags, texts: Sequence[str]) -> None:
     for places in forms.values():
         equal[np.ix_(places, places)] = True
     pairs = (pair for several in alike.values() for pair in combinations(several, 2))
-    for one, other in islice(pairs, PAIRS_COMPARED_MAX):
+    for one, other in in_time(islice(pairs, PAIRS_COMPARED_MAX)):
         if are_equivalent(statements[one[0]], statements[other[0]]):
             equal[np.ix_(one, other)] = equal[np.ix_(other, one)] = True
     is_near &= equal

@@ -16,6 +16,7 @@ import numpy as np
 
 from context.services.packer.relaxation import Integers, ItemFlags, Knapsack, Relaxation
 from context.services.packer.states import SMALL_PROFITS, DenseStates, Flip, SparseStates
+from memories.services.time_limits import in_time
 
 #: A longer list is indexed by weight, where the weights it can reach are few enough; else it is pruned.
 MAX_SPARSE_STATES = 500
@@ -89,7 +90,7 @@ class CoreSearch:
             self._lists.append(SparseStates(self._gap, dear))
             self._meter.nodes += len(dear)
         next_pairs, next_number = FIRST_CHECK_PAIRS, 0.0
-        for number, (side, flip) in enumerate(self._deal()):
+        for number, (side, flip) in enumerate(in_time(self._deal())):
             if self._meter.is_spent:
                 break
             states = self._lists[side]

@@ -7,6 +7,7 @@ from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.packer.results import PackedMemories, TokenCounter, TokenPacker, in_score_order, over_budget
 from context.services.packer.snippets import shorten_to_characters, shorten_to_tokens
 from context.services.scorer import ScoredMemory
+from memories.services.time_limits import in_time
 
 Unit = Literal["characters", "tokens"]
 
@@ -62,7 +63,7 @@ class ElasticPacker(TokenPacker):
         candidates = [one for one in in_score_order(scored_memories) if one.memory["content"].strip()]
         if budget <= 0:
             return PackedMemories([], 0, self._nothing(candidates, model), {}, {})
-        lengths = [self._length(one, model) for one in candidates]
+        lengths = [self._length(one, model) for one in in_time(candidates)]
         shares = self._allot(lengths, budget)
         kept = {place: candidates[place] for place in sorted(shares)}
         return PackedMemories(
@@ -72,7 +73,7 @@ class ElasticPacker(TokenPacker):
             allotted={one.memory["id"]: shares[place] for place, one in kept.items()},
             snippets={
                 one.memory["id"]: self._snippet(one, lengths[place], shares[place], model)
-                for place, one in kept.items()
+                for place, one in in_time(kept.items())
             },
         )
 

@@ -12,6 +12,7 @@ from context.services.packer.results import (
     in_score_order,
 )
 from context.services.scorer import ScoredMemory
+from memories.services.time_limits import in_time
 
 # ADR-0041. Misses in a row after which greedy stops.
 MAX_CONSECUTIVE_SKIPS = 3
@@ -30,7 +31,7 @@ class GreedyKnapsackPacker(TokenPacker):
         kept: list[ScoredMemory] = []
         omitted: list[OmittedMemory] = []
         used = misses = 0
-        for one in candidates:
+        for one in in_time(candidates):
             if misses >= MAX_CONSECUTIVE_SKIPS:
                 omitted.append(OmittedMemory(one.memory["id"], AFTER_SKIP_LIMIT, self._stored_length(one, model)))
                 continue

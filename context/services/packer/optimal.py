@@ -8,6 +8,7 @@ from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.packer.knapsack import solve_knapsack
 from context.services.packer.results import PackedMemories, TokenCounter, TokenPacker, in_score_order, over_budget
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
+from memories.services.time_limits import in_time
 
 UNITS_PER_SCORE = round(10.0**SCORE_DECIMALS)
 
@@ -39,7 +40,7 @@ class OptimalPacker(TokenPacker):
         candidates = in_score_order(scored_memories)
         if token_budget <= 0:
             return PackedMemories([], 0, self._nothing(candidates, model), optimal_score=0.0, upper_bound=0.0)
-        tokens = [self._length(one, model) for one in candidates]
+        tokens = [self._length(one, model) for one in in_time(candidates)]
         taken, open_units = self._choose([_millionths(one) for one in candidates], tokens, token_budget)
         packed = PackedMemories(
             [candidates[place] for place in sorted(taken)],

@@ -1,5 +1,6 @@
 """Any endpoint that is compatible with OpenAI's `/v1/embeddings`, hosted or local."""
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,16 +13,22 @@ from memory_platform.web.numerals import counted
 #: Statuses of texts that are too long or not acceptable. A wrong key or a missing model is a fault of the deployment,
 #: so memories wait until an operator corrects it.
 PERMANENT_STATUSES = frozenset({400, 413, 422})
+#: After a failure that took so long, nothing is sent for a while: each request that waits for it holds a thread.
+SLOW_FAILURE_SECONDS, PAUSE_SECONDS = 1.0, 10.0
 
 
 class OpenAIEmbedder:
-    """One HTTP call for each batch, without retries; the caller decides when to try again."""
+    """One HTTP call for each batch, without retries; the caller decides when to try again.
+
+    While an endpoint does not answer, or its name is not resolved, only one call in `PAUSE_SECONDS` waits for it.
+    """
 
     batch_size = 100
 
     def __init__(self, *, base_url: str, api_key: str, model: str, dimension: int, timeout_seconds: float) -> None:
         self.name = model
         self.dimension = dimension
+        self._paused_until = 0.0
         self._client = openai.OpenAI(
             base_url=base_url or None, api_key=api_key or "none", timeout=timeout_seconds, max_retries=0
         )
@@ -30,10 +37,15 @@ class OpenAIEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         batches = [texts[start : start + self.batch_size] for start in range(0, len(texts), self.batch_size)]
+        began = time.monotonic()
+        if began < self._paused_until:
+            raise EmbeddingError("The embedding endpoint did not answer in time shortly before.", is_permanent=False)
         try:
             return unit_rows(np.concatenate([self._embed_batch(batch) for batch in batches]))
-        except EmbeddingError:
+        except EmbeddingError as error:
             PROVIDER_ERRORS.labels("embedder").inc()
+            if not error.is_permanent and time.monotonic() - began >= SLOW_FAILURE_SECONDS:
+                self._paused_until = time.monotonic() + PAUSE_SECONDS
             raise
 
     def _embed_batch(self, texts: Sequence[str]) -> EmbeddingVectors:

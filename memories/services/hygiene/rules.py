@@ -206,10 +206,17 @@ def combine_memories(memories: Sequence[Mergeable]) -> tuple[float, int, bool, d
 
 def group_pairs(pairs: Iterable[tuple[PairKey, PairKey]]) -> list[list[PairKey]]:
     """Return the connected groups of pairs, each member once, in input order."""
-    group_of: dict[PairKey, list[PairKey]] = {}
+    above: dict[PairKey, PairKey] = {}
+
+    def first_of(key: PairKey) -> PairKey:
+        while above[key] != key:
+            above[key] = key = above[above[key]]
+        return key
+
     for one, other in pairs:
-        left, right = group_of.setdefault(one, [one]), group_of.setdefault(other, [other])
-        if left is not right:
-            left.extend(right)
-            group_of |= dict.fromkeys(right, left)
-    return list({id(group): group for group in group_of.values()}.values())
+        above.setdefault(one, one), above.setdefault(other, other)
+        above[first_of(other)] = first_of(one)
+    groups = defaultdict[PairKey, list[PairKey]](list)
+    for key in above:
+        groups[first_of(key)].append(key)
+    return list(groups.values())

@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from memories.services.time_limits import in_time
+
 #: Characters of an excerpt, and of them before the first matched word.
 EXCERPT_CHARACTERS, LEAD_CHARACTERS = 220, 60
 #: Letters that a word shares with each of its lexemes, folded: a stem ends elsewhere but begins alike.
@@ -26,7 +28,7 @@ def candidate_match_words(texts: Iterable[str], lexemes: Collection[str]) -> set
     beginnings = tuple({_folded(lexeme.lstrip("="))[:SHARED_LETTERS] for lexeme in lexemes})
     if not beginnings:
         return set()
-    words = {word for text in texts for word in _WORD.findall(text)}
+    words = {word for text in in_time(texts) for word in _WORD.findall(text)}
     return {word for word in words if any(part.startswith(beginnings) for part in _parts(word))}
 
 
@@ -63,7 +65,7 @@ def _parts(word: str) -> Iterator[str]:
     yield folded
     yield from re.split(r"[\W_]+", folded)
     if not folded.isascii():
-        yield from (folded[place:] for place in range(1, len(folded)))
+        yield from (folded[place : place + SHARED_LETTERS] for place in range(1, len(folded)))
 
 
 def _folded(word: str) -> str:

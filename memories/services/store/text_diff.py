@@ -9,6 +9,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Literal
 
+from memories.services.time_limits import in_time
+
 DiffKind = Literal["same", "added", "removed"]
 #: "same" or "replaced", the earlier text, the later one.
 DiffRun = tuple[str, str, str]
@@ -35,7 +37,7 @@ def diff_words(before: str, after: str) -> list[DiffPiece]:
     """Return the pieces that turn `before` into `after`: by sentences, then by words of changed ones."""
     pieces = (
         piece
-        for kind, old, new in _trimmed_runs(_SENTENCE.findall(before), _SENTENCE.findall(after))
+        for kind, old, new in in_time(_trimmed_runs(_SENTENCE.findall(before), _SENTENCE.findall(after)))
         for piece in ([DiffPiece("same", old)] if kind == "same" else _changed_words(old, new))
         if piece.text
     )

@@ -17,6 +17,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from memories.services.store.drafts import FieldProblem
+from memories.services.time_limits import TimeIsUpError
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import bounded_errors, flat_errors
@@ -28,6 +29,7 @@ PROBLEM_TYPE = "application/problem+json"
 #: SQLSTATE class of deadlocks and serialization failures, and the states of a wait for a lock that took too long and of
 #: a row that an erasure deleted while this request referred to it.
 ROLLED_BACK_STATES = ("40", "55P03", "23503")
+READ_ONLY_STATE = "25006"
 
 
 def problem_payload(
@@ -88,6 +90,8 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
         return problem_payload(*fixed, headers=_headers(error))
     if isinstance(error, exceptions.APIException):
         return problem_payload(error.status_code, error.default_code, str(error.default_detail), (), _headers(error))
+    if isinstance(error, TimeIsUpError):
+        return problem_payload(503, "time_limit", "The request took too long and was ended; ask for less at once.")
     state = _log(error, context)
     again = {"Retry-After": "1"}
     if isinstance(error, (OperationalError, IntegrityError)) and state.startswith(ROLLED_BACK_STATES):
@@ -95,6 +99,9 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
         return problem_payload(503, "try_again", detail, headers=again)
     if is_conflict(error):
         return problem_payload(409, "conflict", "Another request stored the same at that moment; read it again.")
+    if state == READ_ONLY_STATE:
+        detail = "The database accepts no changes at the moment; try again."
+        return problem_payload(503, "database_read_only", detail, headers=again)
     if isinstance(error, (OperationalError, InterfaceError)):
         return problem_payload(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
     if isinstance(error, DataError):  # A value that only the database rejects.

@@ -1,12 +1,14 @@
 """`manage.py migrate`, run by the role that owns the tables; then the vector index of each model in use."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import connections
+from django.db import OperationalError, connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.utils import ProgrammingError
 
@@ -17,6 +19,24 @@ from memory_platform.postgres.grants import apply_grants
 
 #: Options that apply less than everything, or nothing.
 PARTIAL = ("app_label", "plan", "check_unapplied", "prune", "fake")
+#: Attempts at a migration that did not get its locks in time, and the pause after each.
+LOCK_ATTEMPTS, LOCK_PAUSE_SECONDS = 60, 2.0
+#: SQLSTATEs of a lock that was not taken in time, and of a deadlock.
+_LOCKED_STATES = ("55P03", "40P01")
+
+
+def repeat_while_locked(work: Callable[[], object], tell: Callable[[str], object]) -> None:
+    """Run `work` until it gets the locks that requests have; each migration that is done stays done (ADR-0201)."""
+    for attempt in range(1, LOCK_ATTEMPTS + 1):
+        try:
+            work()
+        except OperationalError as error:
+            if attempt == LOCK_ATTEMPTS or getattr(error.__cause__, "sqlstate", None) not in _LOCKED_STATES:
+                raise
+            tell("A request or task has a lock that this migration needs; it is tried again.")
+            time.sleep(LOCK_PAUSE_SECONDS)
+        else:
+            return
 
 
 class Command(migrate.Command):
@@ -29,7 +49,8 @@ class Command(migrate.Command):
                 f" empty database: delete {settings.DATA_DIR}, set DATA_DIR to a new folder, or change DATABASE_URL."
             )
         store_signing_key(connections[alias])  # for migrations that change rows
-        super().handle(*args, **{**options, "database": alias})
+        run = super().handle
+        repeat_while_locked(lambda: run(*args, **{**options, "database": alias}), self.stderr.write)
         store_signing_key(connections[alias])
         try:
             apply_grants(connections[alias], settings.DATABASES)

@@ -14,6 +14,7 @@ import pytest
 
 from memories.embeddings import providers
 from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder, is_provider_local, unit_rows
+from memories.embeddings.providers import openai_embedder as openai_module
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
 from memories.embeddings.providers.openai_embedder import OpenAIEmbedder
 from memory_platform.embedded.environment import EmbeddingFiles
@@ -216,6 +217,30 @@ def test_late_answer_is_a_temporary_error(server: EmbeddingServer) -> None:
     server.faults.append(slow_embedding(0.6))
     with pytest.raises(EmbeddingError, match="in time") as caught:
         openai_embedder(server, timeout_seconds=0.2).embed(["one"])
+    assert not caught.value.is_permanent
+
+
+def test_nothing_waits_for_a_server_that_did_not_answer_shortly_before(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_module, "SLOW_FAILURE_SECONDS", 0.1)
+    server.faults.append(slow_embedding(0.6))
+    embedder = openai_embedder(server, timeout_seconds=0.2)
+    for _ in range(3):
+        with pytest.raises(EmbeddingError, match="in time") as caught:
+            embedder.embed(["one"])
+        assert not caught.value.is_permanent
+    assert len(server.requests) == 1
+    monkeypatch.setattr(embedder, "_paused_until", 0.0)
+    assert embedder.embed(["one"]).shape == (1, DIMENSION)
+
+
+def test_server_whose_name_is_unknown_is_a_temporary_error() -> None:
+    unknown = OpenAIEmbedder(
+        base_url="http://embeddings.invalid/v1", api_key="k", model="m", dimension=DIMENSION, timeout_seconds=5
+    )
+    with pytest.raises(EmbeddingError, match="cannot be reached") as caught:
+        unknown.embed(["one"])
     assert not caught.value.is_permanent
 
 

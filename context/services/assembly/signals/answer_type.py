@@ -10,6 +10,7 @@ import numpy as np
 
 from context.services.assembly.signals.columns import CandidatePool
 from context.services.scorer import ScoreColumn
+from memories.services.time_limits import in_time
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -105,7 +106,7 @@ def answer_type(pool: CandidatePool) -> ScoreColumn:
     """Return how well the form of each text suits the query, 0..1; 0 where the query asks for no known type."""
     asked = pool.question.text.strip().lower()
     rule = next((rule for rule in _RULES if rule.asks.search(asked)), None)
-    return np.zeros(len(pool)) if rule is None else np.array([_suits(rule, body) for body in pool.bodies])
+    return np.zeros(len(pool)) if rule is None else np.array([_suits(rule, body) for body in in_time(pool.bodies)])
 
 
 def _suits(rule: AnswerRule, body: str) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from context.services.scorer import DEFAULT_SIMILARITY, ScoreColumn, clamp_unit, created_column, number_column
+from memories.services.time_limits import in_time
 
 CandidateFlags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
@@ -91,7 +92,7 @@ class CandidatePool:
         """The texts without the name of their speaker."""
         return [
             str(row["content"])[match.end() if match else 0 :].strip()
-            for row, match in zip(self.rows, self._prefixes, strict=True)
+            for row, match in in_time(zip(self.rows, self._prefixes, strict=True))
         ]
 
     @cached_property

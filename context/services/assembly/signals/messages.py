@@ -7,6 +7,7 @@ import numpy as np
 from context.services.assembly.signals.columns import CandidatePool, column_at
 from context.services.scorer import ScoreColumn
 from memories.services.search.text_ranking import SHARE_AT
+from memories.services.time_limits import in_time
 
 #: ADR-0078. Shares of the messages next to it, those one further off, and a question right before it.
 SHARE_NEXT, SHARE_FURTHER, SHARE_OF_QUESTION = 0.35, 0.22, 0.43
@@ -51,16 +52,15 @@ def entity_match(pool: CandidatePool) -> ScoreColumn:
     return np.array(
         [
             float(speaker in named if is_turn else _has_any(body, names))
-            for speaker, is_turn, body in zip(pool.speakers, pool.is_turn.tolist(), pool.bodies, strict=True)
+            for speaker, is_turn, body in in_time(zip(pool.speakers, pool.is_turn.tolist(), pool.bodies, strict=True))
         ]
     )
 
 
 def informativeness(pool: CandidatePool) -> ScoreColumn:
     """Return how much each text states, 0..1, by the logarithm of its words that ask nothing; 0 for a question."""
-    counts = np.array(
-        [0 if asks else _stated_words(body) for body, asks in zip(pool.bodies, pool.is_question.tolist(), strict=True)]
-    )
+    texts = in_time(zip(pool.bodies, pool.is_question.tolist(), strict=True))
+    counts = np.array([0 if asks else _stated_words(body) for body, asks in texts])
     return np.asarray(np.minimum(np.log1p(counts) / np.log1p(WORDS_IN_FULL), 1.0))
 
 

@@ -17,6 +17,7 @@ from context.services.assembly.signals.columns import CandidatePool, Places
 from context.services.assembly.superseded.queried_time import validity_order
 from context.services.assembly.superseded.statements import Statement, read_statement
 from context.services.scorer import SECONDS_PER_DAY
+from memories.services.time_limits import in_time
 
 Matrix = npt.NDArray[np.float64]
 
@@ -81,7 +82,9 @@ def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] =
     probability = 1.0 / (1.0 + np.exp(-np.broadcast_to(log_odds, (len(places), len(places)))))
     has_common = (features["shared_words_older"] > 0.0) | (features["cosine"] >= COSINE_MIN)
     statements = [read_statement(pool.bodies[place]) for place in places.tolist()]
-    can_replace = np.array([[newer.can_replace(older) for newer in statements] for older in statements], dtype=bool)
+    can_replace = np.array(
+        [[newer.can_replace(older) for newer in statements] for older in in_time(statements)], dtype=bool
+    )
     probability = np.where(has_common & can_replace.reshape(probability.shape), probability, 0.0)
     created = pool.created[places]
     # the features are those of (older, newer)
@@ -103,7 +106,7 @@ def compared_places(pool: CandidatePool) -> Places:
 
 def pair_features(pool: CandidatePool, places: Places) -> dict[str, Matrix]:
     """Return each feature as a matrix, (older, newer), of all pairs of these candidates."""
-    statements = [read_statement(pool.bodies[place]) for place in places.tolist()]
+    statements = [read_statement(pool.bodies[place]) for place in in_time(places.tolist())]
     relevance = pool.strength[places] / (pool.strength.max(initial=0.0) + _TINY)
     vectors = pool.vectors_of(places.tolist()).astype(np.float64)
     cosine = np.clip(vectors @ vectors.T, 0.0, 1.0)

@@ -201,6 +201,16 @@ def test_sweep_takes_every_tenant_and_one_sweep_runs_at_a_time() -> None:
     assert len(pairs(first)) == len(pairs(second)) == 1
 
 
+def test_comparison_without_time_takes_one_memory_at_a_time_and_finds_the_same_pairs(tenant: Tenant) -> None:
+    for text in (BAKER, DUE, BAKER_AGAIN, DUE_LATER):
+        memory(tenant, text)
+    later = FACTORY_NOW + timedelta(hours=1)
+    assert compare_new_memories_of_tenants(now=later, goes_on=lambda: False) == 0
+    batches = [maintenance.detect_pairs_in_batch(tenant.pk, now=later, goes_on=lambda: False) for _ in range(5)]
+    assert batches == [1, 1, 1, 1, 0]
+    assert sorted(pair.kind for pair in pairs(tenant)) == ["contradiction", "near_duplicate"]
+
+
 # --- Single memories -----------------------------------------------------------------------------------------------
 
 

@@ -1,19 +1,26 @@
-"""A database of the first schema, with rows in it, becomes one of this version and keeps them."""
+"""A database of the first schema, with rows in it, becomes one of this version and keeps them, also under load."""
 
 import os
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
-from django.db import connections
+from django.db import Error, connections, transaction
 from django.db.migrations.executor import MigrationExecutor
 from psycopg import sql
 
 from memories.tenancy.row_scope_tokens import row_scope_token, store_signing_key
 from memory_platform.embedded.environment import database_config
 from memory_platform.embedded.provision import provision
+from memory_platform.management.commands import migrate
+from memory_platform.postgres import base
 from memory_platform.postgres.grants import apply_grants
 from tests import servers
 
@@ -66,12 +73,98 @@ def fill(apps: Any) -> Any:
     return tenant.pk
 
 
+@dataclass
+class Writers:
+    """Clients that store memories with an audit entry each, in the columns that the first schema has."""
+
+    apps: Any
+    tenant_id: Any
+    acknowledged: list[Any] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    longest_seconds: float = 0.0
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def write(self) -> None:
+        """Write until told to stop, as one client."""
+        try:
+            while not self.stop.is_set():
+                began = time.monotonic()
+                try:
+                    self.acknowledged.append(store(self.apps, self.tenant_id))
+                except Error as error:
+                    self.refused.append(str(error))
+                self.longest_seconds = max(self.longest_seconds, time.monotonic() - began)
+        finally:
+            connections[SUPERUSER].close()
+
+
+def store(apps: Any, tenant_id: Any) -> Any:
+    """Store a memory and its audit entry in one transaction; return the memory's id."""
+    text = {"content": "Alex likes tea.", "content_hash": uuid4().hex * 2, "search_words": "", "search_lexemes": []}
+    times = {"created_at": AT, "valid_from": AT, "recorded_from": AT}
+    place = {"partition_id": partition_of(apps, tenant_id), "partition_path": "user=alex", "tenant_id": tenant_id}
+    tokens = {"tokens_o200k_base": 3, "tokens_cl100k_base": 3, "search_of": "19d99c33"}
+    with transaction.atomic(using=SUPERUSER):
+        memory = apps.get_model("memories.Memory").objects.using(SUPERUSER).create(**text, **times, **place, **tokens)
+        entry = {"at": AT, "actor_kind": "system", "verb": "create", "target_kind": "memory"}
+        apps.get_model("memories.AuditEntry").objects.using(SUPERUSER).create(
+            tenant_id=tenant_id, target_ids=[str(memory.pk)], **entry
+        )
+    return memory.pk
+
+
+def partition_of(apps: Any, tenant_id: Any) -> Any:
+    return apps.get_model("memories.Partition").objects.using(SUPERUSER).get(tenant_id=tenant_id).pk
+
+
+def test_writers_of_the_first_schema_go_on_and_lose_nothing_during_an_upgrade(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "LIMIT_LOCKS", "SET LOCAL lock_timeout = '200ms'")
+    monkeypatch.setattr(migrate, "LOCK_PAUSE_SECONDS", 0.1)
+    executor = MigrationExecutor(connections[OWNER])
+    apps = executor.migrate(FIRST_SCHEMA).apps
+    tenant_id = fill(apps)
+    store_signing_key(connections[OWNER])
+    writers, told = Writers(apps, tenant_id), list[str]()
+    url = os.environ[servers.SUPERUSER_URL]
+    with ThreadPoolExecutor() as pool, psycopg.connect(url, dbname=database) as holder:
+        holder.execute("LOCK TABLE memories_memoryembedding IN ROW EXCLUSIVE MODE")
+        clients = [pool.submit(writers.write) for _ in range(3)]
+
+        def tell(said: str) -> None:
+            told.append(said)
+            if len(told) == 3:
+                holder.commit()
+
+        try:
+            migrate.repeat_while_locked(upgrade, tell)
+            during = len(writers.acknowledged)
+        finally:
+            writers.stop.set()
+        for client in clients:
+            client.result()
+    assert len(told) >= 3
+    assert during > 0
+    assert writers.refused == []
+    with psycopg.connect(url, dbname=database) as reader:
+        stored = {pk for (pk,) in reader.execute("SELECT id FROM memories_memory WHERE tokens_o200k_base = 3")}
+        waiting = reader.execute("SELECT count(*) FROM memories_unsealedauditentry").fetchone()
+    assert len(stored) == len(writers.acknowledged) + 1
+    assert stored >= set(writers.acknowledged)
+    assert waiting == (len(stored),)  # each has its audit entry, and each of those will be sealed
+
+
+def upgrade() -> None:
+    executor = MigrationExecutor(connections[OWNER])
+    executor.migrate(executor.loader.graph.leaf_nodes())
+
+
 def test_rows_of_the_first_schema_are_there_for_each_role_after_an_upgrade(database: str) -> None:
     executor = MigrationExecutor(connections[OWNER])
     tenant_id = fill(executor.migrate(FIRST_SCHEMA).apps)
     store_signing_key(connections[OWNER])
-    executor = MigrationExecutor(connections[OWNER])
-    executor.migrate(executor.loader.graph.leaf_nodes())
+    upgrade()
     apply_grants(connections[OWNER], connections.settings)
     host = os.environ[servers.SUPERUSER_URL].partition("?")[2]
     for login in (servers.APP, servers.CONSOLE, servers.MAINTENANCE):

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
+from itertools import chain, groupby
 from typing import Any
 
 import django
@@ -100,8 +101,21 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long begins first, or one worker would be at it alone in the end."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """Each worker begins with its share of what takes long, or one would be at it alone in the end.
+
+    xdist sends a run of as many tests to each. Those of a module stay together: they share what it starts.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    short = [item for item in items if item.get_closest_marker("long") is None]
+    long = [item for item in items if item.get_closest_marker("long")]
+    modules = [list(tests) for _, tests in groupby(long, key=lambda item: item.path)]
+    size, ordered = len(items) // workers, []
+    for number in range(workers):
+        share = list(chain.from_iterable(modules[number::workers]))
+        count = max(size - len(share), 0)
+        ordered += share + short[:count]
+        del short[:count]
+    items[:] = ordered + short
 
 
 def pytest_collection_finish() -> None:

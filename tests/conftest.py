@@ -37,6 +37,7 @@ from django.core.management import call_command
 from django.core.signals import setting_changed
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.state import ModelState, ProjectState
 from django.test import SimpleTestCase, TransactionTestCase
 from rest_framework.test import APIClient
 
@@ -131,6 +132,13 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         database_cleanup.delete_all_rows_if_grown()
 
 
+def add_model_alone(state: ProjectState, model: ModelState) -> None:
+    """Add a model to a state without making every model anew that it leads to: in an empty database all are new."""
+    state.models[model.app_label, model.name_lower] = model
+    if "apps" in state.__dict__:
+        state.apps.render_multiple([model.clone()])
+
+
 def keep_groups_of_roles() -> None:
     """The first operator of a database brings the groups; the operators of the tests then find them."""
     new_operator("first", "admin")
@@ -141,7 +149,9 @@ def keep_groups_of_roles() -> None:
 def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
     """In place of pytest-django's: the database is there and empty, the owner migrates it."""
     with django_db_blocker.unblock():
-        call_command("migrate", verbosity=0, interactive=False)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(ProjectState, "add_model", add_model_alone)
+            call_command("migrate", verbosity=0, interactive=False)
         connections["owner"].close()
         keep_groups_of_roles()
         yield

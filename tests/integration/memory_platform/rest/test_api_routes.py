@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -81,6 +82,7 @@ QUERIES = {
 OWN_PLACE = {"api/v1/partitions/<place:place>/summaries"}
 
 
+@cache
 def api_routes() -> dict[str, Any]:
     """Every route under /api/ with its view."""
 

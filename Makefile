@@ -14,7 +14,7 @@ MEASURE_COVERAGE := --cov --cov-report=
 # The 20 files with the least coverage, and the total.
 REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || /^TOTAL/'
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check fmt audit css packers fuzz chaos soak attack bench screenshots browser
+.PHONY: help run test coverage check check-types check-rest test-fast fmt audit css packers fuzz chaos soak attack bench screenshots browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -24,23 +24,32 @@ run: .venv/run.stamp ## run everything on this machine until Ctrl-C; uses PORT, 
 
 # The tests start a hundred Python processes, which share compiled bytecode regardless of the shell's settings.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: $(if $(PYTEST),.venv/dev.stamp,check) browser ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer': only some tests
+test: .venv/dev.stamp browser ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer': only some tests
 ifdef PYTEST
 	$(RUN_TESTS) $(PYTEST)
 else
-	$(RUN_TESTS) $(MEASURE_COVERAGE) $(FAST_TESTS)
-	@$(REPORT_COVERAGE)
+	@$(MAKE) --no-print-directory --jobs 2 check-rest check-types test-fast
 	$(RUN_TESTS) -n $(SLOW_TEST_WORKERS) $(FAST_TESTS:%=--ignore=%)
 endif
+
+# Beside mypy, which leaves all processors but one idle for as long.
+test-fast:
+	$(RUN_TESTS) $(MEASURE_COVERAGE) $(FAST_TESTS)
+	@$(REPORT_COVERAGE)
 
 coverage: .venv/dev.stamp browser ## all tests with branch coverage, in about half as much processor time again
 	$(RUN_TESTS) $(MEASURE_COVERAGE)
 	@$(REPORT_COVERAGE)
 
 check: .venv/dev.stamp ## lint, format, types, import contracts, templates, compose and CI files, migrations, credentials, known vulnerabilities
+	@$(MAKE) --no-print-directory --jobs 2 check-rest check-types
+
+check-types:
+	$(PYTHON_BIN)/mypy .
+
+check-rest:
 	$(PYTHON_BIN)/ruff check .
 	$(PYTHON_BIN)/ruff format --check .
-	$(PYTHON_BIN)/mypy .
 	$(PYTHON_BIN)/lint-imports
 	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --check --target-version 5.2
 	$(PYTHON_BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml

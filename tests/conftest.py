@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
+from itertools import chain, groupby
 from typing import Any
 
 import django
@@ -36,6 +37,7 @@ from django.core.management import call_command
 from django.core.signals import setting_changed
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.state import ModelState, ProjectState
 from django.test import SimpleTestCase, TransactionTestCase
 from rest_framework.test import APIClient
 
@@ -100,8 +102,21 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long begins first, or one worker would be at it alone in the end."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """Each worker begins with its share of what takes long, or one would be at it alone in the end.
+
+    xdist sends a run of as many tests to each. Those of a module stay together: they share what it starts.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    short = [item for item in items if item.get_closest_marker("long") is None]
+    long = [item for item in items if item.get_closest_marker("long")]
+    modules = [list(tests) for _, tests in groupby(long, key=lambda item: item.path)]
+    size, ordered = len(items) // workers, []
+    for number in range(workers):
+        share = list(chain.from_iterable(modules[number::workers]))
+        count = max(size - len(share), 0)
+        ordered += share + short[:count]
+        del short[:count]
+    items[:] = ordered + short
 
 
 def pytest_collection_finish() -> None:
@@ -117,6 +132,13 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         database_cleanup.delete_all_rows_if_grown()
 
 
+def add_model_alone(state: ProjectState, model: ModelState) -> None:
+    """Add a model to a state without making every model anew that it leads to: in an empty database all are new."""
+    state.models[model.app_label, model.name_lower] = model
+    if "apps" in state.__dict__:
+        state.apps.render_multiple([model.clone()])
+
+
 def keep_groups_of_roles() -> None:
     """The first operator of a database brings the groups; the operators of the tests then find them."""
     new_operator("first", "admin")
@@ -127,7 +149,9 @@ def keep_groups_of_roles() -> None:
 def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
     """In place of pytest-django's: the database is there and empty, the owner migrates it."""
     with django_db_blocker.unblock():
-        call_command("migrate", verbosity=0, interactive=False)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(ProjectState, "add_model", add_model_alone)
+            call_command("migrate", verbosity=0, interactive=False)
         connections["owner"].close()
         keep_groups_of_roles()
         yield

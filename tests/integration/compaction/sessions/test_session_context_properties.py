@@ -28,7 +28,7 @@ from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant
 from tests.integration.session_helpers import put_in_state
 from tests.parsed_contexts import parse_transcript
 
-EXAMPLES = 40
+EXAMPLES = 20
 PLACE = parse_partition("user=alex")
 WORDS = st.sampled_from(
     [

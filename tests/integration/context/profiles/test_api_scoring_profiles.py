@@ -436,7 +436,7 @@ FIELDS = st.sampled_from([*ADR_0040.to_numbers(), "name", "based_on", "based_on_
 
 
 def test_any_numbers_are_drafted_or_refused(admin: APIClient, own: dict[str, Any]) -> None:
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.dictionaries(FIELDS, NUMBERS, max_size=4))
     def send(body: dict[str, Any]) -> None:
         for response in (

@@ -192,7 +192,7 @@ def begin(tenant: Tenant, hour: int, ago: int, lasts: int | None) -> Story:
     return Story(result.memory, [Span(1, min(created_at, now), now, expires_at)])
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(starts=STARTS, acts=ACTS)
 def test_any_history_is_read_back_at_every_hour(db: None, starts: list, acts: list) -> None:
     tenant = make_tenant()

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -84,6 +85,7 @@ QUERIES = {
 OWN_PLACE = {"api/v1/partitions/<place:place>/summaries", "api/v1/alert-rules/<name:kind>"}
 
 
+@cache
 def api_routes() -> dict[str, Any]:
     """Every route under /api/ with its view."""
 

@@ -15,8 +15,8 @@ from memories.store.api.schema import PROBLEM
 from tests.integration.memory_platform.rest.test_api_routes import ROUTES
 
 
-@pytest.fixture
-def schema(db: None) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def schema(module_db: None) -> dict[str, Any]:
     response = APIClient().get("/api/schema/", headers={"Accept": "application/vnd.oai.openapi+json"})
     assert response.status_code == 200
     document: dict[str, Any] = json.loads(response.content)
@@ -31,9 +31,11 @@ def test_schema_is_valid_openapi(schema: dict[str, Any]) -> None:
 NOTHING_MADE = ("/search", "/restore", "/replay", "/diff", "/explain", "/trial", "/simulate")
 
 
-@pytest.mark.parametrize("version", ["%00", "a%0ab", "v1", "x"])
-def test_schema_is_given_whatever_version_is_asked_for(db: None, version: str) -> None:
-    response = APIClient().get(f"/api/schema/?version={version}")
+@pytest.mark.parametrize(
+    "query", ["version=%00", "version=a%0ab&format=json", "version=v1&format=json", "version=x&format=json"]
+)
+def test_schema_is_given_whatever_version_is_asked_for(db: None, query: str) -> None:
+    response = APIClient().get(f"/api/schema/?{query}")
     assert response.status_code == 200
     assert response["Content-Disposition"].isprintable()
 

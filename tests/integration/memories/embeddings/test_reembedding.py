@@ -318,7 +318,7 @@ def test_what_a_killed_worker_held_is_taken_up_without_doubling(
         ids = list(Memory.objects.for_tenant(tenant.pk).values_list("pk", flat=True))
     indexer.index_memories(tenant.pk, ids)
     model = start(tenant, FAKE_EMBEDDING_MODEL, switches=True)
-    monkeypatch.setattr(reembedding._Turn, "let_go", lambda _: None)
+    monkeypatch.setattr(reembedding._Lease, "release", lambda _: None)
     assert work(tenant, model, batches=2)
     monkeypatch.undo()
     assert len(vectors(tenant, FAKE_EMBEDDING_MODEL)) == 20
@@ -410,7 +410,7 @@ def test_active_model_cannot_be_retired(tenant: Tenant, memories: list[Memory]) 
 
 
 def test_unknown_model_is_refused_with_those_that_are_known(tenant: Tenant) -> None:
-    with pytest.raises(InvalidInput, match=r"known are: wordllama-l2-supercat-256, hashed-ngram-512") as refusal:
+    with pytest.raises(InvalidInput, match=r"configured models: wordllama-l2-supercat-256, hashed-ngram-512") as refusal:
         start(tenant, "no-such-model")
     assert (refusal.value.code, refusal.value.field) == ("unknown_model", "model")
 

@@ -38,7 +38,7 @@ def alerts(request: HtmxRequest) -> HttpResponseBase:
     """Show rules, destinations, alerts and deliveries; a POST saves the rules."""
     if request.method != "POST":
         return _alerts_page(request)
-    form = AlertRulesForm(request.POST, label_suffix="")
+    form = AlertRulesForm(request.POST)
     who = acting(request, timezone.now())
     changed = submit(request, form, lambda: set_alert_rules(settings=form.settings(), **who))
     if changed is None:
@@ -50,7 +50,7 @@ def alerts(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page(to_change="admin")
 def destination_add(request: HtmxRequest) -> HttpResponseBase:
     """Add a destination. The secret of a webhook is only in the answer to the POST."""
-    form = AlertDestinationForm(request.POST, label_suffix="")
+    form = AlertDestinationForm(request.POST)
     who = acting(request, timezone.now())
     added = submit(request, form, lambda: add_alert_destination(**form.cleaned_data, **who))
     if added is None:
@@ -134,9 +134,9 @@ def _alerts_page(
         "closed": closed,
         "has_rules": any(rule.is_enabled for rule in rules),
         "evaluated_at": max(evaluated, default=None),
-        "rules_form": rules_form or AlertRulesForm(initial=AlertRulesForm.initial_of(rules), label_suffix=""),
+        "rules_form": rules_form or AlertRulesForm(initial=AlertRulesForm.initial_of(rules)),
         "destinations": destinations,
-        "form": destination_form or AlertDestinationForm(initial={"sends_closing": True}, label_suffix=""),
+        "form": destination_form or AlertDestinationForm(initial={"sends_closing": True}),
         "has_mail": is_mail_configured(),
         **(added or {}),
     }

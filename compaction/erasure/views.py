@@ -40,7 +40,7 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
 
     A policy that erases something at once is shown with what that is, to be sent again.
     """
-    form = RetentionForm(request.POST if request.method == "POST" else None, label_suffix="")
+    form = RetentionForm(request.POST if request.method == "POST" else None)
     past = _unconfirmed(request, form) if request.method == "POST" else None
     if request.method == "POST" and past is None:
         who = {"shown_at": form.cleaned_data.get("shown_at"), **acting(request, timezone.now())}
@@ -80,7 +80,7 @@ def retention_remove(request: HtmxRequest, policy_id: int) -> HttpResponseBase:
 @tenant_page("admin", to_change="admin")
 def erase(request: HtmxRequest) -> HttpResponseBase:
     """What erasing the target of the URL means; a POST counts what would go."""
-    form = EraseForm(request.POST if request.method == "POST" else request.GET, label_suffix="")
+    form = EraseForm(request.POST if request.method == "POST" else request.GET)
     if not form.is_valid():
         raise Http404
     if request.method == "POST":
@@ -112,7 +112,7 @@ def erasure(request: HtmxRequest, tenant_id: UUID, erasure_id: UUID) -> HttpResp
 
 def _confirm(request: HtmxRequest, row: Erasure) -> HttpResponseBase:
     """Request the erasure of a finished dry run, or continue a failed one."""
-    form = ConfirmForm(request.POST, label_suffix="", name=_name_to_type(request, row))
+    form = ConfirmForm(request.POST, name=_name_to_type(request, row))
     who = acting(request, timezone.now())
     if row.state == Erasure.State.FAILED:
         with tenant_scope(row.tenant_id):
@@ -138,7 +138,7 @@ def _erasure_page(request: HtmxRequest, row: Erasure, form: ConfirmForm | None =
         "erasure": row,
         "rows": sorted(counts.items()),
         "name": name,
-        "form": form or ConfirmForm(label_suffix="", name=name),
+        "form": form or ConfirmForm(name=name),
         "is_valid": bool(row.receipt) and is_receipt_valid(row),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK

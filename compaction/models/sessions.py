@@ -71,7 +71,7 @@ class Session(models.Model):
     @property
     def title(self) -> str:
         """Return the display title; rows read `with_titles` contain the user's first message."""
-        return session_title(self.metadata, getattr(self, "first_said", ""), self.pk)
+        return session_title(self.metadata, getattr(self, "first_user_text", ""), self.pk)
 
     @property
     def needed_tokens(self) -> int:

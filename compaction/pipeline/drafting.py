@@ -179,11 +179,11 @@ class _Drafting:
             model=task.model,
         )
 
-        def ask(summariser: Summariser, limit: float | None) -> SummaryResult:
+        def request(summariser: Summariser, limit: float | None) -> SummaryResult:
             summary = summariser.summarise(replace(summary_task, time_limit_seconds=limit))
             return summary if summariser.is_local else self._checked_summary(summary, summary_task)
 
-        summary, by = self._summariser.ask(ask, can_wait=task.can_wait)
+        summary, by = self._summariser.call(request, can_wait=task.can_wait)
         self.used, self.is_fallback = by.name, by.name != configured_summariser().name
         if summary.dropped:
             self._note_dropped(summary.dropped, "summary")
@@ -200,11 +200,11 @@ class _Drafting:
             model=self._task.model,
         )
 
-        def ask(summariser: Summariser, limit: float | None) -> CheckedStatements:
+        def request(summariser: Summariser, limit: float | None) -> CheckedStatements:
             entries = summariser.journal(replace(summary_task, time_limit_seconds=limit))
             return CheckedStatements(tuple(entries)) if summariser.is_local else self._checked(entries, ())
 
-        checked = self._summariser.ask(ask)[0]
+        checked = self._summariser.call(request)[0]
         if checked.flaws:
             self._note_dropped(len(checked.flaws), "journal")
         task = self._task

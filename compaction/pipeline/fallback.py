@@ -49,8 +49,8 @@ class SummariserWithFallback:
         self._is_without_provider = is_by_rules
         self.notices: list[ContextWarning] = []
 
-    def ask(self, ask: Callable[[Summariser, float | None], _T], *, can_wait: bool = False) -> tuple[_T, Summariser]:
-        """Return the answer and who gave it; `ask` receives the time limit in seconds.
+    def call(self, use: Callable[[Summariser, float | None], _T], *, can_wait: bool = False) -> tuple[_T, Summariser]:
+        """Return the answer and who gave it; `use` receives the time limit in seconds.
 
         Raises `ProviderUnavailableError` if it `can_wait`, and `DraftingError` where the rules fail too.
         """
@@ -63,7 +63,7 @@ class SummariserWithFallback:
                 self._without("provider_off", "The model failed repeatedly and is temporarily suspended.")
             else:
                 try:
-                    answer = ask(chosen, limit)
+                    answer = use(chosen, limit)
                 except SummariserError as error:
                     self._after_failure(chosen, error, can_wait=can_wait)
                 else:
@@ -71,7 +71,7 @@ class SummariserWithFallback:
                     return answer, chosen
         local = fallback_summariser()
         try:
-            return ask(local, None), local
+            return use(local, None), local
         except SummariserError as error:
             raise DraftingError(error.code, error.detail) from error
 

@@ -135,7 +135,7 @@ def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase
         policy = session_policy(session)
         turns = read_all_turns(session)
     own = simulation_form_values(policy, session.max_context_tokens)
-    form = SimulationForm(own | request.GET.dict(), label_suffix="")
+    form = SimulationForm(own | request.GET.dict())
     page: dict[str, Any] = {"section": "sessions", "session": session, "form": form, "turns": len(turns)}
     if form.is_valid():
         numbers = form.numbers()
@@ -164,7 +164,7 @@ def prompt_page(request: HtmxRequest) -> HttpResponseBase:
     """The active prompt and its versions; a POST saves or tries another text."""
     if request.method != "POST":
         return _page(request, None)
-    form = PromptForm(request.POST, label_suffix="")
+    form = PromptForm(request.POST)
     if not form.is_valid():
         return _page(request, form)
     if "try" in request.POST:
@@ -204,7 +204,7 @@ def _page(request: HtmxRequest, form: PromptForm | None, trial: PromptTrial | No
         *own, built_in = stored_prompt_versions(tenant_id)
         sessions = trial_sessions(tenant_id)
     newest = islice(zip(own, [*own, built_in][1:], strict=True), _VERSIONS_MAX)
-    form = form or PromptForm(initial={"text": text, "edited_from": version}, label_suffix="")
+    form = form or PromptForm(initial={"text": text, "edited_from": version})
     page: dict[str, Any] = {
         "section": "prompts",
         "version": version,

@@ -120,4 +120,4 @@ def read_summaries(tenant_id: UUID, path: str, form_values: SummaryForm | None) 
 def _form(style: str, current: PartitionSummary | None) -> SummaryForm:
     seen_version, content = (current.version, current.content) if current else (0, "")
     initial = {"style": style, "seen_version": seen_version, "content": content}
-    return SummaryForm(initial=initial, label_suffix="", auto_id=f"id_{style}_%s")
+    return SummaryForm(initial=initial, auto_id=f"id_{style}_%s")

@@ -150,10 +150,10 @@ def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult
         run = rows.get(pk=run_id)
     clock = clock_from(now)
     by = Actor.system(run.requested_by) if run.requested_by else _BY
-    asked: dict[str, Any] = {"replaces_written": by is not _BY, "by": by, "now": now}
+    options: dict[str, Any] = {"replaces_written": by is not _BY, "by": by, "now": now}
     try:
         with work_until(lambda: clock() > now + WORK_TIME_LIMIT):
-            done = roll_up_partition(tenant_id, run.partition_id, run.style, **asked)
+            done = roll_up_partition(tenant_id, run.partition_id, run.style, **options)
     except (PlatformError, TimeIsUpError) as error:
         code, detail = "time_limit", "It exceeded the worker's time limit."
         if isinstance(error, PlatformError):
@@ -232,7 +232,7 @@ def _write(tenant_id: UUID, texts: Sequence[StoredText], budget: int, model: str
     turns = [_turn(text) for text in texts]
     task = SummaryTask(turns, (), budget, count_tokens, prompt=ROLL_UP_PROMPT, model=model)
 
-    def ask(summariser: Summariser, limit: float | None) -> _WrittenRollUp:
+    def request(summariser: Summariser, limit: float | None) -> _WrittenRollUp:
         if summariser.is_local:
             return _WrittenRollUp(_by_rules(texts, budget), summariser.name)
         summary = summariser.summarise(replace(task, time_limit_seconds=limit))
@@ -247,9 +247,9 @@ def _write(tenant_id: UUID, texts: Sequence[StoredText], budget: int, model: str
             lines += filter(None, [_by_rules([text for text in texts if text.id not in cited], room)])
         return _WrittenRollUp("\n".join(lines), summariser.name, dropped=dropped)
 
-    asked = SummariserWithFallback(tenant_id, clock_from(now), deadline=now + MODEL_TIME_LIMIT)
+    with_fallback = SummariserWithFallback(tenant_id, clock_from(now), deadline=now + MODEL_TIME_LIMIT)
     try:
-        written, by = asked.ask(ask)
+        written, by = with_fallback.call(request)
     except DraftingError as error:
         logger.warning("roll-up failed: %s", error.code)
         return _WrittenRollUp("")

@@ -28,13 +28,13 @@ _ROOT = PartitionPath()
 @tenant_page("viewer", to_change="operator")
 def partitions(request: HtmxRequest) -> HttpResponseBase:
     """Show the tree, search results, or one partition beside the tree; a POST saves a summary of that one."""
-    form = PartitionsForm(request.GET, label_suffix="")
+    form = PartitionsForm(request.GET)
     is_chosen = "partition" in request.GET and form.is_valid()
     if request.method != "POST":
         return _page(request, form, None)
     if not is_chosen:
         raise Http404
-    form_values = SummaryForm(request.POST, label_suffix="")
+    form_values = SummaryForm(request.POST)
     saved = _saved(request, form.place(), form_values) if form_values.is_valid() else None
     if saved is None:
         return _page(request, form, form_values)
@@ -96,7 +96,7 @@ def _chosen(
 @tenant_page("viewer")
 def partition_children(request: HtmxRequest) -> HttpResponseBase:
     """Show the children of a partition for an opened node; without htmx, the page with that node open."""
-    form = PartitionsForm(request.GET, label_suffix="")
+    form = PartitionsForm(request.GET)
     if not form.is_valid():
         raise Http404
     if not wants_fragment(request):

@@ -36,7 +36,7 @@ _COLUMNS = (
 @tenant_page("viewer")
 def session_list(request: HtmxRequest) -> HttpResponseBase:
     """The sessions of a tenant; the URL contains filters, order and position."""
-    form = SessionFilterForm(request.GET, label_suffix="")
+    form = SessionFilterForm(request.GET)
     page: dict[str, Any] = {"section": "sessions", "form": form}
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
@@ -53,7 +53,7 @@ def session_list(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page("viewer")
 def session_detail(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
     """One session: current summary, messages page by page, compactions, search results."""
-    return _session_page(request, session_id, TimelineForm(request.GET, label_suffix=""))
+    return _session_page(request, session_id, TimelineForm(request.GET))
 
 
 def _session_page(request: HtmxRequest, session_id: UUID, form: TimelineForm) -> HttpResponse:
@@ -108,6 +108,6 @@ def _perform(
     before = request.POST.get("before", "")
     place = {"before": before} if before else {"at": str(row.sequence)}
     if request.htmx:
-        return _session_page(request, row.session_id, TimelineForm(place, label_suffix=""))
+        return _session_page(request, row.session_id, TimelineForm(place))
     query = "&".join(f"{name}={value}" for name, value in place.items() if value.isdecimal())
     return redirect(f"{reverse('session', args=[request.tenant.id, row.session_id])}?{query}#m-{row.sequence}")

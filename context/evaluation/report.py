@@ -71,7 +71,7 @@ class _Measure:
     scale: float = 1.0
     unit: str = ""
     difference_unit: str = ""
-    is_judged: bool = True
+    has_direction: bool = True
 
     def cell(self, estimate: Estimate | None) -> ReportCell:
         """Return the value with its interval; a dash for None."""
@@ -84,7 +84,7 @@ class _Measure:
 
     def difference_cell(self, estimate: Estimate) -> ReportCell:
         """Return a difference with its interval, and whether it is better or worse beyond chance."""
-        is_significant = self.is_judged and estimate.is_beyond_chance
+        is_significant = self.has_direction and estimate.is_beyond_chance
         return ReportCell(
             self.heading,
             self.signed(estimate.value),
@@ -111,7 +111,7 @@ _MEASURES = {
     "containment": _share("Answer words included"),
     "mrr": _Measure("Reciprocal rank"),
     "current_first": _share("Right time first"),
-    "tokens": _Measure("Tokens", decimals=0, difference_unit=" tokens", is_judged=False),
+    "tokens": _Measure("Tokens", decimals=0, difference_unit=" tokens", has_direction=False),
 }
 _EVIDENCE = _MEASURES["recall"]
 
@@ -265,11 +265,11 @@ def run_comparison_rows(run: EvaluationRun, other: EvaluationRun, comparison: Re
 
 def run_comparison_chart(run: EvaluationRun, other: EvaluationRun) -> Chart:
     """Return the evidence recall of both runs as two curves."""
-    here, there = _evidence(run), _evidence(other)
+    shares, other_shares = _evidence(run), _evidence(other)
     rows = [
-        ChartRow(budget, [100 * here[budget].value, 100 * there[budget].value], label=f"{budget:,} tokens")
-        for budget in here
-        if budget in there
+        ChartRow(budget, [100 * shares[budget].value, 100 * other_shares[budget].value], label=f"{budget:,} tokens")
+        for budget in shares
+        if budget in other_shares
     ]
     names = [run.label, other.label]
     if names[0] == names[1]:

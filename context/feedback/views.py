@@ -31,7 +31,7 @@ VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
 @tenant_page("viewer", to_change="operator")
 def memory_feedback(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """The votes on a memory, the form for a new one, and the contexts that contained the memory."""
-    form = FeedbackForm(request.POST if request.method == "POST" else None, label_suffix="")
+    form = FeedbackForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and _vote(request, memory_id, form):
         return _again(request, memory_id)
     return _page(request, memory_id, form)
@@ -90,7 +90,7 @@ def vote_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 
 def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     if request.htmx:
-        return _page(request, memory_id, FeedbackForm(label_suffix=""))
+        return _page(request, memory_id, FeedbackForm())
     return redirect("memory-votes", request.tenant.id, memory_id)
 
 

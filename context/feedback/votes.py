@@ -20,7 +20,7 @@ from memories.store.recall import update_usefulness_scores
 from memories.tenancy.audit import Actor, record_audit
 
 #: What a vote says; a later vote of the same actor and day replaces it.
-_SAID = ("weight", "reason", "receipt_id")
+_VOTE_FIELDS = ("weight", "reason", "receipt_id")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def record_explicit_votes(
     fields = {"kind": Feedback.Kind.EXPLICIT, "weight": weight, "receipt_id": receipt_id, "reason": reason}
     drafts = _drafts(memory_ids, tenant_id, reach, by, now, fields)
     before = list(_votes_on(drafts).of_its_actor_and_day(drafts[0])) if drafts else []
-    replaced = [vote for vote in before if any(getattr(vote, name) != fields[name] for name in _SAID)]
+    replaced = [vote for vote in before if any(getattr(vote, name) != fields[name] for name in _VOTE_FIELDS)]
     return _store(memory_ids, drafts, before, replaced)
 
 
@@ -137,9 +137,9 @@ def _store(
     if new:
         # Only a memory without votes has the score to return to. The first of several votes at the same moment may be
         # stored last, so their times do not tell which one that is.
-        judged = _votes_on(new).sums_by_memory()
+        with_votes = _votes_on(new).sums_by_memory()
         for draft in new:
-            draft.score_before = None if draft.memory_id in judged else draft.score_before
+            draft.score_before = None if draft.memory_id in with_votes else draft.score_before
         Feedback.objects.bulk_create(new)
     if votes := [*new, *changed]:
         scores = recalculate_usefulness(votes[0].tenant_id, [vote.memory_id for vote in votes])
@@ -154,11 +154,11 @@ def _store(
 
 def _replace(votes: Sequence[Feedback], draft: Feedback) -> list[Feedback]:
     """Write what the draft says into the rows of earlier votes; return them as they are now."""
-    said = {name: getattr(draft, name) for name in (*_SAID, "at", "actor_label")}
-    Feedback.objects.for_tenant(draft.tenant_id).with_ids(vote.pk for vote in votes).update(**said)
+    values = {name: getattr(draft, name) for name in (*_VOTE_FIELDS, "at", "actor_label")}
+    Feedback.objects.for_tenant(draft.tenant_id).with_ids(vote.pk for vote in votes).update(**values)
     changed = [copy(vote) for vote in votes]
     for vote in changed:
-        vars(vote).update(said)
+        vars(vote).update(values)
     return changed
 
 

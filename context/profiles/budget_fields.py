@@ -156,6 +156,6 @@ def bound_budget_form(typed: Mapping[str, Any] | None, profile: BudgetProfile) -
     """Return the form with what was typed (an absent box is unticked), else the profile's own numbers."""
     own = budget_profile_form_values(profile)
     if typed is None:
-        return BudgetProfileForm(own, label_suffix="")
+        return BudgetProfileForm(own)
     own = {name: value for name, value in own.items() if not isinstance(value, bool)}
-    return BudgetProfileForm(own | {name: typed[name] for name in typed}, label_suffix="")
+    return BudgetProfileForm(own | {name: typed[name] for name in typed})

@@ -29,15 +29,15 @@ def resolve_scoring_profile(
     one, whose newest version is returned, or `name@version` in any state. Raises `InvalidInput` for any other `name`,
     and for numbers that this program no longer knows.
     """
-    wanted = name
+    resolved_name = name
     if not name:
         assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active()
         rows = assignments.for_targets(api_key_id, partition_lineage(partition_path))
         targets = [AssignmentTarget(row.profile_name, row.partition_path) for row in rows]
-        wanted = assigned_profile(targets, partition_path) or DEFAULT_SCORING_PROFILE_NAME
-    if wanted in SHIPPED_PROFILES:
-        return SHIPPED_PROFILES[wanted]
-    row = _named(tenant_id, wanted, allow_drafts=allow_drafts)
+        resolved_name = assigned_profile(targets, partition_path) or DEFAULT_SCORING_PROFILE_NAME
+    if resolved_name in SHIPPED_PROFILES:
+        return SHIPPED_PROFILES[resolved_name]
+    row = _named(tenant_id, resolved_name, allow_drafts=allow_drafts)
     if row is not None:
         return _usable(row)
     if not name:

@@ -31,6 +31,6 @@ class ContextExplainEndpoint(AssemblingEndpoint):
     def post(self, request: Request) -> Response:
         """The reason, the rank in each retriever, the score, and the budget that includes it. Nothing is stored."""
         values = self.body(ExplanationInput)
-        wanted = build_context_request(self.key, values)
-        found = explain_memory(wanted, values["memory_id"], **self.caller, clock=perf_counter)
-        return Response(found.as_answer())
+        context_request = build_context_request(self.key, values)
+        explanation = explain_memory(context_request, values["memory_id"], **self.caller, clock=perf_counter)
+        return Response(explanation.as_answer())

@@ -20,10 +20,10 @@ class Command(PlatformCommand):
         parser.add_argument("--target", metavar="TEXT", default="", help="id of a memory, or path of a partition")
 
     def handle(self, **options: Any) -> None:
-        wanted = erased_target_hash(options["target"]) if options["target"] else ""
+        target_hmac = erased_target_hash(options["target"]) if options["target"] else ""
         invalid = shown = 0
         for erasure in erasure_receipts():
-            if wanted and (erasure.receipt or {}).get("target_hmac") != wanted:
+            if target_hmac and (erasure.receipt or {}).get("target_hmac") != target_hmac:
                 continue
             is_valid = is_receipt_valid(erasure)
             shown, invalid = shown + 1, invalid + (not is_valid)

@@ -53,7 +53,7 @@ class OpenAIChatSummariser:
         """See `Summariser`."""
         text = prompts.complete_prompt(task.prompt or prompts.PROMPT)
         prompt = partial(prompts.summary_prompt, text=text)
-        statements, dropped = self._asked(
+        statements, dropped = self._request_all(
             task, lambda budget: prompt(int(budget * REQUESTED_BUDGET_SHARE)), prompts.SUMMARY_SCHEMA
         )
         if not statements:
@@ -67,13 +67,13 @@ class OpenAIChatSummariser:
         """See `Summariser`."""
         entries, left = [], task.budget_tokens
         journal_task = replace(task, earlier=())
-        for entry in self._asked(journal_task, lambda _: prompts.JOURNAL_PROMPT, prompts.JOURNAL_SCHEMA)[0]:
+        for entry in self._request_all(journal_task, lambda _: prompts.JOURNAL_PROMPT, prompts.JOURNAL_SCHEMA)[0]:
             left -= task.count_tokens(entry.text)
             if left >= 0:
                 entries.append(entry)
         return entries
 
-    def _asked(
+    def _request_all(
         self, task: SummaryTask, prompt: Callable[[int], str], schema: Mapping[str, Any]
     ) -> tuple[list[CitedStatement], int]:
         """The answers about all parts, one after the other; the first part includes the earlier statements.

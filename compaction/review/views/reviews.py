@@ -69,7 +69,7 @@ def review_queue(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page(to_change="operator")
 def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Approve a proposal and go to the next one."""
-    form = OptionalReasonForm(request.POST, label_suffix="")
+    form = OptionalReasonForm(request.POST)
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
     verb = partial(actions.approve_compaction, **form.cleaned_data)
@@ -99,7 +99,7 @@ def compaction_undo_approval(request: HtmxRequest, compaction_id: UUID) -> HttpR
 @tenant_page(to_change="operator")
 def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Reject a proposal with a reason and go to the next one."""
-    form = ReasonForm(request.POST, label_suffix="")
+    form = ReasonForm(request.POST)
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
     text, undo = "Rejected. The session does not change.", "compaction-reopen"
@@ -110,7 +110,7 @@ def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
 @tenant_page(to_change="operator")
 def compaction_mark_reviewed(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Mark an applied summary as reviewed."""
-    form = OptionalReasonForm(request.POST, label_suffix="")
+    form = OptionalReasonForm(request.POST)
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
     verb = partial(actions.mark_compaction_reviewed, **form.cleaned_data)
@@ -126,7 +126,7 @@ def compaction_reopen(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
 @tenant_page("operator", to_change="operator")
 def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Ask for confirmation; a POST rolls the compaction back."""
-    form = OptionalReasonForm(request.POST, label_suffix="")
+    form = OptionalReasonForm(request.POST)
     if request.method == "POST" and not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
     with tenant_scope(request.tenant.id):
@@ -147,7 +147,7 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
 @tenant_page(to_change="operator")
 def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Regenerate a proposal, by another model or prompt if given."""
-    form = RegenerateForm(request.POST, label_suffix="")
+    form = RegenerateForm(request.POST)
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(again=form))
     by, now = operator_actor(request.operator), timezone.now()
@@ -211,7 +211,7 @@ def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     """One compaction with its originals and facts; a POST saves another text, or saves and approves it."""
     if request.method != "POST":
         return render_review(request, compaction_id)
-    form = SummaryTextForm(request.POST, label_suffix="")
+    form = SummaryTextForm(request.POST)
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(text=form))
     if request.POST.get("then") == "approve":
@@ -236,14 +236,14 @@ def _refused_text(
     typed = form.cleaned_data["text"]
     with tenant_scope(request.tenant.id):
         row = get_compaction_or_404(request, compaction_id)
-    again = SummaryTextForm(initial={"text": typed, "edit_version": row.edit_version}, label_suffix="")
+    again = SummaryTextForm(initial={"text": typed, "edit_version": row.edit_version})
     return render_refusal(request, compaction_id, error, typed=typed, text=again)
 
 
 @tenant_page(to_change="operator")
 def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """The tokens and facts of a text while it is entered, as saving would give them. Stores nothing."""
-    form = SummaryTextForm(request.POST, label_suffix="")
+    form = SummaryTextForm(request.POST)
     page: dict[str, object] = {"form": form}
     with tenant_scope(request.tenant.id):
         row = get_compaction_or_404(request, compaction_id)

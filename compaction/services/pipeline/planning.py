@@ -127,9 +127,9 @@ def plan_compaction(
     replaced = span_tokens + summary_tokens
     beside = after_masking - replaced
     kept = beside + markers - sum(turn.marker_tokens for turn in span)
-    wanted = window_share_tokens(span_tokens, policy.summary_share) + summary_tokens
+    desired = window_share_tokens(span_tokens, policy.summary_share) + summary_tokens
     room_in_window = usable - kept
-    budget = _summary_budget(wanted, room=target - kept, room_in_window=room_in_window, replaced=replaced)
+    budget = _summary_budget(desired, room=target - kept, room_in_window=room_in_window, replaced=replaced)
     longest = min(int(budget * LONGER_FOR_FACTS), int(span_tokens * LONGER_SPAN_SHARE), room_in_window)
     return CompactionPlan(
         mask_ids,
@@ -169,11 +169,11 @@ def _reason(
     return SPAN_TOO_SMALL if span_tokens < smallest else ""
 
 
-def _summary_budget(wanted: int, *, room: int, room_in_window: int, replaced: int) -> int:
-    """The tokens of a summary that should have `wanted`: those within the room under the target, yet at least half.
+def _summary_budget(desired: int, *, room: int, room_in_window: int, replaced: int) -> int:
+    """The tokens of a summary that should have `desired`: those within the room under the target, yet at least half.
 
     Long messages that stay for now go over the target until they are masked or leave; facts dropped from a summary to
     make space for them are lost permanently. At least the minimum, and always fewer than what it replaces.
     """
-    least = min(wanted // 2, room_in_window)
-    return min(max(min(wanted, room), least, MIN_SUMMARY_TOKENS), replaced - 1)
+    least = min(desired // 2, room_in_window)
+    return min(max(min(desired, room), least, MIN_SUMMARY_TOKENS), replaced - 1)

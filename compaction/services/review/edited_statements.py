@@ -151,6 +151,6 @@ class _Texts:
     def most_like(self, sentence: str, count: int) -> list[int]:
         """Return the texts that say `SOURCE_SHARE_MIN` of a sentence or more, the most similar and the first before."""
         stems = shared_stems(sentence)
-        said = Counter(number for stem in stems for number in self._numbers.get(stem, ()))
-        like = [number for number, shared in said.items() if shared >= SOURCE_SHARE_MIN * len(stems)]
-        return sorted(like, key=lambda number: (-said[number], number))[:count]
+        counts = Counter(number for stem in stems for number in self._numbers.get(stem, ()))
+        like = [number for number, shared in counts.items() if shared >= SOURCE_SHARE_MIN * len(stems)]
+        return sorted(like, key=lambda number: (-counts[number], number))[:count]

@@ -43,8 +43,8 @@ def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: i
     own = 0
     for setting in filter(None, map(sections.get, MEMORY_SECTIONS)):
         own += int(setting["tokens"]) if "tokens" in setting else int(budget * float(setting["share"]))
-    is_said = bool(sections.get("memories")) and bool(sections.get("tenant_memo"))
-    room = own if is_said else max(own, int(budget * MEMORIES_SHARE))
+    has_own = bool(sections.get("memories")) and bool(sections.get("tenant_memo"))
+    room = own if has_own else max(own, int(budget * MEMORIES_SHARE))
     settings: dict[str, Mapping[str, Any]] = {SESSION_MEMORIES_SECTION: {"tokens": room}}
     return settings | {name: sections[name] for name in (SESSION_SUMMARY_SECTION, _MESSAGES) if sections.get(name)}
 

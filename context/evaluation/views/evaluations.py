@@ -37,7 +37,7 @@ COMPARED_WITH_MAX = 50
 def evaluations(request: HtmxRequest) -> HttpResponseBase:
     """The runs, newest first, and the form that starts one; polls while one is unfinished."""
     data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
-    form = EvaluationForm(data, files, label_suffix="")
+    form = EvaluationForm(data, files)
     if form.is_valid():
         with errors_on_form(form):
             return start_evaluation(request, **form.to_evaluation_settings())
@@ -80,7 +80,7 @@ def embedding_comparison(request: HtmxRequest) -> HttpResponseBase:
         active, profiles = active_model_name(request.tenant.id), listed_scoring_profiles(request.tenant.id)
         questions = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().count()
     others = [name for name in known_models() if name != active]
-    form = ModelComparisonForm(request.POST if request.method == "POST" else None, label_suffix="", models=others)
+    form = ModelComparisonForm(request.POST if request.method == "POST" else None, models=others)
     if form.is_valid():
         with errors_on_form(form):
             run, _ = perform(request, request_model_comparison, **form.cleaned_data)

@@ -49,7 +49,7 @@ def golden_questions(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page(to_change="operator")
 def golden_collect(request: HtmxRequest) -> HttpResponseBase:
     """Add a memory to the evidence of the question of a preview, and return to the preview."""
-    form = GoldenMemoryForm(request.POST, label_suffix="")
+    form = GoldenMemoryForm(request.POST)
     query = form["back"].data or urlencode({"query": request.POST.get("text", "")})
     preview = redirect(f"{reverse('context-preview', args=[request.tenant.id])}?{query}#golden")
     if not form.is_valid():
@@ -81,7 +81,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         evidence = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
     initial = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of", "max_tokens")}
     initial["seen"] = question.state_hash()
-    form = GoldenQuestionEditForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
+    form = GoldenQuestionEditForm(request.POST if request.method == "POST" else None, initial=initial)
     if request.method == "POST" and form.is_valid():
         with errors_on_form(form), tenant_scope(request.tenant.id):
             update_golden_question(question=question, **form.cleaned_data, **by_operator(request))

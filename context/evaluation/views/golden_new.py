@@ -33,7 +33,7 @@ def golden_new(request: HtmxRequest) -> HttpResponseBase:
     """The form with search results; a POST adds the question, one with `find` only searches again."""
     is_post = request.method == "POST"
     typed = request.POST if is_post else request.GET if "text" in request.GET else None
-    form = NewGoldenForm(typed, label_suffix="")
+    form = NewGoldenForm(typed)
     if is_post and "find" not in request.POST and form.is_valid():
         with errors_on_form(form, {"memory_ids": "ids"}):
             return _collected(request, form)

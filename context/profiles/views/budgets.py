@@ -88,7 +88,7 @@ def _profile_page(request: HtmxRequest, name: str, typed: QueryDict | None) -> d
             {"row": row, "labelled": labelled_changes(before, row)} for row, before in zip_longest(rows, rows[1:])
         ],
         "slider": SLIDER,
-        "new_form": NewProfileForm(initial={"based_on": name}, label_suffix=""),
+        "new_form": NewProfileForm(initial={"based_on": name}),
         "questions": questions,
         "known": known,
         "trial": BudgetTrialForm(typed if typed is not None else _first_question(request, name, questions)),
@@ -161,7 +161,7 @@ def _effect(request: HtmxRequest, page: Mapping[str, Any]) -> dict[str, Any]:
 @tenant_page(to_change="operator")
 def budget_create(request: HtmxRequest) -> HttpResponseBase:
     """Create a profile with the numbers of another one."""
-    form = NewProfileForm(request.POST, label_suffix="")
+    form = NewProfileForm(request.POST)
     if form.is_valid():
         with errors_on_form(form):
             name, based_on = form.cleaned_data["name"], form.cleaned_data["based_on"] or DEFAULT_BUDGET_PROFILE_NAME
@@ -203,7 +203,7 @@ def budget_rename(request: HtmxRequest, name: str) -> HttpResponseBase:
     with missing_is_404(), tenant_scope(request.tenant.id):
         current = find_budget_profile(request.tenant.id, name)
     is_post = request.method == "POST"
-    form = RenameProfileForm(request.POST if is_post else None, initial={"name": name}, label_suffix="")
+    form = RenameProfileForm(request.POST if is_post else None, initial={"name": name})
     if is_post and form.is_valid():
         with errors_on_form(form):
             renamed = perform(request, rename_budget_profile, name=name, new_name=form.cleaned_data["name"])

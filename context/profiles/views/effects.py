@@ -52,7 +52,7 @@ def _scoring_effect(request: HtmxRequest, name: str) -> dict[str, Any]:
         versions = scoring_profile_versions(request.tenant.id, name)
     base = selected_version(versions, request.GET.get("version") or str(versions[0].version))
     typed = request.GET if "relevance" in request.GET else scoring_profile_form_values(base.numbers)
-    form = ScoringProfileForm(typed, label_suffix="")
+    form = ScoringProfileForm(typed)
     page = {"title": f"{name} {base.version}", "back": version_url(request, base), "form": form}
     return page | try_scoring_profile(request, base, form)
 

@@ -28,13 +28,13 @@ _NAMES = {"name": "new_name", "default_tokens": "max_tokens"}
 @tenant_page("operator", to_change="operator")
 def budget_keep(request: HtmxRequest) -> HttpResponseBase:
     """Show where the budget of the inputs in the address can be kept, and the effect; a POST keeps it."""
-    inputs = PreviewForm(typed_inputs(request.tenant.id, request.GET), label_suffix="")
+    inputs = PreviewForm(typed_inputs(request.tenant.id, request.GET))
     fields = inputs.cleaned_data if inputs.is_valid() else {}
     partition, name = fields.get("partition", ""), fields.get("budget_profile") or None
     with missing_is_404(), tenant_scope(request.tenant.id):
         profile = budget_profile_for(request.tenant.id, api_key_id=None, partition_path=partition, name=name)
     initial = {"max_tokens": fields.get("max_tokens"), "keep_in": KeepBudgetIn.PROFILE, "edited_from": profile.version}
-    form = KeepBudgetForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
+    form = KeepBudgetForm(request.POST if request.method == "POST" else None, initial=initial)
     if form.is_valid():
         with errors_on_form(form, _NAMES):
             return _keep(request, form, profile, partition)

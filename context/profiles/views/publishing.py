@@ -32,7 +32,7 @@ def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpRespon
     """Ask with the publishing requirements; a POST publishes the version."""
     if request.method != "POST":
         return _publish_page(request, name, version, None)
-    form = PublishForm(request.POST, label_suffix="")
+    form = PublishForm(request.POST)
     if form.is_valid():
         with errors_on_form(form, PublishForm.NAMES):
             seen = form.cleaned_data["replaces"]

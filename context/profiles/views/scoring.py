@@ -42,7 +42,7 @@ CHANGES_SHOWN_MAX = 30
 @tenant_page("viewer")
 def scoring_profiles(request: HtmxRequest) -> HttpResponseBase:
     """Show the built-in profiles and the tenant's own, each with its state and its assignments."""
-    return _list_page(request, NewProfileForm(initial={"based_on": DEFAULT_SCORING_PROFILE_NAME}, label_suffix=""))
+    return _list_page(request, NewProfileForm(initial={"based_on": DEFAULT_SCORING_PROFILE_NAME}))
 
 
 def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
@@ -69,7 +69,7 @@ def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
 @tenant_page(to_change="operator")
 def scoring_create(request: HtmxRequest) -> HttpResponseBase:
     """Create a draft with the numbers of another profile, or of one version of it."""
-    form = NewProfileForm(request.POST, label_suffix="")
+    form = NewProfileForm(request.POST)
     if form.is_valid():
         name, based_on = form.cleaned_data["name"], form.cleaned_data["based_on"] or DEFAULT_SCORING_PROFILE_NAME
         base, _, version = based_on.partition(" ")
@@ -95,7 +95,7 @@ def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
     base = page["current"]
     is_typed = is_post or "relevance" in request.GET
     typed = (request.POST if is_post else request.GET) if is_typed else scoring_profile_form_values(base.numbers)
-    form = page["form"] = ScoringProfileForm(typed, label_suffix="")
+    form = page["form"] = ScoringProfileForm(typed)
     if wants_fragment(request):
         return render_page(request, "context/profiles/scoring_profile.html#sum", page)
     if is_post and "try" in request.POST:
@@ -149,7 +149,7 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
         "table": report.tables[0] if report else None,
         "targets": list(assignments.with_keys().newest_first()),
         "changes": list(changes[:CHANGES_SHOWN_MAX]),
-        "new_form": NewProfileForm(initial={"based_on": f"{name} {current.version}"}, label_suffix=""),
+        "new_form": NewProfileForm(initial={"based_on": f"{name} {current.version}"}),
         "questions": questions,
         "known": known,
     }

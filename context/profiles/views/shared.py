@@ -28,7 +28,7 @@ EMPTY_PARTITION = "empty_partition"
 @tenant_page("viewer")
 def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """Show two versions, of one profile or of two, number by number."""
-    form = VersionComparisonForm(request.GET or None, label_suffix="")
+    form = VersionComparisonForm(request.GET or None)
     page: dict[str, Any] = {"section": kind.section, "form": form}
     with tenant_scope(request.tenant.id):
         page["offered"] = kind.compared_versions(request.tenant.id)
@@ -46,8 +46,8 @@ def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseB
 def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """Show the assignments and the form that adds one."""
     if request.method != "POST":
-        return _page(request, kind, AssignmentForm(initial=request.GET.dict(), label_suffix=""))
-    form = AssignmentForm(request.POST, label_suffix="")
+        return _page(request, kind, AssignmentForm(initial=request.GET.dict()))
+    form = AssignmentForm(request.POST)
     if form.is_valid() and not _is_empty_partition(request, form):
         with errors_on_form(form, {"budget_profile": "profile_name", "profile": "profile_name"}):
             row = _assign(request, kind, form)

@@ -38,7 +38,7 @@ def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
             "budget_profiles": current_budget_profiles(request.tenant.id),
             "scoring_profiles": scoring_choices(request.tenant.id),
         }
-    form = page["form"] = SideBySideForm(_both_named(request, page["scoring_profiles"]), label_suffix="")
+    form = page["form"] = SideBySideForm(_both_named(request, page["scoring_profiles"]))
     is_requested = bool(request.GET.keys() & {"query", QUERY_ID, "partition", "focus_memory", "focus_summary"})
     if form.is_valid() and is_requested:
         page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)

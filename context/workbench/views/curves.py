@@ -23,7 +23,7 @@ NOT_PASSED_ON = ("query", QUERY_ID, "partition", "max_tokens", *NOT_OF_A_RUN)
 @tenant_page("viewer")
 def budget_curve(request: HtmxRequest) -> HttpResponseBase:
     """Show the budget curve of a preview, given by the same query string. Changes nothing."""
-    form = PreviewForm(typed_inputs(request.tenant.id, request.GET) or None, label_suffix="")
+    form = PreviewForm(typed_inputs(request.tenant.id, request.GET) or None)
     kept = [(name, value) for name, value in request.GET.items() if name not in NOT_PASSED_ON]
     budgets = ", ".join(map(str, CURVE_BUDGETS))
     page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept, "curve_budgets": budgets}

@@ -49,7 +49,7 @@ def context_explanation(request: HtmxRequest) -> HttpResponseBase:
     """Explain why a context includes or excludes a memory; a POST performs an `action` on the memory."""
     if request.method == "POST":
         return _change(request)
-    form = ExplanationForm(typed_inputs(request.tenant.id, request.GET), label_suffix="")
+    form = ExplanationForm(typed_inputs(request.tenant.id, request.GET))
     kept = [(name, value) for name, value in request.GET.items() if name not in _TYPED]
     page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept}
     if form.is_valid() and form.cleaned_data["memory"].strip():
@@ -114,7 +114,7 @@ def _is_expected(tenant_id: UUID, form: ExplanationForm, memory_id: UUID) -> boo
 
 def _change(request: HtmxRequest) -> HttpResponseBase:
     """Perform an action on the memory, offer its undo, and explain again."""
-    form = ExplanationForm(typed_inputs(request.tenant.id, request.POST), label_suffix="")
+    form = ExplanationForm(typed_inputs(request.tenant.id, request.POST))
     action = request.POST.get("action", "")
     memory_id = uuid_or_none(request.POST.get("memory", ""))
     if memory_id is None or action not in (*_CHANGES, "move", "expect"):

@@ -23,7 +23,7 @@ from memory_platform.web.rendering import render_page
 @tenant_page("viewer")
 def context_inclusion_budget(request: HtmxRequest) -> HttpResponseBase:
     """The smallest larger budget whose context includes an item. Changes nothing."""
-    form = InclusionBudgetForm(typed_inputs(request.tenant.id, request.GET), label_suffix="")
+    form = InclusionBudgetForm(typed_inputs(request.tenant.id, request.GET))
     page: dict[str, Any] = {"section": "context-preview", "form": form, "query": preview_query_string(request.GET)}
     if form.is_valid():
         with errors_on_form(form, PREVIEW_FIELDS):

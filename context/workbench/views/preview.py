@@ -48,7 +48,7 @@ PREVIEW_FIELDS = {**FIELDS_OF_FOCUS, "since.context_id": "receipt", "since.snaps
 @tenant_page("viewer")
 def context_preview(request: HtmxRequest) -> HttpResponseBase:
     """What an agent would read, and why. Changes nothing."""
-    form = PreviewForm(typed_inputs(request.tenant.id, request.GET) or None, label_suffix="")
+    form = PreviewForm(typed_inputs(request.tenant.id, request.GET) or None)
     page: dict[str, Any] = {"section": "context-preview", "form": form, "before": request.GET.get("before", "")}
     if form.is_bound and form.is_valid():
         with errors_on_form(form, PREVIEW_FIELDS):

@@ -30,11 +30,11 @@ def resolve_dates(text: str, stated_on: date | None, language: Language) -> str:
     if stated_on is None or not rules or _explicit(language).search(text):
         return text
     pattern, resolvers = rules
-    dated = pattern.sub(partial(_with_bracket, said=stated_on, resolvers=resolvers), text)
+    dated = pattern.sub(partial(_with_bracket, stated_on=stated_on, resolvers=resolvers), text)
     weekdays = _weekdays(language)
     if weekdays is None or _is_about_no_day_ahead(text, language):
         return dated
-    return weekdays.sub(partial(_with_weekday, said=stated_on, language=language), dated)
+    return weekdays.sub(partial(_with_weekday, stated_on=stated_on, language=language), dated)
 
 
 @cache
@@ -64,16 +64,16 @@ def _weekdays(language: Language) -> re.Pattern[str] | None:
     )
 
 
-def _with_weekday(match: re.Match[str], *, said: date, language: Language) -> str:
+def _with_weekday(match: re.Match[str], *, stated_on: date, language: Language) -> str:
     names = [name.lower() for name in language.given["weekdays"]]
-    days = (names.index(match["day"].lower()) - said.weekday()) % 7
-    return f"{match[0]} ({_dated(said + timedelta(days=days), language)})" if days else match[0]
+    days = (names.index(match["day"].lower()) - stated_on.weekday()) % 7
+    return f"{match[0]} ({_dated(stated_on + timedelta(days=days), language)})" if days else match[0]
 
 
-def _with_bracket(match: re.Match[str], *, said: date, resolvers: Mapping[str, DateResolver]) -> str:
+def _with_bracket(match: re.Match[str], *, stated_on: date, resolvers: Mapping[str, DateResolver]) -> str:
     name = next(name for name in resolvers if match[name] is not None)
     try:
-        resolved = resolvers[name](match, said)
+        resolved = resolvers[name](match, stated_on)
     except (OverflowError, ValueError):
         return match[0]
     return f"{match[0]} ({resolved})"
@@ -117,33 +117,33 @@ def _dated(day: date, language: Language) -> str:
     return str(given["date"]).format(day=day.day, month=given["months"][day.month - 1], year=day.year)
 
 
-def _day(match: re.Match[str], said: date, *, group: str, language: Language, days: int) -> str:  # noqa: ARG001
-    return _dated(said + timedelta(days=days), language)
+def _day(match: re.Match[str], stated_on: date, *, group: str, language: Language, days: int) -> str:  # noqa: ARG001
+    return _dated(stated_on + timedelta(days=days), language)
 
 
-def _around(match: re.Match[str], said: date, *, group: str, language: Language, template: str) -> str:
+def _around(match: re.Match[str], stated_on: date, *, group: str, language: Language, template: str) -> str:
     unit = match[group] if "{unit}" in template else ""
-    return template.format(date=_dated(said, language), unit=unit)
+    return template.format(date=_dated(stated_on, language), unit=unit)
 
 
-def _month(match: re.Match[str], said: date, *, group: str, language: Language, months: int) -> str:  # noqa: ARG001
-    return _shifted_month(said, months, language)
+def _month(match: re.Match[str], stated_on: date, *, group: str, language: Language, months: int) -> str:  # noqa: ARG001
+    return _shifted_month(stated_on, months, language)
 
 
-def _year(match: re.Match[str], said: date, *, group: str, years: int) -> str:  # noqa: ARG001
-    return str(said.year + years)
+def _year(match: re.Match[str], stated_on: date, *, group: str, years: int) -> str:  # noqa: ARG001
+    return str(stated_on.year + years)
 
 
-def _counted(match: re.Match[str], said: date, *, group: str, language: Language, unit: str, sign: int) -> str:
+def _counted(match: re.Match[str], stated_on: date, *, group: str, language: Language, unit: str, sign: int) -> str:
     spelled = match[group].lower()
     count = sign * (language.given["numbers"].get(spelled) or int(spelled))
     if unit == "year":
-        return str(said.year + count)
+        return str(stated_on.year + count)
     if unit == "month":
-        return _shifted_month(said, count, language)
-    return _dated(said + timedelta(days=count * (7 if unit == "week" else 1)), language)
+        return _shifted_month(stated_on, count, language)
+    return _dated(stated_on + timedelta(days=count * (7 if unit == "week" else 1)), language)
 
 
-def _shifted_month(said: date, months: int, language: Language) -> str:
-    year, month = divmod(said.year * 12 + said.month - 1 + months, 12)
+def _shifted_month(stated_on: date, months: int, language: Language) -> str:
+    year, month = divmod(stated_on.year * 12 + stated_on.month - 1 + months, 12)
     return f"{language.given['months'][month]} {year}"

@@ -122,7 +122,7 @@ class _Extraction:
         read, predicted = self._parsed[number], self._predictions[number][place]
         sentence = read.sentences[place]
         current = 1.0 - self._outdated[index].probability
-        if predicted.worth < WORTH_MIN or not self._is_said(number, sentence):
+        if predicted.worth < WORTH_MIN or not self._is_stated(number, sentence):
             return None
         run = self._run(number, place)
         kind = self._kind(number, sentence, predicted)
@@ -142,7 +142,7 @@ class _Extraction:
             lasting=predicted.lasting * run.share * current,
         )
 
-    def _is_said(self, number: int, sentence: SourceSentence) -> bool:
+    def _is_stated(self, number: int, sentence: SourceSentence) -> bool:
         """Whether it is more than an order in pasted text, or an option of the assistant that nobody took up."""
         read = self._parsed[number]
         if sentence.paragraph in self._injected[number]:
@@ -213,21 +213,21 @@ class _Extraction:
         """A reply with the question with which another speaker ended, word for word."""
         if not number:
             return None
-        asked, read = self._parsed[number - 1], self._parsed[number]
-        question = len(asked.sentences) - 1
-        if asked.sentences[question].role not in SPOKEN or not filters.is_question(asked.sentences[question].text):
+        before, read = self._parsed[number - 1], self._parsed[number]
+        question = len(before.sentences) - 1
+        if before.sentences[question].role not in SPOKEN or not filters.is_question(before.sentences[question].text):
             return None
-        if asked.message.speaker == read.message.speaker:
+        if before.message.speaker == read.message.speaker:
             return None
-        said = asked.opened(asked.sentences[question].text) or asked.sentences[question].text
+        question_text = before.opened(before.sentences[question].text) or before.sentences[question].text
         reply = filters.strip_emoji(read.sentences[place].text)
         label = f"{read.message.speaker}: " if read.message.speaker else ""
-        text = f'"{said}" – {label}{reply}'
-        if filters.is_unfit(text) or filters.is_injection(said, asked.language):
+        text = f'"{question_text}" – {label}{reply}'
+        if filters.is_unfit(text) or filters.is_injection(question_text, before.language):
             return None
         is_clear = 1.0 - self._predictions[number - 1][question].forms[Form.NONE]
-        ids = (asked.message.id, read.message.id)
-        return _Run(text, text, ids, asked.message.speaker, share * is_clear)
+        ids = (before.message.id, read.message.id)
+        return _Run(text, text, ids, before.message.speaker, share * is_clear)
 
 
 def _once(statements: Sequence[Statement]) -> list[Statement]:

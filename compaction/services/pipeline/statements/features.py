@@ -99,11 +99,11 @@ class Conversation:
     @cached_property
     def _recent(self) -> list[frozenset[str]]:
         """For each message the stems of the messages just before it."""
-        said: list[frozenset[str]] = [frozenset() for _ in self._parsed]
+        recent: list[frozenset[str]] = [frozenset() for _ in self._parsed]
         for (number, _), stems in zip(self.places, self.stems, strict=True):
-            for later in range(number + 1, min(number + 1 + _RECENT_MESSAGES, len(said))):
-                said[later] |= stems
-        return said
+            for later in range(number + 1, min(number + 1 + _RECENT_MESSAGES, len(recent))):
+                recent[later] |= stems
+        return recent
 
 
 def _own(text: str, read: ParsedMessage) -> Iterator[Feature]:
@@ -140,11 +140,11 @@ def _around(name: str, text: str) -> Iterator[Feature]:
     yield f"{name}:asks", float("?" in text[-4:])
 
 
-def _answered(asked: ParsedMessage, *, is_first: bool) -> Iterator[Feature]:
+def _answered(previous: ParsedMessage, *, is_first: bool) -> Iterator[Feature]:
     """The message before: who wrote it, and whether it asks."""
-    yield from _around("answers", asked.sentences[-1].text)
-    yield f"answers:{asked.message.role}", 0.5
-    if "?" in asked.message.content.rstrip()[-_ASKING_CHARACTERS:]:
+    yield from _around("answers", previous.sentences[-1].text)
+    yield f"answers:{previous.message.role}", 0.5
+    if "?" in previous.message.content.rstrip()[-_ASKING_CHARACTERS:]:
         yield "is_asked", 1.0
         yield "is_asked:first", float(is_first)
 

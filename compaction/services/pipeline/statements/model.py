@@ -121,8 +121,8 @@ def drop_repeated_day(text: str, day: date | None) -> str:
     """Return the text under the heading of a day, with that day and its year left out of brackets."""
     if day is None or ")" not in text:
         return text
-    said = date_text(day)
-    text = text.replace(f" ({said})", "").replace(f" before {said})", " before)").replace(f" after {said})", " after)")
+    name = date_text(day)
+    text = text.replace(f" ({name})", "").replace(f" before {name})", " before)").replace(f" after {name})", " after)")
     return text.replace(f" {day.year})", ")")
 
 

@@ -51,7 +51,7 @@ def _read_file(path: Path) -> _Conversation:
     raise CorpusError(problem)
 
 
-def _conversation(stem: str, turns: Sequence[LocomoTurn], asked: Sequence[LocomoQuestion]) -> _Conversation:
+def _conversation(stem: str, turns: Sequence[LocomoTurn], stored_questions: Sequence[LocomoQuestion]) -> _Conversation:
     if not turns:
         raise LocomoError("nobody says anything")
     first_with_text: dict[str, LocomoTurn] = {}
@@ -59,7 +59,7 @@ def _conversation(stem: str, turns: Sequence[LocomoTurn], asked: Sequence[Locomo
     kept = {turn.dia_id: first_with_text.setdefault(content_hash(turn.content), turn) for turn in turns}
     end = max(turn.said_at for turn in turns)
     questions = []
-    for question in asked:
+    for question in stored_questions:
         evidence = frozenset(f"{stem}/{kept[turn].dia_id}" for turn in question.evidence if turn in kept)
         if evidence:
             questions.append(
@@ -77,4 +77,4 @@ def _conversation(stem: str, turns: Sequence[LocomoTurn], asked: Sequence[Locomo
     memories = [
         CorpusMemory.of(draft, id=f"{stem}/{name}", partition=draft.partition.path) for name, draft in drafts.items()
     ]
-    return _Conversation(memories, questions, len(asked) - len(questions))
+    return _Conversation(memories, questions, len(stored_questions) - len(questions))

@@ -199,16 +199,22 @@ def send_nearest(
 def send_measure(scope: SearchScope, model: str) -> SentMeasure:
     """Ask for the rows in scope by the counts of partitions, and for the index of the model."""
     return scope_size.send_measure(
-        scope.tenant_id, scope.path, exact=scope.is_exact, segments=scope.segments, index=index_prefix(model)
+        scope.tenant_id,
+        scope.path,
+        exact=scope.is_exact,
+        segments=scope.segments,
+        index=index_prefix(model),
+        now=scope.moment.at,
     )
 
 
 def read_scope_size(scope: SearchScope, sent: SentMeasure, dimension: int) -> ScopeSize:
     """Return the size of a scope that was measured, for vectors of a dimension."""
-    rows, index = sent.read()
-    if index is None or dimension > MAX_INDEX_DIMENSION:
-        return ScopeSize(rows, None, bool(scope.conditions))
-    return ScopeSize(rows, index.rows, bool(scope.conditions), index.bound)
+    found = sent.read()
+    size = ScopeSize(found.rows, None, bool(scope.conditions), has_expired=found.has_expired)
+    if found.index is None or dimension > MAX_INDEX_DIMENSION:
+        return size
+    return replace(size, index_rows=found.index.rows, index_bound=found.index.bound)
 
 
 @dataclass(frozen=True)
@@ -257,7 +263,8 @@ class SentVectorSearch:
         if plan.search is SearchMethod.EXACT:
             return ranking.send_nearest_vectors(*asked)
         with self._forced_index():
-            return ranking.send_nearest_vectors(*asked, index=VectorIndex(rows=0, bound=plan.index_bound))
+            index = VectorIndex(rows=0, bound=plan.index_bound)
+            return ranking.send_nearest_vectors(*asked, index=index, is_all_live=plan.is_all_live)
 
     def _forced_index(self) -> AbstractContextManager[None]:
         plan = self.plan

@@ -115,7 +115,8 @@ def pack_sections(
 ) -> list[Section]:
     """Return all sections in order of importance: whole texts, linked memories, and memories that were found."""
     # a memory that the larger context includes is excluded here only where the search returned it
-    elsewhere, found = set(request.given.already_shown), candidates.retrieval.candidates
+    elsewhere = set(request.given.already_shown)
+    found = candidates.retrieval.candidates if elsewhere else ()
     shown = {one.id: Anchor(MEMORY, str(one.id), one.version) for one in found if one.id in elsewhere}
     included = IncludedMemories(shown | _memory_anchors(layout.texts), candidates.duplicates)
     linked = pack_memories(

@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from operator import attrgetter
 from typing import Any, Self
 from uuid import UUID
 
@@ -77,10 +78,12 @@ class PackingOutcome:
 def choose_memories(ranked: Sequence[ScoredMemory], budget: SectionBudget, packing: PackingSettings) -> PackingOutcome:
     """Return which of `ranked`, best first, fit."""
     packed = packing.packer_for(budget).pack(ranked, budget.tokens, budget.model)
-    contents = {item.memory["id"]: item.memory["content"] for item in packed.memories}
+    texts = packed.snippets or {}  # only packers that shorten have any
+    whole = {item.memory["id"]: item.memory["content"] for item in packed.memories} if texts else {}
+    outcomes = dict.fromkeys([item.memory["id"] for item in packed.memories], KEPT)
     chosen = PackingOutcome(
-        outcomes=dict.fromkeys(contents, KEPT) | {omitted.id: omitted.reason for omitted in packed.omitted},
-        snippets={key: text for key, text in (packed.snippets or {}).items() if text != contents[key]},
+        outcomes=outcomes | {omitted.id: omitted.reason for omitted in packed.omitted},
+        snippets={key: text for key, text in texts.items() if text != whole[key]},
         tokens=packed.total_tokens,
         total_score=packed.total_score,
     )
@@ -219,7 +222,7 @@ def _choose_after(
 def _by_importance(ranked: Sequence[ScoredMemory], first: Collection[UUID]) -> list[ScoredMemory]:
     """Return the memories by score, after those pinned ones that are among `first`."""
     if not first:
-        return sorted(ranked, key=lambda item: -item.composite_score)
+        return sorted(ranked, key=attrgetter("composite_score"), reverse=True)
 
     def importance(item: ScoredMemory) -> tuple[bool, float]:
         # asked first, because the hash of a UUID is computed in Python
@@ -295,7 +298,8 @@ def _anchor(item: ScoredMemory) -> Anchor:
 
 
 def _candidate_outcome(item: ScoredMemory, outcome: str, budget: SectionBudget) -> CandidateOutcome:
-    memory = item.memory
+    memory, successor = item.memory, item.superseded_by
+    fused_score = memory["fused_score"]
     return CandidateOutcome.of(
         anchor=_anchor(item),
         tokens=budget.tokens_of(memory["token_counts"]),
@@ -304,7 +308,7 @@ def _candidate_outcome(item: ScoredMemory, outcome: str, budget: SectionBudget) 
         score_breakdown=item.breakdown(),
         vector_rank=memory["vector_rank"],
         text_rank=memory["text_rank"],
-        fused_score=None if memory["fused_score"] is None else round(memory["fused_score"], FUSED_DECIMALS),
+        fused_score=None if fused_score is None else round(fused_score, FUSED_DECIMALS),
         outcome=outcome,
-        superseded_by=None if item.superseded_by is None else str(item.superseded_by),
+        superseded_by=None if successor is None else str(successor),
     )

@@ -134,13 +134,21 @@ class Block(FastFrozen):
         return Exclusion(self.anchor, reason, self.tokens, self.score)
 
     def as_answer(self) -> dict[str, Any]:
-        answer = self.__dict__ | {"anchor": self.anchor.as_answer(), "truncated": self.cut is not None}
-        del answer["cut"]
-        answer["created_at"] = created = format_utc(self.created_at)
-        # most memories are valid from their time on
-        answer["valid_from"] = created if self.valid_from == self.created_at else format_utc(self.valid_from)
-        answer["valid_to"] = format_utc(self.valid_to)
-        return answer
+        created = format_utc(self.created_at)
+        return {
+            "kind": self.kind,
+            "anchor": self.anchor.as_answer(),
+            "text": self.text,
+            "tokens": self.tokens,
+            "position": self.position,
+            "score": self.score,
+            "score_breakdown": self.score_breakdown,
+            "created_at": created,
+            # most memories are valid from their time on
+            "valid_from": created if self.valid_from == self.created_at else format_utc(self.valid_from),
+            "valid_to": None if self.valid_to is None else format_utc(self.valid_to),
+            "truncated": self.cut is not None,
+        }
 
 
 @dataclass(frozen=True)

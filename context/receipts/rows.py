@@ -41,7 +41,8 @@ def encode_receipt(contents: ReceiptContents) -> dict[str, Any]:
     candidate_places: dict[_Identity, int] = {
         (one.anchor.id, one.outcome, one.score): place for place, one in enumerate(candidates)
     }
-    block_places = {one.anchor: place for place, one in enumerate(contents.blocks)}
+    has_twins = any(one.twin is not None for one in contents.omitted)
+    block_places = {one.anchor: place for place, one in enumerate(contents.blocks)} if has_twins else {}
     return {
         "blocks": [_block_row(one, candidate_places) for one in contents.blocks],
         "omitted": [_exclusion_row(one, candidate_places, candidates, block_places) for one in contents.omitted],

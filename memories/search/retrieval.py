@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -15,6 +15,7 @@ from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVectors
 from memories.search import retrievers
 from memories.search.queries.ranking import Ranking
+from memories.services.search.admission import UNKNOWN_TOKENS, Admission
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
 from memories.services.search.fusion import (
     MAX_CANDIDATES,
@@ -30,6 +31,7 @@ from memories.store.readings import (
     CandidateQuery,
     CandidateRanks,
     SearchScope,
+    SentCandidates,
     read_candidates,
     send_candidates,
     send_neighbours,
@@ -73,14 +75,24 @@ class CandidateGate:
     def column(self) -> str:
         return f"tokens_{self.encoding}"
 
-    def choose(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
-        """Return the first of `ids` that the limit or the budget admits."""
+    def choose(self, ids: Sequence[int], tokens_by_id: Mapping[int, int], unknown: int = 0) -> list[int]:
+        """Return the first of `ids` that the limit or the budget admits; unknown tokens count as `unknown`."""
         if self.limit is not None:
             return list(ids[: self.limit])
         budget = self.tokens
         cost = partial(gate_cost, budget=budget, marker_tokens=self.marker_tokens, most=self.tokens_each_max)
-        costs = (cost(tokens_by_id[key]) for key in ids)
+        costs = (cost(unknown if (tokens := tokens_by_id[key]) == UNKNOWN_TOKENS else tokens) for key in ids)
         return gate_by_tokens(ids, costs, budget=budget, overfetch_ratio=self.overfetch_ratio, minimum=self.minimum)
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether the tokens of a query's results decide which of them are candidates."""
+        return not self.pool_size and self.limit is None
+
+    def choose_results(self, ids: Sequence[int], tokens_by_id: Mapping[int, int], unknown: int) -> list[int]:
+        """Return the first results of a query that the gate admits."""
+        pool = ids[: min(self.pool_size, MAX_CANDIDATES)]
+        return list(pool) if self.pool_size else self.choose(ids, tokens_by_id, unknown)
 
 
 @dataclass(frozen=True)
@@ -168,25 +180,23 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         fused = fuse(list(by_vector), list(by_text))
         pinned = retrievers.rank_pinned(scope, sent.pinned, gate.column, trace) if request.with_pinned else {}
         ranks = CandidateRanks(retrievers.ranks_of(by_vector), retrievers.ranks_of(by_text), fused)
-        tokens_by_id = pinned | by_vector | by_text
-        in_pool = list(fused)[: min(gate.pool_size, MAX_CANDIDATES)]
-        best = in_pool if gate.pool_size else gate.choose(list(fused), tokens_by_id)
-        chosen = list(dict.fromkeys([*gate.choose(list(pinned), tokens_by_id), *best]))
         query = CandidateQuery(query.vector, query.model, lexemes)
         compared = query if request.with_lexemes else replace(query, lexemes=())
         with_vectors = request.with_vectors and bool(query.model)
-        with trace.step("read", rows=len(chosen)):
-            sent_candidates = send_candidates(scope, chosen, compared, ranks, with_vectors=with_vectors)
-            if not request.adjacent_turn_reach:
-                stack.close()  # nothing else is read: the end of the scope comes with the rows
-            found, vectors = sent_candidates.read()
+        choose = partial(gate.choose_results, list(fused))
+        admission = Admission(gate.choose(list(pinned), pinned), choose, by_vector | by_text | pinned)
+        read = partial(send_candidates, scope, query=compared, ranks=ranks, with_vectors=with_vectors)
+        with trace.step("read") as entry:
+            found, vectors = _read_admitted(request, admission, read, stack)
+            entry["rows"] = len(admission.chosen)
         if request.adjacent_turn_reach > 0:
+            best = admission.results
             beside, own = _neighbours(request, found, best, query, ranks, trace, stack, with_vectors=with_vectors)
             found, vectors = [*found, *beside], own | vectors
     if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector:
         detail = f"No memory in scope has a vector of the model {query.model}."
         warnings.append(RetrievalWarning("no_embeddings", detail))
-    trace.values |= {"fused_rows": len(fused), "gated_rows": len(chosen)}
+    trace.values |= {"fused_rows": len(fused), "gated_rows": len(admission.chosen)}
     return Retrieval(found, trace.values, warnings, query, vectors)
 
 
@@ -200,6 +210,32 @@ def _embed_query(request: RetrievalRequest, text: str, trace: RetrievalTrace) ->
             logger.warning("The query was not embedded: %s", error.detail)
             entry["failed"] = True
     return CandidateQuery()
+
+
+def _read_admitted(
+    request: RetrievalRequest,
+    admission: Admission,
+    read: Callable[[Sequence[int]], SentCandidates],
+    stack: ExitStack,
+) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+    """Return the admitted candidates and their vectors; close the scope unless neighbours follow."""
+    found: list[Candidate] = []
+    vectors: dict[UUID, EmbeddingVectors] = {}
+    needs_tokens = request.gate.needs_tokens
+    scope: AbstractContextManager[object] = stack
+    while unread := admission.unread():
+        # the end of the scope comes with the last rows; where they were too few, others follow in one of their own
+        with nullcontext() if request.adjacent_turn_reach else scope:
+            sent = read(unread)
+        more, more_vectors = sent.read()
+        found, vectors = [*found, *more], vectors | more_vectors
+        if needs_tokens:
+            admission.learn([(row.id.int, row.token_counts[request.gate.encoding]) for row in more])
+        scope = tenant_scope(request.scope.tenant_id, is_pipelined=True)
+    if len(found) > len(admission.chosen):
+        admitted = set(admission.chosen)
+        found = [row for row in found if row.id.int in admitted]
+    return found, vectors
 
 
 def _neighbours(

@@ -199,16 +199,22 @@ def send_nearest(
 def send_scope_size(scope: SearchScope, model: str) -> SentScopeSize:
     """Send the query for the number of rows in scope, by the counts of partitions, and for the index of the model."""
     return scope_size.send_scope_size(
-        scope.tenant_id, scope.path, exact=scope.is_exact, segments=scope.segments, index=index_prefix(model)
+        scope.tenant_id,
+        scope.path,
+        exact=scope.is_exact,
+        segments=scope.segments,
+        index=index_prefix(model),
+        now=scope.moment.at,
     )
 
 
 def read_scope_size(scope: SearchScope, sent: SentScopeSize, dimension: int) -> ScopeSize:
     """Return the size of a scope whose query was sent, for vectors of a dimension."""
-    rows, index = sent.read()
-    if index is None or dimension > MAX_INDEX_DIMENSION:
-        return ScopeSize(rows, None, bool(scope.conditions))
-    return ScopeSize(rows, index.rows, bool(scope.conditions), index.bound)
+    counted = sent.read()
+    size = ScopeSize(counted.rows, None, bool(scope.conditions), has_expired=counted.has_expired)
+    if counted.index is None or dimension > MAX_INDEX_DIMENSION:
+        return size
+    return replace(size, index_rows=counted.index.rows, index_bound=counted.index.bound)
 
 
 @dataclass(frozen=True)
@@ -257,7 +263,8 @@ class SentVectorSearch:
         if plan.search is SearchMethod.EXACT:
             return ranking.send_nearest_vectors(*values)
         with self._forced_index():
-            return ranking.send_nearest_vectors(*values, index=VectorIndex(rows=0, bound=plan.index_bound))
+            index = VectorIndex(rows=0, bound=plan.index_bound)
+            return ranking.send_nearest_vectors(*values, index=index, is_all_live=plan.is_all_live)
 
     def _forced_index(self) -> AbstractContextManager[None]:
         plan = self.plan

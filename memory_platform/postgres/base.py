@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 from psycopg import Cursor, Pipeline, ServerCursor, adapters
 from psycopg.abc import PQGen
-from psycopg.adapt import Dumper
+from psycopg.adapt import Dumper, Transformer
 from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.generators import send
 from psycopg.pq import Format
 
 TENANT_COLUMN = "tenant_id"
@@ -160,7 +161,25 @@ class PreparedCursor(Cursor[Any]):
     """
 
     def execute(self, query: Any, params: Any = None, **_: Any) -> Any:
+        if self._conn._pipeline is not None and self._conn._autocommit and self._queue(query, params):
+            return self
         return super().execute(query, params, prepare=settings.DATABASE_PREPARED_STATEMENTS, binary=True)
+
+    def _queue(self, query: Any, params: Any) -> bool:
+        """Add a statement that the connection has prepared to the pipeline; return False for any other.
+
+        psycopg's own way locks the connection and passes four generators, none of which has anything to wait for.
+        """
+        connection: Any = self._conn
+        self._tx = Transformer(self)
+        statement = self._convert_query(query, params)
+        names, key = connection._prepared._names, (statement.query, statement.types)
+        if key not in names:
+            return False
+        names.move_to_end(key)  # the least recently used one is discarded first
+        self._send_query_prepared(names[key], statement, binary=True)
+        connection._pipeline.result_queue.append((self, None))
+        return True
 
 
 class DatabaseOperations(operations.DatabaseOperations):
@@ -177,14 +196,25 @@ class BatchingPipeline(Pipeline):
     Each send checks the socket, needs a system call, and may wake the server for a single statement.
     """
 
+    _is_ending = False
+
     def _communicate_gen(self) -> PQGen[None]:
         """Send nothing yet; psycopg calls this after each statement."""
         yield from ()
+
+    def _enqueue_sync(self) -> None:
+        super()._enqueue_sync()
+        self._is_ending = True
 
     def _fetch_gen(self, *, flush: bool) -> PQGen[None]:
         """Write all statements to the buffer of the connection, then send it and wait."""
         while self.command_queue:
             self.command_queue.popleft()()
+        if self._is_ending:
+            # the library sends all with the end of a pipeline; asking the server to send its answers would be a second
+            # system call, which wakes it up once more
+            self._is_ending, flush = False, False
+            yield from send(self.pgconn)
         yield from super()._fetch_gen(flush=flush)
 
 
@@ -298,6 +328,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Return a cursor for hand-written statements that run on every request."""
         self.ensure_connection()
         wrapper: Any = self  # Django's stubs leave the next method out
+        if wrapper.connection._pipeline is not None and not (self.execute_wrappers or self.queries_logged):
+            # the pipeline converts errors, and nothing else is left for Django's cursor to do
+            return PreparedCursor(self.connection)
         with self.wrap_database_errors:
             return wrapper._prepare_cursor(PreparedCursor(self.connection))
 

@@ -98,16 +98,14 @@ def _keep_equivalent(is_near: SimilarityFlags, texts: Sequence[str]) -> None:
 def _pairs_above(vectors: npt.NDArray[np.float32], threshold: float) -> SimilarityFlags:
     count = len(vectors)
     flags = np.zeros((count, count), dtype=np.bool_)
-    if not count:
+    if not count or threshold >= 1:  # which only rounding exceeds
         return flags
     step = max(math.isqrt(MAX_PRODUCT // max(vectors.shape[1], 1)), 1)
     for top in range(0, count, step):
         rows = slice(top, top + step)
         for left in range(top, count, step):
             columns = slice(left, left + step)
-            # rounding may lift the cosine of equal vectors a little above 1
-            cosines = np.minimum(vectors[rows] @ vectors[columns].T, np.float32(1.0))
-            flags[rows, columns] = cosines > np.float32(threshold)
+            flags[rows, columns] = vectors[rows] @ vectors[columns].T > np.float32(threshold)
     flags |= flags.T
     np.fill_diagonal(flags, val=False)
     return flags

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from context.services.assembly.model_catalog import encoding_for, scaled_count, to_stored_tokens
+from context.services.assembly.model_catalog import encoding_and_factor, encoding_for, scaled_count, to_stored_tokens
 from context.services.packer import TokenCounter
 
 
@@ -25,6 +25,10 @@ class SectionBudget:
         """The encoding of the stored counts that apply."""
         return encoding_for(self.model)
 
+    @cached_property
+    def _is_exact(self) -> bool:
+        return encoding_and_factor(self.model)[1] == 1.0
+
     def of(self, tokens: int, marker_tokens: int | None = None) -> SectionBudget:
         """Return the same with `tokens` left, and with other markers if given."""
         marker = self.marker_tokens if marker_tokens is None else marker_tokens
@@ -32,7 +36,8 @@ class SectionBudget:
 
     def tokens_of(self, token_counts: Mapping[str, int]) -> int:
         """Return the tokens of a stored text for the model, without its marker."""
-        return scaled_count(token_counts[self.encoding], self.model)
+        tokens = token_counts[self.encoding]
+        return tokens if self._is_exact else scaled_count(tokens, self.model)
 
     @property
     def gate_budget(self) -> float:

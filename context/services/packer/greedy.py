@@ -31,11 +31,11 @@ class GreedyKnapsackPacker(TokenPacker):
         kept: list[ScoredMemory] = []
         omitted: list[OmittedMemory] = []
         used = misses = 0
-        for one in in_time(candidates):
+        for one, stored in in_time(zip(candidates, self._stored_lengths(candidates, model), strict=True)):
             if misses >= MAX_CONSECUTIVE_SKIPS:
-                omitted.append(OmittedMemory(one.memory["id"], AFTER_SKIP_LIMIT, self._stored_length(one, model)))
+                omitted.append(OmittedMemory(one.memory["id"], AFTER_SKIP_LIMIT, stored))
                 continue
-            tokens = self._length(one, model)
+            tokens = stored if stored is not None and stored >= 0 else self._checked(one, stored, model)
             if used + tokens <= token_budget:
                 kept.append(one)
                 used += tokens

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Protocol
 
 from context.services.assembly.model_catalog import encoding_and_factor, scaled_count
@@ -73,8 +74,19 @@ class TokenPacker:
     def _stored_length(self, scored: ScoredMemory, model: str) -> int | None:
         return stored_tokens(scored, model, self._marker_tokens)
 
+    def _stored_lengths(self, candidates: Iterable[ScoredMemory], model: str) -> list[int | None]:
+        """Return the same of each candidate, with one look at the model."""
+        encoding, factor = encoding_and_factor(model)
+        if factor != 1.0:
+            return [self._stored_length(one, model) for one in candidates]
+        counts = [(one.memory.get("token_counts") or {}).get(encoding) for one in candidates]
+        return [None if count is None else count + self._marker_tokens for count in counts]
+
     def _length(self, scored: ScoredMemory, model: str) -> int:
-        tokens = stored_tokens(scored, model, self._marker_tokens)
+        return self._checked(scored, stored_tokens(scored, model, self._marker_tokens), model)
+
+    def _checked(self, scored: ScoredMemory, tokens: int | None, model: str) -> int:
+        """Return the stored length, or that of the text. Raises `ValueError` for a negative one."""
         if tokens is None:
             tokens = self._count(scored.memory["content"], model)
         if tokens < 0:
@@ -90,8 +102,11 @@ class TokenPacker:
 
 def in_score_order(scored_memories: Iterable[ScoredMemory]) -> list[ScoredMemory]:
     """Return the memories, highest composite first, equal ones as they came; only the first of a repeated id."""
+    ranked = sorted(scored_memories, key=attrgetter("composite_score"), reverse=True)
+    if len({scored.memory["id"] for scored in ranked}) == len(ranked):
+        return ranked
     first: dict[Any, ScoredMemory] = {}
-    for scored in sorted(scored_memories, key=lambda scored: -scored.composite_score):
+    for scored in ranked:
         first.setdefault(scored.memory["id"], scored)
     return list(first.values())
 

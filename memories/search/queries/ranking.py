@@ -12,28 +12,32 @@ from psycopg import sql
 
 from memories.search.queries.lexemes import any_lexeme, matched_bits
 from memories.search.queries.nearest import Vector, VectorIndex, half_vector
+from memories.services.search.admission import UNKNOWN_TOKENS
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import LEXEMES_MAX, TextQuery
 from memories.services.search.text_ranking import TEXT_HIT, TextHits
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.queries.prepared import SentStatement, send_prepared
 
-#: Tokens by memory, best first. Keys are the integers of the UUIDs, because a UUID's hash is computed in Python.
+#: Tokens by memory, best first; `UNKNOWN_TOKENS` where the memories were not read. Keys are the integers of the UUIDs,
+#: because a UUID's hash is computed in Python.
 Ranking = dict[int, int]
 
 # A ranking as one row, which takes the client a tenth of the time of hundreds (ADR-0150).
 _PACKED = """
 SELECT string_agg(uuid_send(id), ''::bytea), string_agg(int4send(tokens), ''::bytea), ({read}) FROM ({rows}) AS ranked
 """
-_ID_BYTES = 16
 # Reads only the memories of the nearest vectors.
 _NEAREST_VECTORS = """
 SELECT memory.id, memory.{tokens} AS tokens
 FROM near JOIN memories_memory AS memory ON memory.id = near.memory_id AND memory.version = near.version
 WHERE {live} ORDER BY near.distance, memory.created_at DESC, memory.id
 """
+# Reads no memory: a vector is current only while its memory is not archived, so only expiry is left to know.
+_NEAREST_IDS = "SELECT near.memory_id AS id, NULL::int AS tokens FROM near ORDER BY near.distance, near.id DESC"
 _NEAR = """
-{name} AS MATERIALIZED (SELECT own.memory_id, own.version, {distance} AS distance FROM memories_memoryembedding AS own
+{name} AS MATERIALIZED (SELECT own.id, own.memory_id, own.version, {distance} AS distance
+FROM memories_memoryembedding AS own
 WHERE {covered} AND own.model = {model} AND own.is_current {part} ORDER BY {order} LIMIT %(limit)s)
 """
 _NEAR_OF_BOTH = """
@@ -62,8 +66,9 @@ FROM (
     WHERE {live} AND memory.search_vector @@ %(matched)s::tsquery
 ) AS matching
 """
-#: Places for the lexemes of a query in a statement, so that few statements are prepared.
-_LEXEME_PLACES = (4, 8, 16, LEXEMES_MAX)
+#: Places for the lexemes of a query in a statement, so that few statements are prepared; each place that is left over
+#: takes a look-up for each row.
+_LEXEME_PLACES = (*range(1, 11), 16, LEXEMES_MAX)
 _NEWEST = (
     "(SELECT recent.* FROM memories_memory AS recent WHERE {live}"
     " ORDER BY recent.created_at DESC, recent.id LIMIT %(newest)s)"
@@ -89,7 +94,10 @@ class SentRanking:
         ((ids, tokens, read),) = self.statement.rows()
         if ids is None:
             return {}, read
-        keys = [int.from_bytes(ids[start : start + _ID_BYTES], "big") for start in range(0, len(ids), _ID_BYTES)]
+        halves = np.frombuffer(ids, dtype=">u8").tolist()
+        keys = [high << 64 | low for high, low in zip(halves[::2], halves[1::2], strict=True)]
+        if tokens is None:
+            return dict.fromkeys(keys, UNKNOWN_TOKENS), read
         return dict(zip(keys, np.frombuffer(tokens, dtype=">i4").tolist(), strict=True)), read
 
 
@@ -106,11 +114,19 @@ class SentTextHits:
 
 
 def send_nearest_vectors(
-    scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int, *, index: VectorIndex | None = None
+    scope: PlainScope,
+    vector: Vector,
+    model: str,
+    tokens: str,
+    limit: int,
+    *,
+    index: VectorIndex | None = None,
+    is_all_live: bool = False,
 ) -> SentRanking:
     """Send the query for the live memories of the `limit` nearest vectors and the number of vectors read.
 
     With an `index`, along it, inside `force_index_scan`, and in its tail; only the vectors of the index count as read.
+    With `is_all_live` no memory is read: tokens are unknown, and of equal distances the vector stored last comes first.
     """
     same = {"covered": scope.covers("own"), "model": _quoted(model)}
     if index is None:
@@ -125,7 +141,8 @@ def send_nearest_vectors(
         parts = {"indexed": index.contains("own."), "tail": index.lacks("own.")}
         both = [_NEAR.format(name=name, part=f"AND {part}", **same) for name, part in parts.items()]
         near = ",".join(both) + _NEAR_OF_BOTH
-    rows = _NEAREST_VECTORS.format(live=scope.has_live("memory"), tokens=tokens)
+    joined = _NEAREST_VECTORS.format(live=scope.has_live("memory"), tokens=tokens)
+    rows = _NEAREST_IDS if is_all_live else joined
     read = "SELECT count(*) FROM near" if index is None else "SELECT count(*) FROM indexed"
     values = {**scope.values, "vector": half_vector(vector), "limit": limit}
     return _send_packed(rows, values, read=read, before=f"WITH {near}")

@@ -68,13 +68,15 @@ class SearchPlanReason(StrEnum):
 class ScopeSize:
     """Rows in the partition and in the index (None: no index); `is_filtered` if only memories show the scope.
 
-    `index_bound` is the last id of the vectors that the index was built of.
+    `index_bound` is the last id of the vectors that the index was built of. With `has_expired`, a memory of the tenant
+    has expired and is not archived yet.
     """
 
     rows: int
     index_rows: int | None
     is_filtered: bool = False
     index_bound: int = 0
+    has_expired: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class VectorPlan:
     """Method, reason and number of rows; for HNSW the width of the search and the vectors after which it stops.
 
     `reads_memories`: with the vectors instead of after them, for filters and tiny scopes. With
-    `is_single_scan`, the index is scanned only once.
+    `is_single_scan`, the index is scanned only once. With `is_all_live`, the vectors alone show which memories are live.
     """
 
     search: SearchMethod
@@ -93,11 +95,12 @@ class VectorPlan:
     max_scan_tuples: int = 0
     is_single_scan: bool = False
     index_bound: int = 0
+    is_all_live: bool = False
 
     @property
     def limit_with_spare(self) -> int:
         """Vectors to read: some of the nearest may belong to expired memories."""
-        return self.limit + self.limit // ROWS_PER_SPARE_ROW
+        return self.limit + (0 if self.is_all_live else self.limit // ROWS_PER_SPARE_ROW)
 
     @property
     def min_rows(self) -> int:
@@ -147,6 +150,7 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
         ef_search=min(max(ceil(visits * look), MIN_EF_SEARCH), MAX_EF_SEARCH),
         max_scan_tuples=min(ceil(visits * SCAN_LIMIT_RATIO), MAX_SCAN_TUPLES),
         index_bound=scope.index_bound,
+        is_all_live=not (scope.is_filtered or scope.has_expired),
     )
     is_nearly_all = not scope.is_filtered and scope.rows >= SINGLE_SCAN_SHARE * scope.index_rows
     return replace(plan, is_single_scan=is_nearly_all and plan.ef_search >= plan.limit_with_spare)

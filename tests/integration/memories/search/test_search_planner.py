@@ -19,6 +19,7 @@ from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCo
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search.queries.nearest import force_index_scan, index_prefix
 from memories.search.queries.ranking import send_nearest_vectors
+from memories.search.retrieval import Retrieval
 from memories.search.retrievers import (
     NearestResult,
     execute_vector_plan,
@@ -310,6 +311,32 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
     assert (told["search"], told["reason"], told["rows_in_scope"]) == ("hnsw", "many_rows", 500)
     assert told["limit"] == 200
     assert 100 <= len(found.rows) <= 200
+
+
+def test_vectors_alone_find_the_same_while_no_memory_has_expired(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memories = fill(tenant, clustered(500, 1), ["user=al", "user=bo"])
+    monkeypatch.setattr("memories.services.search.planner.ALWAYS_EXACT_ROWS", 100)
+    monkeypatch.setattr("memories.services.search.planner.VISIT_COST_ROWS", 0.001)
+    with tenant_scope(tenant.pk):
+        for memory in memories[:40]:
+            archive_memory(memory=memory, by=TESTER, now=FACTORY_NOW)
+
+    def search() -> tuple[Retrieval, bool]:
+        with CaptureQueriesContext(connection) as captured:
+            found = retrieve_for_test(tenant, "note 7", now=LATER, token_budget=120, with_vectors=True)
+        return found, any("AS memory ON memory.id = near.memory_id" in query["sql"] for query in captured)
+
+    alone, is_joined = search()
+    assert not is_joined
+    assert alone.plan["vector"]["search"] == "hnsw"
+    fill(tenant, clustered(1, 77), ["user=cy"], expires_at=FACTORY_NOW + timedelta(seconds=1))
+    joined, is_joined = search()
+    assert is_joined
+    assert alone.candidates == joined.candidates
+    assert len({row.id for row in alone.candidates} - {memory.pk for memory in memories[40:]}) == 0
+    assert alone.plan["gated_rows"] == len(alone.candidates) < 100
 
 
 # --- Building it ----------------------------------------------------------------------------------------------------

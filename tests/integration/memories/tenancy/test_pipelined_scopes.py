@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from psycopg import Cursor, Pipeline
 
 from memories.models import Memory
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
@@ -58,6 +59,43 @@ def test_statements_of_a_pipeline_are_sent_together() -> None:
         assert len(driver._pipeline.command_queue) >= 3
         assert (first.rows(), second.rows()) == ([(1,)], [(2,)])
         assert not driver._pipeline.command_queue
+
+
+def test_end_of_a_pipelined_scope_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tenant, fetch = make_tenant(), Pipeline._fetch_gen
+    flushes: list[bool] = []
+
+    def recorded(pipeline: Any, *, flush: bool) -> Any:
+        flushes.append(flush)
+        return fetch(pipeline, flush=flush)
+
+    monkeypatch.setattr(Pipeline, "_fetch_gen", recorded)
+    with tenant_scope(tenant.pk, is_pipelined=True):
+        assert execute_prepared("SELECT 1", []) == [(1,)]
+        send_prepared("SELECT 2", [])
+    # the rows are asked for; the end sends itself, and psycopg's own way would ask for its answers too
+    assert flushes == [True, False]
+
+
+def test_prepared_statement_of_a_pipeline_passes_psycopg_by_and_fails_like_any_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tenant, execute = make_tenant(), Cursor.execute
+    executed: list[str] = []
+
+    def recorded(cursor: Any, query: str, *arguments: Any, **options: Any) -> Any:
+        executed.append(query)
+        return execute(cursor, query, *arguments, **options)
+
+    monkeypatch.setattr(Cursor, "execute", recorded)
+    for _ in range(2):
+        with tenant_scope(tenant.pk, is_pipelined=True):
+            assert execute_prepared(FAILING, ["xx"]) == [(1,)]
+    assert executed.count(FAILING) == 1, "the connection has prepared it"
+    with pytest.raises(DatabaseError, match="division by zero"), tenant_scope(tenant.pk, is_pipelined=True):
+        execute_prepared(FAILING, ["x"])
+    with tenant_scope(tenant.pk, is_pipelined=True):
+        assert execute_prepared(FAILING, ["xx"]) == [(1,)]
 
 
 def test_what_a_pipelined_scope_writes_is_committed_at_its_end() -> None:

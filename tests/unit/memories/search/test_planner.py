@@ -15,8 +15,8 @@ from memories.services.search.planner import (
 )
 
 
-def planned(rows: int, index_rows: int | None, *, wanted: int = 200, is_filtered: bool = False) -> VectorPlan:
-    return plan_vector_search(ScopeSize(rows, index_rows, is_filtered), wanted=wanted)
+def planned(rows: int, index_rows: int | None, *, wanted: int = 200, **scope: bool) -> VectorPlan:
+    return plan_vector_search(ScopeSize(rows, index_rows, **scope), wanted=wanted)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,11 @@ def test_rows_wanted_come_from_pool_limit_or_tokens() -> None:
 
 
 def test_spare_vectors_stand_in_for_expired_memories() -> None:
+    plan = planned(100_000, 100_000, has_expired=True)
+    assert (plan.limit_with_spare, plan.min_rows, plan.is_all_live) == (260 + 32, 130, False)
     plan = planned(100_000, 100_000)
-    assert (plan.limit_with_spare, plan.min_rows) == (260 + 32, 130)
+    assert (plan.limit_with_spare, plan.min_rows, plan.is_all_live) == (260, 130, True)
+    assert not planned(100_000, 100_000, is_filtered=True).is_all_live
 
 
 def test_a_scope_that_is_nearly_the_whole_index_is_searched_with_one_look() -> None:
@@ -100,6 +103,6 @@ def test_a_scope_that_is_nearly_the_whole_index_is_searched_with_one_look() -> N
     assert not planned(89_999, 100_000).is_single_scan
     assert not planned(100_000, 100_000, is_filtered=True).is_single_scan
     assert planned(100_000, 100_000).ef_search >= planned(100_000, 100_000).limit_with_spare
-    widest = planned(100_000, 100_000, wanted=1_000)
+    widest = planned(100_000, 100_000, wanted=1_000, has_expired=True)
     assert widest.ef_search < widest.limit_with_spare
     assert not widest.is_single_scan

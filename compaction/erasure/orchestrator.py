@@ -27,6 +27,7 @@ from compaction.services.erasure.quotes import QuotedTexts
 from compaction.services.erasure.receipts import FIRST_DIGEST, is_signed, next_digest, sign_receipt, target_hash
 from memories.partitions.maintenance import fold_counts_of
 from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
@@ -180,6 +181,7 @@ class _Claim:
             done = erase(tally)
             values = {"counts": counts, "digests": digests, "step": part.kind}
             until = self.update(values)
+        note_write(self.erasure.tenant_id)
         self.remember(values, until)
         self.progress(self.erasure)
         return done

@@ -22,6 +22,7 @@ from memories.tenancy.api.permissions import HasScope
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.queries.rows import TenantRows
+from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import CursorPosition, build_page, position_to_row
 from memory_platform.rest.parsing import StrictJSONParser
@@ -29,6 +30,8 @@ from memory_platform.rest.rendering import FastJSONRenderer
 from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values, validate_input
 
 logger = logging.getLogger(__name__)
+
+_READ = ApiKey.Scope.READ
 
 
 class Endpoint(APIView):
@@ -57,6 +60,13 @@ class Endpoint(APIView):
         if declared > limit:
             drain(request._request, declared)
             raise too_large(limit)
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        """Note a write, so that the next search finds it."""
+        key = getattr(request, "_auth", None)  # `auth` would authenticate a request that was refused before
+        if isinstance(key, ApiKey) and self.scopes.get(request.method or "", _READ) != _READ:
+            note_write(key.tenant_id)
+        return super().finalize_response(request, response, *args, **kwargs)
 
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         """Answer 204 with the methods of this address in `Allow`, a header of every answer."""

@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.db import InterfaceError, OperationalError, connection, connections
 from redis.exceptions import RedisError
 
+from memories.tenancy.queries.positions import replayed_position, written_position
 from memory_platform.observability.metrics import REPLICA_READS
 from memory_platform.postgres.base import DatabaseWrapper
 from memory_platform.postgres.roles import API, REPLICA, logged_in_as
@@ -21,9 +22,6 @@ logger = logging.getLogger(__name__)
 
 #: How often a process that reads looks how far the replica is, and how long it leaves alone one that is down.
 CHECK_SECONDS, RETRY_SECONDS = 0.5, 5.0
-
-_WRITTEN_TO = "SELECT pg_current_wal_lsn() - '0/0'"
-_REPLAYED_TO = "SELECT pg_last_wal_replay_lsn() - '0/0'"
 
 Result = TypeVar("Result")
 
@@ -62,8 +60,10 @@ class ReplicaLag:
         """Compare the positions of primary and replica."""
         now = self._clock()
         try:
-            written = _position(API, _WRITTEN_TO)
-            replayed = _position(REPLICA, _REPLAYED_TO)
+            with logged_in_as(API):
+                written = written_position()
+            with logged_in_as(REPLICA):
+                replayed = replayed_position()
         except (OperationalError, InterfaceError) as error:
             self.note_failure(error)
             return
@@ -82,13 +82,6 @@ class ReplicaLag:
 
 
 lag = ReplicaLag()
-
-
-def _position(alias: str, statement: str) -> float:
-    with logged_in_as(alias), connection.cursor() as cursor:
-        cursor.execute(statement)
-        (position,) = cursor.fetchone()
-        return float(position)
 
 
 def has_replica() -> bool:

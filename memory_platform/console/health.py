@@ -111,7 +111,7 @@ def component_states() -> dict[str, ComponentState]:
     for name, check in CHECKS.items():
         if name == "replica" and not replica.has_replica():
             continue
-        lacks_database = name in NEED_DATABASE and not parts["database"].is_ok
+        lacks_database = name in NEED_DATABASE | OPTIONAL and not parts["database"].is_ok
         parts[name] = ComponentState(False, "needs the database", 0.0) if lacks_database else component_state(check)
     return parts
 
@@ -212,7 +212,7 @@ def _row(sql: str, parameters: list[str] | None = None) -> tuple[object, ...]:
 
 #: Others do its work while it is down.
 OPTIONAL = frozenset({"replica"})
-NEED_DATABASE = frozenset({"replica", "vector", "role", "migrations", "embedding_models"})
+NEED_DATABASE = frozenset({"vector", "role", "migrations", "embedding_models"})
 #: In the order of the answer: the database first.
 CHECKS: dict[str, Callable[[], str]] = {
     "database": _database,

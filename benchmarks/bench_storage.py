@@ -14,8 +14,8 @@ from benchmarks.timing import argument_parser
 if TYPE_CHECKING:
     from memories.models import Tenant
 
-CONTEXTS = 200
-MESSAGES = 2_000
+CONTEXTS = 50
+MESSAGES = 1_000
 _SIZES = """
 SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid) FROM pg_class AS c
 WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace

@@ -14,7 +14,7 @@ MEASURE_COVERAGE := --cov --cov-report=
 # The 20 files with the least coverage, and the total.
 REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || /^TOTAL/'
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check check-types check-rest test-fast fmt audit css packers fuzz chaos soak attack bench screenshots browser
+.PHONY: help run test coverage check check-types check-rest test-fast fmt audit css packers fuzz chaos soak attack bench screenshots packages
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -24,7 +24,7 @@ run: .venv/run.stamp ## run everything on this machine until Ctrl-C; uses PORT, 
 
 # The tests start a hundred Python processes, which share compiled bytecode regardless of the shell's settings.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: .venv/dev.stamp browser ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer': only some tests
+test: .venv/dev.stamp packages ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer': only some tests
 ifdef PYTEST
 	$(RUN_TESTS) $(PYTEST)
 else
@@ -37,7 +37,7 @@ test-fast:
 	$(RUN_TESTS) $(MEASURE_COVERAGE) $(FAST_TESTS)
 	@$(REPORT_COVERAGE)
 
-coverage: .venv/dev.stamp browser ## all tests with branch coverage, in about half as much processor time again
+coverage: .venv/dev.stamp packages ## all tests with branch coverage, in about half as much processor time again
 	$(RUN_TESTS) $(MEASURE_COVERAGE)
 	@$(REPORT_COVERAGE)
 
@@ -94,11 +94,12 @@ bench: .venv/dev.stamp .venv-bench/stamp ## the table of docs/performance.md, co
 	.venv-bench/bin/python -m pip install --quiet --no-deps --require-hashes --requirement benchmarks/requirements-peers.txt
 	@touch $@
 
-screenshots: .venv/dev.stamp browser ## every page of a running `make run` as PNGs in var/screenshots; uses PORT, DATA_DIR
+screenshots: .venv/dev.stamp packages ## every page of a running `make run` as PNGs in var/screenshots; uses PORT, DATA_DIR
 	$(PYTHON_BIN)/python -m tests.e2e.screenshots
 
-browser:
+packages:
 	@bin/chromium > /dev/null
+	@bin/pgbouncer > /dev/null
 
 .venv/run.stamp: requirements.txt
 	@bin/bootstrap requirements.txt

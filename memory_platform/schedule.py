@@ -1,4 +1,4 @@
-"""When background tasks run."""
+"""When background tasks run, and in which queue."""
 
 from typing import Any
 
@@ -7,6 +7,18 @@ def _every(seconds: float, task: str, *, expires: bool = True) -> dict[str, Any]
     """Return a scheduled task; one that expires is dropped when the next one is due."""
     return {"task": task, "schedule": seconds, **({"options": {"expires": seconds}} if expires else {})}
 
+
+_COMPACTION_SWEEPS = ("compaction.tasks.sweep_sessions", "compaction.tasks.sweep_runs")
+#: The queue of each kind of work, which may have workers of its own; what is not named here is maintenance.
+_TASKS = {
+    "embedding": ("memories.tasks.embed_*", "memories.tasks.*_embedding*", "memories.tasks.extend_vector_indexes_task"),
+    "compaction": ("compaction.tasks.run_compaction_task", "compaction.tasks.roll_up_*", *_COMPACTION_SWEEPS),
+    "evaluation": ("context.tasks.*_evaluation*",),
+}
+MAINTENANCE_QUEUE = "maintenance"
+#: A worker without `--queues` takes tasks from all of them in turn.
+TASK_QUEUES: dict[str, dict[str, Any]] = {queue: {} for queue in (*_TASKS, MAINTENANCE_QUEUE)}
+TASK_ROUTES = {pattern: {"queue": queue} for queue, patterns in _TASKS.items() for pattern in patterns}
 
 #: By the names that the Jobs page shows; intervals in seconds.
 BEAT_SCHEDULE = {

@@ -14,15 +14,17 @@ from django.core.exceptions import ImproperlyConfigured
 from memory_platform import __version__
 from memory_platform.embedded.environment import (
     NamedEnv,
+    broker_options,
     cache_config,
     database_config,
     email_config,
     embedding_endpoints,
     embedding_files,
+    replica_config,
 )
 from memory_platform.embedded.files import ServerUrls, read_endpoints
 from memory_platform.rest.tags import TAGS
-from memory_platform.schedule import BEAT_SCHEDULE
+from memory_platform.schedule import BEAT_SCHEDULE, MAINTENANCE_QUEUE, TASK_QUEUES, TASK_ROUTES
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = NamedEnv()
@@ -65,8 +67,10 @@ ADMIN_TWO_FACTOR_REQUIRED = env.bool("ADMIN_TWO_FACTOR_REQUIRED", default=False)
 # --- Databases: `default` is the role of the API, `owner` migrates; the others are optional (ADR-0160) --------------
 
 NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
-# Off behind a pooler that gives each transaction another connection and does not keep prepared statements.
+# Off behind a pooler that does not keep prepared statements.
 DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
+# Whether a pooler gives each transaction another connection (ADR-0190).
+DATABASE_POOLER = env.bool("DATABASE_POOLER", default=not DATABASE_PREPARED_STATEMENTS)
 # Longer than a restart of the embedded server takes: a request then waits instead of failing.
 DATABASE_POOL_WAIT_SECONDS = 5
 
@@ -89,6 +93,9 @@ if _url := env.str("DATABASE_CONSOLE_URL", default=_stored.database_console_url)
     DATABASES["console"] = _database(_url, DATABASE_POOL_SIZE, idle=0)
 if _url := env.str("DATABASE_MAINTENANCE_URL", default=_stored.database_maintenance_url):
     DATABASES["maintenance"] = _database(_url, DATABASE_POOL_SIZE, idle=0)
+if _url := env.str("DATABASE_REPLICA_URL", default=""):
+    DATABASES["replica"] = replica_config(_database(_url, DATABASE_POOL_SIZE, idle=0))
+DATABASE_REPLICA_LAG_SECONDS = env.float("DATABASE_REPLICA_LAG_SECONDS", default=2.0)
 if _url := env.str("DATABASE_OWNER_URL", default=_stored.database_owner_url):
     DATABASES["owner"] = _database(_url, pool_size=0)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -96,7 +103,10 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # --- Broker and cache ----------------------------------------------------------------------------------------------
 
 CACHE_URL = env.str("CACHE_URL", default=_endpoints.cache_url if _endpoints else "locmemcache://")
-CACHES = {"default": cache_config(CACHE_URL)}
+# With sentinel:// URLs: the name of the master, and the password of the sentinels themselves.
+_sentinel = {"master": env.str("REDIS_SENTINEL_MASTER", default="mymaster")}
+_sentinel["sentinel_password"] = env.str("REDIS_SENTINEL_PASSWORD", default="")
+CACHES = {"default": cache_config(CACHE_URL, _sentinel)}
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default=_endpoints.broker_url if _endpoints else "memory://")
 CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"
@@ -107,12 +117,9 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 2, "interval_start": 0.1, "interval_max": 0.2}
-CELERY_BROKER_VISIBILITY_TIMEOUT_SECONDS = 1800
-CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"visibility_timeout": CELERY_BROKER_VISIBILITY_TIMEOUT_SECONDS}
-if CELERY_BROKER_URL.startswith("filesystem://"):
-    _folders = {"data_folder_in": "queue", "data_folder_out": "queue"}
-    _folders |= {"processed_folder": "processed", "control_folder": "control"}
-    CELERY_BROKER_TRANSPORT_OPTIONS = {name: str(DATA_DIR / "run/broker" / path) for name, path in _folders.items()}
+CELERY_BROKER_TRANSPORT_OPTIONS = broker_options(CELERY_BROKER_URL, DATA_DIR, _sentinel)
+CELERY_TASK_DEFAULT_QUEUE = MAINTENANCE_QUEUE
+CELERY_TASK_QUEUES, CELERY_TASK_ROUTES = TASK_QUEUES, TASK_ROUTES
 CELERY_TASK_TIME_LIMIT = 600  # below the visibility timeout, or a slow task would run twice at once
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
@@ -362,25 +369,9 @@ OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
 #: Every variable that these settings read, for backups.
 ENVIRONMENT_NAMES = frozenset(env.names)
 
-# --- Logging: one line an event; memory text never appears in one --------------------------------------------------
+# --- Logging ------------------------------------------------------------------------------------------------------
 
 LOG_FORMAT = env.str("LOG_FORMAT", default="line")
 if LOG_FORMAT not in {"line", "json"}:
     raise ImproperlyConfigured("LOG_FORMAT must be line or json")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
-        "json": {"()": "memory_platform.observability.logs.JsonFormatter"},
-    },
-    "filters": {"route": {"()": "memory_platform.web.request_logs.RouteFilter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["route"]}},
-    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    # Their messages carry the prompt or the request path with its query.
-    "loggers": {
-        **{name: {"level": "WARNING"} for name in ("openai", "httpx2", "httpcore2")},
-        # A line for each request and task, where a program reads the log.
-        "memory_platform.requests": {"level": LOG_LEVEL if LOG_FORMAT == "json" else "WARNING"},
-    },
-}
+LOGGING = logging_config(LOG_LEVEL, LOG_FORMAT)

@@ -7,6 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from psycopg.conninfo import conninfo_to_dict
+
 from memory_platform.embedded.files import socket_folder
 from memory_platform.embedded.postgres import start_postgres
 from memory_platform.embedded.processes import record_processes, stop_processes, stop_recorded_processes
@@ -60,6 +62,18 @@ def start_once() -> None:
 
 def own_database() -> str:
     return f"memory_{worker_number()}"
+
+
+def own_folder(name: str) -> Path:
+    """A new folder that other OS users can pass through, for one more server of this process."""
+    folder = Path(os.environ[_RUN]) / f"{name}-{worker_number()}"
+    folder.mkdir(mode=0o711)
+    return folder
+
+
+def superuser_parameters() -> dict[str, str]:
+    """The address of the server and the superuser's login, by the names that libpq uses."""
+    return {key: str(value) for key, value in conninfo_to_dict(os.environ[SUPERUSER_URL]).items()}
 
 
 def use_own_database() -> None:

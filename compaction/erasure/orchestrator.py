@@ -28,6 +28,7 @@ from memories.partitions.maintenance import fold_counts_of
 from memories.services.time_limits import TimeIsUpError
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.queries.rows import LostClaimError
+from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
 from memory_platform.observability.logs import log_place_of
 from memory_platform.postgres.roles import logged_in_for_maintenance
@@ -171,6 +172,7 @@ class _Claim:
             done = erase(tally)
             values = {"counts": counts, "digests": digests, "step": part.kind}
             until = self.update(values)
+        note_write(self.erasure.tenant_id)
         self.remember(values, until)
         self.progress(self.erasure)
         return done

@@ -37,6 +37,7 @@ from memories.store.readings import (
     send_neighbours,
 )
 from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.replica import read_from_replica
 from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
@@ -147,6 +148,10 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
 
     If the embedder fails, only words are searched, with a warning. At a past time, versions of that time are searched.
     """
+    return read_from_replica(request.scope.tenant_id, partial(_retrieve, request))
+
+
+def _retrieve(request: RetrievalRequest) -> Retrieval:
     if request.query is None or not request.query.strip():
         return _retrieve_newest(request.scope, request.gate)
     scope, gate, mode = request.scope, request.gate, RetrievalMode(request.mode)

@@ -20,7 +20,7 @@ def row_scope_token(name: str, argument: str, backend_pid: int) -> str:
 
     A pooler may give each transaction another connection, so tokens are valid in all of them where there is one.
     """
-    backend = backend_pid if settings.DATABASE_PREPARED_STATEMENTS else 0
+    backend = 0 if settings.DATABASE_POOLER else backend_pid
     signed = f"{name}:{argument}:{backend}:"
     return signed + hmac.digest(_signing_key(), signed.encode(), "sha256").hex()
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import psycopg
 from celery import current_app
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
@@ -21,6 +21,7 @@ from compaction.pipeline.summarisers import has_model
 from memories.embeddings.embedders import model_problems
 from memories.embeddings.providers import get_embedder, is_provider_local
 from memories.models import ApiKey
+from memories.tenancy import replica
 from memories.tenancy.scopes import authentication_scope
 from memory_platform.console import heartbeats
 from memory_platform.console.optional_cache import read_cached, write_cached
@@ -39,6 +40,7 @@ HOSTED_ADDRESS = "https://api.openai.com"
 #: The title of each component, and the effect on users while it is down.
 _TEXTS: Mapping[str, tuple[str, str]] = {
     "database": ("Database", "Agents get errors and no page opens."),
+    "replica": ("Replica", "Searches read the primary."),
     "vector": ("Vector search", "Vector search and embedding fail."),
     "role": ("Database role", "The database does not enforce tenant isolation."),
     "migrations": ("Migrations", "Pages and requests that need missing tables fail."),
@@ -90,7 +92,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         }
         for name, state in states.items()
     }
-    is_ready = all(state.is_ok for state in states.values())
+    is_ready = all(state.is_ok for name, state in states.items() if name not in OPTIONAL)
     return JsonResponse({"status": _STATUS[is_ready], "parts": parts}, status=200 if is_ready else 503)
 
 
@@ -107,7 +109,9 @@ def component_states() -> dict[str, ComponentState]:
     """Check every component now; return the states by name."""
     parts: dict[str, ComponentState] = {}
     for name, check in CHECKS.items():
-        lacks_database = name in NEED_DATABASE and not parts["database"].is_ok
+        if name == "replica" and not replica.has_replica():
+            continue
+        lacks_database = name in NEED_DATABASE | OPTIONAL and not parts["database"].is_ok
         parts[name] = ComponentState(False, "needs the database", 0.0) if lacks_database else component_state(check)
     return parts
 
@@ -137,6 +141,14 @@ def _database() -> str:
     parameters = connection.get_connection_params() | {"connect_timeout": int(TIMEOUT_SECONDS)}
     with psycopg.connect(**parameters) as own:
         return f"PostgreSQL {own.info.server_version // 10000}"
+
+
+def _replica() -> str:
+    replica.lag.check()  # this process may not have read it yet
+    seconds = replica.lag.seconds()
+    if seconds > settings.DATABASE_REPLICA_LAG_SECONDS:
+        raise ComponentNotReady("cannot be reached" if replica.lag.is_down else "behind")
+    return f"less than {max(seconds, 0.1):.1f} s behind"
 
 
 def _vector() -> str:
@@ -189,19 +201,22 @@ def _embedding_models() -> str:
 
 
 def _row(sql: str, parameters: list[str] | None = None) -> tuple[object, ...]:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MILLISECONDS}")
-        try:
-            cursor.execute(sql, parameters)
-            return tuple(cursor.fetchone() or ())
-        finally:
-            cursor.execute("RESET statement_timeout")
+    # A pooler may give the next transaction another connection.
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT_MILLISECONDS}")
+        cursor.execute(sql, parameters)
+        row = tuple(cursor.fetchone() or ())
+        cursor.execute("SET LOCAL statement_timeout TO DEFAULT")  # for the transaction around this one, if any
+        return row
 
 
+#: Others do its work while it is down.
+OPTIONAL = frozenset({"replica"})
 NEED_DATABASE = frozenset({"vector", "role", "migrations", "embedding_models"})
 #: In the order of the answer: the database first.
 CHECKS: dict[str, Callable[[], str]] = {
     "database": _database,
+    "replica": _replica,
     "vector": _vector,
     "role": _role,
     "migrations": _migrations,
@@ -243,7 +258,7 @@ def cached_components() -> list[Component]:
 
 
 def _components(states: Mapping[str, ComponentState]) -> list[Component]:
-    return [Component(name, *texts, states[name]) for name, texts in _TEXTS.items()]
+    return [Component(name, *texts, states[name]) for name, texts in _TEXTS.items() if name in states]
 
 
 def _check_heartbeat(now: datetime, key: str, away_after_seconds: float, never: str) -> str:

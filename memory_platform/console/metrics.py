@@ -79,7 +79,10 @@ class _Present:
             up.add_metric([name], float(state.is_ok))
         yield up
         if states["broker"].is_ok:
-            yield GaugeMetricFamily("memory_platform_queue_tasks", "Tasks in the broker's queue.", _queued())
+            queued = GaugeMetricFamily("memory_platform_queue_tasks", "Tasks in the broker's queues.", labels=["queue"])
+            for queue in settings.CELERY_TASK_QUEUES:
+                queued.add_metric([queue], _queued(queue))
+            yield queued
         if states["database"].is_ok and states["migrations"].is_ok:
             yield from self._backlogs()
 
@@ -96,12 +99,12 @@ class _Present:
         yield age
 
 
-def _queued() -> float:
-    """Return how many tasks no worker has taken yet."""
+def _queued(queue: str) -> float:
+    """Return how many tasks of a queue no worker has taken yet."""
     with current_app.connection_for_read() as broker:
         broker.ensure_connection(max_retries=1, interval_start=0, timeout=_BROKER_SECONDS)
         channel: Any = broker.default_channel
         try:
-            return float(channel.queue_declare(queue=current_app.conf.task_default_queue, passive=True).message_count)
+            return float(channel.queue_declare(queue=queue, passive=True).message_count)
         except broker.channel_errors:  # nothing has been sent yet
             return 0.0

@@ -1,17 +1,28 @@
 """Environment variables; the error for an invalid value names its variable."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from memory_platform.embedded.sentinel import sentinel_options
+
 YES = frozenset({"1", "true", "yes", "on"})
 NO = frozenset({"0", "false", "no", "off"})
 REDIS_CACHE = "django.core.cache.backends.redis.RedisCache"
 REDIS_TIMEOUT_SECONDS = 1.0
-JSON_SERIALIZER = "memory_platform.embedded.json_cache.JsonSerializer"
+REPLICA_TIMEOUT_SECONDS = 2
+#: Above it, and above the longest time limit of a task, a slow task would run twice at once.
+VISIBILITY_TIMEOUT_SECONDS = 1800
+SENTINEL_SCHEME, SENTINEL_POOL = "sentinel://", "memory_platform.embedded.sentinel.SentinelPool"
+_REDIS_OPTIONS = {
+    **dict.fromkeys(("socket_timeout", "socket_connect_timeout"), REDIS_TIMEOUT_SECONDS),
+    "serializer": "memory_platform.embedded.json_cache.JsonSerializer",
+}
 _DATABASE_URLS = "DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs"
 
 
@@ -51,8 +62,33 @@ def database_config(url: str) -> dict[str, Any]:
         raise ImproperlyConfigured(f"{_DATABASE_URLS}: {detail}") from error
 
 
-def cache_config(url: str) -> dict[str, Any]:
-    """Return the settings of the cache, with a short timeout for Redis."""
+def broker_options(url: str, data_dir: Path, sentinel: Mapping[str, str]) -> dict[str, Any]:
+    """Return Celery's `broker_transport_options`; `sentinel` has the name of the master and a password."""
+    if url.startswith("filesystem://"):
+        folders = {"data_folder_in": "queue", "data_folder_out": "queue"}
+        folders |= {"processed_folder": "processed", "control_folder": "control"}
+        return {name: str(data_dir / "run/broker" / path) for name, path in folders.items()}
+    options: dict[str, Any] = {"visibility_timeout": VISIBILITY_TIMEOUT_SECONDS}
+    if url.startswith(SENTINEL_SCHEME):
+        options["master_name"] = sentinel["master"]
+        options["sentinel_kwargs"] = sentinel_options(sentinel["sentinel_password"])
+    return options
+
+
+def replica_config(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a replica: one that does not answer is given up soon, because the primary does."""
+    options = config["OPTIONS"]
+    options |= {"connect_timeout": REPLICA_TIMEOUT_SECONDS, "tcp_user_timeout": REPLICA_TIMEOUT_SECONDS * 1000}
+    if "pool" in options:
+        options["pool"]["timeout"] = REPLICA_TIMEOUT_SECONDS
+    return config
+
+
+def cache_config(url: str, sentinel: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the settings of the cache, with a short timeout for Redis; `sentinel` as for `broker_options`."""
+    if url.startswith(SENTINEL_SCHEME):
+        options = {"pool_class": SENTINEL_POOL, **(sentinel or {}), **_REDIS_OPTIONS}
+        return {"BACKEND": REDIS_CACHE, "LOCATION": [url], "VERSION": 2, "OPTIONS": options}
     try:
         config = dict(environ.Env.cache_url_config(url))
     except ImproperlyConfigured as error:
@@ -60,8 +96,7 @@ def cache_config(url: str) -> dict[str, Any]:
     if config["BACKEND"] == REDIS_CACHE:
         # The first version's values were pickles.
         config["VERSION"] = 2
-        timeouts = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), REDIS_TIMEOUT_SECONDS)
-        config["OPTIONS"] = timeouts | {"serializer": JSON_SERIALIZER} | config.get("OPTIONS", {})
+        config["OPTIONS"] = _REDIS_OPTIONS | config.get("OPTIONS", {})
     return config
 
 

@@ -30,6 +30,7 @@ CONTEXT_STEP_SECONDS = Histogram(
     "memory_platform_context_step_seconds", "Duration of each step of contexts.", ["step"], buckets=_STEP_BUCKETS
 )
 CONTEXT_TOKENS = Histogram("memory_platform_context_tokens", "Tokens of contexts.", buckets=_TOKEN_BUCKETS)
+REPLICA_READS = Counter("memory_platform_replica_reads", "Searches for which a replica could be read.", ["outcome"])
 COMPACTIONS = Counter("memory_platform_compactions", "Runs of compactions by outcome.", ["outcome"])
 PROVIDER_ERRORS = Counter("memory_platform_provider_errors", "Failed calls of model providers.", ["provider"])
 TASKS = Counter("memory_platform_tasks", "Background tasks that ended.", ["task", "state"])

@@ -16,6 +16,8 @@ CONSOLE = "console"
 #: Work across tenants, and what only it may do: erase, seal the audit log, and delete tenants.
 MAINTENANCE = "maintenance"
 OWNER_ALIAS = "owner"
+#: The role of the API on a streaming replica.
+REPLICA = "replica"
 
 
 def known_owner() -> str | None:

@@ -24,6 +24,7 @@ from memories.tenancy.api.permissions import HasScope, require_whole_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.queries.rows import TenantRows
+from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import CursorPosition, build_page, position_to_row
 from memory_platform.rest.parsing import StrictJSONParser
@@ -33,6 +34,7 @@ from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query
 logger = logging.getLogger(__name__)
 
 ALL_METHODS = frozenset(map(str.upper, APIView.http_method_names))
+_READ = ApiKey.Scope.READ
 
 
 class Endpoint(APIView):
@@ -68,6 +70,13 @@ class Endpoint(APIView):
             raise too_large(limit)
         if request.method in self.whole_tenant:
             require_whole_tenant(self.key)
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        """Note a write, so that the next search finds it."""
+        key = getattr(request, "_auth", None)  # `auth` would authenticate a request that was refused before
+        if isinstance(key, ApiKey) and self.scopes.get(request.method or "", _READ) != _READ:
+            note_write(key.tenant_id)
+        return super().finalize_response(request, response, *args, **kwargs)
 
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         """Return 204 with the methods of this URL in `Allow`, a header of every response."""

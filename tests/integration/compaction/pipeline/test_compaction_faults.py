@@ -253,7 +253,19 @@ class Runtime:
         self.redis: ChildProcess | None = None
         self.start()
         self.environment = {**os.environ, **environment, "CELERY_BROKER_URL": self.broker_url}
-        command = ["-m", "celery", "-A", "memory_platform", "worker", "--pool", "solo", "-l", "WARNING", "-Q", "celery"]
+        command = [
+            "-m",
+            "celery",
+            "-A",
+            "memory_platform",
+            "worker",
+            "--pool",
+            "solo",
+            "-l",
+            "WARNING",
+            "-Q",
+            "compaction",
+        ]
         self.log = (folder / "worker.log").open("w")
         self.worker = subprocess.Popen(
             [sys.executable, *command], cwd=ROOT, env=self.environment, stdout=self.log, stderr=self.log

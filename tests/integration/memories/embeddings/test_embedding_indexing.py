@@ -160,8 +160,8 @@ def queued() -> list[tuple[str, list[str]]]:
     """Take what lies in the broker: names and arguments of tasks."""
     with app.connection_for_read() as connection:
         client: Any = getattr(connection.default_channel, "client")  # noqa: B009 - the Redis transport's own
-        messages = [json.loads(raw) for raw in client.lrange("celery", 0, -1)]
-        client.delete("celery")
+        messages = [json.loads(raw) for raw in client.lrange("embedding", 0, -1)]
+        client.delete("embedding")
 
     return [(message["headers"]["task"], json.loads(base64.b64decode(message["body"]))[0]) for message in messages]
 

@@ -65,7 +65,7 @@ def tenant(transactional_db: None, server: EmbeddingServer) -> Tenant:
         results = store_memories(tenant=tenant, rows=[NewMemory(text) for text in TEXTS], by=TESTER, now=timezone.now())
     index_memories(tenant.pk, [result.memory.pk for result in results if result.memory])
     with app.connection_for_write() as broker:
-        broker.default_channel.queue_purge("celery")
+        broker.default_channel.queue_purge("embedding")
     cache.clear()
     return tenant
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
 
 from memory_platform.embedded.environment import (
     EmbeddingFiles,
     NamedEnv,
+    broker_options,
     cache_config,
     database_config,
     email_config,
@@ -62,6 +64,25 @@ def test_a_redis_that_hangs_is_not_waited_for():
     options = cache_config("redis://localhost:6379/1")["OPTIONS"]
     assert options["socket_timeout"] == options["socket_connect_timeout"] == 1.0
     assert "OPTIONS" not in cache_config("locmemcache://")
+
+
+def test_broker_and_cache_are_found_through_sentinels():
+    named = {"master": "memory", "sentinel_password": "asked"}
+    config = cache_config("sentinel://:p%40ss@one:26379/1;sentinel://two:26380/1", named)
+    pool = import_string(config["OPTIONS"].pop("pool_class")).from_url(*config["LOCATION"], **config["OPTIONS"])
+    assert (pool.service_name, pool.connection_kwargs["db"], pool.connection_kwargs["password"]) == (
+        "memory",
+        1,
+        "p@ss",
+    )
+    asked = [each.connection_pool.connection_kwargs for each in pool.sentinel_manager.sentinels]
+    assert [(each["host"], each["port"], each["password"]) for each in asked] == [
+        ("one", 26379, "asked"),
+        ("two", 26380, "asked"),
+    ]
+    options = broker_options("sentinel://one:26379;sentinel://two:26380", Path(), named)
+    assert (options["master_name"], options["sentinel_kwargs"]["password"]) == ("memory", "asked")
+    assert options["visibility_timeout"] == broker_options("redis://one", Path(), named)["visibility_timeout"] > 600
 
 
 def test_a_cache_that_is_no_url_is_named():

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.forms import BoundField
 
-from compaction.alerts.actions import RuleSetting
+from compaction.alerts.actions import RuleSetting, state_of_rules
 from compaction.models import AlertDestination, AlertRule
 from compaction.models.alerts import ADDRESS_CHARACTERS_MAX
 from compaction.services.alerts.rules import RULE_KINDS, RuleKind
@@ -28,6 +28,8 @@ class RuleFields(NamedTuple):
 class AlertRulesForm(PlatformForm):
     """All rules of a tenant: of each whether it is on, and its threshold."""
 
+    #: The state of the rules that the form shows.
+    replaces = forms.CharField(required=False, max_length=2_000)
     units = {f"{kind.name}_threshold": kind.unit for kind in RULE_KINDS.values()}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -41,7 +43,7 @@ class AlertRulesForm(PlatformForm):
     @staticmethod
     def initial_of(rules: Mapping[str, AlertRule]) -> dict[str, Any]:
         """Return the initial values for the stored rules by kind."""
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = {"replaces": state_of_rules(rules.values())}
         for kind in RULE_KINDS.values():
             rule = rules.get(kind.name)
             values[kind.name] = rule is not None and rule.is_enabled
@@ -53,13 +55,14 @@ class AlertRulesForm(PlatformForm):
         for kind in RULE_KINDS.values():
             yield RuleFields(kind, self[kind.name], self[f"{kind.name}_threshold"])
 
-    def settings(self) -> dict[str, RuleSetting]:
-        """Return the argument of `set_alert_rules`."""
+    def changes(self) -> dict[str, Any]:
+        """Return arguments of `set_alert_rules`."""
         values = self.cleaned_data
-        return {
+        settings = {
             kind.name: RuleSetting(values[kind.name], values[f"{kind.name}_threshold"] or kind.threshold)
             for kind in RULE_KINDS.values()
         }
+        return {"settings": settings, "replaces": values["replaces"] if "replaces" in self.data else None}
 
 
 class AlertDestinationForm(PlatformForm):

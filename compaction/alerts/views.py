@@ -41,7 +41,7 @@ def alerts(request: HtmxRequest) -> HttpResponseBase:
         return _alerts_page(request)
     form = AlertRulesForm(request.POST, label_suffix="")
     who = acting(request, timezone.now())
-    changed = submit(request, form, lambda: set_alert_rules(settings=form.settings(), **who))
+    changed = submit(request, form, lambda: set_alert_rules(**form.changes(), **who))
     if changed is None:
         return _alerts_page(request, rules_form=form)
     add_flash(request, "Rules saved. They are evaluated every minute." if changed else "Nothing to save.")
@@ -66,9 +66,13 @@ def destination_add(request: HtmxRequest) -> HttpResponseBase:
 def destination_test(request: HtmxRequest, destination_id: UUID) -> HttpResponseBase:
     """Send a test message now and show its result."""
     now = timezone.now()
-    with tenant_scope(request.tenant.id):
-        destination = _found(AlertDestination.objects.for_tenant(request.tenant.id).active(), destination_id)
-        made = request_test_delivery(destination=destination, by=operator_actor(request.operator), now=now)
+    try:
+        with tenant_scope(request.tenant.id):
+            destination = _found(AlertDestination.objects.for_tenant(request.tenant.id).active(), destination_id)
+            made = request_test_delivery(destination=destination, by=operator_actor(request.operator), now=now)
+    except PlatformError as error:
+        flash_error(request, error.detail)
+        return _done(request)
     sent = deliver(request.tenant.id, made.pk, now=now)
     result = sent.log[-1]["result"] if sent else "A worker is sending it."
     if sent and sent.state == AlertDelivery.State.FAILED:

@@ -1,6 +1,6 @@
 """Change alert rules and destinations, and request a test (ADR-0156). Called inside the tenant's scope."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
+from compaction.services.alerts.rules import state_of_rules
 from memories.models import Tenant
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, StaleVersion
@@ -24,13 +25,6 @@ class RuleSetting:
 
     is_enabled: bool
     threshold: int
-
-
-def state_of_rules(rules: Iterable[AlertRule]) -> str:
-    """Return a text that differs for other rules, for forms to name the state that they show."""
-    return ",".join(
-        f"{rule.kind}:{rule.is_enabled:d}:{rule.threshold}" for rule in sorted(rules, key=lambda each: each.kind)
-    )
 
 
 @transaction.atomic

@@ -9,10 +9,10 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.forms import BoundField
 
-from compaction.alerts.actions import RuleSetting, state_of_rules
+from compaction.alerts.actions import RuleSetting
 from compaction.models import AlertDestination, AlertRule
 from compaction.models.alerts import ADDRESS_CHARACTERS_MAX
-from compaction.services.alerts.rules import RULE_KINDS, RuleKind
+from compaction.services.alerts.rules import RULE_KINDS, RuleKind, state_of_rules
 from compaction.services.alerts.webhooks import webhook_address
 from memory_platform.web.forms import PlatformForm
 

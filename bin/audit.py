@@ -37,7 +37,7 @@ def missing_data(url: str = "") -> str:
     except ValueError:
         has_data = False
     except OSError as error:
-        return f"{url} cannot be reached ({getattr(error, 'reason', error)})"
+        return f"{url} gives no answer ({getattr(error, 'reason', error)})"
     return "" if has_data else f"{url} has no data about vulnerabilities"
 
 

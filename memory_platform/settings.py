@@ -23,6 +23,7 @@ from memory_platform.embedded.environment import (
     replica_config,
 )
 from memory_platform.embedded.files import ServerUrls, read_endpoints
+from memory_platform.observability.log_settings import logging_config
 from memory_platform.rest.tags import TAGS
 from memory_platform.schedule import BEAT_SCHEDULE, MAINTENANCE_QUEUE, TASK_QUEUES, TASK_ROUTES
 

@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
+from compaction.services.alerts.rules import state_of_rules
 from memories.models import Tenant
 from memories.tenancy.audit import Actor, record_audit
-from memories.tenancy.exceptions import Conflict
+from memories.tenancy.exceptions import Conflict, StaleVersion
 
 DESTINATIONS_MAX = 10
+#: A test is sent at once, to any address that an admin enters: not more of one tenant in an hour.
+TESTS_MAX, TESTS_WITHIN = 20, timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,17 @@ class RuleSetting:
 
 
 @transaction.atomic
-def set_alert_rules(*, tenant: Tenant, settings: Mapping[str, RuleSetting], by: Actor, now: datetime) -> list[str]:
-    """Set the rules by kind and return the kinds that changed. The open alert of a rule that is now off closes."""
-    present = {rule.kind: RuleSetting(rule.is_enabled, rule.threshold) for rule in _locked_rules(tenant)}
+def set_alert_rules(
+    *, tenant: Tenant, settings: Mapping[str, RuleSetting], replaces: str | None = None, by: Actor, now: datetime
+) -> list[str]:
+    """Set the rules by kind and return the kinds that changed. The open alert of a rule that is now off closes.
+
+    Raises `StaleVersion` if the rules are not in the state `replaces`.
+    """
+    rules = _locked_rules(tenant)
+    if replaces is not None and replaces != state_of_rules(rules):
+        raise StaleVersion("stale_version", "Someone else changed the rules. Open the page again.")
+    present = {rule.kind: RuleSetting(rule.is_enabled, rule.threshold) for rule in rules}
     changed = [kind for kind, setting in settings.items() if setting != present[kind]]
     if not changed:
         return []
@@ -100,7 +111,10 @@ def restore_alert_destination(*, destination: AlertDestination, by: Actor, now: 
 
 @transaction.atomic
 def request_test_delivery(*, destination: AlertDestination, by: Actor, now: datetime) -> AlertDelivery:
-    """Write a test message to a destination; the caller delivers it."""
+    """Write a test message to a destination; the caller delivers it. Raises `Conflict` `too_many`."""
+    recent = AlertDelivery.objects.for_tenant(destination.tenant_id).tests_since(now - TESTS_WITHIN)
+    if recent.how_many() >= TESTS_MAX:
+        raise Conflict("too_many", f"A tenant sends at most {TESTS_MAX} tests an hour.")
     delivery: AlertDelivery = AlertDelivery.objects.create(
         tenant_id=destination.tenant_id,
         destination=destination,

@@ -1,6 +1,6 @@
 """Forms of alert rules and destinations."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from django import forms
@@ -10,7 +10,7 @@ from compaction.alerts.actions import RuleSetting
 from compaction.alerts.channels import address_error
 from compaction.models import AlertDestination, AlertRule
 from compaction.models.alerts import ADDRESS_CHARACTERS_MAX
-from compaction.services.alerts.rules import RULE_KINDS, RuleKind
+from compaction.services.alerts.rules import RULE_KINDS, RuleKind, state_of_rules
 from memory_platform.web.forms import PlatformForm
 
 
@@ -25,6 +25,8 @@ class RuleFields(NamedTuple):
 class AlertRulesForm(PlatformForm):
     """All rules of a tenant: of each whether it is on, and its threshold."""
 
+    #: The state of the rules that the form shows.
+    replaces = forms.CharField(required=False, max_length=2_000)
     units = {f"{kind.name}_threshold": kind.unit for kind in RULE_KINDS.values()}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -36,26 +38,26 @@ class AlertRulesForm(PlatformForm):
             )
 
     @staticmethod
-    def initial_of(rules: Iterable[AlertRule]) -> dict[str, Any]:
+    def initial_of(rules: Sequence[AlertRule]) -> dict[str, Any]:
         """Return the initial values for the rules of all kinds."""
-        return {
-            name: value
-            for rule in rules
-            for name, value in ((rule.kind, rule.is_enabled), (f"{rule.kind}_threshold", rule.threshold))
-        }
+        values: dict[str, Any] = {"replaces": state_of_rules(rules)}
+        for rule in rules:
+            values |= {rule.kind: rule.is_enabled, f"{rule.kind}_threshold": rule.threshold}
+        return values
 
     def rows(self) -> Iterator[RuleFields]:
         """Yield the fields of each kind, in the order of the page."""
         for kind in RULE_KINDS.values():
             yield RuleFields(kind, self[kind.name], self[f"{kind.name}_threshold"])
 
-    def settings(self) -> dict[str, RuleSetting]:
-        """Return the argument of `set_alert_rules`."""
+    def changes(self) -> dict[str, Any]:
+        """Return arguments of `set_alert_rules`."""
         values = self.cleaned_data
-        return {
+        settings = {
             kind.name: RuleSetting(values[kind.name], values[f"{kind.name}_threshold"] or kind.threshold)
             for kind in RULE_KINDS.values()
         }
+        return {"settings": settings, "replaces": values["replaces"] if "replaces" in self.data else None}
 
 
 class AlertDestinationForm(PlatformForm):

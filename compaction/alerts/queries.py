@@ -74,6 +74,9 @@ class AlertDeliveryQuerySet(TenantRows):
     def waiting(self) -> Self:
         return self.filter(state="waiting")
 
+    def tests_since(self, moment: datetime) -> Self:
+        return self.filter(event="test", created_at__gte=moment)
+
     def due(self, now: datetime) -> Self:
         return self.waiting().filter(due_at__lte=now)
 

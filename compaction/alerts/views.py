@@ -40,7 +40,7 @@ def alerts(request: HtmxRequest) -> HttpResponseBase:
         return _alerts_page(request)
     form = AlertRulesForm(request.POST)
     who = acting(request, timezone.now())
-    changed = submit(request, form, lambda: set_alert_rules(settings=form.settings(), **who))
+    changed = submit(request, form, lambda: set_alert_rules(**form.changes(), **who))
     if changed is None:
         return _alerts_page(request, rules_form=form)
     add_flash(request, "Rules saved. They are evaluated every minute." if changed else "Nothing to save.")
@@ -65,16 +65,20 @@ def destination_add(request: HtmxRequest) -> HttpResponseBase:
 def destination_test(request: HtmxRequest, destination_id: UUID) -> HttpResponseBase:
     """Send a test message now and show its result."""
     who = by_operator(request)
-    with tenant_scope(request.tenant.id):
-        destination = _find_destination(request, destination_id)
-        delivery = request_test_delivery(destination=destination, **who)
-    sent = deliver(request.tenant.id, delivery.pk, now=who["now"])
+    with errors_as_flash(request):
+        with tenant_scope(request.tenant.id):
+            destination = _find_destination(request, destination_id)
+            delivery = request_test_delivery(destination=destination, **who)
+        _flash_test_result(request, destination, deliver(request.tenant.id, delivery.pk, now=who["now"]))
+    return _done(request)
+
+
+def _flash_test_result(request: HtmxRequest, destination: AlertDestination, sent: AlertDelivery | None) -> None:
     result = sent.log[-1]["result"] if sent else "A worker is sending it."
     if sent and sent.state == AlertDelivery.State.FAILED:
         flash_error(request, f"Test to {destination.label} failed: {result}")
     else:
         add_flash(request, f"Test sent to {destination.label}: {result}")
-    return _done(request)
 
 
 @tenant_page(to_change="admin")

@@ -102,7 +102,7 @@ def erasure(request: HtmxRequest, tenant_id: UUID, erasure_id: UUID) -> HttpResp
     request.tenant = next((tenant for tenant in request.tenants if tenant.id == tenant_id), None)  # type: ignore[assignment]
     with tenant_scope(tenant_id):
         row: Erasure = get_object_or_404(Erasure.objects.for_tenant(tenant_id), pk=erasure_id)
-    is_own = row.requested_by_id == str(request.operator.user.pk)
+    is_own = row.scope == Erasure.Scope.TENANT and row.requested_by_id == str(request.operator.user.pk)
     if request.tenant is None and not (is_own or request.operator.user.is_superuser):
         raise Http404
     if request.method == "POST" and request.tenant is not None:

@@ -11,10 +11,9 @@ from django.db import transaction
 
 from memories.models import SignInNotice
 from memories.services.tenancy.sign_in_limits import WAIT_MAX
-from memories.tenancy.audit import Actor, record_audit
-from memories.tenancy.members import tenants_of_user
+from memories.tenancy.audit import Actor
+from memories.tenancy.members import record_of_account
 from memories.tenancy.queries.accounts import user_to_notify
-from memories.tenancy.scopes import tenant_scope
 from memory_platform.postgres.roles import logged_in_for_maintenance
 from memory_platform.web.numerals import counted
 from memory_platform.web.times import format_time, format_wait
@@ -42,10 +41,7 @@ def _report(notice: SignInNotice, now: datetime) -> bool:
     with transaction.atomic():
         if not SignInNotice.objects.unreported().of_user(user.pk).update(reported_at=now):
             return False
-        for tenant in tenants_of_user(user):
-            with tenant_scope(tenant.pk):
-                by = Actor.system("sign-in page")
-                record_audit("lock_out", "user", [user.pk], tenant_id=tenant.pk, by=by, now=notice.locked_at or now)
+        record_of_account("lock_out", user, by=Actor.system("sign-in page"), now=notice.locked_at or now)
     if settings.EMAIL_URL and user.email:
         _send(notice, user)
     return True

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
 
 from memories.models import Membership, SecondFactor, Tenant
-from memories.tenancy.audit import Actor
-from memories.tenancy.scopes import authentication_scope
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.scopes import authentication_scope, tenant_scope
 from memory_platform.web.roles import Operator, Role, role_of
 
 
@@ -67,6 +68,13 @@ def tenants_of_user(user: User) -> list[Tenant]:
     with authentication_scope():
         tenants = Tenant.objects.visible()
         return list(tenants if user.is_superuser else tenants.of_member(user.pk))
+
+
+def record_of_account(verb: str, user: User, *, fields: Iterable[str] = (), by: Actor, now: datetime) -> None:
+    """Write an audit entry in every tenant that an account sees."""
+    for tenant in tenants_of_user(user):
+        with tenant_scope(tenant.pk):
+            record_audit(verb, "user", [user.pk], tenant_id=tenant.pk, fields=fields, by=by, now=now)
 
 
 def visible_tenant(tenant_id: UUID) -> Tenant | None:

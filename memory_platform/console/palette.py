@@ -46,7 +46,9 @@ COMMANDS: Sequence[Command] = (
 #: Pages outside of a tenant.
 _OTHER_PAGES = {
     "All tenants": "overview",
+    "Account": "account",
     "Change password": "password-change",
+    "Two-factor sign-in": "second-factor",
     "Health": "health",
     "API documentation": "api-docs",
 }

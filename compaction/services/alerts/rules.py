@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 CONTRADICTIONS, FULL_SESSIONS, WORSE_EVALUATION = "contradictions", "full_sessions", "worse_evaluation"
 EMBEDDER_FAILS, SUMMARISER_FAILS = "embedder_fails", "summariser_fails"
@@ -149,3 +150,16 @@ def largest_loss(runs: Iterable[MeasuredRun]) -> float:
             lost = sum(run.recall[budget] - later.recall[budget] for budget in shared) / len(shared)
             loss = max(loss, 100 * lost)
     return round(loss, 2)
+
+
+class StoredRule(Protocol):
+    """A rule as it is stored."""
+
+    kind: str
+    is_enabled: bool
+    threshold: int
+
+
+def state_of_rules(rules: Iterable[StoredRule]) -> str:
+    """Return a text that differs for other rules, for forms to name the state that they show."""
+    return ",".join(sorted(f"{rule.kind}:{rule.is_enabled:d}:{rule.threshold}" for rule in rules))

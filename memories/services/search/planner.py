@@ -83,8 +83,8 @@ class ScopeSize:
 class VectorPlan:
     """Method, reason and number of rows; for HNSW the width of the search and the vectors after which it stops.
 
-    `reads_memories`: with the vectors instead of after them, for filters and tiny scopes. With
-    `is_single_scan`, the index is scanned only once. With `is_all_live`, the vectors alone show which memories are live.
+    `reads_memories`: with the vectors instead of after them, for filters and tiny scopes. With `is_single_scan`, the
+    index is scanned only once. With `is_all_live`, the vectors alone show which memories are live.
     """
 
     search: SearchMethod

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 
 from memories.models import Membership, Tenant
 from memories.tenancy.audit import Actor, record_audit
-from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
 from memories.tenancy.scopes import authentication_scope
 from memory_platform.web.roles import Role, role_of
 
@@ -62,13 +62,17 @@ def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membe
 
 
 @transaction.atomic
-def change_role(*, membership: Membership, role: str, is_fixed: bool, by: Actor, now: datetime) -> Role:
+def change_role(
+    *, membership: Membership, role: str, replaces: str | None = None, is_fixed: bool, by: Actor, now: datetime
+) -> Role:
     """Give a member another role, which holds in all their tenants; return it.
 
     Raises `InvalidInput`, or `Conflict`: `fixed_role` if the caller may not change it (`users_with_fixed_roles`), or
-    `last_admin` if one of their tenants would have no admin.
+    `last_admin` if one of their tenants would have no admin. `StaleVersion` if the present role is not `replaces`.
     """
     new, user = _role(role), membership.user
+    if replaces is not None and replaces != (role_of(user) or ""):
+        raise StaleVersion("stale_version", f"Someone else changed the role of {user.get_username()}.", "role")
     if is_fixed:
         detail = f"{user.get_username()} is a superuser or belongs to other tenants. A superuser changes the role."
         raise Conflict("fixed_role", detail, "role")

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from memories.models import SavedView, Tenant
 from memories.services.tenancy.saved_views import are_too_long
 from memories.tenancy.audit import Actor, audit_rows
-from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
 from memories.tenancy.queries.tenants import SavedViewQuerySet
 
 #: Views of one operator for one list.
@@ -38,8 +38,15 @@ def save_view(
 
 
 @transaction.atomic
-def change_view(*, view: SavedView, name: str, is_shared: bool, by: Actor, now: datetime) -> SavedView:
-    """Rename a view, share it or stop sharing it. Raises `Conflict` `duplicate`."""
+def change_view(
+    *, view: SavedView, name: str, is_shared: bool, replaces: str | None = None, by: Actor, now: datetime
+) -> SavedView:
+    """Rename a view, share it or stop sharing it. Raises `Conflict` `duplicate`.
+
+    Raises `StaleVersion` if the view is not named `replaces` any more.
+    """
+    if replaces is not None and replaces != view.name:
+        raise StaleVersion("stale_version", f"Someone else renamed this view to {view.name}.", "name")
     was_shared, view.is_shared = view.is_shared, is_shared
     return _stored(view, name, was_shared=was_shared, by=by, now=now)
 

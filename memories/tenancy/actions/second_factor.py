@@ -15,10 +15,9 @@ from memories.services.tenancy.second_factor import (
     plain_code,
     recovery_code,
 )
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput
-from memories.tenancy.members import tenants_of_user
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.members import record_of_account
 from memories.tenancy.second_factor import WRONG_CODE, encrypted_secret
 
 
@@ -39,7 +38,7 @@ def enable_second_factor(*, user: User, secret: str, code: str, by: Actor, now: 
             factor.save(force_insert=True)
     except IntegrityError as error:
         raise Conflict("duplicate", "This account has a second factor already.") from error
-    _record("enable_second_factor", user, by=by, now=now)
+    record_of_account("enable_second_factor", user, by=by, now=now)
     return codes
 
 
@@ -48,7 +47,7 @@ def renew_recovery_codes(*, user: User, by: Actor, now: datetime) -> list[str]:
     """Replace all recovery codes; return the new ones."""
     codes = _new_recovery_codes()
     SecondFactor.objects.of_user(user.pk).update(recovery_hashes=_hashes(codes))
-    _record("renew_recovery_codes", user, by=by, now=now)
+    record_of_account("renew_recovery_codes", user, by=by, now=now)
     return codes
 
 
@@ -57,15 +56,8 @@ def remove_second_factor(*, user: User, by: Actor, now: datetime) -> bool:
     """Let a user sign in with the password alone; False if that was so already."""
     is_removed = bool(SecondFactor.objects.of_user(user.pk).delete()[0])
     if is_removed:
-        _record("remove_second_factor", user, by=by, now=now)
+        record_of_account("remove_second_factor", user, by=by, now=now)
     return is_removed
-
-
-def _record(verb: str, user: User, *, by: Actor, now: datetime) -> None:
-    """Write an audit entry in every tenant that the account sees."""
-    for tenant in tenants_of_user(user):
-        with tenant_scope(tenant.pk):
-            record_audit(verb, "user", [user.pk], tenant_id=tenant.pk, by=by, now=now)
 
 
 def _new_recovery_codes() -> list[str]:

@@ -59,7 +59,8 @@ def member_role(request: HtmxRequest, username: str) -> HttpResponseBase:
         is_fixed = member.user_id in users_with_fixed_roles([member.user], request.operator)
 
     def change() -> Role:
-        return change_role(membership=member, role=form.cleaned_data["role"], is_fixed=is_fixed, by=by, now=now)
+        named = {"role": form.cleaned_data["role"], "replaces": request.POST.get("replaces")}
+        return change_role(membership=member, **named, is_fixed=is_fixed, by=by, now=now)
 
     role = submit(request, form, change)
     if role is None:

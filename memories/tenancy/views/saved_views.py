@@ -44,8 +44,9 @@ def saved_view_change(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
     """Rename a view, share it or stop sharing it."""
     view = _own_view(request, view_id)
     form = SavedViewForm(request.POST, label_suffix="", may_share=request.operator.can_edit)
-    by, now = operator_actor(request.operator), timezone.now()
-    changed = submit(request, form, lambda: change_view(view=view, **form.cleaned_data, by=by, now=now))
+    who: dict[str, Any] = {"by": operator_actor(request.operator), "now": timezone.now()}
+    replaces = request.POST.get("replaces")
+    changed = submit(request, form, lambda: change_view(view=view, replaces=replaces, **form.cleaned_data, **who))
     if changed is None:
         return _form_page(request, form, view.list, urlencode(view.filters))
     add_flash(request, f"View {view.name} saved.")

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods
 
 from memories.models import SecondFactor
 from memories.services.tenancy.second_factor import setup_url
+from memories.tenancy.actions.accounts import change_email, change_password
 from memories.tenancy.actions.second_factor import enable_second_factor, remove_second_factor, renew_recovery_codes
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor, tenants_of
@@ -45,8 +46,9 @@ def account(request: HtmxRequest) -> HttpResponseBase:
     user = request.operator.user
     form = EmailForm(request.POST if request.method == "POST" else {"email": user.email}, label_suffix="")
     if request.method == "POST" and form.is_valid():
-        user.email = form.cleaned_data["email"]
-        user.save(update_fields=["email"])
+        change_email(
+            user=user, email=form.cleaned_data["email"], by=operator_actor(request.operator), now=timezone.now()
+        )
         add_flash(request, "E-mail address saved.")
         return redirect("account")
     page = {"form": form, "factor": SecondFactor.objects.of_user(user.pk).first(), "sends_mail": settings.EMAIL_URL}
@@ -67,7 +69,8 @@ def password_change(request: HtmxRequest) -> HttpResponseBase:
             page |= {"wait": wait, "form": PasswordChangeForm(user)}
             return render_page(request, _TEMPLATE, page, status=HTTPStatus.TOO_MANY_REQUESTS)
         if form.is_valid():
-            form.save()
+            by, password = operator_actor(request.operator), form.cleaned_data["new_password1"]
+            change_password(user=user, password=password, by=by, now=timezone.now())
             update_session_auth_hash(request, user)
             add_flash(request, "Password changed. Other sessions of this account have ended.")
             return redirect("overview")

@@ -76,6 +76,7 @@ class SignIn(LoginView):
         user, url = form.get_user(), self.get_success_url()
         if not has_second_factor(user):
             return _sign_in(self.request, user, self.keys, url)
+        self.request.session.cycle_key()
         until = (timezone.now() + CODE_WITHIN).timestamp()
         self.request.session[_PENDING] = {
             "user": user.pk,

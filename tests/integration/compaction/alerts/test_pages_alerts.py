@@ -9,7 +9,7 @@ from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
-from compaction.alerts.actions import DESTINATIONS_MAX
+from compaction.alerts.actions import DESTINATIONS_MAX, TESTS_MAX
 from compaction.alerts.channels import webhook_secrets
 from compaction.alerts.orchestrator import evaluate_alerts
 from compaction.models import AlertDestination, AlertRule
@@ -71,6 +71,29 @@ def test_admin_sets_rules_and_the_alert_is_shown_until_it_closes(admin: Client, 
     assert "Nothing to save." in text_of(admin.post(address, rules_data(), follow=True))
     with tenant_scope(tenant.pk):
         assert AuditEntry.objects.for_tenant(tenant.pk).filter(verb="set_alert_rules").count() == 2
+
+
+def test_rules_that_another_admin_changed_meanwhile_are_not_overwritten(admin: Client, tenant: Tenant) -> None:
+    address = page("alerts", tenant)
+    shown = admin.get(address).context["rules_form"]["replaces"].value()
+    assert admin.post(address, rules_data("contradictions", contradictions=2) | {"replaces": shown}).status_code == 302
+    refused = admin.post(address, rules_data("full_sessions") | {"replaces": shown})
+    assert refused.status_code == 422
+    assert "Someone else changed the rules." in text_of(refused)
+    assert rules_of(tenant) == {"contradictions": (True, 2)}
+    shown = admin.get(address).context["rules_form"]["replaces"].value()
+    assert admin.post(address, rules_data("full_sessions") | {"replaces": shown}).status_code == 302
+
+
+def test_tests_of_a_tenant_are_limited(admin: Client, tenant: Tenant, settings: Any) -> None:
+    settings.EMAIL_URL = "smtp://mail.example"
+    destination = add_destination(tenant, "someone@example.com", now=NOW)
+    address = page("alert-destination-test", tenant, destination.pk)
+    for _ in range(TESTS_MAX):
+        admin.post(address)
+    assert len(mail.outbox) == TESTS_MAX
+    assert f"at most {TESTS_MAX} tests an hour" in text_of(admin.post(address, follow=True))
+    assert len(mail.outbox) == TESTS_MAX
 
 
 def test_threshold_out_of_range_is_refused_with_its_unit(admin: Client, tenant: Tenant) -> None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from compaction.erasure.orchestrator import run_erasure
 from compaction.models import Erasure, RetentionPolicy
-from memories.models import Tenant
+from memories.models import Membership, Tenant
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import make_memory
 from tests.users import new_operator
@@ -78,6 +78,15 @@ def test_only_admins_of_the_tenant_open_the_pages(admin: Client, tenant: Tenant,
     with tenant_scope(tenant.pk):
         assert Erasure.objects.count() == 1
         assert not RetentionPolicy.objects.exists()
+
+
+def test_former_member_reads_no_erasure_of_the_tenant(admin: Client, tenant: Tenant) -> None:
+    make_memory(tenant, partition="user=sam")
+    address, shown = count_and_open(admin, tenant, {"partition": "user=sam"})
+    assert "user=sam" in shown
+    with tenant_scope(tenant.pk):
+        Membership.objects.for_tenant(tenant.pk).delete()
+    assert admin.get(address).status_code == 404
 
 
 def test_policy_is_set_listed_and_removed(admin: Client, tenant: Tenant) -> None:

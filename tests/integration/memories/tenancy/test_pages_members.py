@@ -86,6 +86,16 @@ def test_admin_changes_the_role_of_a_member(admin: Client, tenant: Tenant) -> No
     assert "Select a valid choice" in text_of(set_role(admin, tenant, "otto", "king"))
 
 
+def test_role_that_another_admin_changed_meanwhile_stays(admin: Client, tenant: Tenant) -> None:
+    otto = new_operator("otto", "viewer", tenant)
+    stale = {"role": "admin", "replaces": "operator"}
+    refused = admin.post(page("member-role", tenant, "otto"), stale, follow=True)
+    assert "Someone else changed the role of otto." in text_of(refused)
+    assert role_in_database(otto) is Role.VIEWER
+    admin.post(page("member-role", tenant, "otto"), stale | {"replaces": "viewer"})
+    assert role_in_database(otto) is Role.ADMIN
+
+
 def test_role_is_fixed_for_members_of_foreign_tenants_and_superusers(
     admin: Client, tenant: Tenant, other_tenant: Tenant
 ) -> None:

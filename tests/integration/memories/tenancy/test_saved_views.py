@@ -102,6 +102,17 @@ def test_view_is_renamed_shared_and_deleted(client: Client, tenant: Tenant) -> N
     assert client.post(page("saved-view-restore", tenant, view.pk)).status_code == 404
 
 
+def test_view_that_someone_else_renamed_is_not_renamed_again(client: Client, tenant: Tenant) -> None:
+    save(client, tenant)
+    (view,) = views(tenant)
+    address = page("saved-view-change", tenant, view.pk)
+    assert client.post(address, {"name": "Facts", "replaces": "Mine"}).status_code == 302
+    refused = client.post(address, {"name": "Others", "replaces": "Mine"})
+    assert refused.status_code == 422
+    assert "Someone else renamed this view to Facts." in text_of(refused)
+    assert [view.name for view in views(tenant)] == ["Facts"]
+
+
 def test_views_of_others_are_absent_and_shared_ones_are_changed_by_operators(
     client: Client, viewer: Client, tenant: Tenant, other_tenant: Tenant
 ) -> None:

@@ -7,7 +7,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from memories.models import Tenant
+from memories.models import AuditEntry, Tenant
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import client_of, page, text_of
 from tests.users import PASSWORD
 
@@ -27,6 +28,9 @@ def test_password_is_changed_and_other_sessions_end(operator: User, tenant: Tena
     assert here.get(page("memories", tenant)).status_code == 200
     assert elsewhere.get(page("memories", tenant)).status_code == 302
     assert User.objects.get(pk=operator.pk).check_password(NEW)
+    with tenant_scope(tenant.pk):
+        entry = AuditEntry.objects.for_tenant(tenant.pk).get(verb="change_password")
+    assert (entry.actor_id, entry.target_ids) == (str(operator.pk), [str(operator.pk)])
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,13 @@ def test_without_mail_or_address_only_the_audit_log_has_it(
     assert mail.outbox == []
 
 
-def test_person_stores_the_address_for_notices(operator: User) -> None:
+def test_person_stores_the_address_for_notices(operator: User, tenant: Tenant) -> None:
     client = client_of(operator)
     assert client.post("/account", {"email": "no address"}).status_code == 422
     assert client.post("/account", {"email": "olga@example.com"}).status_code == 302
     assert User.objects.get(pk=operator.pk).email == "olga@example.com"
     assert 'value="olga@example.com"' in text_of(client.get("/account"))
+    client.post("/account", {"email": "olga@example.com"})
+    with tenant_scope(tenant.pk):
+        (entry,) = AuditEntry.objects.for_tenant(tenant.pk).filter(verb="change_email")
+    assert entry.fields == ["email"]

@@ -143,7 +143,10 @@ def test_secret_scan_sees_a_secret(secret: str, tmp_path: Path, capsys: pytest.C
 def test_audit_without_data_says_so_and_fails_only_where_it_was_asked_for(
     is_optional: bool, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    without = {"find_missing_data": lambda: missing_data(f"file://{tmp_path}/absent"), "passed": tmp_path / "passed"}
+    without: dict[str, Any] = {
+        "find_missing_data": lambda: missing_data(f"file://{tmp_path}/absent"),
+        "passed": tmp_path / "passed",
+    }
     assert audit(is_optional=is_optional, today=DAY, run=lambda: pytest.fail("ran"), **without) == code
     assert "NOT CHECKED for every package, because file:///" in capsys.readouterr().err
     assert not (tmp_path / "passed").exists()

@@ -1,4 +1,4 @@
-"""A held lock, a used-up pool, a read-only database, a full broker and one that loses its queue, in one `make run`."""
+"""A held lock, a used-up pool, a read-only database, a full or forgetful broker, an ending worker: one `make run`."""
 
 import json
 import time
@@ -117,6 +117,18 @@ def test_broker_without_memory_for_more_stops_no_request_and_loses_no_work(runni
         finally:
             server.config_set("maxmemory", former)
     wait_until_compacted(running)
+
+
+def test_worker_that_is_told_to_end_finishes_its_tasks_or_gives_them_back(running: Start, key: str) -> None:
+    sessions = [full_session(running, key) for _ in range(4)]
+    for session in sessions:
+        assert ask(running, key, "POST", f"sessions/{session}/compact", {})[0] == 202
+    workers = [process for process in running.running() if " worker " in " ".join(process.cmdline())]
+    min(workers, key=lambda process: process.create_time()).terminate()
+    wait_until_compacted(running)
+    with running.superuser() as reader:
+        attempts = reader.execute("SELECT attempts FROM compaction_run WHERE session_id = ANY (%s)", [sessions])
+        assert attempts.fetchall() == [(1,)] * len(sessions)  # none was cut off
 
 
 def full_session(running: Start, key: str) -> str:

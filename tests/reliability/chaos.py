@@ -19,7 +19,7 @@ import psutil
 import psycopg
 
 from tests.integration.memory_platform.embedded.test_embedded_start import Start
-from tests.reliability.platform_under_load import Load, machine, new_key, started
+from tests.reliability.platform_under_load import Load, machine, manage, new_key, started
 
 #: As the system names the processes of each part.
 PARTS = ("postgres", "redis-server", "web", "worker", "beat")
@@ -51,15 +51,27 @@ CHECKS = {
     "pending compactions without a run": """
         SELECT count(*) FROM compaction_compaction AS c WHERE c.state = 'pending' AND NOT EXISTS (
         SELECT FROM compaction_run AS r WHERE r.compaction_id = c.id AND r.state IN ('queued', 'running'))""",
-    "drift of partition counts": """
-        SELECT abs((SELECT count(*) FROM memories_memory WHERE archived_at IS NULL)
-        - (SELECT coalesce(sum(own_rows), 0) FROM memories_partitioncount)
-        - (SELECT coalesce(sum(rows), 0) FROM memories_partitioncountchange))""",
+    "partitions whose counts drift": """
+        SELECT count(*) FROM (SELECT tenant_id, path FROM (
+            SELECT tenant_id, partition_path AS path, 1 AS rows FROM memories_memory WHERE archived_at IS NULL
+            UNION ALL SELECT tenant_id, path, -own_rows FROM memories_partitioncount
+            UNION ALL SELECT tenant_id, path, -rows FROM memories_partitioncountchange
+        ) AS counted GROUP BY tenant_id, path HAVING sum(rows) <> 0) AS drifting""",
+    "sessions whose counts drift": """
+        SELECT count(*) FROM compaction_session AS s WHERE message_count <> (
+        SELECT count(*) FROM compaction_message AS m WHERE m.session_id = s.id AND sequence IS NOT NULL)""",
+    "vectors of no memory or version": """
+        SELECT count(*) FROM memories_memoryembedding AS e WHERE NOT EXISTS (
+        SELECT FROM memories_memory AS m WHERE m.id = e.memory_id AND m.version >= e.version)""",
+    "memories with other than one current vector": """
+        SELECT count(*) FROM memories_memory AS m WHERE embedding_state = 'ready' AND 1 <> (
+        SELECT count(*) FROM memories_memoryembedding AS e WHERE e.memory_id = m.id AND e.is_current)""",
 }
 #: Work in the background, which must end.
 OPEN_WORK = {
     "runs stuck": "SELECT count(*) FROM compaction_run WHERE state IN ('queued', 'running')",
     "memories without a vector": "SELECT count(*) FROM memories_memory WHERE embedding_state <> 'ready'",
+    "audit entries without a seal": "SELECT count(*) FROM memories_unsealedauditentry",
 }
 
 
@@ -147,7 +159,26 @@ def settle_and_count(start: Start, load: Load) -> dict[str, int]:
         ):
             rows = connection.execute(f"SELECT source_id FROM {table} WHERE source_id = ANY (%s)", [list(wanted)])
             faults[name] = len(wanted - {row[0] for row in rows})
-    return faults
+    return faults | {
+        "repeated writes answered otherwise": count_other_answers(load),
+        "contexts that cannot be read again": count_unreadable_contexts(load),
+        "broken audit logs": int(manage(start, "verify_audit", check=False).returncode != 0),
+    }
+
+
+def count_other_answers(load: Load) -> int:
+    """Repeat the last acknowledged writes with their keys: each must get its former answer."""
+    answers = [(each, load.ask("POST", each.path, each.body, each.key)) for each in load.acknowledged]
+    return sum(answer != (each.status, each.answer) for each, answer in answers)
+
+
+def count_unreadable_contexts(load: Load) -> int:
+    """Replay the last contexts that clients got: each must have its text, and match its receipt."""
+    replays = [
+        (text, load.ask("POST", f"context/{receipt}/replay", {"mode": "recorded"})[1])
+        for receipt, text in load.contexts
+    ]
+    return sum(not replay or replay.get("text") != text or not replay["is_verified"] for text, replay in replays)
 
 
 def counts(connection: psycopg.Connection, statements: dict[str, str]) -> dict[str, int]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,7 +24,19 @@ TENANT = "Under load"
 REQUEST_SECONDS = 60.0
 PAUSE_SECONDS = 0.2
 SESSIONS = 6
+KEPT_ANSWERS = 300
 WORDS = ["kettle", "harbour", "invoice", "garden", "ticket", "battery", "recipe", "window", "meeting"]
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """A write with its key, and the answer that its client got."""
+
+    key: str
+    path: str
+    body: dict[str, Any]
+    status: int
+    answer: Any
 
 
 @dataclass
@@ -35,6 +48,9 @@ class Load:
     sessions: list[str] = field(default_factory=list)
     memories: set[str] = field(default_factory=set)
     messages: set[str] = field(default_factory=set)
+    #: The last writes with their answers, and the ids of the last contexts with their texts.
+    acknowledged: deque[Acknowledged] = field(default_factory=lambda: deque(maxlen=KEPT_ANSWERS))
+    contexts: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=KEPT_ANSWERS))
     statuses: dict[int, int] = field(default_factory=dict)
     durations: list[float] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -44,7 +60,7 @@ class Load:
     def start(self, clients: int, *, has_compaction: bool = True) -> None:
         """Start the clients; the last of them compacts sessions, or writes as the others do."""
         while len(self.sessions) < SESSIONS:
-            status, answer = self._ask("POST", "sessions", {"max_context_tokens": 4000})
+            status, answer = self.ask("POST", "sessions", {"max_context_tokens": 4000})
             if status == HTTPStatus.CREATED:
                 self.sessions.append(answer["id"])
         kinds = (self._store_memory, self._append_message, self._store_memory, self._append_message, self._read)
@@ -82,22 +98,26 @@ class Load:
             self.messages.add(source)
 
     def _read(self, randomness: random.Random) -> None:
-        self._ask("POST", "context", {"query": sentence(randomness), "max_tokens": 1000})
+        status, answer = self.ask("POST", "context", {"query": sentence(randomness), "max_tokens": 1000})
+        if status == HTTPStatus.OK and answer["id"]:
+            self.contexts.append((answer["id"], answer["text"]))
 
     def _compact(self, randomness: random.Random) -> None:
-        self._ask("POST", f"sessions/{randomness.choice(self.sessions)}/compact", {})
+        self.ask("POST", f"sessions/{randomness.choice(self.sessions)}/compact", {})
         self.stop.wait(1)
 
     def _until_acknowledged(self, path: str, body: dict[str, Any], key: str) -> bool:
         """Whether the write was acknowledged; one that the end of the run interrupts does not count."""
         while not self.stop.is_set():
-            status, _ = self._ask("POST", path, body, key)
+            status, answer = self.ask("POST", path, body, key)
             if status in {HTTPStatus.OK, HTTPStatus.CREATED}:
+                self.acknowledged.append(Acknowledged(key, path, body, status, answer))
                 return True
             self.stop.wait(PAUSE_SECONDS)
         return False
 
-    def _ask(self, method: str, path: str, body: dict[str, Any], key: str = "") -> tuple[int, Any]:
+    def ask(self, method: str, path: str, body: dict[str, Any], key: str = "") -> tuple[int, Any]:
+        """Send a request; 0 is the status of one that got no answer."""
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         headers |= {"Idempotency-Key": key} if key else {}
         start, status, answer = time.monotonic(), 0, None
@@ -126,13 +146,14 @@ def started(folder: Path, **settings: str) -> Start:
 
 
 def new_key(start: Start) -> str:
-    def manage(*arguments: str) -> str:
-        command = [sys.executable, "manage.py", *arguments]
-        done = subprocess.run(command, cwd=PROJECT, env=start.environment(), capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+    manage(start, "create_tenant", TENANT)
+    return manage(start, "create_key", TENANT, "--scopes", "read,write,admin").stdout.strip()
 
-    manage("create_tenant", TENANT)
-    return manage("create_key", TENANT, "--scopes", "read,write,admin")
+
+def manage(start: Start, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a command of the project beside the running platform."""
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(command, cwd=PROJECT, env=start.environment(), capture_output=True, text=True, check=check)
 
 
 def machine() -> str:

@@ -1,8 +1,8 @@
-"""A held lock, a used-up connection pool, and a broker that loses its queue, in one `make run`."""
+"""A held lock, a used-up pool, a read-only database, a full or forgetful broker, an ending worker: one `make run`."""
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPMessage
 from typing import Any
@@ -21,6 +21,9 @@ pytestmark = pytest.mark.long
 
 LOCKED_ROWS = "SELECT FROM memories_memory FOR UPDATE"
 RUN_STATES = "SELECT state FROM compaction_run"
+END_OTHER_SESSIONS = """
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"""
 #: A sweep every 30 seconds finds what lost its task.
 SWEEP_MAX_SECONDS = 90.0
 
@@ -79,23 +82,92 @@ def test_used_up_connection_pool_refuses_and_recovers(running: Start, key: str) 
     assert ask(running, key, "GET", "memories")[0] == 200
 
 
-def test_broker_that_loses_its_queue_loses_no_work(running: Start, key: str) -> None:
-    endpoints = read_endpoints(running.data_dir)
-    assert endpoints
-    session = ask(running, key, "POST", "sessions", {"max_context_tokens": 2_000})[2]["id"]
+def test_read_only_database_answers_reads_and_refuses_writes(running: Start, key: str) -> None:
+    memory = ask(running, key, "POST", "memories", {"content": "The lamp is green."})[2]["id"]
+    with running.superuser() as server:
+        server.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+        try:
+            server.execute("SELECT pg_reload_conf()")
+            server.execute(END_OTHER_SESSIONS)  # they may read their settings later
+            status, headers, problem = ask(running, key, "POST", "memories", {"content": "Another one."})
+            assert (status, problem["code"]) == (503, "database_read_only")
+            assert headers["Retry-After"]
+            assert ask(running, key, "GET", f"memories/{memory}")[0] == 200
+            status, _, context = ask(running, key, "POST", "context", {"query": "lamp", "max_tokens": 500})
+            assert status == 200, context
+            assert "The lamp is green." in context["text"]
+            assert [warning["code"] for warning in context["warnings"]] == ["receipt_failed"]
+            assert [running.status_of(path) for path in ("/healthz", "/sign-in")] == [200, 200]
+        finally:
+            server.execute("SET default_transaction_read_only = off")
+            server.execute("ALTER SYSTEM RESET default_transaction_read_only")
+            server.execute("SELECT pg_reload_conf()")
+    wait_until(lambda: ask(running, key, "POST", "memories", {"content": "The lamp is blue."})[0] == 201)
+
+
+def test_broker_without_memory_for_more_stops_no_request_and_loses_no_work(running: Start, key: str) -> None:
+    with broker(running) as server:
+        former = server.config_get("maxmemory")["maxmemory"]
+        server.config_set("maxmemory", "1")
+        try:
+            assert ask(running, key, "POST", "memories", {"content": "The mug is white."})[0] == 201
+            status, _, run = ask(running, key, "POST", f"sessions/{full_session(running, key)}/compact", {})
+            assert status == 202, run
+            assert [running.status_of(path) for path in ("/healthz", "/sign-in")] == [200, 200]
+        finally:
+            server.config_set("maxmemory", former)
+    wait_until_compacted(running)
+
+
+def test_worker_that_is_told_to_end_finishes_its_tasks_or_gives_them_back(running: Start, key: str) -> None:
+    sessions = [full_session(running, key) for _ in range(4)]
+    for session in sessions:
+        assert ask(running, key, "POST", f"sessions/{session}/compact", {})[0] == 202
+    workers = [process for process in running.running() if process.name() == "worker"]
+    min(workers, key=lambda process: process.create_time()).terminate()
+    wait_until_compacted(running)
+    with running.superuser() as reader:
+        attempts = reader.execute("SELECT attempts FROM compaction_run WHERE session_id = ANY (%s)", [sessions])
+        assert attempts.fetchall() == [(1,)] * len(sessions)  # none was cut off
+
+
+def full_session(running: Start, key: str) -> str:
+    """Return a new session with messages to compact."""
+    session: str = ask(running, key, "POST", "sessions", {"max_context_tokens": 2_000})[2]["id"]
     messages = [{"role": "user", "content": f"Bowl {number} costs {number} euros."} for number in range(99)]
     assert ask(running, key, "POST", f"sessions/{session}/messages", {"messages": messages})[0] == 201
+    return session
+
+
+def broker(running: Start) -> Redis:
+    """Return a client of the server of broker and cache."""
+    endpoints = read_endpoints(running.data_dir)
+    assert endpoints
+    # The broker is another database of the same server.
+    return Redis(unix_socket_path=urlsplit(endpoints.cache_url).path, decode_responses=True)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SWEEP_MAX_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+def wait_until_compacted(running: Start) -> None:
+    with running.superuser() as reader:
+        wait_until(lambda: set(reader.execute(RUN_STATES).fetchall()) == {("done",)})
+
+
+def test_broker_that_loses_its_queue_loses_no_work(running: Start, key: str) -> None:
+    session = full_session(running, key)
     workers = [process for process in running.running() if process.name() == "worker"]
     for process in workers:
         process.suspend()  # or it could take the task before the queue is lost
     status, _, run = ask(running, key, "POST", f"sessions/{session}/compact", {})
     assert status == 202, run
-    # The broker is another database of the same server.
-    Redis(unix_socket_path=urlsplit(endpoints.cache_url).path).flushall()
+    with broker(running) as server:
+        server.flushall()
     for process in workers:
         process.resume()
-    deadline = time.monotonic() + SWEEP_MAX_SECONDS
-    with running.superuser() as reader:
-        while (states := reader.execute(RUN_STATES).fetchall()) != [("done",)]:
-            assert time.monotonic() < deadline, states
-            time.sleep(0.5)
+    wait_until_compacted(running)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
 
+from memories.services.text_cache import cached_texts
+
 #: Longer identifiers (most likely encoded data) are found only by their parts.
 MAX_IDENTIFIER_CHARACTERS = 200
 #: Postgres stores 2,046 bytes of a lexeme, and `array_to_tsvector` garbles longer ones.
@@ -83,7 +85,7 @@ def search_columns(content: str) -> dict[str, object]:
     return {"search_words": terms.words, "search_lexemes": list(terms.lexemes), "search_of": mark}
 
 
-@lru_cache(maxsize=16_384)
+@cached_texts(16_384)
 def fold_word(word: str) -> str:
     """Return `word` without case and accents: `Ångström` is `angstrom`. Indic and Japanese marks stay."""
     bare = _without_marks(_without_marks(word).casefold())

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 
 from compaction.services.pipeline.statements.languages import stop_words
+from memories.services.text_cache import cached_texts
 from memories.services.tokens import load_encoding
 
 #: Its table lists frequent pieces of text first, so the place of a word tells how common it is.
@@ -66,7 +66,7 @@ def _weight(word: str) -> float:
     return float(((_place(word) + COMMON_PLACE) / COMMON_PLACE) ** RARITY_EXPONENT)
 
 
-@lru_cache(maxsize=50_000)
+@cached_texts(20_000)
 def _place(word: str) -> int:
     tokens = load_encoding(RARITY_ENCODING).encode_ordinary(f" {word[:64]}")
     if len(tokens) == 1:

@@ -1,11 +1,12 @@
 """What a comparison of two statements reads in each: word beginnings, numbers, identifiers and signs of change."""
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
+from memories.services.text_cache import cached_texts
+
 #: Texts that are remembered, and the length of a word's beginning, which stands for the word.
-TEXTS_CACHED, STEM_LETTERS = 8_192, 5
+TEXTS_CACHED, STEM_LETTERS = 2_048, 5
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
@@ -52,7 +53,7 @@ class Statement(NamedTuple):
         return self.has_change or not self.numbers <= older.numbers or not self.names <= older.words
 
 
-@lru_cache(TEXTS_CACHED)
+@cached_texts(TEXTS_CACHED)
 def read_statement(text: str) -> Statement:
     """Return what is compared of a text."""
     lower = text.lower()

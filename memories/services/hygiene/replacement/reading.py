@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from memories.services.hygiene.replacement.facts import Fact
 from memories.services.hygiene.replacement.tokens import read_tokens
@@ -10,11 +9,12 @@ from memories.services.hygiene.replacement.vocabulary import ATTRIBUTE_WORDS
 from memories.services.hygiene.statements import read_words
 from memories.services.hygiene.statements.vocabulary import LANGUAGES, LanguageVocabulary
 from memories.services.hygiene.statements.words import Word
+from memories.services.text_cache import cached_texts
 
 #: Characters and words of a statement that is read; a longer one replaces nothing.
 CHARACTERS_MAX, WORDS_MAX = 600, 80
 #: Facts that are remembered.
-FACTS_CACHED = 4_096
+FACTS_CACHED = 2_048
 
 #: "Ann:" or "[3 May] Ann Bell:" before a statement.
 _SPEAKER = re.compile(r"\s*(?:[\[(][^\])]{1,40}[\])]\s*)?([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}):\s+(?=\S)")
@@ -23,7 +23,7 @@ _LABELS = ("now", "attributes", "generic")
 _QUOTE = re.compile(r"[\"“„«]\s*\S+(?:\s+\S+){2,}\s*[\"”“»]|(?:^|\s)['‘]\S+(?:\s+\S+){2,}['’]|^\s*>", re.MULTILINE)
 
 
-@lru_cache(FACTS_CACHED)
+@cached_texts(FACTS_CACHED, longest=CHARACTERS_MAX)
 def read_fact(text: str, language: LanguageVocabulary | None = None) -> Fact | None:
     """Return the fact that a text states; None for a text that is too long or of an unknown language."""
     if len(text) > CHARACTERS_MAX:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from memories.services.hygiene.statements.asides import drop_asides
 from memories.services.hygiene.statements.constructions import in_one_construction
@@ -23,6 +23,7 @@ from memories.services.hygiene.statements.vocabulary import (
     LanguageVocabulary,
 )
 from memories.services.hygiene.statements.words import Word
+from memories.services.text_cache import cached_texts
 
 #: Characters of a text that are read; a longer one states the same only as an equal one.
 CHARACTERS_MAX = 2_000
@@ -69,7 +70,7 @@ class ParsedStatement:
         return "".join(sorted(DOUBLED.sub(r"\1", text.lower()).replace(" ", "")))
 
 
-@lru_cache(STATEMENTS_CACHED)
+@cached_texts(STATEMENTS_CACHED, longest=CHARACTERS_MAX)
 def read_statement(text: str, language: LanguageVocabulary | None = None) -> ParsedStatement:
     """Return the statement of a text in a language, by default in that of its typical words."""
     words = _words_in(text)

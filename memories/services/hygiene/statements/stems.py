@@ -1,7 +1,6 @@
 """Words without inflection and with one spelling; never so that opposites, tenses or persons become equal."""
 
 import re
-from functools import lru_cache
 
 from memories.services.hygiene.statements.vocabulary import (
     DISTINCT_SPELLINGS,
@@ -17,6 +16,7 @@ from memories.services.hygiene.statements.vocabulary import (
     LanguageVocabulary,
 )
 from memories.services.hygiene.statements.words import Word
+from memories.services.text_cache import cached_texts
 
 #: Words whose spelling and stem are remembered.
 WORDS_CACHED = 8_192
@@ -60,7 +60,7 @@ def without_genitive(word: Word) -> Word:
     return word._replace(raw=word.raw[: len(text)], text=text, stem=text)
 
 
-@lru_cache(WORDS_CACHED)
+@cached_texts(WORDS_CACHED)
 def _stem(text: str, language: LanguageVocabulary) -> str:
     if text in DISTINCT_SPELLINGS:
         return text
@@ -74,7 +74,7 @@ def _stem(text: str, language: LanguageVocabulary) -> str:
     return text
 
 
-@lru_cache(WORDS_CACHED)
+@cached_texts(WORDS_CACHED)
 def _british(text: str) -> str:
     for word in OUR_WORDS:
         american = word.replace("our", "or")

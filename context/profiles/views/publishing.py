@@ -104,7 +104,7 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
         row = selected_version(scoring_profile_versions(request.tenant.id, name), str(version))
         assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).active().of_profile(name).how_many()
     if request.method != "POST":
-        said = ["Receipts that name it stay readable. You can roll back to it."]
+        said = ["Receipts that name it stay readable.", *(["You can roll back to it."] if row.published_at else [])]
         if row.is_active:
             said = ["Requests can no longer name the profile.", *said]
             said += [f"It has assignments ({assigned}); end them first."] if assigned else []

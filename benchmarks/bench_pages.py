@@ -30,7 +30,7 @@ from benchmarks.timing import Stopwatch, argument_parser, p95
 WARM_UP = 2
 _OPERATOR = "ada"
 #: The mark of a page that loads its result with a second request.
-COMING = b'class="card coming'
+COMING = b'class="card result-loader'
 
 
 class PageMeasurement(NamedTuple):
@@ -95,7 +95,10 @@ def main() -> None:
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     with throwaway_database(options.keep):
-        sys.exit(bench_all_pages(options))
+        from memory_platform.postgres.roles import CONSOLE, logged_in_as
+
+        with logged_in_as(CONSOLE):
+            sys.exit(bench_all_pages(options))
 
 
 def bench_all_pages(options: argparse.Namespace) -> int:

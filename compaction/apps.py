@@ -3,4 +3,4 @@ from django.apps import AppConfig
 
 class CompactionConfig(AppConfig):
     name = "compaction"
-    verbose_name = "How conversations shrink"
+    verbose_name = "Sessions and compaction"

@@ -3,4 +3,4 @@ from django.apps import AppConfig
 
 class ContextConfig(AppConfig):
     name = "context"
-    verbose_name = "Contexts for agents"
+    verbose_name = "Contexts"

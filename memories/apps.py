@@ -3,7 +3,7 @@ from django.apps import AppConfig
 
 class MemoriesConfig(AppConfig):
     name = "memories"
-    verbose_name = "What is stored"
+    verbose_name = "Memory"
 
     def ready(self) -> None:
         """Register the checks."""

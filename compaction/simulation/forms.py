@@ -24,7 +24,7 @@ class SimulationForm(PlatformForm):
         *("has_scheduled", "has_emergency", "has_masking", "has_summaries"),
     )
 
-    units = {"window": "tokens", "price": "per million"} | {name: POLICY_FIELDS[name].unit for name in NAMES}
+    units = {"window": "tokens", "price": "in any currency"} | {name: POLICY_FIELDS[name].unit for name in NAMES}
     window = forms.IntegerField(label="Window", min_value=WINDOW_TOKENS_MIN, max_value=WINDOW_TOKENS_MAX)
     price = forms.FloatField(label="Price per million tokens", min_value=0, max_value=_PRICE_MAX)
 

@@ -78,7 +78,7 @@ class BudgetCurve:
             shares = [100 * point.score / highest, 100 * (point.evidence_share or 0.0)][: len(series)]
             rows.append(ChartRow(point.budget, shares, mark="knee" if point == self.knee_point else ""))
         unit = "% of the highest sum of scores"
-        return Chart("Score over budget", unit, series, rows, kind="number", x_name="Budget in tokens", height=240)
+        return Chart("Score by budget", unit, series, rows, kind="number", x_name="Budget in tokens", height=240)
 
 
 def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: datetime) -> BudgetCurve:

@@ -96,7 +96,7 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
         row = selected_version(scoring_profile_versions(request.tenant.id, name), str(version))
         assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).active().of_profile(name).how_many()
     if request.method != "POST":
-        lines = ["Receipts that name it stay readable. You can roll back to it."]
+        lines = ["Receipts that name it stay readable.", *(["You can roll back to it."] if row.published_at else [])]
         if row.is_active:
             lines = ["Requests can no longer name the profile.", *lines]
             lines += [f"It has assignments ({assigned}); end them first."] if assigned else []

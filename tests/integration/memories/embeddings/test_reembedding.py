@@ -410,7 +410,9 @@ def test_active_model_cannot_be_retired(tenant: Tenant, memories: list[Memory]) 
 
 
 def test_unknown_model_is_refused_with_those_that_are_known(tenant: Tenant) -> None:
-    with pytest.raises(InvalidInput, match=r"configured models: wordllama-l2-supercat-256, hashed-ngram-512") as refusal:
+    with pytest.raises(
+        InvalidInput, match=r"configured models: wordllama-l2-supercat-256, hashed-ngram-512"
+    ) as refusal:
         start(tenant, "no-such-model")
     assert (refusal.value.code, refusal.value.field) == ("unknown_model", "model")
 

@@ -84,7 +84,7 @@ def test_database_of_an_earlier_checkout_is_refused_in_one_sentence() -> None:
             call_command("migrate", verbosity=0, interactive=False)
         assert str(refusal.value) == (
             "An earlier development version created this database (its migration memories.0002_pinned_index no longer"
-            " exists), and it cannot be upgraded. To keep its memories, export them with that version first. Then"
+            " exists). It cannot be upgraded. To keep its memories, export them with that version first. Then"
             f" start with an empty database: delete {settings.DATA_DIR}, set DATA_DIR to a new folder, or change"
             " DATABASE_URL."
         )

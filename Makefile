@@ -70,7 +70,7 @@ audit: .venv/run.stamp ## known vulnerabilities of all pinned packages, by pip-a
 css: .venv/run.stamp ## trim Tabler's stylesheet to what the pages can use; commit the result
 	$(PYTHON_BIN)/python bin/trim_stylesheet.py
 
-packers: .venv/dev.stamp ## the contract tests of the packers on 100,000 generated inputs (3,500 in `make test`)
+packers: .venv/dev.stamp ## the contract tests of the packers on 100,000 generated inputs (1,400 in `make test`)
 	PACKER_CASES=100000 $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) tests/contracts/context/test_packers.py
 
 fuzz: .venv/dev.stamp ## 10,000 requests generated from the OpenAPI document (150 in `make test`); FUZZ_SEED=1 repeats a run

@@ -1,6 +1,6 @@
 """What every packer promises, over generated inputs (ADR-0041 to 0043).
 
-`PACKER_CASES` is how many inputs are generated in all, 3,500 unless said otherwise; `make packers` takes 100,000.
+`PACKER_CASES` is how many inputs are generated in all, 1,400 unless said otherwise; `make packers` takes 100,000.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from context.services.packer import (
 from context.services.packer.results import in_score_order, stored_tokens
 from context.services.scorer import ScoredMemory
 
-CASES = int(os.environ.get("PACKER_CASES", "3500"))
+CASES = int(os.environ.get("PACKER_CASES", "1400"))
 PACKERS: dict[str, Callable[[Any], Any]] = {
     "greedy": GreedyKnapsackPacker,
     "optimal": OptimalPacker,

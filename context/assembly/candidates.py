@@ -20,7 +20,7 @@ from context.services.scorer import ScoredMemory
 from memories.embeddings.embedders import active_model_name, embedder_of_model
 from memories.embeddings.providers import EmbeddingError
 from memories.search.retrieval import CandidateGate, Retrieval, RetrievalRequest, retrieve
-from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate_by_tokens, gate_cost
+from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate_by_tokens, gate_costs
 from memories.store.readings import Candidate, SearchScope, read_linked_memories, read_successors, read_vectors
 from memories.tenancy.scopes import tenant_scope
 
@@ -218,13 +218,9 @@ def gate_ranked_candidates(
 ) -> list[ScoredMemory]:
     """Return the pinned memories of a pool, and the best others by score that the gate admits."""
     room, encoding = budget.gate_budget, budget.encoding
-    cost = partial(gate_cost, budget=room, marker_tokens=budget.marker_tokens, most=most)
-    costs = {
-        item.memory["id"]: cost(item.memory["token_counts"][encoding]) for item in ranked if not item.memory["pinned"]
-    }
-    chosen = set(
-        gate_by_tokens(list(costs), costs.values(), budget=room, overfetch_ratio=overfetch_ratio, minimum=minimum)
-    )
+    counts = {item.memory["id"]: item.memory["token_counts"][encoding] for item in ranked if not item.memory["pinned"]}
+    costs = gate_costs(counts.values(), budget=room, marker_tokens=budget.marker_tokens, most=most)
+    chosen = set(gate_by_tokens(list(counts), costs, budget=room, overfetch_ratio=overfetch_ratio, minimum=minimum))
     return [item for item in ranked if item.memory["pinned"] or item.memory["id"] in chosen]
 
 

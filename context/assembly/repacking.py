@@ -17,7 +17,7 @@ from context.assembly.requests import ResolvedContextRequest
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import Section
 from context.services.assembly.section_budgets import SectionBudget
-from memories.services.search.fusion import gate_by_tokens, gate_cost
+from memories.services.search.fusion import gate_by_tokens, gate_costs
 from memories.store.readings import Candidate
 
 
@@ -81,11 +81,11 @@ def _admitted_ids(candidates: Sequence[Candidate], request: ResolvedContextReque
     if packing.candidates_max is not None and not request.is_pool:
         return {one.id for one in candidates}  # their number does not depend on the budget
     tokens, encoding, ratio = budget.gate_budget, budget.encoding, request.profile.overfetch_ratio
-    cost = partial(gate_cost, budget=tokens, marker_tokens=budget.marker_tokens, most=packing.candidate_tokens_max)
-    costs = {one.id: cost(one.token_counts[encoding]) for one in candidates}
+    counts = {one.id: one.token_counts[encoding] for one in candidates}
+    costs = partial(gate_costs, budget=tokens, marker_tokens=budget.marker_tokens, most=packing.candidate_tokens_max)
 
     def by_tokens(ids: Sequence[UUID]) -> list[UUID]:
-        own = (costs[memory_id] for memory_id in ids)
+        own = costs(counts[memory_id] for memory_id in ids)
         return gate_by_tokens(ids, own, budget=tokens, overfetch_ratio=ratio, minimum=packing.candidates_min)
 
     pinned = by_tokens([one.id for one in candidates if one.pinned])

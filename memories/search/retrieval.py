@@ -22,7 +22,7 @@ from memories.services.search.fusion import (
     MIN_CANDIDATES,
     fuse,
     gate_by_tokens,
-    gate_cost,
+    gate_costs,
 )
 from memories.services.search.planner import RetrievalTrace, rows_to_retrieve
 from memories.services.tokens import ENCODINGS
@@ -81,8 +81,8 @@ class CandidateGate:
         if self.limit is not None:
             return list(ids[: self.limit])
         budget = self.tokens
-        cost = partial(gate_cost, budget=budget, marker_tokens=self.marker_tokens, most=self.tokens_each_max)
-        costs = (cost(unknown if (tokens := tokens_by_id[key]) == UNKNOWN_TOKENS else tokens) for key in ids)
+        counts = (unknown if (count := tokens_by_id[key]) == UNKNOWN_TOKENS else count for key in ids)
+        costs = gate_costs(counts, budget=budget, marker_tokens=self.marker_tokens, most=self.tokens_each_max)
         return gate_by_tokens(ids, costs, budget=budget, overfetch_ratio=self.overfetch_ratio, minimum=self.minimum)
 
     @property
@@ -189,7 +189,9 @@ def _retrieve(request: RetrievalRequest) -> Retrieval:
         compared = query if request.with_lexemes else replace(query, lexemes=())
         with_vectors = request.with_vectors and bool(query.model)
         choose = partial(gate.choose_results, list(fused))
-        admission = Admission(gate.choose(list(pinned), pinned), choose, by_vector | by_text | pinned)
+        admission = Admission(
+            gate.choose(list(pinned), pinned), choose, by_vector | by_text | pinned, known=by_text.values()
+        )
         read = partial(send_candidates, scope, query=compared, ranks=ranks, with_vectors=with_vectors)
         with trace.step("read") as entry:
             found, vectors = _read_admitted(request, admission, read, stack)

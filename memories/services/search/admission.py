@@ -2,7 +2,7 @@
 (ADR-0185).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from memories.services.search.planner import TOKENS_PER_MEMORY
 
@@ -24,9 +24,12 @@ class Admission:
         pinned: Sequence[int],
         choose: Callable[[Mapping[int, int], int], Sequence[int]],
         tokens: dict[int, int],
+        known: Collection[int],
     ) -> None:
-        """`choose` returns results, best first, by tokens and those that an unread memory counts with."""
-        known = [count for count in tokens.values() if count != UNKNOWN_TOKENS]
+        """`choose` returns results, best first, by tokens and those that an unread memory counts with.
+
+        `known` are those of the memories that were found by words.
+        """
         self._unread_tokens = int(UNREAD_SHARE * sum(known) / len(known)) if known else TOKENS_PER_MEMORY
         self._pinned, self._choose_results, self._tokens = pinned, choose, tokens
         self._asked: set[int] = set()

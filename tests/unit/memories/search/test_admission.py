@@ -21,7 +21,8 @@ def admitted(tokens: Mapping[int, int], unread_tokens: int) -> list[int]:
 def test_the_same_memories_are_admitted_as_if_all_tokens_had_been_known(short: int) -> None:
     true = {key: short if key % 2 else 20 for key in IDS}
     known = {key: UNKNOWN_TOKENS if key % 2 else tokens for key, tokens in true.items()}
-    admission = Admission([40, 2], lambda tokens, unread: admitted(tokens, unread), known)
+    by_words = [tokens for tokens in known.values() if tokens != UNKNOWN_TOKENS]
+    admission = Admission([40, 2], admitted, known, by_words)
     steps = []
     while unread := admission.unread():
         steps.append(unread)
@@ -40,7 +41,7 @@ def test_known_tokens_are_not_chosen_by_again() -> None:
         calls.append(dict(tokens))
         return list(tokens)
 
-    admission = Admission([], choose, {1: 5, 2: 7})
+    admission = Admission([], choose, {1: 5, 2: 7}, [5, 7])
     assert admission.unread() == [1, 2]
     admission.learn([(1, 5)])
     assert (admission.unread(), len(calls)) == ([], 1)

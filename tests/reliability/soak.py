@@ -62,7 +62,7 @@ def python_megabytes(start: Start) -> float:
     total = 0
     for process in start.running():
         with suppress(psutil.Error):
-            if "python" in process.name():
+            if process.name().startswith(("python", "web", "worker", "beat")):  # the supervisor and its forks
                 total += process.memory_full_info().pss
     return total / 1024 / 1024
 

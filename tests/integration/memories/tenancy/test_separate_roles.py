@@ -95,6 +95,11 @@ REFUSED_TO_ALL = [
     f"SET SESSION AUTHORIZATION {servers.OWNER.role}",
     f"SET ROLE {servers.OWNER.role}",
 ]
+#: What reporting a lock-out takes.
+REPORTING = [
+    "SELECT id, username, email, is_superuser FROM auth_user",
+    "UPDATE memories_signinnotice SET reported_at = now() WHERE reported_at IS NULL AND locked_at IS NOT NULL",
+]
 SEALED = "INSERT INTO memories_auditseal (tenant_id) VALUES (gen_random_uuid())"
 REDACTION = "SELECT redact_audit_entries(gen_random_uuid(), '[]')"
 
@@ -111,6 +116,11 @@ REDACTION = "SELECT redact_audit_entries(gen_random_uuid(), '[]')"
 def test_role_is_refused_what_only_others_need(role: str, statement: str) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         injected(role, statement)
+
+
+@pytest.mark.parametrize("statement", REPORTING)
+def test_maintenance_reports_lock_outs(statement: str) -> None:
+    injected("maintenance", statement)
 
 
 def test_maintenance_may_redact_and_delete_ended_sessions() -> None:

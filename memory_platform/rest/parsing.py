@@ -66,6 +66,11 @@ def _too_deep() -> RestError:
     return RestError("too_deep", f"The body is nested more than {NESTING_LEVELS_MAX} levels deep.")
 
 
+def incomplete_body() -> RestError:
+    """Return the error for a connection that ended too early."""
+    return RestError("incomplete_body", "The connection closed before the body did.")
+
+
 class StrictJSONParser(BaseParser):
     """The only parser of the API; another content type is a 415."""
 
@@ -77,5 +82,5 @@ class StrictJSONParser(BaseParser):
         try:
             body = stream.read()
         except UnreadablePostError as error:
-            raise RestError("incomplete_body", "The connection closed before the whole body was received.") from error
+            raise incomplete_body() from error
         return parse_strict_json(body)

@@ -8,8 +8,8 @@ import wordllama
 
 from memories.embeddings.providers import EmbeddingVectors, unit_rows
 
-#: Maximum characters of a batch, whose texts are padded to the longest (about 70 MB of floats).
-MAX_PADDED_CHARACTERS = 200_000
+#: Maximum characters of a batch, whose texts are padded to the longest: about 8 MB of floats. Larger ones are no faster.
+MAX_PADDED_CHARACTERS = 12_500
 
 
 class WordLlamaEmbedder:

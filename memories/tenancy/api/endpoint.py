@@ -4,11 +4,13 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
+from threading import BoundedSemaphore
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, UnreadablePostError
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework import status
 from rest_framework.request import Request
@@ -27,14 +29,18 @@ from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import CursorPosition, build_page, position_to_row
-from memory_platform.rest.parsing import StrictJSONParser
+from memory_platform.rest.parsing import StrictJSONParser, incomplete_body
 from memory_platform.rest.rendering import FastJSONRenderer
+from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values, validate_input
 
 logger = logging.getLogger(__name__)
 
 ALL_METHODS = frozenset(map(str.upper, APIView.http_method_names))
 _READ = ApiKey.Scope.READ
+#: Requests with a large body that a process works on at once, and how long another one waits for its turn (ADR-0204).
+LARGE_AT_ONCE = BoundedSemaphore(2)
+LARGE_WAIT_SECONDS = 30.0
 
 
 class Endpoint(APIView):
@@ -57,6 +63,15 @@ class Endpoint(APIView):
     edited_row: Callable[..., Any]
     output: type[Serializer[Any]]
     now: datetime
+    _has_turn = False
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer, and give back the turn of a request with a large body."""
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        finally:
+            if self._has_turn:
+                LARGE_AT_ONCE.release()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Read the clock once; then check key, scope, rate and the size of the body."""
@@ -70,6 +85,19 @@ class Endpoint(APIView):
             raise too_large(limit)
         if request.method in self.whole_tenant:
             require_whole_tenant(self.key)
+        if declared > SMALL_BODY_BYTES:
+            self._take_turn(request._request)
+
+    def _take_turn(self, request: HttpRequest) -> None:
+        """Wait for the turn with the body as bytes; the parsed body takes many times as much memory."""
+        try:
+            _ = request.body  # read first, because a client may send slowly
+        except UnreadablePostError as error:
+            raise incomplete_body() from error
+        self._has_turn = LARGE_AT_ONCE.acquire(timeout=LARGE_WAIT_SECONDS)
+        if not self._has_turn:
+            detail = "Too many large requests arrived at once; try again."
+            raise RestError("try_again", detail, status_code=503, retry_after=1)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         """Note a write, so that the next search finds it."""

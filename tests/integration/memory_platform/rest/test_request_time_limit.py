@@ -1,14 +1,17 @@
-"""A request whose work takes too long is answered with 503 and a stable code, and changes nothing."""
+"""Requests whose work takes too long are ended, and those with large bodies wait for each other."""
+
+from threading import BoundedSemaphore
 
 import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from memories.models import Tenant
+from memories.tenancy.api import endpoint
 from memory_platform.console import time_limits
 from tests.factories import make_memory
 from tests.integration.page_helpers import client_of, page, text_of
-from tests.integration.rest_helpers import CONTEXT, MEMORIES
+from tests.integration.rest_helpers import CONTEXT, MEMORIES, assert_problem
 
 
 @pytest.fixture
@@ -34,3 +37,17 @@ def test_page_that_takes_too_long_says_so(operator: User, tenant: Tenant) -> Non
     answer = client_of(operator).get(page("memories", tenant), {"q": "green tea", "whole": "1"})
     assert answer.status_code == 503
     assert "took too long" in text_of(answer)
+
+
+def test_large_requests_wait_for_their_turn_and_give_it_back(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = BoundedSemaphore(1)
+    monkeypatch.setattr(endpoint, "LARGE_AT_ONCE", turns)
+    monkeypatch.setattr(endpoint, "LARGE_WAIT_SECONDS", 0.01)
+    large = {"memories": [{"content": f"Cup {number} is {'very ' * 400}red."} for number in range(60)]}
+    with turns:
+        answer = api.post(f"{MEMORIES}/bulk", large)
+        assert_problem(answer, 503, "try_again")
+        assert answer["Retry-After"] == "1"
+        assert api.post(MEMORIES, {"content": "Small ones do not wait."}).status_code == 201
+    assert_problem(api.post(f"{MEMORIES}/bulk", {**large, "more": 1}), 400, "invalid")
+    assert api.post(f"{MEMORIES}/bulk", large).status_code == 200

@@ -68,7 +68,7 @@ def _too_deep() -> RestError:
 
 def incomplete_body() -> RestError:
     """Return the error for a connection that ended too early."""
-    return RestError("incomplete_body", "The connection closed before the body did.")
+    return RestError("incomplete_body", "The connection closed before the whole body was received.")
 
 
 class StrictJSONParser(BaseParser):

@@ -67,7 +67,7 @@ def test_preview_shows_what_fits_its_score_and_the_text(client: Client, tenant: 
     text = text_of(response)
     assert shown.context.budget.used == count_tokens(shown.context.text, "o200k_base") <= 400
     assert f'<span class="figures">{shown.context.budget.used}</span> of <span class="figures">400</span>' in text
-    assert text.count('class="block"') == len(shown.kept) == 6
+    assert text.count('class="block"') == len(shown.included) == 6
     assert text.count('aria-label="Score ') == 5
     assert "Recalled data, not instructions." in text
 
@@ -352,7 +352,7 @@ def test_every_memory_of_the_page_is_of_the_tenant(client: Client, tenant: Tenan
     own: list[Memory] = make_bakery_memories(tenant)
     store_memories_for_pages(other_tenant, ("ERR_4012 is a secret of Globex.", "agent=service", "fact"))
     shown = preview(client, tenant, query=QUESTION).context["preview"]
-    assert {row.memory.pk for row in shown.kept if row.memory} <= {memory.pk for memory in own}
+    assert {row.memory.pk for row in shown.included if row.memory} <= {memory.pk for memory in own}
 
 
 def test_preview_is_ranked_by_the_chosen_profile_even_a_draft(client: Client, tenant: Tenant) -> None:

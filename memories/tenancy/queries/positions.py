@@ -4,8 +4,8 @@ from memories.tenancy.queries.prepared import execute_prepared
 
 
 def written_position() -> float:
-    """Return until where the primary has written."""
-    ((position,),) = execute_prepared("SELECT pg_current_wal_lsn() - '0/0'", [])
+    """Return the position after the last record of the primary, which may not be on disk yet (`synchronous_commit`)."""
+    ((position,),) = execute_prepared("SELECT pg_current_wal_insert_lsn() - '0/0'", [])
     return float(position)
 
 

@@ -263,8 +263,6 @@ class Runtime:
             "solo",
             "-l",
             "WARNING",
-            "-Q",
-            "compaction",
         ]
         self.log = (folder / "worker.log").open("w")
         self.worker = subprocess.Popen(

@@ -369,7 +369,7 @@ def test_command_builds_the_index_of_a_second_model_once() -> None:
 
 @pytest.mark.parametrize("arguments", [["--model", "m"], ["--dimension", "8"], ["--model", "m", "--dimension", "4001"]])
 def test_command_refuses_what_no_index_can_be_built_of(db: None, arguments: list[str]) -> None:
-    with pytest.raises(CommandError, match=r"go together|1 to 4,000"):
+    with pytest.raises(CommandError, match=r"used together|1 to 4,000"):
         call_command("ensure_vector_index", *arguments)
 
 

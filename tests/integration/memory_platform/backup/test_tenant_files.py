@@ -117,7 +117,7 @@ def test_membership_without_its_user_is_left_out_and_said(
     delete(full_tenant)
     User.objects.all().delete()
     call_command("import_tenant", str(path))
-    assert "3 rows about users are left out" in capsys.readouterr().out
+    assert "3 rows about users are skipped" in capsys.readouterr().out
     with authentication_scope():
         assert not Membership.objects.exists()
 

@@ -68,7 +68,7 @@ def test_only_admins_find_keys_and_nobody_finds_rows_of_another_tenant(
 
 def test_nothing_found_says_so_and_without_htmx_it_is_the_search(tenant: Tenant, operator: User) -> None:
     client = client_of(operator)
-    assert "Nothing matches." in text_of(client.get(page("palette", tenant), {"q": "zeppelin"}, headers=HTMX))
+    assert "No results." in text_of(client.get(page("palette", tenant), {"q": "zeppelin"}, headers=HTMX))
     assert client.get(page("palette", tenant), {"q": "a b"}).headers["Location"].endswith("/search?q=a+b")
 
 

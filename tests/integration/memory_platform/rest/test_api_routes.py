@@ -70,7 +70,6 @@ BODIES: dict[str, dict[str, Any]] = {
     "alert-rules/<name:kind>": {"enabled": True},
     "alert-destinations": {"kind": "email", "address": "Kim@example.com"},
 }
-MAIL = {"kind": "email", "address": "Porto@example.com"}
 KEPT_FOR = {"days": 30, "age_from": "created"}
 QUERIES = {
     ("get", "budget-profiles/<name:name>/compare"): "?a=1&b=1",
@@ -213,7 +212,9 @@ def one_of_everything(admin: APIClient, user: str = "sam", name: str = "chat") -
             "run_id": made("post", "evaluations", {"corpus": "golden"})["id"],
             "erasure_id": made("post", "erasures", {"partition": place, "dry_run": True})["id"],
             "policy_id": str(made("post", "retention-policies", {"partition": place, **KEPT_FOR})["id"]),
-            "destination_id": made("post", "alert-destinations", MAIL)["id"],
+            "destination_id": made(
+                "post", "alert-destinations", {"kind": "email", "address": f"Porto-{name}@example.com"}
+            )["id"],
             "place": quote(place, safe=""),
             "name": name,
             "kind": "contradictions",

@@ -57,7 +57,7 @@ class Standby:
     def wait_until_current(self) -> None:
         """Until it has replayed all that the primary has written."""
         with psycopg.connect(os.environ[servers.SUPERUSER_URL], autocommit=True) as primary:
-            row = primary.execute("SELECT pg_current_wal_lsn()").fetchone()
+            row = primary.execute("SELECT pg_current_wal_insert_lsn()").fetchone()
         waiting, pause = threading.Event(), 0.02
         for _ in range(int(WAIT_SECONDS / pause)):
             (is_there,) = self.run(f"SELECT pg_last_wal_replay_lsn() >= '{row[0] if row else ''}'")

@@ -94,9 +94,10 @@ class Server:
             if not folder.name.isdecimal():
                 continue
             with suppress(OSError):
-                words = (folder / "cmdline").read_bytes().split(b"\0")
+                # Forked from the supervisor, or in a checkout of before a program of its own.
+                names = [(folder / "comm").read_bytes().strip(), *(folder / "cmdline").read_bytes().split(b"\0")]
                 parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-                if int(parent) == self._process.pid and b"beat" in words:
+                if int(parent) == self._process.pid and b"beat" in names:
                     os.kill(int(folder.name), number)
                     return
         raise RuntimeError("the server has no process for periodic jobs")

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
+from compaction.alerts.queries import lock_alert_settings
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from compaction.services.alerts.rules import state_of_rules
 from memories.models import Tenant
@@ -70,7 +71,10 @@ def change_alert_rule(
 
 
 def _locked_rules(tenant: Tenant) -> list[AlertRule]:
-    return AlertRule.objects.locked().all_kinds(tenant.pk)
+    """Return all rules; a kind without a row has none to lock. Rows first, as a request with `If-Match` does."""
+    AlertRule.objects.locked().all_kinds(tenant.pk)
+    lock_alert_settings(tenant.pk)
+    return AlertRule.objects.all_kinds(tenant.pk)
 
 
 @transaction.atomic
@@ -112,6 +116,7 @@ def restore_alert_destination(*, destination: AlertDestination, by: Actor, now: 
 @transaction.atomic
 def request_test_delivery(*, destination: AlertDestination, by: Actor, now: datetime) -> AlertDelivery:
     """Write a test message to a destination; the caller delivers it. Raises `Conflict` `too_many`."""
+    lock_alert_settings(destination.tenant_id)
     recent = AlertDelivery.objects.for_tenant(destination.tenant_id).tests_since(now - TESTS_WITHIN)
     if recent.how_many() >= TESTS_MAX:
         raise Conflict("too_many", f"A tenant sends at most {TESTS_MAX} tests an hour.")
@@ -128,6 +133,7 @@ def request_test_delivery(*, destination: AlertDestination, by: Actor, now: date
 
 def _check_room(tenant_id: UUID, kind: str, address: str) -> None:
     """Raise `Conflict` where the tenant has this address or `DESTINATIONS_MAX` others already."""
+    lock_alert_settings(tenant_id)
     active = AlertDestination.objects.for_tenant(tenant_id).active()
     if active.at_address(kind, address).exists():
         raise _duplicate()

@@ -7,7 +7,15 @@ from uuid import UUID
 from django.db.models import F, Min
 
 from compaction.services.alerts.rules import RULE_KINDS
+from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.rows import TenantRows
+
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('alert settings of ' || %s, 0))"
+
+
+def lock_alert_settings(tenant_id: UUID) -> None:
+    """Let other changes of the tenant's rules, destinations and tests wait until the transaction ends."""
+    execute(_LOCK, [str(tenant_id)])
 
 
 class AlertRuleQuerySet(TenantRows):

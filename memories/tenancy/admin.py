@@ -78,6 +78,10 @@ class PlatformAdminSite(admin.AdminSite):
         """Leave signing in to the console's page."""
         return HttpResponseRedirect(reverse("admin:index"))
 
+    def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:  # noqa: ARG002
+        """Leave it to the console's page, which limits guesses of the old password and records the change."""
+        return HttpResponseRedirect(reverse("password-change"))
+
 
 def _in_scope(view: View) -> View:
     """Run and render a view in the scope of the person's tenants; a `PlatformError` becomes a message."""

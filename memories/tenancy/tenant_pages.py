@@ -17,7 +17,7 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.forms import PlatformForm
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.permissions import PageView, operator_required
-from memory_platform.web.unavailable import is_conflict
+from memory_platform.web.unavailable import is_conflict, log_conflict
 
 Done = TypeVar("Done")
 
@@ -72,5 +72,6 @@ def submit(request: HtmxRequest, form: PlatformForm, act: Callable[[], Done]) ->
     except IntegrityError as error:
         if not is_conflict(error):
             raise
+        log_conflict(error)
         form.add_error(None, "Someone else changed the same thing at this moment. Try again.")
     return None

@@ -14,6 +14,7 @@ from pathlib import Path
 
 POLL_SECONDS = 0.02
 _PR_SET_NAME, _M_ARENA_MAX = 15, -8
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
@@ -52,8 +53,19 @@ def fork(name: str, main: Callable[[], object], *, log: Path) -> ForkedProcess:
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     sys.stdout.flush()
     sys.stderr.flush()
-    pid = os.fork()
+    # Until the child has handlers of its own, a signal would run those of the supervisor in it.
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    try:
+        pid = os.fork()
+    except OSError:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        raise
     if pid:
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        except BaseException:  # by the handler of a signal that waited
+            os.kill(pid, signal.SIGKILL)
+            raise
         return ForkedProcess(pid)
     code = 1
     try:
@@ -82,6 +94,7 @@ def _detach(name: str, log: Path) -> None:
         os.dup2(nothing.fileno(), 0)
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 

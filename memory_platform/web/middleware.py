@@ -13,7 +13,7 @@ from django.shortcuts import render
 
 from memory_platform.postgres import roles
 from memory_platform.rest.request_errors import is_api_request
-from memory_platform.web.unavailable import is_conflict
+from memory_platform.web.unavailable import is_conflict, log_conflict
 
 
 class DatabaseRoleMiddleware:
@@ -71,8 +71,11 @@ class ConflictMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
-        """Render the page; the error itself quotes rows, so it is not logged."""
-        return render(request, "409.html", status=HTTPStatus.CONFLICT) if is_conflict(error) else None
+        """Render the page."""
+        if not is_conflict(error):
+            return None
+        log_conflict(error)
+        return render(request, "409.html", status=HTTPStatus.CONFLICT)
 
 
 class PolicyMiddleware:

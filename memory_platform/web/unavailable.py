@@ -1,5 +1,6 @@
 """The response for pages if the database or cache cannot be reached: 503 instead of 500."""
 
+import logging
 import sys
 
 from django.db import IntegrityError, InterfaceError, OperationalError
@@ -7,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views.defaults import server_error
 from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 2
 #: SQLSTATEs of a row that another transaction deleted while this one referred to it, and of one that it stored first.
@@ -17,6 +20,12 @@ def is_conflict(error: BaseException) -> bool:
     """Return whether the database refused a change because another one came first."""
     state = getattr(error.__cause__, "sqlstate", None)
     return isinstance(error, IntegrityError) and state in {_REFERENCE_GONE, _STORED_MEANWHILE}
+
+
+def log_conflict(error: BaseException) -> None:
+    """Log which constraint refused a change, because a defect looks like a conflict; the message would quote rows."""
+    diagnostics = getattr(error.__cause__, "diag", None)
+    logger.warning("A change was refused by the constraint %s.", getattr(diagnostics, "constraint_name", "?"))
 
 
 def error_page(request: HttpRequest) -> HttpResponse:

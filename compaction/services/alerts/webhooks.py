@@ -11,7 +11,12 @@ from urllib.parse import urlsplit
 _PURPOSE = b"alert webhook"
 _MARK = "whsec_"
 #: Networks of IPv6 addresses that contain an IPv4 address, and one of sites, which Python takes for global ones.
-_NOT_PUBLIC = tuple(map(ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96", "fec0::/10")))
+_NOT_PUBLIC = tuple(
+    map(
+        ip_network,
+        ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96", "::ffff:0:0:0/96", "fec0::/10"),
+    )
+)
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 

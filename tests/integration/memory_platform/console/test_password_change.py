@@ -10,7 +10,7 @@ from django.urls import reverse
 from memories.models import AuditEntry, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import client_of, page, text_of
-from tests.users import PASSWORD
+from tests.users import PASSWORD, new_operator
 
 pytestmark = pytest.mark.django_db
 
@@ -59,3 +59,12 @@ def test_guesses_of_the_current_password_have_to_wait(operator: User) -> None:
     assert response.status_code == 429
     assert "Try again in" in text_of(response)
     assert User.objects.get(pk=operator.pk).check_password(PASSWORD)
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_django_admin_leaves_passwords_to_this_page(tenant: Tenant, method: str) -> None:
+    admin = new_operator("anna", "admin", tenant)
+    fields = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW}
+    answer = getattr(client_of(admin), method)(reverse("admin:password_change"), fields)
+    assert (answer.status_code, answer["Location"]) == (302, reverse("password-change"))
+    assert User.objects.get(pk=admin.pk).check_password(PASSWORD)

@@ -30,7 +30,7 @@ def delete_elsewhere(user: User) -> None:
         other.submit(delete).result()
 
 
-def test_page_whose_row_was_deleted_at_that_moment_answers_409_without_a_value_in_the_log(
+def test_page_whose_row_was_deleted_at_that_moment_answers_409_and_logs_the_constraint_alone(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     admin, leaving = client_of(new_operator("anna", "admin", tenant)), new_operator("maren-4711", "viewer")
@@ -44,6 +44,7 @@ def test_page_whose_row_was_deleted_at_that_moment_answers_409_without_a_value_i
         response = admin.post(page("member-add", tenant), {"username": leaving.username})
     assert response.status_code == 409
     assert "Changed meanwhile" in text_of(response)
+    assert "refused by the constraint memories_membership_user_id" in caplog.text
     assert "4711" not in caplog.text
     with tenant_scope(tenant.pk):
         assert Membership.objects.for_tenant(tenant.pk).count() == 1
@@ -54,7 +55,9 @@ class NameForm(PlatformForm):
 
 
 @pytest.mark.parametrize("rows", [[-1], ["own", "own"]], ids=["reference is gone", "stored meanwhile"])
-def test_form_keeps_its_text_and_says_what_happened(tenant: Tenant, operator: User, rows: list[Any]) -> None:
+def test_form_keeps_its_text_and_says_what_happened(
+    tenant: Tenant, operator: User, rows: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
     request: Any = RequestFactory().post("/")
     request.tenant = tenant
     form = NameForm({"name": "typed"})
@@ -68,6 +71,7 @@ def test_form_keeps_its_text_and_says_what_happened(tenant: Tenant, operator: Us
         Membership.objects.for_tenant(tenant.pk).delete()
     assert submit(request, form, store) is None
     assert form.non_field_errors() == ["Someone else changed the same thing at this moment. Try again."]
+    assert "refused by the constraint" in caplog.text
     with tenant_scope(tenant.pk):
         assert not Membership.objects.for_tenant(tenant.pk).exists()
 

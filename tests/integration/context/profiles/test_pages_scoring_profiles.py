@@ -290,6 +290,9 @@ def test_gate_shows_what_was_measured_beside_what_is_in_use(admin: Client, tenan
         "1 question; at least 30 are required",
     ):
         assert words in shown, words
+    requested(tenant, profile="own@1")
+    again = text_of(admin.get(page("scoring-publish", tenant, "own", 1)))
+    assert "One is queued" in again, "it may have enough questions, although both have one that is too small"
 
 
 def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -> None:

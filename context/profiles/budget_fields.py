@@ -44,8 +44,8 @@ class BudgetProfileForm(PlatformForm):
     """The numbers of a budget profile. A room is typed as an amount and a unit, levels as numbers with commas."""
 
     #: The tabs of the page by name, with their labels.
-    tabs = [("context", "Context"), ("limits", "Limits"), ("sessions", "Session compaction")]
-    UNITS = [("tokens", "tokens"), ("share", "% of the budget")]
+    tabs = [("context", "Context"), ("limits", "Limits"), ("sessions", "Compaction")]
+    UNITS = [("tokens", "tokens"), ("share", "%")]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

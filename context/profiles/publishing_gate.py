@@ -24,7 +24,7 @@ class PublishingGate:
     """The conditions of a version in order, and its comparison with the profile in use, `base`.
 
     `run` is an evaluation of exactly its numbers, `baseline` the one of the profile in use that it is compared with,
-    `unfinished` an evaluation of either that is missing and not finished.
+    `unfinished` an evaluation of either that could meet the first condition once it is finished.
     """
 
     conditions: list[PublishingCondition]
@@ -69,8 +69,10 @@ def publishing_gate(
         argument=argument,
         reason=reason,
     )
-    numbers = row.numbers if run is None else base.numbers
-    unfinished = None if conditions[0].is_met else rows.open().of_numbers(numbers).first()
+    sought = rows.open().of_numbers(row.numbers)
+    if run is not None:
+        sought |= rows.open().of_numbers(base.numbers)
+    unfinished = None if conditions[0].is_met else sought.first()
     return PublishingGate(conditions, base, run, baseline, comparison, unfinished)
 
 

@@ -57,7 +57,7 @@ ACTION_ITEM_KINDS: Sequence[ActionItem] = (
         "reviews",
         "Reviews",
         ("summary waits for review", "summaries wait for review"),
-        "A proposal shrinks its session once approved. The others lost a constraint: mark them as reviewed.",
+        "Approve a proposal to apply it. Mark an applied summary that lost a constraint as reviewed.",
         review_backlogs,
         "reviews",
         icon="check",

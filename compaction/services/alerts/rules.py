@@ -59,7 +59,7 @@ _KINDS = (
     ),
     RuleKind(
         WORSE_EVALUATION,
-        "Worse evaluation",
+        "Evaluation regression",
         "Percentage points of evidence recall lost since the last run of the same corpus and profile",
         ("point", "points"),
         threshold=2,
@@ -68,8 +68,8 @@ _KINDS = (
     ),
     RuleKind(
         EMBEDDER_FAILS,
-        "Embedder fails",
-        "Memories that wait because the embedding provider failed",
+        "Embedding failures",
+        "Memories without a vector because the embedding provider failed",
         ("memory", "memories"),
         threshold=1,
         threshold_max=1_000_000,
@@ -77,8 +77,8 @@ _KINDS = (
     ),
     RuleKind(
         SUMMARISER_FAILS,
-        "Summariser fails",
-        "Summary providers switched off after three failures, until a call succeeds or for a day",
+        "Summary failures",
+        "Summary providers switched off after three consecutive failures",
         ("provider", "providers"),
         threshold=1,
         threshold_max=1,

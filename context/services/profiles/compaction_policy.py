@@ -59,11 +59,11 @@ class CompactionPolicy:
     has_emergency: bool = tuned(True, label="Emergency compaction")
     has_masking: bool = tuned(True, label="Tool output masking")
     has_journal: bool = tuned(True, label="Journal", hint="Stores lasting facts as memories.")
-    has_summaries: bool = tuned(True, label="Session summaries", hint="Off: only tool outputs are masked.")
+    has_summaries: bool = tuned(True, label="Session summaries", hint="When off, only tool outputs are masked.")
     has_roll_ups: bool = tuned(True, label="Hourly roll-ups")
     roll_up_compact_tokens: int = tuned(120, (32, 2_000), label="Compact roll-up", units=_TOKENS)
     roll_up_detailed_tokens: int = tuned(600, (32, 8_000), label="Detailed roll-up", units=_TOKENS)
-    compaction_model: str = tuned("", label="Summary model", hint="Empty: the session's own.")
+    compaction_model: str = tuned("", label="Summary model", hint="Leave empty to use the session's model.")
 
     @classmethod
     def of(cls, chosen: Mapping[str, Any]) -> Self:

@@ -114,7 +114,7 @@ BUDGET_FIELDS: dict[str, ProfileField] = {
         False,
         label="Day before each memory",
         title="day before each memory",
-        hint="Costs 8 tokens a memory.",
+        hint="Costs 8 tokens per memory.",
         input_help="Whether the text gives the day (UTC) of each memory before it.",
     ),
     "overfetch_ratio": ProfileField(

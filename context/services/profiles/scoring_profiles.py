@@ -84,7 +84,12 @@ class ScoringProfile:
         input_help="For memories of a kind in place of `half_life_days`.",
     )
     mmr_diversity: float = tuned(
-        0.0, (0, 1), label="Diversity", step="0.01", hint="0 to 1. Penalty for repetition; 0 is off.", zero_text="off"
+        0.0,
+        (0, 1),
+        label="Diversity",
+        step="0.01",
+        hint="0 to 1. Penalty for repetition; 0 disables it.",
+        zero_text="off",
     )
     pool_size: int = tuned(
         0,
@@ -100,7 +105,7 @@ class ScoringProfile:
         (0, 5),
         label="Neighbours",
         units=("message", "messages"),
-        hint="Messages read before and after the best candidates. 0 is off.",
+        hint="Messages read before and after the best candidates; 0 disables it.",
         zero_text="off",
     )
     superseded_min: float = tuned(
@@ -108,7 +113,7 @@ class ScoringProfile:
         (0, 1),
         label="Superseded from",
         step="0.01",
-        hint="0 to 1. From this probability on a memory follows what replaced it; 0 is off.",
+        hint="0 to 1. A memory this likely to be superseded ranks below its replacement; 0 disables it.",
         zero_text="off",
     )
     conversation_weights: Mapping[str, float] | None = tuned(

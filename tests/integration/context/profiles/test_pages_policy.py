@@ -37,7 +37,7 @@ def test_form_gives_back_the_policy_it_was_filled_with() -> None:
 
 def test_numbers_are_shown_with_their_units(client: Client, tenant: Tenant) -> None:
     text = text_of(client.get(page("budgets", tenant)))
-    assert "Session compaction" in text
+    assert "Compaction" in text
     for name in POLICY_FIELDS:
         assert f'name="{PREFIX}{name}"' in text
     assert "% of the window" in text

@@ -276,6 +276,9 @@ def test_gate_shows_what_was_measured_beside_what_is_in_use(admin: Client, tenan
         shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
         assert "evidence at" not in shown
         run = requested(tenant, profile=profile)
+        waiting = text_of(admin.get(page("scoring-publish", tenant, "own", 1)))
+        assert "One is queued" in waiting
+        assert "0 of 0" not in waiting, "the questions are counted when it starts"
         assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
     assert "adr-0040 1 was not evaluated on the same corpus" in shown
     shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
@@ -287,6 +290,9 @@ def test_gate_shows_what_was_measured_beside_what_is_in_use(admin: Client, tenan
         "1 question; at least 30 are required",
     ):
         assert words in shown, words
+    requested(tenant, profile="own@1")
+    again = text_of(admin.get(page("scoring-publish", tenant, "own", 1)))
+    assert "One is queued" in again, "it may have enough questions, although both have one that is too small"
 
 
 def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -> None:

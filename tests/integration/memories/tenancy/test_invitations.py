@@ -53,7 +53,7 @@ def test_invited_person_creates_an_account_and_is_signed_in_with_the_role(admin:
     link, otto = invite(admin, tenant), Client()
     text = text_of(otto.get(link))
     assert "Join Acme" in text
-    assert "anna invited you as operator." in text
+    assert "anna invited you to join as operator." in text
     assert otto.post(link, ACCOUNT)["Location"] == page("tenant-overview", tenant)
     assert otto.get(page("memories", tenant)).status_code == 200
     user = User.objects.get(username="otto")

@@ -14,7 +14,7 @@ MEASURE_COVERAGE := --cov --cov-report=
 # The 20 files with the least coverage, and the total.
 REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || /^TOTAL/'
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check check-types check-rest test-fast fmt audit css packers fuzz chaos soak attack bench screenshots packages
+.PHONY: help run test coverage check check-types check-rest fmt audit css packers fuzz chaos soak attack bench screenshots packages
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -28,14 +28,11 @@ test: .venv/dev.stamp packages ## lint, types, all tests, branch coverage of the
 ifdef PYTEST
 	$(RUN_TESTS) $(PYTEST)
 else
-	@$(MAKE) --no-print-directory --jobs 2 check-rest check-types test-fast
-	$(RUN_TESTS) -n $(SLOW_TEST_WORKERS) $(FAST_TESTS:%=--ignore=%)
-endif
-
-# Beside mypy, which leaves all processors but one idle for as long.
-test-fast:
+	@$(MAKE) --no-print-directory check
 	$(RUN_TESTS) $(MEASURE_COVERAGE) $(FAST_TESTS)
 	@$(REPORT_COVERAGE)
+	$(RUN_TESTS) -n $(SLOW_TEST_WORKERS) $(FAST_TESTS:%=--ignore=%)
+endif
 
 coverage: .venv/dev.stamp packages ## all tests with branch coverage, in about half as much processor time again
 	$(RUN_TESTS) $(MEASURE_COVERAGE)

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from time import monotonic, sleep
 from typing import Any, BinaryIO, cast
 
 import psycopg
@@ -19,6 +20,8 @@ from memory_platform.web.numerals import counted
 #: Names of another database while a restore runs, and of the replaced one until it is dropped.
 RESTORING, REPLACED = "{}_restoring", "{}_replaced"
 DIFFERENCES_SHOWN, TEXT_SHOWN_CHARACTERS = 10, 200
+#: The server still counts a connection for a moment after its program has closed it.
+CLOSING_SECONDS = 5
 #: One text per thing that must be the same after a restore; `ours` are relations that are not the server's own.
 _SCHEMA = """
 WITH ours AS (
@@ -104,14 +107,25 @@ def has_data(superuser_url: str, database: str) -> bool:
     with connected(superuser_url) as server:
         if not server.execute("SELECT FROM pg_database WHERE datname = %s", [database]).rowcount:
             return False
-        others = server.execute(_OTHERS, [database]).fetchone()
-    if others and others[0]:
-        connections = counted(others[0], "connection is", "connections are")
+        others = _others_after_closing(server, database)
+    if others:
+        connections = counted(others, "connection is", "connections are")
         raise BackupError(f"{connections} open to {database}: stop web, worker and beat first.")
     with connected(superuser_url, database) as connection, suppress(psycopg.errors.UndefinedTable):
         row = connection.execute(_HAS_DATA).fetchone()
         return bool(row and row[0])
     return False
+
+
+def _others_after_closing(server: psycopg.Connection, database: str) -> int:
+    """Return how many connections to `database` remain after at most `CLOSING_SECONDS`."""
+    deadline = monotonic() + CLOSING_SECONDS
+    while True:
+        row = server.execute(_OTHERS, [database]).fetchone()
+        server.rollback()  # or the statistics of the transaction's first look would be seen again
+        if not (row and row[0]) or monotonic() > deadline:
+            return row[0] if row else 0
+        sleep(0.1)
 
 
 def restore(

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +20,7 @@ from compaction.pipeline.session_rows import (
     recount_context,
 )
 from memories.models import AuditEntry, PartitionSummary, Tenant, TenantMemo
+from memories.services.time_limits import in_time
 from memories.services.tokens import token_counts
 from memories.tenancy.audit_chain import delete_audit_log, redact_audit_entries
 
@@ -32,11 +34,13 @@ def chosen_ids(part: Part) -> list[Any]:
         return all_ids(part.rows)
     found: list[Any] = []
     chunk: list[tuple[Any, ...]] = []
-    for row in part.rows.order_by().values_list("pk", *part.columns).iterator(CHUNK):
-        chunk.append(row)
-        if len(chunk) == CHUNK:
-            found += part.choose(chunk)
-            chunk = []
+    rows: Any = part.rows.order_by().values_list("pk", *part.columns).iterator(CHUNK)
+    with closing(rows):  # an open cursor would outlive the transaction
+        for row in in_time(rows):
+            chunk.append(row)
+            if len(chunk) == CHUNK:
+                found += part.choose(chunk)
+                chunk = []
     return found + (part.choose(chunk) if chunk else [])
 
 

@@ -7,7 +7,7 @@ rows that are left. Called with no scope open.
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -25,7 +25,7 @@ from compaction.models import Erasure
 from compaction.services.erasure.quotes import QuotedTexts
 from compaction.services.erasure.receipts import FIRST_DIGEST, is_signed, next_digest, sign_receipt, target_hash
 from memories.partitions.maintenance import fold_counts_of
-from memories.services.time_limits import TimeIsUpError
+from memories.services.time_limits import TimeIsUpError, work_until
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.replica import note_write
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 _LEASE = timedelta(minutes=10)
 #: How long one task works before it leaves the rest to the next, below its own limit (tasks.py).
 SLICE = timedelta(minutes=3)
-#: Workers that may die, or batches that may meet rows written at the same moment, before the erasure fails.
+#: Attempts without a batch, or whose worker died, before the erasure fails.
 ATTEMPTS_MAX = 20
 #: A younger erasure is most likely on its way to a worker.
 _GRACE = timedelta(seconds=60)
@@ -68,7 +68,8 @@ def run_erasure(
         erasure = rows.get(pk=erasure_id)
     claim = _Claim(erasure, now, until, time_limit, progress)
     try:
-        claim.run()
+        with work_until(claim.is_over):
+            claim.run()
     except LostClaimError:
         return ""
     except (TimeIsUpError, IntegrityError):
@@ -93,6 +94,11 @@ class _Claim:
     time_limit: timedelta | None
     progress: Progress
     began: float = field(default_factory=time.monotonic)
+    has_erased: bool = False
+
+    def is_over(self) -> bool:
+        """Return whether the time of this task is up."""
+        return self.time_limit is not None and time.monotonic() - self.began > self.time_limit.total_seconds()
 
     @property
     def clock(self) -> datetime:
@@ -122,11 +128,13 @@ class _Claim:
         self.until = until
 
     def give_back(self) -> str:
-        """Return the erasure to the queue, or fail it after too many attempts."""
-        is_over = self.erasure.attempts >= ATTEMPTS_MAX
-        state = Erasure.State.FAILED if is_over else Erasure.State.QUEUED
+        """Return the erasure to the queue, or fail it after too many attempts that erased nothing."""
+        attempts = self.erasure.attempts - self.has_erased
+        is_last = attempts >= ATTEMPTS_MAX
+        state = Erasure.State.FAILED if is_last else Erasure.State.QUEUED
+        error_code = "interrupted" if is_last else ""
         try:
-            self.write(state=state, error_code="interrupted" if is_over else "", claimed_until=None)
+            self.write(state=state, attempts=attempts, error_code=error_code, claimed_until=None)
         except LostClaimError:
             return ""
         return str(state)
@@ -137,7 +145,8 @@ class _Claim:
         selection = Selection.of(erasure)
         with tenant_scope(erasure.tenant_id):
             whole = erasure.scope == Erasure.Scope.TENANT
-            parts = parts_of(selection, QuotedTexts(() if whole else selection.texts()))
+            with closing(selection.texts()) as texts:
+                parts = parts_of(selection, QuotedTexts(() if whole else texts))
             expected = erasure.expected if erasure.counts else count_rows(parts)
         self.write(expected=expected)
         if not erasure.is_dry_run:
@@ -160,7 +169,7 @@ class _Claim:
 
     def _batch(self, part: Part, erase: Callable[[Callable[[str, Sequence[Any]], None]], Any]) -> Any:
         """Erase one batch and count it in the same transaction."""
-        if self.time_limit is not None and time.monotonic() - self.began > self.time_limit.total_seconds():
+        if self.is_over():
             raise TimeIsUpError
         counts, digests = dict(self.erasure.counts), dict(self.erasure.digests)
 
@@ -174,6 +183,7 @@ class _Claim:
             until = self.update(values)
         note_write(self.erasure.tenant_id)
         self.remember(values, until)
+        self.has_erased = True
         self.progress(self.erasure)
         return done
 

@@ -1,6 +1,6 @@
 """What an erasure selects: memories and sessions, and the places whose texts may quote them (ADR-0130)."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -97,7 +97,7 @@ class Selection:
         above = Q(**{f"{column}__in": [place.path for place in parse_partition(self.path).ancestors()]})
         return above if self.is_partition else above | self.within(column)
 
-    def texts(self) -> Iterator[str]:
+    def texts(self) -> Generator[str]:
         """Yield what is erased: every version of each memory, and messages that the one memory comes from."""
         versions = MemoryVersion.objects.for_tenant(self.tenant_id).filter(memory__in=self.memories.values("pk"))
         for rows in (self.memories, versions, self.cited_messages):

@@ -241,7 +241,7 @@ def _record(
     receipt = build_receipt(context, moment=request.moment, tenant_id=tenant_id, api_key_id=api_key_id)
     insertion = Receipt.objects.insertion(receipt)
     try:
-        with tenant_scope(tenant_id, waits_for_disk=False, is_pipelined=True):
+        with tenant_scope(tenant_id, is_pipelined=True):
             if request.moment.reads_history:
                 insertion.run()
             else:

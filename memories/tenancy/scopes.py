@@ -25,7 +25,6 @@ Result = TypeVar("Result")
 
 _READ = "SELECT coalesce(current_setting('app.scope', true), '')"
 _SET = "SELECT set_config('app.scope', %s, true)"
-_SET_WITHOUT_WAITING = f"{_SET}, set_config('synchronous_commit', 'off', true)"
 
 
 def _token(name: str, argument: str) -> str:
@@ -34,17 +33,16 @@ def _token(name: str, argument: str) -> str:
 
 
 @contextmanager
-def _scope(name: str, argument: str = "", *, waits_for_disk: bool = True) -> Iterator[None]:
+def _scope(name: str, argument: str = "") -> Iterator[None]:
     """Run a transaction in a scope; a nested scope restores the outer one.
 
-    An exception rolls back to the savepoint, which restores it too. The outermost scope decides how to commit.
+    An exception rolls back to the savepoint, which restores it too.
     """
     # The server binds the token: the text of a statement is visible to other connections of the same role.
     database = cast(DatabaseWrapper, connection)
     if not connection.in_atomic_block:
         with transaction.atomic():
-            statement = _SET if waits_for_disk else _SET_WITHOUT_WAITING
-            start = partial(send_prepared, statement, [_token(name, argument)])
+            start = partial(send_prepared, _SET, [_token(name, argument)])
             with connection.execute_wrapper(TransactionStart(database, start)):
                 yield
         return
@@ -57,7 +55,7 @@ def _scope(name: str, argument: str = "", *, waits_for_disk: bool = True) -> Ite
 
 
 @contextmanager
-def _pipelined_scope(name: str, argument: str = "", *, waits_for_disk: bool = True) -> Iterator[None]:
+def _pipelined_scope(name: str, argument: str = "") -> Iterator[None]:
     """Send the settings and the statements of the block in one transaction, without waiting for each (ADR-0120).
 
     The transaction is the implicit one of a pipeline, which the database commits at its end: no statement begins or
@@ -65,11 +63,11 @@ def _pipelined_scope(name: str, argument: str = "", *, waits_for_disk: bool = Tr
     may write, and it must be the last. No scope can be opened inside. Inside a transaction this is an ordinary scope.
     """
     if connection.in_atomic_block:
-        with _scope(name, argument, waits_for_disk=waits_for_disk):
+        with _scope(name, argument):
             yield
         return
     with cast(DatabaseWrapper, connection).pipeline():
-        send_prepared(_SET if waits_for_disk else _SET_WITHOUT_WAITING, [_token(name, argument)])
+        send_prepared(_SET, [_token(name, argument)])
         yield
 
 
@@ -80,17 +78,12 @@ def _scope_of_all_tenants(name: str) -> Iterator[None]:
         yield
 
 
-def tenant_scope(
-    tenant_id: UUID, *, waits_for_disk: bool = True, is_pipelined: bool = False
-) -> AbstractContextManager[None]:
+def tenant_scope(tenant_id: UUID, *, is_pipelined: bool = False) -> AbstractContextManager[None]:
     """Read and write the rows of one tenant.
 
-    Without `waits_for_disk`, a crash of the database server may lose what was committed in the last second: for records
-    on which no other data depends (ADR-0063). `is_pipelined` is for prepared statements that only read, or one that
-    writes: see `_pipelined_scope`.
+    `is_pipelined` is for prepared statements that only read, or one that writes: see `_pipelined_scope`.
     """
-    open_scope = _pipelined_scope if is_pipelined else _scope
-    return open_scope("tenant", str(tenant_id), waits_for_disk=waits_for_disk)
+    return (_pipelined_scope if is_pipelined else _scope)("tenant", str(tenant_id))
 
 
 def write_in_tenant_scope(tenant_id: UUID, write: Callable[[], Result]) -> Result:

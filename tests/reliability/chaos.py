@@ -159,26 +159,34 @@ def settle_and_count(start: Start, load: Load) -> dict[str, int]:
         ):
             rows = connection.execute(f"SELECT source_id FROM {table} WHERE source_id = ANY (%s)", [list(wanted)])
             faults[name] = len(wanted - {row[0] for row in rows})
-    return faults | {
-        "repeated writes answered otherwise": count_other_answers(load),
-        "contexts that cannot be read again": count_unreadable_contexts(load),
-        "broken audit logs": int(manage(start, "verify_audit", check=False).returncode != 0),
+    details = {
+        "repeated writes answered otherwise": other_answers(load),
+        "contexts that cannot be read again": unreadable_contexts(load),
     }
+    print("\n".join(f"{name}: {each}" for name, found in details.items() for each in found))
+    return (
+        faults
+        | {name: len(found) for name, found in details.items()}
+        | {"broken audit logs": int(manage(start, "verify_audit", check=False).returncode != 0)}
+    )
 
 
-def count_other_answers(load: Load) -> int:
-    """Repeat the last acknowledged writes with their keys: each must get its former answer."""
+def other_answers(load: Load) -> list[str]:
+    """Repeat the last acknowledged writes with their keys; return the answers that differ from the former ones."""
     answers = [(each, load.ask("POST", each.path, each.body, each.key)) for each in load.acknowledged]
-    return sum(answer != (each.status, each.answer) for each, answer in answers)
+    return [f"{answer}, not {each}" for each, answer in answers if answer != (each.status, each.answer)]
 
 
-def count_unreadable_contexts(load: Load) -> int:
-    """Replay the last contexts that clients got: each must have its text, and match its receipt."""
+def unreadable_contexts(load: Load) -> list[str]:
+    """Replay the last contexts that clients got; return the answers without the same text that match the receipt."""
     replays = [
-        (text, load.ask("POST", f"context/{receipt}/replay", {"mode": "recorded"})[1])
-        for receipt, text in load.contexts
+        (text, *load.ask("POST", f"context/{receipt}/replay", {"mode": "recorded"})) for receipt, text in load.contexts
     ]
-    return sum(not replay or replay.get("text") != text or not replay["is_verified"] for text, replay in replays)
+    return [
+        f"{status} {replay}, not {text!r}"
+        for text, status, replay in replays
+        if not replay or replay.get("text") != text or not replay["is_verified"]
+    ]
 
 
 def counts(connection: psycopg.Connection, statements: dict[str, str]) -> dict[str, int]:

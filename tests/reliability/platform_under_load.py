@@ -145,9 +145,9 @@ def started(folder: Path, **settings: str) -> Start:
     return Start(folder / "data", unused_port(), {"WEB_CONCURRENCY": "2", **settings}).wait_until_ready()
 
 
-def new_key(start: Start) -> str:
-    manage(start, "create_tenant", TENANT)
-    return manage(start, "create_key", TENANT, "--scopes", "read,write,admin").stdout.strip()
+def new_key(start: Start, tenant: str = TENANT) -> str:
+    manage(start, "create_tenant", tenant)
+    return manage(start, "create_key", tenant, "--scopes", "read,write,admin").stdout.strip()
 
 
 def manage(start: Start, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -8,6 +8,7 @@ import pytest
 from compaction.pipeline.fitting import SummaryFitting
 from compaction.pipeline.orchestrator import COMPACTION_LEASE, RUN_TIME_LIMIT, WAITING_TIME_LIMIT, WORK_TIME_LIMIT
 from compaction.pipeline.summarisers import SummaryResult
+from compaction.services.erasure.quotes import QuotedTexts
 from compaction.services.pipeline.faithfulness import check_statements
 from compaction.services.pipeline.retention.check import RetainedFact, check_retention, extract_facts
 from compaction.services.pipeline.retention.stated import stated_turns
@@ -60,6 +61,7 @@ STAGES: dict[str, Callable[[], object]] = {
     "superseded": lambda: find_rivals(pool(3)),
     "words of results": lambda: candidate_match_words([TEXT], {"ann"}),
     "differences": lambda: diff_words(TEXT, f"{TEXT} Again."),
+    "erased texts": lambda: QuotedTexts([TEXT]),
     "roll-up": lambda: choose_texts([StoredText("1", TEXT)], token_budget=50, count_tokens=len),
 }
 

@@ -8,6 +8,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.services.time_limits import in_time
+
 #: A text quotes another if they share this many words in a row, or a whole sentence of at least `SENTENCE_WORDS_MIN`.
 RUN_WORDS = 8
 SENTENCE_WORDS_MIN = 4
@@ -28,7 +30,7 @@ class QuotedTexts:
         found: dict[int, list[_Runs]] = {}
         #: Texts too short for that: only their exact repetition is a quotation.
         self._short: set[tuple[str, ...]] = set()
-        for text in texts:
+        for text in in_time(texts):
             words = _words(text)
             if 0 < len(words) < SENTENCE_WORDS_MIN:
                 self._short.add(tuple(words))

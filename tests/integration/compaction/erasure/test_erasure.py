@@ -9,10 +9,13 @@ from django.apps import apps
 from django.utils import timezone
 
 from compaction.erasure.actions import request_erasure
-from compaction.erasure.orchestrator import erased_target_hash, is_receipt_valid, run_erasure
+from compaction.erasure.effects import chosen_ids
+from compaction.erasure.orchestrator import ATTEMPTS_MAX, erased_target_hash, is_receipt_valid, run_erasure
+from compaction.erasure.parts import Part
 from compaction.models import Compaction, Erasure, Message, Session
 from context.models import Receipt
 from memories.models import AuditEntry, Memory, MemoryVersion, PartitionCount, PartitionSummary, Tenant
+from memories.services.time_limits import TimeIsUpError, work_until
 from memories.store.actions import store
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.postgres.base import APPS, has_tenant
@@ -179,6 +182,31 @@ def test_killed_erasure_goes_on_where_it_was(tenant: Tenant, target: str) -> Non
     assert done.counts == done.expected
     assert is_receipt_valid(done)
     assert places_with(CANARY) == set()
+
+
+def test_erasure_out_of_time_goes_on_and_fails_only_after_many_attempts_that_erased_nothing(tenant: Tenant) -> None:
+    plant(tenant)
+    now = timezone.now()
+    with tenant_scope(tenant.pk):
+        erasure = request_erasure(tenant=tenant, partition=PERSON, is_enqueued=False, by=TESTER, now=now)
+
+    def time_is_up(_: Erasure) -> None:
+        raise TimeIsUpError
+
+    for _ in range(3):
+        assert run_erasure(tenant.pk, erasure.pk, now=now, progress=time_is_up) == "queued"
+        assert reread(erasure).attempts == 0
+    for _ in range(ATTEMPTS_MAX - 1):
+        assert run_erasure(tenant.pk, erasure.pk, now=now, time_limit=timedelta()) == "queued"
+    assert run_erasure(tenant.pk, erasure.pk, now=now, time_limit=timedelta()) == "failed"
+    assert (reread(erasure).error_code, len(places_with(CANARY)) > 0) == ("interrupted", True)
+
+
+def test_choosing_of_rows_ends_when_the_time_is_up(tenant: Tenant) -> None:
+    plant(tenant)
+    part = Part(Memory.objects.for_tenant(tenant.pk), ("content",), choose=list)
+    with tenant_scope(tenant.pk), work_until(lambda: True), pytest.raises(TimeIsUpError):
+        chosen_ids(part)
 
 
 def test_receipt_names_nothing_and_notices_a_change(tenant: Tenant) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 else:
     ModelForm = forms.ModelForm
 
+# Five kinds of objects need no list of links beside every page, and the lists need the width.
+admin.site.enable_nav_sidebar = False
 #: The package's own keys belong to no tenant and grant nothing here.
 if admin.site.is_registered(APIKey):
     admin.site.unregister(APIKey)

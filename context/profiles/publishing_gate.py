@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 from uuid import UUID
 
-from context.models import EvaluationAnswer, EvaluationRun, ScoringProfileVersion
+from context.models import EvaluationAnswer, EvaluationRun, GoldenQuestion, ScoringProfileVersion
 from context.profiles.scoring_profiles import scoring_profile_in_use
 from context.services.profiles.publishing import (
     BETTER,
+    QUESTIONS_MIN,
     EvidenceComparison,
     PublishingCondition,
     compare_evidence,
@@ -24,8 +26,11 @@ class PublishingGate:
     """The conditions of a version in order, and its comparison with the profile in use, `base`.
 
     `run` is an evaluation of exactly its numbers, `baseline` the one of the profile in use that it is compared with,
-    `unfinished` an evaluation of either that could meet the first condition once it is finished.
+    `unfinished` an evaluation of either that could meet the first condition once it is finished. `golden_questions`
+    is how many questions of its own the tenant could be evaluated with.
     """
+
+    questions_min: ClassVar[int] = QUESTIONS_MIN
 
     conditions: list[PublishingCondition]
     base: ScoringProfileVersion
@@ -33,6 +38,7 @@ class PublishingGate:
     baseline: EvaluationRun | None
     comparison: EvidenceComparison | None
     unfinished: EvaluationRun | None
+    golden_questions: int
 
     @property
     def missing(self) -> list[PublishingCondition]:
@@ -73,7 +79,8 @@ def publishing_gate(
     if run is not None:
         sought |= rows.open().of_numbers(base.numbers)
     unfinished = None if conditions[0].is_met else sought.first()
-    return PublishingGate(conditions, base, run, baseline, comparison, unfinished)
+    golden = GoldenQuestion.objects.for_tenant(row.tenant_id).not_removed().how_many()
+    return PublishingGate(conditions, base, run, baseline, comparison, unfinished, golden)
 
 
 def _evidence_shares(tenant_id: UUID, run: EvaluationRun | None) -> dict[str, dict[int, float]]:

@@ -3,7 +3,7 @@
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -12,6 +12,7 @@ from django.db import models, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import Truncator
 
 from memories.embeddings.actions import retry_embeddings
 from memories.embeddings.indexer import index_now
@@ -130,9 +131,7 @@ class MemoryAdmin(TenantModelAdmin):
     form = MemoryAdminForm
     allows = ("change",)
     inlines = (VersionInline,)
-    list_display = (
-        *("short_content", "tenant", "partition_path", "kind", "pinned", "version", "created_at", "archived_at"),
-    )
+    list_display = ("short_content", "tenant", "partition_path", "kind", "pinned", "created_at", "archived_at")
     list_filter = (
         *("tenant", PartitionFilter, "kind", ConfidenceFilter, "pinned", "created_at", "expires_at", "embedding_state"),
         ("archived_at", admin.EmptyFieldListFilter),
@@ -154,6 +153,9 @@ class MemoryAdmin(TenantModelAdmin):
         ("Maintained by the platform", {"fields": (*_MAINTAINED, "expected_version")}),
     )
 
+    class Media:
+        css: ClassVar = {"all": ("css/admin.css",)}
+
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """List memories, with links to the import page of the first tenants."""
         tenants = cast(HtmxRequest, request).tenants[:IMPORT_TENANTS_MAX]
@@ -161,7 +163,7 @@ class MemoryAdmin(TenantModelAdmin):
 
     @admin.display(description="text")
     def short_content(self, memory: Memory) -> str:
-        return memory.content[:SHORT_CONTENT_CHARACTERS]
+        return Truncator(memory.content).chars(SHORT_CONTENT_CHARACTERS)
 
     def get_queryset(self, request: HttpRequest) -> MemoryQuerySet:
         rows: MemoryQuerySet = super().get_queryset(request).without_search_columns()

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from datetime import datetime
 
 import pyotp
@@ -17,6 +18,14 @@ from memories.services.tenancy.second_factor import accepted_step, plain_code
 WRONG_CODE = "This code is wrong, used or too old."
 
 
+@dataclass(frozen=True)
+class UsedCode:
+    """A right code: of the app or a recovery code, and how many recovery codes are left."""
+
+    is_recovery: bool
+    recovery_codes_left: int
+
+
 def new_second_factor_secret() -> str:
     """Return a random secret for an authenticator app."""
     return pyotp.random_base32()
@@ -28,22 +37,23 @@ def has_second_factor(user: User) -> bool:
 
 
 @transaction.atomic
-def use_second_factor_code(*, user: User, code: str, now: datetime) -> bool:
-    """Return whether a code of the app or a recovery code is right; neither works a second time."""
+def use_second_factor_code(*, user: User, code: str, now: datetime) -> UsedCode | None:
+    """Return the kind of a code that is right, None for a wrong one; no code works a second time."""
     factor: SecondFactor | None = SecondFactor.objects.of_user(user.pk).locked().first()
     typed = plain_code(code)
     if factor is None or not typed:
-        return False
-    if secret_hash(typed) in factor.recovery_hashes:
+        return None
+    is_recovery = secret_hash(typed) in factor.recovery_hashes
+    if is_recovery:
         factor.recovery_hashes.remove(secret_hash(typed))
     else:
         secret = _decrypted(factor.secret)
         step = accepted_step(secret, typed, now=now, after=factor.last_step) if secret else None
         if step is None:
-            return False
+            return None
         factor.last_step = step
     factor.save(update_fields=["recovery_hashes", "last_step"])
-    return True
+    return UsedCode(is_recovery, len(factor.recovery_hashes))
 
 
 def _cipher() -> MultiFernet:

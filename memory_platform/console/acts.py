@@ -80,8 +80,11 @@ _DECIDED = {
 }
 #: Only admins may undo these, as they alone may roll a scoring profile back.
 UNDONE_BY_ADMINS = ("publish_scoring_profile", "roll_back_scoring_profile")
-#: Single acts that a larger one at the same time consists of.
+#: Single acts on memories, which a larger act at the same time consists of.
 _PARTS = ("archive_memory", "restore_memory")
+#: Of acts at the same time, only those of the highest rank are shown: undoing an approval also rolls it back.
+_RANKS = {**dict.fromkeys(_PARTS, 0), "roll_back_compaction": 1}
+_HIGHEST_RANK = 2
 
 
 @dataclass(frozen=True)
@@ -122,8 +125,7 @@ def verbs_of(group: str) -> Collection[str]:
 
 def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool) -> list[ActRow]:
     """Return the rows of these entries, without parts of larger acts. Up to eleven queries."""
-    larger = {(entry.at, entry.actor_id) for entry in entries if entry.verb not in _PARTS}
-    shown = [entry for entry in entries if entry.verb not in _PARTS or (entry.at, entry.actor_id) not in larger]
+    shown = _largest(entries)
     acts = HygieneAct.objects.for_tenant(tenant_id).in_bulk([row.pk for row in shown if row.verb in STORED_ACTS])
     memories = _memories(tenant_id, shown)
     texts = {pk: row.content for pk, row in memories.items()} | _titles(tenant_id, shown)
@@ -137,6 +139,14 @@ def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool)
         )
         for entry in shown
     ]
+
+
+def _largest(entries: Sequence[AuditEntry]) -> list[AuditEntry]:
+    ranks = [(entry, (entry.at, entry.actor_id), _RANKS.get(entry.verb, _HIGHEST_RANK)) for entry in entries]
+    highest: dict[Any, int] = {}
+    for _, act, rank in ranks:
+        highest[act] = max(rank, highest.get(act, 0))
+    return [entry for entry, act, rank in ranks if rank == highest[act]]
 
 
 def _has_fields(entry: AuditEntry) -> bool:

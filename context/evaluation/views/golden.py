@@ -22,6 +22,7 @@ from context.evaluation.actions.golden_questions import (
 from context.evaluation.export import export_golden
 from context.evaluation.forms import GoldenMemoryForm, GoldenQuestionEditForm
 from context.models import GoldenMemory, GoldenQuestion
+from context.services.profiles.publishing import QUESTIONS_MIN
 from context.workbench.saved_questions import SavedQuestion
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.audit import record_export
@@ -41,8 +42,8 @@ def golden_questions(request: HtmxRequest) -> HttpResponseBase:
     """The questions with the size of their evidence, newest first."""
     with tenant_scope(request.tenant.id):
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_counts(timezone.now())
-        table = read_table(request, _COLUMNS, rows.page)
-    page = {"section": "golden-questions", "table": table}
+        page = {"section": "golden-questions", "table": read_table(request, _COLUMNS, rows.page)}
+        page |= {"questions": rows.how_many(), "questions_min": QUESTIONS_MIN}
     return render_page(request, "context/evaluation/golden_questions.html", page, fragment="rows")
 
 

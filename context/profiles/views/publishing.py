@@ -18,7 +18,6 @@ from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_profiles import scoring_profile_versions
 from context.profiles.versions import labelled_changes
 from context.profiles.views.operations import active_version, ask_to_confirm, selected_version, version_url
-from context.services.profiles.publishing import QUESTIONS_MIN
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_as_flash, errors_on_form, missing_is_404, perform
@@ -63,7 +62,6 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
         "changes": labelled_changes(active, current),
         "form": form,
         "budgets": DEFAULT_EVALUATION_BUDGETS,
-        "questions_min": QUESTIONS_MIN,
     }
     return render_page(request, "context/profiles/scoring_publish.html", page, form=form)
 

@@ -24,7 +24,6 @@ from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profi
 from context.profiles.versions import field_title, labelled_changes
 from context.profiles.views.effects import try_scoring_profile
 from context.profiles.views.operations import active_version, selected_version, version_url, whole_number
-from context.services.profiles.publishing import QUESTIONS_MIN
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
 from context.workbench.saved_questions import saved_questions
 from memories.models import AuditEntry
@@ -145,7 +144,6 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
         "lines": published_evidence_rows(comparison) if comparison else [],
         "runs": shown,
         "budgets": DEFAULT_EVALUATION_BUDGETS,
-        "questions_min": QUESTIONS_MIN,
         "table": report.tables[0] if report else None,
         "targets": list(assignments.with_keys().newest_first()),
         "changes": list(changes[:CHANGES_SHOWN_MAX]),

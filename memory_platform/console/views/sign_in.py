@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
@@ -30,7 +31,7 @@ from memories.tenancy.sign_in import (
 )
 from memory_platform.console.forms import CodeForm
 from memory_platform.web.addresses import client_address
-from memory_platform.web.flash_messages import flash_error
+from memory_platform.web.flash_messages import FlashLink, add_flash, flash_error
 from memory_platform.web.numerals import counted
 from memory_platform.web.times import format_time, format_wait
 
@@ -108,8 +109,12 @@ def sign_in_code(request: HttpRequest) -> HttpResponse:
         return _code_page(request, form)
     if wait := count_sign_in_attempt(keys, now=now):
         return _code_page(request, CodeForm(), wait=wait)
-    if use_second_factor_code(user=user, code=form.cleaned_data["code"], now=now):
+    if used := use_second_factor_code(user=user, code=form.cleaned_data["code"], now=now):
         del request.session[_PENDING]
+        if used.is_recovery:
+            left = counted(used.recovery_codes_left, "recovery code is", "recovery codes are")
+            link = FlashLink(reverse("second-factor"), "New codes")
+            add_flash(request, f"Signed in with a recovery code. {left} left.", link=link)
         return _sign_in(request, user, keys, pending["url"])
     note_failed_sign_in(keys, username=user.get_username(), now=now)
     form.add_error("code", WRONG_CODE)

@@ -33,7 +33,11 @@ def rows_of(client: Client, tenant: Tenant, **query: str) -> list[Any]:
 
 
 def undo(client: Client, tenant: Tenant, row: Any) -> str:
-    return text_of(client.post(page("activity-undo", tenant, row.entry.pk), follow=True))
+    """Undo an act, which adds one line at most, and return the page."""
+    before = len(rows_of(client, tenant))
+    text = text_of(client.post(page("activity-undo", tenant, row.entry.pk), follow=True))
+    assert len(rows_of(client, tenant)) == before + ("Not undone" not in text)
+    return text
 
 
 def by_now() -> dict[str, Any]:

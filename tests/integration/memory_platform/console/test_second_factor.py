@@ -103,7 +103,9 @@ def test_recovery_code_works_once(operator: User) -> None:
     _, codes = with_second_factor(operator)
     typed = {"code": f" {codes[3].upper()} "}
     client, _ = sign_in(operator)
-    assert client.post(CODE_URL, typed).status_code == 302
+    signed_in = client.post(CODE_URL, typed, follow=True)
+    assert signed_in.redirect_chain
+    assert "9 recovery codes are left." in text_of(signed_in)
     client, _ = sign_in(operator)
     assert client.post(CODE_URL, typed).status_code == 422
 

@@ -19,9 +19,9 @@ Vector = Sequence[float] | NDArray[np.float32]
 #: Maximum dimension of an index of halfvec.
 MAX_INDEX_DIMENSION = 4_000
 
-# Without sorting, only the index provides the order, whatever the values, so the statement is not planned again for each
-# search (ADR-0223). Local to the transaction. A strict order would drop rows that a later index read finds nearer; the
-# rows are sorted afterwards anyway.
+# Without sorting, only the index provides the order, whatever the values, so one plan serves all searches (ADR-0223).
+# Local to the transaction. A strict order would drop rows that a later index read finds nearer; the rows are sorted
+# afterwards anyway.
 _ALONG_THE_INDEX = (
     "SELECT set_config('hnsw.iterative_scan', %(iterative)s, true),"
     " set_config('hnsw.ef_search', %(ef_search)s, true),"

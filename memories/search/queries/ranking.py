@@ -27,6 +27,7 @@ Ranking = dict[int, int]
 _PACKED = """
 SELECT string_agg(uuid_send(id), ''::bytea), string_agg(int4send(tokens), ''::bytea), {more} FROM ({rows}) AS ranked
 """
+_COUNTED = "(SELECT count(*) FROM {read})"
 # Reads only the memories of the nearest vectors.
 _NEAREST_VECTORS = """
 SELECT memory.id, memory.{tokens} AS tokens
@@ -143,7 +144,7 @@ def send_nearest_vectors(
         near = ",".join(both) + _NEAR_OF_BOTH
     joined = _NEAREST_VECTORS.format(live=scope.has_live("memory"), tokens=tokens)
     rows = _NEAREST_IDS if is_all_live else joined
-    more = "(SELECT count(*) FROM near)" if index is None else f"(SELECT count(*) FROM indexed), {ANY_WAY}"
+    more = _COUNTED.format(read="near") if index is None else _COUNTED.format(read="indexed") + f", {ANY_WAY}"
     values = {**scope.values, "vector": half_vector(vector), "limit": limit}
     return _send_packed(rows, values, more=more, before=f"WITH {near}")
 

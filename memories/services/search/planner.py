@@ -104,11 +104,11 @@ class VectorPlan:
 
     @property
     def enough_rows(self) -> int:
-        """The vectors that a single scan must return; another one for an eighth of them would cost more than it finds."""
+        """The vectors that a single scan must return; for the last eighth, another scan costs more than it finds."""
         return self.limit_with_spare - self.limit_with_spare // ROWS_PER_SPARE_ROW
 
     @property
-    def scan(self) -> dict[str, int]:
+    def scan(self) -> dict[str, Any]:
         """The arguments of `begin_index_scan`."""
         return {name: getattr(self, name) for name in ("ef_search", "max_scan_tuples", "is_single_scan")}
 

@@ -4,7 +4,6 @@ What two retrievers need is sent before either is read, so that a pipelined scop
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -17,6 +16,7 @@ from memories.search.queries.lexemes import read_query_lexemes, send_query_lexem
 from memories.search.queries.nearest import (
     MAX_INDEX_DIMENSION,
     VectorIndex,
+    begin_index_scan,
     force_index_scan,
     index_prefix,
 )
@@ -262,22 +262,16 @@ class SentVectorSearch:
         values = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
         if plan.search is SearchMethod.EXACT:
             return ranking.send_nearest_vectors(*values)
-        with self._forced_index():
-            index = VectorIndex(rows=0, bound=plan.index_bound)
-            return ranking.send_nearest_vectors(*values, index=index, is_all_live=plan.is_all_live)
-
-    def _forced_index(self) -> AbstractContextManager[None]:
-        plan = self.plan
-        return force_index_scan(
-            ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples, is_single_scan=plan.is_single_scan
-        )
+        begin_index_scan(**plan.scan)
+        index = VectorIndex(rows=0, bound=plan.index_bound)
+        return ranking.send_nearest_vectors(*values, index=index, is_all_live=plan.is_all_live)
 
     def _read(self) -> NearestResult:
         plan = self.plan
         done = {"search": plan.search, "reason": plan.reason, "limit": plan.limit}
         if plan.search is SearchMethod.HNSW:
             found, read = self._read_index_scan()
-            if read < plan.limit_with_spare and plan.is_single_scan:
+            if read < plan.enough_rows and plan.is_single_scan:
                 # Vectors of deleted rows stay in the index until the next vacuum and take the places of others.
                 again = replace(plan, is_single_scan=False)
                 found, read = self.send(again, self.scope, self.vector, self.model, self.tokens)._read_index_scan()
@@ -293,7 +287,7 @@ class SentVectorSearch:
             return _first(found, self.plan.limit), read
         (memories,) = self.scope.sources()
         index = VectorIndex(rows=0, bound=self.plan.index_bound)
-        with self._forced_index():
+        with force_index_scan(**self.plan.scan):
             rows, read = memories.nearest_by_index(self.vector, self.model, self.tokens, self.plan.limit, index=index)
         return {pk.int: count for pk, count in rows}, read
 

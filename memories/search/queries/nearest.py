@@ -19,15 +19,18 @@ Vector = Sequence[float] | NDArray[np.float32]
 #: Maximum dimension of an index of halfvec.
 MAX_INDEX_DIMENSION = 4_000
 
-# Without sorting, only the index provides the order. Local to the transaction; sorting is enabled again afterwards.
-# A strict order would drop rows that a later index read finds nearer; the rows are sorted afterwards anyway.
+# Without sorting, only the index provides the order, whatever the values, so one plan serves all searches (ADR-0223).
+# Local to the transaction. A strict order would drop rows that a later index read finds nearer; the rows are sorted
+# afterwards anyway.
 _ALONG_THE_INDEX = (
     "SELECT set_config('hnsw.iterative_scan', %(iterative)s, true),"
     " set_config('hnsw.ef_search', %(ef_search)s, true),"
     " set_config('hnsw.max_scan_tuples', %(max_scan_tuples)s, true),"
-    " set_config('enable_sort', 'off', true)"
+    " set_config('enable_sort', 'off', true),"
+    " set_config('plan_cache_mode', 'force_generic_plan', true)"
 )
-_ANY_WAY = "SELECT set_config('enable_sort', 'on', true)"
+#: Ends what `begin_index_scan` began, as columns of the statement that reads along the index: it is planned before.
+ANY_WAY = "set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'auto', true)"
 #: The newest valid index whose name begins so. The rows are an estimate, of the last vacuum or analysis.
 INDEX_FOUND = """
 SELECT kept.reltuples AS index_rows, kept.relname AS index_name
@@ -78,10 +81,15 @@ def half_vector(vector: Vector) -> HalfVector:
     return HalfVector(np.asarray(vector, dtype=np.float32))
 
 
-@contextmanager
-def force_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bool = False) -> Iterator[None]:
-    """Read rows ordered by the indexed distance only along the index. Call in a transaction."""
+def begin_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bool = False) -> None:
+    """Read rows ordered by the indexed distance only along the index, until `ANY_WAY`. Call in a transaction."""
     values = {"ef_search": str(ef_search), "max_scan_tuples": str(max_scan_tuples)}
     send_prepared(_ALONG_THE_INDEX, {**values, "iterative": "off" if is_single_scan else "relaxed_order"})
+
+
+@contextmanager
+def force_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bool = False) -> Iterator[None]:
+    """Do the same in the block."""
+    begin_index_scan(ef_search=ef_search, max_scan_tuples=max_scan_tuples, is_single_scan=is_single_scan)
     yield
-    send_prepared(_ANY_WAY, {})
+    send_prepared(f"SELECT {ANY_WAY}", {})

@@ -11,7 +11,7 @@ import numpy as np
 from psycopg import sql
 
 from memories.search.queries.lexemes import any_lexeme, matched_bits
-from memories.search.queries.nearest import Vector, VectorIndex, half_vector
+from memories.search.queries.nearest import ANY_WAY, Vector, VectorIndex, half_vector
 from memories.services.search.admission import UNKNOWN_TOKENS
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import LEXEMES_MAX, TextQuery
@@ -25,8 +25,9 @@ Ranking = dict[int, int]
 
 # A ranking as one row, which takes the client a tenth of the time of hundreds (ADR-0150).
 _PACKED = """
-SELECT string_agg(uuid_send(id), ''::bytea), string_agg(int4send(tokens), ''::bytea), ({read}) FROM ({rows}) AS ranked
+SELECT string_agg(uuid_send(id), ''::bytea), string_agg(int4send(tokens), ''::bytea), {more} FROM ({rows}) AS ranked
 """
+_COUNTED = "(SELECT count(*) FROM {read})"
 # Reads only the memories of the nearest vectors.
 _NEAREST_VECTORS = """
 SELECT memory.id, memory.{tokens} AS tokens
@@ -91,7 +92,7 @@ class SentRanking:
 
     def read_with_count(self) -> tuple[Ranking, int]:
         """Wait for the ranking, and how many vectors were read for it."""
-        ((ids, tokens, read),) = self.statement.rows()
+        ((ids, tokens, read, *_),) = self.statement.rows()
         if ids is None:
             return {}, read
         halves = np.frombuffer(ids, dtype=">u8").tolist()
@@ -125,7 +126,7 @@ def send_nearest_vectors(
 ) -> SentRanking:
     """Send the query for the live memories of the `limit` nearest vectors and the number of vectors read.
 
-    With an `index`, along it, inside `force_index_scan`, and in its tail; only the vectors of the index count as read.
+    With an `index`, along it, after `begin_index_scan`, and in its tail; only the vectors of the index count as read.
     With `is_all_live` no memory is read: tokens are unknown, and of equal distances the vector stored last comes first.
     """
     same = {"covered": scope.covers("own"), "model": _quoted(model)}
@@ -143,9 +144,9 @@ def send_nearest_vectors(
         near = ",".join(both) + _NEAR_OF_BOTH
     joined = _NEAREST_VECTORS.format(live=scope.has_live("memory"), tokens=tokens)
     rows = _NEAREST_IDS if is_all_live else joined
-    read = "SELECT count(*) FROM near" if index is None else "SELECT count(*) FROM indexed"
+    more = _COUNTED.format(read="near") if index is None else _COUNTED.format(read="indexed") + f", {ANY_WAY}"
     values = {**scope.values, "vector": half_vector(vector), "limit": limit}
-    return _send_packed(rows, values, read=read, before=f"WITH {near}")
+    return _send_packed(rows, values, more=more, before=f"WITH {near}")
 
 
 def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int) -> Ranking:
@@ -172,8 +173,8 @@ def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:
     return _send_packed(_PINNED.format(live=scope.has_live("memory"), tokens=tokens), scope.values)
 
 
-def _send_packed(rows: str, values: dict[str, Any], *, read: str = "0", before: str = "") -> SentRanking:
-    return SentRanking(send_prepared(before + _PACKED.format(rows=rows, read=read), values))
+def _send_packed(rows: str, values: dict[str, Any], *, more: str = "0", before: str = "") -> SentRanking:
+    return SentRanking(send_prepared(before + _PACKED.format(rows=rows, more=more), values))
 
 
 def _quoted(model: str) -> str:

@@ -20,10 +20,10 @@ VISIT_COST_ROWS = 30
 FILTERED_ROW_COST = 3
 #: The scan ends after this many times the expected number of vectors.
 SCAN_LIMIT_RATIO = 2
-#: Vectors read from the index at once: this many times the expected number, which includes those of expired memories,
-#: more for filters; within these bounds.
-SCAN_RATIO, FILTERED_SCAN_RATIO = 1.125, 2.0
-MIN_EF_SEARCH, MAX_EF_SEARCH = 300, 1_000
+#: Vectors read from the index at once: as many as are read, those in place of expired memories included (ADR-0223), or
+#: this many times as many for filters; within these bounds.
+FILTERED_SCAN_RATIO = 2.0
+MIN_EF_SEARCH, MAX_EF_SEARCH = 260, 1_000
 #: A scope with this share of the index's rows finds enough at once; a scan that could go on takes a fifth longer.
 SINGLE_SCAN_SHARE = 0.9
 #: Maximum of vectors that an index scan reads.
@@ -103,6 +103,16 @@ class VectorPlan:
         return self.limit + (0 if self.is_all_live else self.limit // ROWS_PER_SPARE_ROW)
 
     @property
+    def enough_rows(self) -> int:
+        """The vectors that a single scan must return; for the last eighth, another scan costs more than it finds."""
+        return self.limit_with_spare - self.limit_with_spare // ROWS_PER_SPARE_ROW
+
+    @property
+    def scan(self) -> dict[str, Any]:
+        """The arguments of `begin_index_scan`."""
+        return {name: getattr(self, name) for name in ("ef_search", "max_scan_tuples", "is_single_scan")}
+
+    @property
     def min_rows(self) -> int:
         """The minimum number of result rows; with fewer, the scope is searched exactly."""
         return self.limit // 2
@@ -141,19 +151,19 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
         is_large_enough_alone = depth * VISIT_COST_ROWS < exact_cost
         reason = SearchPlanReason.SHARED_INDEX if is_large_enough_alone else SearchPlanReason.FEW_ROWS
         return VectorPlan(SearchMethod.EXACT, reason, depth, reads_memories=scope.is_filtered)
-    look = FILTERED_SCAN_RATIO if scope.is_filtered else SCAN_RATIO
     plan = VectorPlan(
         SearchMethod.HNSW,
         SearchPlanReason.MANY_ROWS,
         depth,
         reads_memories=scope.is_filtered,
-        ef_search=min(max(ceil(visits * look), MIN_EF_SEARCH), MAX_EF_SEARCH),
         max_scan_tuples=min(ceil(visits * SCAN_LIMIT_RATIO), MAX_SCAN_TUPLES),
         index_bound=scope.index_bound,
         is_all_live=not (scope.is_filtered or scope.has_expired),
     )
+    look = FILTERED_SCAN_RATIO if scope.is_filtered else plan.limit_with_spare / plan.limit
+    width = min(max(ceil(visits * look), MIN_EF_SEARCH), MAX_EF_SEARCH)
     is_nearly_all = not scope.is_filtered and scope.rows >= SINGLE_SCAN_SHARE * scope.index_rows
-    return replace(plan, is_single_scan=is_nearly_all and plan.ef_search >= plan.limit_with_spare)
+    return replace(plan, ef_search=width, is_single_scan=is_nearly_all and width >= plan.limit_with_spare)
 
 
 @dataclass(frozen=True)

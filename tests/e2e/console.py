@@ -18,7 +18,9 @@ WAIT_MAX_MS = 30_000
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 QUESTION = "What does ERR_4012 mean?"
 
-at_both_widths = pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+#: For a flow that differs on a phone. The others are wide, and all pages are looked at in both widths by
+#: `test_accessible.py`.
+on_a_phone = pytest.mark.parametrize("viewport", [NARROW], ids=["narrow"])
 
 
 def sign_in_to_console(opened: Page) -> None:

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import at_both_widths
+from tests.e2e.console import on_a_phone
 from tests.fakes.webhook_server import WebhookServer, running_webhook_server
 from tests.users import new_operator
 
@@ -28,7 +28,7 @@ def receiver(settings: Any) -> Iterator[WebhookServer]:
         yield server
 
 
-@at_both_widths
+@on_a_phone
 def test_rule_is_set_and_a_test_is_delivered(console: Page, acme: Tenant, receiver: WebhookServer) -> None:
     console.goto(f"/t/{acme.pk}/alerts")
     console.get_by_role("checkbox", name="Contradictions").check()

@@ -9,7 +9,7 @@ from compaction.erasure.orchestrator import run_erasure
 from compaction.models import Erasure
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.e2e.console import at_both_widths
+from tests.e2e.console import on_a_phone
 from tests.factories import make_memory
 from tests.users import new_operator
 
@@ -29,7 +29,7 @@ def work(tenant: Tenant) -> None:
     run_erasure(tenant.pk, erasure.pk, now=timezone.now())
 
 
-@at_both_widths
+@on_a_phone
 def test_partition_is_counted_confirmed_and_erased(console: Page, acme: Tenant) -> None:
     make_memory(acme, "Sam likes tea.", partition="user=sam")
     console.goto(f"/t/{acme.pk}/partitions?partition=user%3Dsam")

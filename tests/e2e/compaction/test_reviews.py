@@ -12,7 +12,7 @@ from compaction.models import Compaction
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.e2e.conftest import EXPECTED
-from tests.e2e.console import NARROW, WAIT_MAX_MS, WIDE, at_both_widths
+from tests.e2e.console import NARROW, WAIT_MAX_MS, WIDE, on_a_phone
 from tests.integration.page_helpers import client_of, page
 from tests.integration.session_scripts import as_decided, compacted, make_long_session, messages_of, under_review
 from tests.users import new_operator, new_shared_tenant
@@ -187,7 +187,7 @@ def test_two_reviewers_are_told_and_what_was_typed_stays(
     assert as_decided(proposal).summary_text == proposal.summary_text
 
 
-@at_both_widths
+@on_a_phone
 def test_sentences_are_removed_swapped_and_returned_by_keys(console: Page, acme: Tenant) -> None:
     under_review(acme, summary_share=0.2)
     proposal = compacted(make_long_session(acme, turns=40, window=4_000))

@@ -13,7 +13,7 @@ from compaction.models import Run, Session
 from compaction.pipeline.orchestrator import run_compaction
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.e2e.console import WAIT_MAX_MS, WIDE, at_both_widths
+from tests.e2e.console import WAIT_MAX_MS, WIDE, on_a_phone
 from tests.integration.page_helpers import client_of, page
 from tests.integration.session_scripts import (
     apply_whatever_is_retained,
@@ -102,7 +102,7 @@ def compact_review_and_roll_back(tab: Page, tenant: Tenant, session: Session) ->
     assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(session)] == before
 
 
-@at_both_widths
+@on_a_phone
 def test_session_is_compacted_reviewed_edited_approved_and_rolled_back(console: Page, acme: Tenant) -> None:
     under_review(acme, has_journal=False)
     compact_review_and_roll_back(console, acme, make_long_session(acme))

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import Tenant
-from tests.e2e.console import at_both_widths
+from tests.e2e.console import on_a_phone
 from tests.integration.evaluation_helpers import golden
 from tests.integration.page_helpers import client_of, page, store_memories_for_pages
 from tests.integration.scoring_helpers import ARGUMENT, BY_WORDS, REASON, finished_evaluation, new_version, published
@@ -16,7 +16,6 @@ from tests.users import new_operator
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@at_both_widths
 def test_weights_are_summed_up_as_one_types_and_saved_as_a_draft(console: Page, acme: Tenant, viewport: Any) -> None:
     published(acme, "own")
     console.goto(page("scoring-profiles", acme))
@@ -33,7 +32,7 @@ def test_weights_are_summed_up_as_one_types_and_saved_as_a_draft(console: Page, 
     assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-@at_both_widths
+@on_a_phone
 def test_list_comparison_and_assignments_fit_the_screen(console: Page, acme: Tenant, viewport: Any) -> None:
     published(acme, "own")
     new_version(acme, "own", 2)
@@ -46,7 +45,7 @@ def test_list_comparison_and_assignments_fit_the_screen(console: Page, acme: Ten
         assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address
 
 
-@at_both_widths
+@on_a_phone
 def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     console: Page, acme: Tenant, live_server: Any, viewport: Any
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import QUESTION, at_both_widths, open_preview
+from tests.e2e.console import QUESTION, on_a_phone, open_preview
 from tests.integration.page_helpers import page
 from tests.users import api_client, new_key
 
@@ -25,7 +25,6 @@ def tab_to(console: Page, wanted: Locator, steps: int = STEPS_MAX) -> None:
     raise AssertionError(f"{wanted} is not reached in {steps} steps")
 
 
-@at_both_widths
 def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(console: Page, acme: Tenant) -> None:
     console.goto(page("context-preview", acme))
     console.keyboard.press("Tab")
@@ -88,7 +87,7 @@ def test_opened_parts_stay_open_while_the_budget_moves(console: Page, acme: Tena
     expect(console.locator("#golden")).to_be_in_viewport()
 
 
-@at_both_widths
+@on_a_phone
 def test_missing_memory_is_explained_and_the_budget_that_includes_it_kept(console: Page, acme: Tenant) -> None:
     open_preview(console, acme, 60)
     console.get_by_role("link", name="Explain a missing memory").click()

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import at_both_widths
+from tests.e2e.console import on_a_phone
 from tests.integration.page_helpers import page
 from tests.users import new_operator
 
@@ -21,7 +21,7 @@ def olga(acme: Tenant) -> User:
     return new_operator("olga", "admin", acme)
 
 
-@at_both_widths
+@on_a_phone
 def test_admin_makes_a_key_uses_its_curl_and_revokes_it(console: Page, acme: Tenant) -> None:
     console.goto(page("api-keys", acme))
     console.fill("#id_name", "support bot")

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from memories.embeddings import reembedding
 from memories.models import EmbeddingModel, Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.e2e.console import at_both_widths
+from tests.e2e.console import on_a_phone
 from tests.integration.page_helpers import page
 from tests.users import new_operator
 
@@ -31,7 +31,7 @@ def work(tenant: Tenant) -> Any:
     return reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
 
 
-@at_both_widths
+@on_a_phone
 def test_admin_fills_a_model_switches_and_rolls_back(console: Page, acme: Tenant) -> None:
     console.goto(page("embeddings", acme))
     console.uncheck("input[name=switches_when_filled]")

@@ -13,7 +13,7 @@ from memories.models import Tenant
 from memories.services.hygiene.rules import NEVER_RETRIEVED_AFTER
 from memories.store.actions.replace import replace_memories
 from memories.tenancy.scopes import tenant_scope
-from tests.e2e.console import at_both_widths
+from tests.e2e.console import on_a_phone
 from tests.factories import TESTER
 from tests.integration.page_helpers import page, store_memories_for_pages
 
@@ -52,7 +52,6 @@ def nothing_over_the_edge(opened: Page) -> None:
     assert opened.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-@at_both_widths
 def test_pair_is_merged_and_brought_back(console: Page, findings: Tenant) -> None:
     console.goto(page("hygiene", findings))
     expect(console.locator(".finding")).to_have_count(1)
@@ -67,7 +66,7 @@ def test_pair_is_merged_and_brought_back(console: Page, findings: Tenant) -> Non
     expect(console.locator(".finding")).to_have_count(1)
 
 
-@at_both_widths
+@on_a_phone
 def test_differing_numbers_are_marked_and_the_effect_is_shown_before(console: Page, findings: Tenant) -> None:
     console.goto(page("hygiene-list", findings, "contradiction"))
     expect(console.locator("mark.differs-value")).to_have_text(["45", "50"])
@@ -83,7 +82,6 @@ def test_differing_numbers_are_marked_and_the_effect_is_shown_before(console: Pa
     expect(console.locator(".flash")).to_contain_text("Merged")
 
 
-@at_both_widths
 def test_single_memories_are_marked_as_no_problem_and_narrowed(console: Page, findings: Tenant) -> None:
     console.goto(page("hygiene-list", findings, "never_retrieved"))
     expect(console.locator("a.memory-link")).to_have_count(len(TEXTS))
@@ -97,7 +95,6 @@ def test_single_memories_are_marked_as_no_problem_and_narrowed(console: Page, fi
     expect(console).to_have_url(re.compile("partition=agent%3Dnobody"))
 
 
-@at_both_widths
 def test_replaced_fact_is_shown_with_its_difference_and_brought_back(console: Page, acme: Tenant) -> None:
     now = timezone.now()
     older, newer = (

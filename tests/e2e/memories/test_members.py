@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import WIDE, at_both_widths
+from tests.e2e.console import WIDE, on_a_phone
 from tests.integration.page_helpers import page
 from tests.users import PASSWORD, new_operator
 
@@ -17,7 +17,7 @@ def olga(acme: Tenant) -> User:
     return new_operator("olga", "admin", acme)
 
 
-@at_both_widths
+@on_a_phone
 def test_invited_person_joins_and_the_admin_changes_the_role(console: Page, acme: Tenant) -> None:
     console.goto(page("members", acme))
     console.get_by_label("For whom").fill("Otto")

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import at_both_widths
+from tests.e2e.console import on_a_phone
 from tests.integration.page_helpers import WORKSHOP, page
 
 
@@ -13,7 +13,6 @@ def fits(opened: Page) -> None:
     assert opened.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-@at_both_widths
 def test_several_are_archived_after_a_look_and_come_back(console: Page, acme: Tenant) -> None:
     console.goto(f"{page('memories', acme)}?partition=agent%3Dsupport")
     rows = console.locator("a.memory-link")
@@ -68,7 +67,7 @@ def test_memory_is_archived_and_restored_from_its_page(console: Page, acme: Tena
     expect(console.locator(".flash")).to_contain_text("Merged: 1 archived, 1 kept.")
 
 
-@at_both_widths
+@on_a_phone
 def test_memory_is_added_and_linked_by_keyboard(console: Page, acme: Tenant) -> None:
     console.goto(page("memories", acme))
     console.get_by_role("link", name="Add memory").click()

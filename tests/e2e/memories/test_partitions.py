@@ -11,7 +11,7 @@ from memories.models import Tenant
 from memories.services.partitions.paths import parse_partition
 from memories.store.live_rows import ensure_partitions
 from memories.tenancy.scopes import tenant_scope
-from tests.e2e.console import WIDE, at_both_widths
+from tests.e2e.console import WIDE, on_a_phone
 from tests.integration.page_helpers import client_of, page
 from tests.integration.session_scripts import make_long_session, messages_of
 
@@ -33,7 +33,7 @@ def many(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
 UNBOUND = ".htmx-added, .htmx-settling"
 
 
-@at_both_widths
+@on_a_phone
 def test_tree_opens_level_by_level_and_leads_to_a_partition(console: Page, many: Tenant, viewport: Any) -> None:
     console.goto(page("partitions", many))
     tree = console.locator("#tree")
@@ -74,7 +74,7 @@ def test_tree_is_walked_without_a_script(browser: Browser, live_server: Any, olg
     context.close()
 
 
-@at_both_widths
+@on_a_phone
 def test_dry_run_shows_what_would_leave_and_changes_nothing_until_asked(
     console: Page, acme: Tenant, viewport: Any
 ) -> None:

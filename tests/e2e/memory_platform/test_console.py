@@ -9,13 +9,12 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from memories.models import Tenant
-from tests.e2e.console import NARROW, QUESTION, WIDE, at_both_widths, open_preview, sign_in_to_console, used
+from tests.e2e.console import NARROW, QUESTION, WIDE, on_a_phone, open_preview, sign_in_to_console, used
 from tests.integration.page_helpers import as_stored, make_bakery_memories, make_snapshot, page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@at_both_widths
 def test_preview_follows_the_slider(console: Page, acme: Tenant) -> None:
     console.context.clear_cookies()
     console.goto(page("context-preview", acme))
@@ -63,7 +62,7 @@ def test_parts_of_a_score_can_be_read_as_a_table(console: Page, acme: Tenant) ->
     assert sum(adds) == pytest.approx(float(row.locator("tfoot td").inner_text()), abs=0.002)
 
 
-@at_both_widths
+@on_a_phone
 def test_edit_of_a_memory_and_its_undo(console: Page, acme: Tenant) -> None:
     console.goto(page("memories", acme))
     console.get_by_role("link", name="Frau Brodersen prefers e-mail.").click()
@@ -95,7 +94,7 @@ def test_archived_memory_leaves_the_context_and_comes_back(console: Page, acme: 
     expect(console.locator(".block", has_text="wet")).to_be_visible()
 
 
-@at_both_widths
+@on_a_phone
 def test_tuned_budget_shows_its_effect_is_saved_and_rolled_back(console: Page, acme: Tenant) -> None:
     console.goto(page("budgets", acme))
     console.fill("#id_query", QUESTION)
@@ -150,7 +149,6 @@ def test_budget_that_cannot_be_asked_is_explained(console: Page, acme: Tenant) -
     expect(console.locator("#result")).to_contain_text("No context assembled")
 
 
-@at_both_widths
 def test_chosen_colours_stay(console: Page, acme: Tenant) -> None:
     console.goto(page("memories", acme))
     menu = console.locator("button[popovertarget=nav]").first

@@ -10,7 +10,7 @@ from context.profiles.actions.budget_profiles import create_budget_profile
 from memories.models import Tenant
 from memories.store.actions.edit import update_memory
 from memories.tenancy.scopes import tenant_scope
-from tests.e2e.console import QUESTION, at_both_widths
+from tests.e2e.console import QUESTION, on_a_phone
 from tests.integration.page_helpers import (
     TESTER,
     as_stored,
@@ -38,7 +38,7 @@ def said(console: Page, text: str) -> None:
     expect(console.locator(".flash", has_text=text)).to_be_visible()
 
 
-@at_both_widths
+@on_a_phone
 def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console: Page, acme: Tenant) -> None:
     with tenant_scope(acme.pk):
         changes = {"default_tokens": 60}
@@ -74,7 +74,6 @@ def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console
     expect_budget("agent=support", "60", "short")
 
 
-@at_both_widths
 def test_vote_is_given_and_taken_back_by_keyboard(console: Page, acme: Tenant) -> None:
     memory = make_bakery_memories(acme)[1]
     console.goto(page("memory-votes", acme, memory.pk))
@@ -98,7 +97,7 @@ def test_vote_is_given_and_taken_back_by_keyboard(console: Page, acme: Tenant) -
     assert as_stored(memory).usefulness_score > before
 
 
-@at_both_widths
+@on_a_phone
 def test_snapshot_is_created_compared_and_deleted_by_keyboard(console: Page, acme: Tenant) -> None:
     memories = make_bakery_memories(acme)
     make_snapshot(acme, "at the very start", timedelta(days=9))

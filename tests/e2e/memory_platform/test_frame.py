@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import at_both_widths
+from tests.e2e.console import on_a_phone
 from tests.integration.page_helpers import client_of, make_snapshot, page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@at_both_widths
+@on_a_phone
 def test_what_cannot_be_undone_is_asked_in_a_dialog(console: Page, acme: Tenant) -> None:
     make_snapshot(acme, "before the import")
     console.goto(page("snapshots", acme))
@@ -69,7 +69,6 @@ def test_times_are_in_the_viewers_zone_and_tell_the_exact_one(
     assert {size for _, _, size in shown.values()} == {width}
 
 
-@at_both_widths
 def test_slash_leads_to_the_search_and_the_keyboard_through_what_it_finds(console: Page, acme: Tenant) -> None:
     console.goto(page("snapshots", acme))
     field = console.get_by_role("combobox", name="Search memories")

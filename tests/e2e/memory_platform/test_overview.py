@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import NARROW, QUESTION, at_both_widths
+from tests.e2e.console import NARROW, QUESTION, on_a_phone
 from tests.factories import make_key
 from tests.integration.context_helpers import assemble_test_context
 from tests.integration.page_helpers import page
@@ -60,7 +60,7 @@ def test_tables_of_the_curves_are_open_without_javascript(
     context.close()
 
 
-@at_both_widths
+@on_a_phone
 def test_first_steps_lead_to_the_receipt_and_end(console: Page, acme: Tenant) -> None:
     make_key(acme)
     assemble_test_context(acme, QUESTION)

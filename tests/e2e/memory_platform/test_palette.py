@@ -6,13 +6,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import NARROW, at_both_widths
+from tests.e2e.console import on_a_phone
 from tests.integration.page_helpers import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@at_both_widths
 def test_palette_opens_an_action_and_a_memory_by_keyboard(console: Page, acme: Tenant) -> None:
     console.goto(page("snapshots", acme))
     console.keyboard.press("Control+k")
@@ -36,7 +35,7 @@ def test_palette_opens_an_action_and_a_memory_by_keyboard(console: Page, acme: T
     expect(console).to_have_url(re.compile("/memories/new$"))
 
 
-@pytest.mark.parametrize("viewport", [NARROW], ids=["narrow"])
+@on_a_phone
 def test_palette_closes_and_gives_the_focus_back(console: Page, acme: Tenant) -> None:
     console.goto(page("memories", acme))
     button = console.get_by_role("button", name="Commands")

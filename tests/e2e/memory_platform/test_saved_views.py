@@ -6,13 +6,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import at_both_widths
+from tests.e2e.console import on_a_phone
 from tests.integration.page_helpers import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@at_both_widths
+@on_a_phone
 def test_filters_set_by_htmx_are_saved_and_opened_again(console: Page, acme: Tenant) -> None:
     console.goto(page("memories", acme))
     console.get_by_label("Kind", exact=True).select_option("fact")

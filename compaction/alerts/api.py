@@ -1,11 +1,9 @@
 """Endpoints of alerts. They need a key of the whole tenant; rules and alerts are read with the scope read."""
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponseBase
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,7 +14,7 @@ from compaction.alerts.channels import webhook_secrets
 from compaction.alerts.delivery import deliver
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from compaction.services.alerts.rules import RULE_KINDS
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.api.schema import operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import conditional, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
@@ -27,13 +25,10 @@ from memory_platform.postgres import roles
 from memory_platform.rest.cursor_pagination import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
 
-_RULE = OpenApiExample("An alert at five contradictions", {"enabled": True, "threshold": 5}, request_only=True)
-_WEBHOOK = OpenApiExample(
-    "A webhook", {"kind": "webhook", "address": "https://hooks.example.com/memory"}, request_only=True
-)
-_MAIL = OpenApiExample("An e-mail address", {"kind": "email", "address": "ops@example.com"}, request_only=True)
+_RULE = {"An alert at five contradictions": {"enabled": True, "threshold": 5}}
+_WEBHOOK = {"A webhook": {"kind": "webhook", "address": "https://hooks.example.com/memory"}}
+_MAIL = {"An e-mail address": {"kind": "email", "address": "ops@example.com"}}
 _ADMIN = {"GET": "admin", "POST": "admin", "DELETE": "admin"}
-_NEWEST_FIRST: dict[str, Any] = {"ordering": "-created_at", "kinds": (datetime, UUID)}
 
 
 class AlertEndpoint(Endpoint):
@@ -60,14 +55,13 @@ class AlertListEndpoint(AlertEndpoint):
         rows = Alert.objects.for_tenant(self.tenant_id)
         if "open" in values:
             rows = rows.open() if values["open"] else rows.closed()
-        answer = schemas.AlertOutput().to_representation
-        return self.listing(rows, values, ordering="-opened_at", kinds=(datetime, UUID), answer=answer)
+        return self.listing(rows, values, schemas.AlertOutput, ordering="-opened_at")
 
 
 class AlertRuleListEndpoint(AlertEndpoint):
     """The rules of the tenant."""
 
-    @operation("alert_rules_list", {200: schemas.AlertRulesOutput}, tag="alerts")
+    @operation("alert_rules_list", {200: schemas.AlertRulesOutput})
     def get(self, request: Request) -> Response:
         """All kinds of rules. An enabled rule is evaluated every minute."""
         self.query(EmptyInput)
@@ -93,13 +87,7 @@ class AlertRuleEndpoint(AlertEndpoint):
         """Return the answer for a rule; inside a scope."""
         return schemas.AlertRuleOutput(self.edited_row(kind)).data
 
-    @operation(
-        "alert_rules_read",
-        {200: schemas.AlertRuleOutput, 304: None},
-        404,
-        tag="alerts",
-        parameters=[IF_NONE_MATCH],
-    )
+    @operation("alert_rules_read", {200: schemas.AlertRuleOutput, 304: None}, 404)
     def get(self, request: Request, kind: str) -> Response:
         """One rule."""
         self.query(EmptyInput)
@@ -109,11 +97,9 @@ class AlertRuleEndpoint(AlertEndpoint):
     @operation(
         "alert_rules_change",
         {200: schemas.AlertRuleOutput},
-        *(404, 412),
-        tag="alerts",
+        404,
         request=schemas.AlertRuleInput,
-        examples=[_RULE],
-        parameters=[IF_MATCH],
+        examples=_RULE,
     )
     @conditional
     def patch(self, request: Request, kind: str) -> Response:
@@ -132,27 +118,18 @@ class AlertDestinationListEndpoint(AlertEndpoint):
     scopes = _ADMIN
     unrepeated = ("secret",)
 
-    @operation(
-        "alert_destinations_list",
-        {200: page_of(schemas.AlertDestinationOutput)},
-        tag="alerts",
-        parameters=[PageInput],
-    )
+    @operation("alert_destinations_list", {200: page_of(schemas.AlertDestinationOutput)}, parameters=[PageInput])
     def get(self, request: Request) -> Response:
         """Active destinations, newest first."""
         values = self.query(PageInput)
         rows = AlertDestination.objects.for_tenant(self.tenant_id).active()
-        answer = schemas.AlertDestinationOutput().to_representation
-        return self.listing(rows, values, **_NEWEST_FIRST, answer=answer)
+        return self.listing(rows, values, schemas.AlertDestinationOutput)
 
     @operation(
         "alert_destinations_create",
         {201: schemas.NewAlertDestinationOutput},
-        409,
-        tag="alerts",
         request=schemas.AlertDestinationInput,
-        examples=[_WEBHOOK, _MAIL],
-        parameters=[IDEMPOTENCY_KEY],
+        examples=_WEBHOOK | _MAIL,
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -185,20 +162,14 @@ class _DestinationEndpoint(AlertEndpoint):
 class AlertDestinationEndpoint(_DestinationEndpoint):
     """One destination."""
 
-    @operation(
-        "alert_destinations_read",
-        {200: schemas.AlertDestinationOutput, 304: None},
-        404,
-        tag="alerts",
-        parameters=[IF_NONE_MATCH],
-    )
+    @operation("alert_destinations_read", {200: schemas.AlertDestinationOutput, 304: None}, 404)
     def get(self, request: Request, destination_id: UUID) -> Response:
         """One destination; a removed one can be read for 90 days."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             return response_with_etag(request, self.shown(destination_id))
 
-    @operation("alert_destinations_remove", {204: None}, *(404, 412), tag="alerts", parameters=[IF_MATCH])
+    @operation("alert_destinations_remove", {204: None}, 404)
     @conditional
     def delete(self, request: Request, destination_id: UUID) -> Response:
         """Send nothing more to a destination. Removing it twice is no error."""
@@ -213,14 +184,7 @@ class AlertDestinationEndpoint(_DestinationEndpoint):
 class AlertDestinationRestoreEndpoint(_DestinationEndpoint):
     """Undo the removal of a destination."""
 
-    @operation(
-        "alert_destinations_restore",
-        {200: schemas.AlertDestinationOutput},
-        *(404, 409, 412),
-        tag="alerts",
-        request=None,
-        parameters=[IF_MATCH],
-    )
+    @operation("alert_destinations_restore", {200: schemas.AlertDestinationOutput}, 404, 409)
     @conditional
     def post(self, request: Request, destination_id: UUID) -> Response:
         """Send to a removed destination again; a webhook keeps its secret."""
@@ -237,14 +201,7 @@ class AlertDestinationTestEndpoint(AlertEndpoint):
 
     scopes = _ADMIN
 
-    @operation(
-        "alert_destinations_test",
-        {201: schemas.AlertDeliveryOutput},
-        *(404, 409),
-        tag="alerts",
-        request=None,
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @operation("alert_destinations_test", {201: schemas.AlertDeliveryOutput}, 404)
     @idempotent
     def post(self, request: Request, destination_id: UUID) -> Response:
         """Send a test message now, within about five seconds, and return its delivery. It is tried once."""
@@ -265,7 +222,6 @@ class AlertDeliveryListEndpoint(AlertEndpoint):
     @operation(
         "alert_deliveries_list",
         {200: page_of(schemas.AlertDeliveryOutput)},
-        tag="alerts",
         parameters=[schemas.AlertDeliveryListInput],
     )
     def get(self, request: Request) -> Response:
@@ -273,5 +229,4 @@ class AlertDeliveryListEndpoint(AlertEndpoint):
         values = self.query(schemas.AlertDeliveryListInput)
         wanted = {name: values[name] for name in ("destination_id", "state") if name in values}
         rows = AlertDelivery.objects.for_tenant(self.tenant_id).narrowed(**wanted)
-        answer = schemas.AlertDeliveryOutput().to_representation
-        return self.listing(rows, values, **_NEWEST_FIRST, answer=answer)
+        return self.listing(rows, values, schemas.AlertDeliveryOutput)

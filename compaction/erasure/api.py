@@ -1,9 +1,7 @@
 """Endpoints of erasures and retention policies. They need a key of the whole tenant with the scope admin."""
 
-from datetime import datetime
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,7 +9,7 @@ from rest_framework.response import Response
 from compaction.erasure import actions
 from compaction.erasure import serializers as schemas
 from compaction.models import Erasure, RetentionPolicy
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, operation
+from memories.store.api.schema import IF_MATCH, operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
 from memories.tenancy.api.etags import conditional, require_etag
@@ -20,9 +18,9 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
 
-_PERSON = OpenApiExample("Count what a person has", {"partition": "user=alex", "dry_run": True}, request_only=True)
-_MEMORY = OpenApiExample("Erase a memory", {"memory_id": "5d7f0a52-1d0f-4d0e-9f0a-3a4f2a1b7c11"}, request_only=True)
-_YEAR = OpenApiExample("Keep a year", {"partition": "user=alex", "days": 365, "age_from": "created"}, request_only=True)
+_PERSON = {"Count what a person has": {"partition": "user=alex", "dry_run": True}}
+_MEMORY = {"Erase a memory": {"memory_id": "5d7f0a52-1d0f-4d0e-9f0a-3a4f2a1b7c11"}}
+_YEAR = {"Keep a year": {"partition": "user=alex", "days": 365, "age_from": "created"}}
 
 
 class ErasureEndpointBase(Endpoint):
@@ -40,16 +38,10 @@ class ErasureListEndpoint(ErasureEndpointBase):
         """Erasures and dry runs, newest first, with their receipts. Dry runs are deleted after a day."""
         values = self.query(PageInput)
         rows = Erasure.objects.for_tenant(self.tenant_id)
-        answer = schemas.ErasureOutput().to_representation
-        return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
+        return self.listing(rows, values, schemas.ErasureOutput)
 
     @operation(
-        "erasures_create",
-        {202: schemas.ErasureOutput},
-        404,
-        request=schemas.ErasureInput,
-        examples=[_PERSON, _MEMORY],
-        parameters=[IDEMPOTENCY_KEY],
+        "erasures_create", {202: schemas.ErasureOutput}, 404, request=schemas.ErasureInput, examples=_PERSON | _MEMORY
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -80,7 +72,7 @@ class ErasureEndpoint(ErasureEndpointBase):
 class RetentionPolicyListEndpoint(ErasureEndpointBase):
     """Set and list retention policies."""
 
-    @operation("retention_policies_list", {200: schemas.RetentionPoliciesOutput}, tag="erasures")
+    @operation("retention_policies_list", {200: schemas.RetentionPoliciesOutput})
     def get(self, request: Request) -> Response:
         """All policies by partition. A policy of a partition also applies below it; the earliest one erases."""
         self.query(EmptyInput)
@@ -91,11 +83,9 @@ class RetentionPolicyListEndpoint(ErasureEndpointBase):
     @operation(
         "retention_policies_set",
         {200: schemas.RetentionPolicyOutput},
-        412,
         request=schemas.RetentionPolicyInput,
-        examples=[_YEAR],
-        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
-        tag="erasures",
+        examples=_YEAR,
+        parameters=[IF_MATCH],
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -125,7 +115,7 @@ class RetentionPolicyEndpoint(ErasureEndpointBase):
         policy: RetentionPolicy = self.found(rows, "retention policy")
         return policy
 
-    @operation("retention_policies_remove", {204: None}, *(404, 412), tag="erasures", parameters=[IF_MATCH])
+    @operation("retention_policies_remove", {204: None}, 404)
     @conditional
     def delete(self, request: Request, policy_id: int) -> Response:
         """End a policy; nothing that it erased comes back."""

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,7 +10,7 @@ from compaction.rollups.actions import request_roll_up
 from memories.models import Partition
 from memories.partitions.serializers import PartitionAddress, SummaryStyleInput
 from memories.services.partitions.paths import PartitionPath
-from memories.store.api.schema import IDEMPOTENCY_KEY, PARTITION_PATH, response_schemas
+from memories.store.api.schema import PARTITION_PATH, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_reach
@@ -30,13 +29,13 @@ class RollUpEndpoint(Endpoint):
 
     scopes = {"POST": "write"}
 
-    @extend_schema(
-        operation_id="partitions_roll_up",
-        tags=["partitions"],
+    @operation(
+        "partitions_roll_up",
+        {202: RollUpOutput},
+        404,
         request=SummaryStyleInput,
-        examples=[OpenApiExample("In short", {"style": "compact"}, request_only=True)],
-        parameters=[PARTITION_PATH, IDEMPOTENCY_KEY],
-        responses=response_schemas({202: RollUpOutput}, 404, 409),
+        examples={"In short": {"style": "compact"}},
+        parameters=[PARTITION_PATH],
     )
     @idempotent
     def post(self, request: Request, place: str) -> Response:

@@ -1,9 +1,7 @@
 """Endpoints of feedback: votes on memories and contexts, their history, and the outcome of a context."""
 
-from datetime import datetime
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,7 +17,7 @@ from context.feedback.serializers import (
 )
 from context.models import Feedback
 from memories.models import Memory
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
@@ -48,10 +46,9 @@ class FeedbackEndpoint(Endpoint):
     @operation(
         "feedback_create",
         {201: RecordedVotesOutput, 200: RecordedVotesOutput},
-        *(404, 409),
+        404,
         request=FeedbackInput,
-        examples=[OpenApiExample(name, value, request_only=True) for name, value in _EXAMPLES.items()],
-        parameters=[IDEMPOTENCY_KEY],
+        examples=_EXAMPLES,
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -103,9 +100,7 @@ class MemoryFeedbackListEndpoint(Endpoint):
             if not Memory.objects.for_tenant(self.tenant_id).within(reach).with_id(memory_id):
                 raise NotFound("not_found", "There is no such memory.")
         rows = Feedback.objects.for_tenant(self.tenant_id).given_within(memory_id, reach)
-        return self.listing(
-            rows, values, ordering="-at", kinds=(datetime, UUID), answer=lambda row: FeedbackOutput(row).data
-        )
+        return self.listing(rows, values, FeedbackOutput, ordering="-at")
 
 
 class OutcomeEndpoint(Endpoint):
@@ -117,11 +112,10 @@ class OutcomeEndpoint(Endpoint):
     @operation(
         "context_outcome",
         {200: AnswerUsageOutput},
-        *(404, 409),
+        404,
         tag="feedback",
         request=OutcomeInput,
-        examples=[OpenApiExample("What the model said", _ANSWER, request_only=True)],
-        parameters=[IDEMPOTENCY_KEY],
+        examples={"What the model said": _ANSWER},
     )
     @idempotent
     def post(self, request: Request, receipt_id: UUID) -> Response:

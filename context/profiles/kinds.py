@@ -19,7 +19,7 @@ _VERSIONS_COMPARED_MAX = 200
 class ProfileKind:
     """One kind of profiles: its pages, its rows and its actions. Call the functions inside a scope.
 
-    URL names and templates begin with `prefix`; `noun` and `tag` are for the API. `listed` and `find` return the active
+    URL names and templates begin with `prefix`; `noun` is for the API. `listed` and `find` return the active
     version, else the newest; `find` and `versions` raise `NotFound`, `version` raises `InvalidInput`.
     `compared_versions` are offered as `name version`.
     """
@@ -27,7 +27,6 @@ class ProfileKind:
     section: str
     prefix: str
     noun: str
-    tag: str
     assignments: Assignments[Any]
     listed: Callable[[UUID], list[Any]]
     find: Callable[[UUID, str], Any]
@@ -53,7 +52,6 @@ BUDGET_KIND = ProfileKind(
     section="budgets",
     prefix="budget",
     noun="budget_profile",
-    tag="budget profiles",
     assignments=BUDGET_ASSIGNMENTS,
     listed=budgets.current_budget_profiles,
     find=budgets.find_budget_profile,
@@ -67,7 +65,6 @@ SCORING_KIND = ProfileKind(
     section="scoring-profiles",
     prefix="scoring",
     noun="profile",
-    tag="scoring profiles",
     assignments=SCORING_ASSIGNMENTS,
     listed=scoring.listed_scoring_profiles,
     find=scoring.listed_scoring_profile,

@@ -1,16 +1,14 @@
 """Endpoints of the hygiene lists: read a list, act on its rows, undo an act."""
 
-from datetime import datetime
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.hygiene import findings, serializers
 from memories.hygiene.actions import perform_hygiene_action, undo_hygiene
 from memories.services.hygiene.rules import LISTS, HygieneList
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_whole_tenant
@@ -19,8 +17,7 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
-_TIMES, _FLOATS = {"at", "found_at"}, {"similarity"}
-_MERGE = OpenApiExample("Merge two pairs", {"action": "merge", "ids": [17, 18]}, request_only=True)
+_MERGE = {"Merge two pairs": {"action": "merge", "ids": [17, 18]}}
 
 
 class HygieneListsEndpoint(Endpoint):
@@ -53,10 +50,7 @@ class HygieneListEndpoint(HygieneEndpointBase):
     """One list; act on its rows."""
 
     @operation(
-        "hygiene_list",
-        {200: page_of(serializers.HygieneRowOutput)},
-        404,
-        parameters=[serializers.HygieneListInput],
+        "hygiene_list", {200: page_of(serializers.HygieneRowOutput)}, 404, parameters=[serializers.HygieneListInput]
     )
     def get(self, request: Request, name: str) -> Response:
         """The unresolved rows: pairs of memories, or memories. A key with a partition sees only its rows."""
@@ -67,19 +61,15 @@ class HygieneListEndpoint(HygieneEndpointBase):
         if sort not in each.sorts:
             raise InvalidInput("invalid_choice", f"The sort orders of this list are {', '.join(each.sorts)}.", "sort")
         ordering = each.sorts[sort]
-        column = ordering.removeprefix("-")
-        kind = datetime if column in _TIMES else float if column in _FLOATS else int
         rows = findings.open_rows(self.tenant_id, each, path, self.now).within_reach(self.key.partition_prefix)
-        answer = serializers.HygieneRowOutput().to_representation
-        return self.listing(rows.with_memories(), values, ordering=ordering, kinds=(kind, int), answer=answer)
+        return self.listing(rows.with_memories(), values, serializers.HygieneRowOutput, ordering=ordering)
 
     @operation(
         "hygiene_action",
         {200: serializers.HygieneActionOutput},
-        *(404, 409),
+        404,
         request=serializers.HygieneActionInput,
-        examples=[_MERGE],
-        parameters=[IDEMPOTENCY_KEY],
+        examples=_MERGE,
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
@@ -105,14 +95,7 @@ class ActUndoEndpoint(Endpoint):
 
     scopes = WRITE
 
-    @operation(
-        "acts_undo",
-        {200: serializers.UndoneActOutput},
-        *(404, 409),
-        tag="hygiene",
-        request=None,
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @operation("acts_undo", {200: serializers.UndoneActOutput}, 404)
     @idempotent
     def post(self, request: Request, act_id: UUID) -> Response:
         """Undo an act of hygiene or a move, except for memories changed since. Needs a key of the whole tenant."""

@@ -1,12 +1,10 @@
 """Endpoints of compactions and of events, which are their jobs."""
 
 from collections.abc import Callable
-from datetime import datetime
-from functools import partial
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -35,7 +33,7 @@ from compaction.services.pipeline.states import (
 )
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.tasks import enqueue_compaction
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import conditional
@@ -44,7 +42,6 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
-_document = partial(operation, tag="compaction")
 _EXAMPLES: dict[str, dict[str, Any]] = {
     "Approve": {"action": "approve", "reason": "All there."},
     "Edit": {"action": "edit", "text": "Alex moved to Lisbon on 3 May 2026.", "edit_version": 0},
@@ -102,23 +99,19 @@ class CompactionEndpointBase(SessionEndpointBase):
         """Return a page of compactions, newest first."""
         rows = rows.in_state(values["state"]) if "state" in values else rows
         rows = rows.to_review() if values["to_review"] else rows
-        answer = schemas.CompactionRowOutput().to_representation
-        return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
+        return self.listing(rows, values, schemas.CompactionRowOutput)
 
 
 class SessionCompactEndpoint(CompactionEndpointBase):
     """Compact a session."""
 
-    @_document(
+    @operation(
         "sessions_compact",
         {200: _COMPACT_ANSWER, 202: schemas.StartedRunOutput},
-        *(404, 409),
+        404,
+        tag="compaction",
         request=schemas.CompactSessionInput,
-        examples=[
-            OpenApiExample("What would be done", {"dry_run": True}, request_only=True),
-            OpenApiExample("Do it now", {"wait": True}, request_only=True),
-        ],
-        parameters=[IDEMPOTENCY_KEY],
+        examples={"What would be done": {"dry_run": True}, "Do it now": {"wait": True}},
     )
     @idempotent
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -150,10 +143,11 @@ class SessionCompactEndpoint(CompactionEndpointBase):
 class SessionCompactionListEndpoint(CompactionEndpointBase):
     """The compactions of a session."""
 
-    @_document(
+    @operation(
         "sessions_compactions_list",
         {200: page_of(schemas.CompactionRowOutput)},
         404,
+        tag="compaction",
         parameters=[schemas.CompactionListInput],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
@@ -167,7 +161,7 @@ class SessionCompactionListEndpoint(CompactionEndpointBase):
 class CompactionListEndpoint(CompactionEndpointBase):
     """All compactions within reach."""
 
-    @_document(
+    @operation(
         "compactions_list", {200: page_of(schemas.CompactionRowOutput)}, parameters=[schemas.CompactionListInput]
     )
     def get(self, request: Request) -> Response:
@@ -178,7 +172,7 @@ class CompactionListEndpoint(CompactionEndpointBase):
 class CompactionEndpoint(CompactionEndpointBase):
     """One compaction."""
 
-    @_document("compactions_read", {200: schemas.CompactionOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
+    @operation("compactions_read", {200: schemas.CompactionOutput, 304: None}, 404)
     def get(self, request: Request, compaction_id: UUID) -> Response:
         """The summary with the messages behind each statement, the journal, and what is kept and missing."""
         return self.answer_with_etag(lambda: self.shown(compaction_id))
@@ -190,13 +184,12 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
     body_bytes_max = TEXT_BODY_BYTES
     scopes = {"POST": "admin"}
 
-    @_document(
+    @operation(
         "compactions_review",
         {200: schemas.CompactionOutput, 202: schemas.StartedRunOutput},
-        *(404, 409, 412),
+        404,
         request=schemas.ReviewInput,
-        examples=[OpenApiExample(name, body, request_only=True) for name, body in _EXAMPLES.items()],
-        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
+        examples=_EXAMPLES,
     )
     @idempotent
     @conditional
@@ -234,7 +227,7 @@ class EventEndpointBase(Endpoint):
 class EventEndpoint(EventEndpointBase):
     """One event."""
 
-    @_document("events_read", {200: schemas.EventOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
+    @operation("events_read", {200: schemas.EventOutput, 304: None}, 404)
     def get(self, request: Request, event_id: UUID) -> Response:
         """The progress of a job, and why it failed if it did."""
         return self.answer_with_etag(lambda: self.shown(event_id))
@@ -243,13 +236,7 @@ class EventEndpoint(EventEndpointBase):
 class EventRetryEndpoint(EventEndpointBase):
     """Retry an event."""
 
-    @_document(
-        "events_retry",
-        {202: schemas.EventOutput},
-        *(404, 409, 412),
-        request=None,
-        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
-    )
+    @operation("events_retry", {202: schemas.EventOutput}, 404)
     @idempotent
     @conditional
     def post(self, request: Request, event_id: UUID) -> Response:

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,7 +19,7 @@ from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.api.sessions import SessionEndpointBase
 from context.services.profiles.compaction_policy import problems_of_policy
 from memories.services.store.drafts import FieldProblem
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, operation
+from memories.store.api.schema import IF_MATCH, operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version
@@ -30,8 +28,6 @@ from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
-_document = partial(operation, tag="compaction")
-_example = partial(OpenApiExample, request_only=True)
 _SESSION_ID = "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11"
 _TEXT = "Keep names, dates, decisions and open tasks. Write at most {budget_tokens} tokens."
 
@@ -61,7 +57,7 @@ class PromptEndpoint(PromptEndpointBase):
     body_bytes_max = TEXT_BODY_BYTES
     scopes = {"PUT": "admin"}
 
-    @_document("prompts_read", {200: schemas.PromptsOutput})
+    @operation("prompts_read", {200: schemas.PromptsOutput})
     def get(self, request: Request) -> Response:
         """The active prompt and all its versions, newest first; version 1 is built in."""
         self.query(EmptyInput)
@@ -71,12 +67,12 @@ class PromptEndpoint(PromptEndpointBase):
         answer = schemas.PromptsOutput({"current": current, "versions": versions}).data
         return Response(answer, headers={"ETag": f'"{current.version}"'})
 
-    @_document(
+    @operation(
         "prompts_save",
         {200: schemas.PromptOutput},
-        *(409, 412),
+        409,
         request=schemas.PromptInput,
-        examples=[_example("A shorter prompt", {"text": _TEXT, "edited_from": 1})],
+        examples={"A shorter prompt": {"text": _TEXT, "edited_from": 1}},
         parameters=[IF_MATCH],
     )
     def put(self, request: Request) -> Response:
@@ -94,13 +90,12 @@ class PromptRollBackEndpoint(PromptEndpointBase):
 
     scopes = {"POST": "admin"}
 
-    @_document(
+    @operation(
         "prompts_roll_back",
         {200: schemas.PromptOutput},
-        *(409, 412),
         request=schemas.PromptRollBackInput,
-        examples=[_example("The built-in prompt", {"version": 1})],
-        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
+        examples={"The built-in prompt": {"version": 1}},
+        parameters=[IF_MATCH],
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -118,12 +113,13 @@ class PromptTrialEndpoint(SessionEndpointBase):
     body_bytes_max = TEXT_BODY_BYTES
     scopes = {"POST": "admin"}
 
-    @_document(
+    @operation(
         "prompts_trial",
         {200: schemas.PromptTrialOutput},
-        *(404, 409),
+        404,
+        409,
         request=schemas.PromptTrialInput,
-        examples=[_example("On a recorded session", {"session_id": _SESSION_ID, "text": _TEXT})],
+        examples={"On a recorded session": {"session_id": _SESSION_ID, "text": _TEXT}},
     )
     def post(self, request: Request) -> Response:
         """Summarise a recorded session with a prompt; nothing is stored."""
@@ -138,12 +134,13 @@ class SessionSimulateEndpoint(SessionEndpointBase):
 
     scopes = {}
 
-    @_document(
+    @operation(
         "sessions_simulate",
         {200: schemas.SimulationOutput},
         404,
+        tag="compaction",
         request=schemas.SimulationInput,
-        examples=[_example("Later, and keeping more", {"sleep_threshold": 0.8, "preserve_messages": 40})],
+        examples={"Later, and keeping more": {"sleep_threshold": 0.8, "preserve_messages": 40}},
     )
     def post(self, request: Request, session_id: UUID) -> Response:
         """Simulate the session under other numbers; nothing is written. Omitted fields are those of its policy."""

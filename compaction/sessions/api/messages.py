@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -17,7 +16,7 @@ from compaction.sessions.actions import append_messages, expand_message, pin_mes
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.sessions.serializers import messages as schemas
 from memories.services.store.drafts import FieldProblem
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import conditional
@@ -45,11 +44,9 @@ class MessageListEndpoint(SessionEndpointBase):
     @operation(
         "messages_append",
         {201: schemas.MessageAppendOutput, 200: schemas.MessageAppendOutput},
-        *(404, 409),
-        tag="sessions",
+        404,
         request=schemas.MessageAppendInput,
-        examples=[OpenApiExample("A question, a tool call and its result", {"messages": _TURNS}, request_only=True)],
-        parameters=[IDEMPOTENCY_KEY],
+        examples={"A question, a tool call and its result": {"messages": _TURNS}},
     )
     @idempotent
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -80,7 +77,6 @@ class MessageListEndpoint(SessionEndpointBase):
         "messages_list",
         {200: page_of(schemas.MessageOutput)},
         404,
-        tag="sessions",
         parameters=[schemas.MessageListInput],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
@@ -93,8 +89,7 @@ class MessageListEndpoint(SessionEndpointBase):
         rows = rows.in_state(values["state"]) if "state" in values else rows
         rows = rows.of_role(values["role"]) if "role" in values else rows
         rows = rows.from_sequence(values["after"] + 1) if "after" in values else rows
-        answer = schemas.MessageOutput().to_representation
-        return self.listing(rows, values, ordering="sequence", kinds=(int, UUID), answer=answer)
+        return self.listing(rows, values, schemas.MessageOutput, ordering="sequence")
 
     def _new_messages(self, rows: Sequence[Any]) -> list[NewMessage]:
         context = {"now": self.now, "key": self.key}
@@ -132,9 +127,7 @@ class MessageEndpointBase(Endpoint):
 class MessageEndpoint(MessageEndpointBase):
     """One message."""
 
-    @operation(
-        "messages_read", {200: schemas.MessageOutput, 304: None}, 404, tag="sessions", parameters=[IF_NONE_MATCH]
-    )
+    @operation("messages_read", {200: schemas.MessageOutput, 304: None}, 404)
     def get(self, request: Request, message_id: UUID) -> Response:
         """The original, also of a masked or compacted message."""
         return self.answer_with_etag(lambda: self.shown(message_id))
@@ -142,11 +135,10 @@ class MessageEndpoint(MessageEndpointBase):
     @operation(
         "messages_change",
         {200: schemas.MessageOutput},
-        *(404, 409, 412),
-        tag="sessions",
+        404,
+        409,
         request=schemas.MessageChanges,
-        examples=[OpenApiExample("Pin", {"pinned": True}, request_only=True)],
-        parameters=[IF_MATCH],
+        examples={"Pin": {"pinned": True}},
     )
     @conditional
     def patch(self, request: Request, message_id: UUID) -> Response:
@@ -160,14 +152,7 @@ class MessageEndpoint(MessageEndpointBase):
 class MessageExpandEndpoint(MessageEndpointBase):
     """The original of a masked message."""
 
-    @operation(
-        "messages_expand",
-        {200: schemas.MessageOutput},
-        *(404, 409, 412),
-        tag="sessions",
-        request=None,
-        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
-    )
+    @operation("messages_expand", {200: schemas.MessageOutput}, 404)
     @idempotent
     @conditional
     def post(self, request: Request, message_id: UUID) -> Response:

@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,7 +17,7 @@ from compaction.sessions.context import build_session_context
 from compaction.sessions.serializers import sessions as schemas
 from compaction.tasks import enqueue_compaction
 from context.receipts.results import ContextRequest
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.api.schema import operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
@@ -30,7 +29,6 @@ from memories.tenancy.serializers.partitions import requested_partition, request
 from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
-_example = partial(OpenApiExample, request_only=True)
 _NEW_SESSION = {
     "model": "gpt-4o",
     "max_context_tokens": 32000,
@@ -72,10 +70,8 @@ class SessionListEndpoint(SessionEndpointBase):
     @operation(
         "sessions_create",
         {201: schemas.SessionOutput},
-        409,
         request=schemas.SessionInput,
-        examples=[_example("A support agent's session", _NEW_SESSION)],
-        parameters=[IDEMPOTENCY_KEY],
+        examples={"A support agent's session": _NEW_SESSION},
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -101,14 +97,13 @@ class SessionListEndpoint(SessionEndpointBase):
         """Sessions that meet the query parameters: open ones by default."""
         values = self.query(schemas.SessionListInput)
         partition = readable_partition(self.key, values["partition"])
-        column, kind = schemas.SESSION_LIST_ORDERINGS[values["ordering"].removeprefix("-")]
+        column = schemas.SESSION_LIST_ORDERINGS[values["ordering"].removeprefix("-")]
         rows = Session.objects.for_tenant(self.tenant_id).within(partition.path, exact=values["exact"])
         rows = rows.with_segments(requested_segments(values)).with_pressure().with_current()
         rows = rows.open() if values["state"] == schemas.OPEN else rows
         rows = rows.closed() if values["state"] == schemas.CLOSED_SESSION_STATE else rows
         rows = rows.at_least(values["min_pressure"]) if "min_pressure" in values else rows
-        answer, kinds = schemas.SessionOutput().to_representation, (kind, UUID)
-        return self.listing(rows, values, ordering=values["ordering"], kinds=kinds, answer=answer, column=column)
+        return self.listing(rows, values, ordering=values["ordering"], column=column)
 
 
 class SessionEndpoint(SessionEndpointBase):
@@ -116,7 +111,7 @@ class SessionEndpoint(SessionEndpointBase):
 
     body_bytes_max = TEXT_BODY_BYTES
 
-    @operation("sessions_read", {200: schemas.SessionOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
+    @operation("sessions_read", {200: schemas.SessionOutput, 304: None}, 404)
     def get(self, request: Request, session_id: UUID) -> Response:
         """The session as it is now, with its pressure."""
         return self.answer_with_etag(lambda: schemas.SessionOutput(self.session(session_id)).data)
@@ -124,10 +119,10 @@ class SessionEndpoint(SessionEndpointBase):
     @operation(
         "sessions_change",
         {200: schemas.SessionOutput},
-        *(404, 409, 412),
+        404,
+        409,
         request=schemas.SessionChanges,
-        examples=[_example("A smaller window", {"max_context_tokens": 16000})],
-        parameters=[IF_MATCH],
+        examples={"A smaller window": {"max_context_tokens": 16000}},
     )
     @conditional
     def patch(self, request: Request, session_id: UUID) -> Response:
@@ -137,7 +132,7 @@ class SessionEndpoint(SessionEndpointBase):
             update_session(session=self.session(session_id), changes=changes, by=self.actor, now=self.now)
         return self.answer(session_id)
 
-    @operation("sessions_close", {204: None}, *(404, 412), parameters=[IF_MATCH])
+    @operation("sessions_close", {204: None}, 404)
     @conditional
     def delete(self, request: Request, session_id: UUID) -> Response:
         """Close the session; it can be restored. Closing twice is no error."""
@@ -150,7 +145,7 @@ class SessionEndpoint(SessionEndpointBase):
 class SessionRestoreEndpoint(SessionEndpointBase):
     """Restore a closed session."""
 
-    @operation("sessions_restore", {200: schemas.SessionOutput}, *(404, 412), request=None, parameters=[IF_MATCH])
+    @operation("sessions_restore", {200: schemas.SessionOutput}, 404)
     @conditional
     def post(self, request: Request, session_id: UUID) -> Response:
         """Open a closed session again; an open one stays as it is."""
@@ -168,13 +163,12 @@ class SessionContextEndpoint(Endpoint):
     @operation(
         "sessions_context",
         {200: schemas.SessionContextOutput},
-        *(404, 409),
+        404,
         request=schemas.SessionContextInput,
-        examples=[
-            _example("What fits the session's window", {}),
-            _example("In 2,000 tokens, searching for something else than the last message", _SMALL),
-        ],
-        parameters=[IDEMPOTENCY_KEY],
+        examples={
+            "What fits the session's window": {},
+            "In 2,000 tokens, searching for something else than the last message": _SMALL,
+        },
     )
     @idempotent
     def post(self, request: Request, session_id: UUID) -> Response:

@@ -1,6 +1,5 @@
 """Inputs and outputs of the API for sessions and their contexts."""
 
-from datetime import datetime
 from typing import Any, Literal
 
 from rest_framework import serializers
@@ -84,11 +83,8 @@ class SessionChanges(StrictSerializer):
     metadata = metadata_field(required=False)
 
 
-#: The orderings of the list: the column, and the type of its values.
-SESSION_LIST_ORDERINGS: dict[str, tuple[str, type]] = {
-    "created_at": ("created_at", datetime),
-    "pressure": ("fullness", float),
-}
+#: The columns of the orderings of the list.
+SESSION_LIST_ORDERINGS = {"created_at": "created_at", "pressure": "fullness"}
 
 
 class SessionListInput(PartitionFilterInput, PageInput):

@@ -1,12 +1,9 @@
 """Endpoints of contexts: request one, read a receipt, list receipts."""
 
 from dataclasses import fields
-from datetime import datetime
-from functools import partial
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,7 +21,7 @@ from context.receipts.results import ContextRequest, Focus
 from context.receipts.storing import read_receipt
 from memories.models import ApiKey
 from memories.services.partitions.paths import PartitionPath
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
@@ -33,31 +30,26 @@ from memories.tenancy.audit import record_read
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_segments
 
-RequestExample = partial(OpenApiExample, request_only=True)
-
-_EXAMPLES = [
-    RequestExample(
-        "For one question", {"query": "When did Sam move to Lisbon?", "partition": "conversation=7", "max_tokens": 1000}
-    ),
-    RequestExample(
-        "About one memory, in short pieces, with what it links to",
-        {
-            "focus": {"memory_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11"},
-            "query": "Why did Sam move?",
-            "packer": "elastic",
-            "summary_style": "compact",
-            "include_linked_memories": True,
-        },
-    ),
-    RequestExample(
-        "As of a time, without storing anything",
-        {"query": "Where does Sam live?", "as_of": "2026-05-08T00:00:00+02:00", "preview": True, "explain": True},
-    ),
-    RequestExample(
-        "Keeping the beginning of an earlier context, so that a provider's cache hits",
-        {"query": "And where did Sam work?", "stable_with": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20"},
-    ),
-]
+_EXAMPLES = {
+    "For one question": {"query": "When did Sam move to Lisbon?", "partition": "conversation=7", "max_tokens": 1000},
+    "About one memory, in short pieces, with what it links to": {
+        "focus": {"memory_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11"},
+        "query": "Why did Sam move?",
+        "packer": "elastic",
+        "summary_style": "compact",
+        "include_linked_memories": True,
+    },
+    "As of a time, without storing anything": {
+        "query": "Where does Sam live?",
+        "as_of": "2026-05-08T00:00:00+02:00",
+        "preview": True,
+        "explain": True,
+    },
+    "Keeping the beginning of an earlier context, so that a provider's cache hits": {
+        "query": "And where did Sam work?",
+        "stable_with": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20",
+    },
+}
 
 
 def build_context_request(key: ApiKey, values: dict[str, Any]) -> ContextRequest:
@@ -98,14 +90,7 @@ class ContextEndpoint(AssemblingEndpoint):
 
     body_bytes_max = TEXT_BODY_BYTES
 
-    @operation(
-        "context_create",
-        {200: ContextOutput},
-        *(404, 409),
-        request=ContextInput,
-        examples=_EXAMPLES,
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @operation("context_create", {200: ContextOutput}, 404, request=ContextInput, examples=_EXAMPLES)
     @idempotent
     def post(self, request: Request) -> Response:
         """The best text for a query within a token budget, with its receipt. A preview needs the scope read only."""
@@ -136,7 +121,7 @@ class ReceiptEndpoint(Endpoint):
 class ReceiptListEndpoint(Endpoint):
     """The receipts within the key's reach."""
 
-    @operation("contexts_list", {200: ReceiptPageOutput}, tag="context", parameters=[ReceiptListInput])
+    @operation("contexts_list", {200: ReceiptPageOutput}, parameters=[ReceiptListInput])
     def get(self, request: Request) -> Response:
         """Receipts, newest first, without their texts."""
         values = self.query(ReceiptListInput)
@@ -150,5 +135,4 @@ class ReceiptListEndpoint(Endpoint):
             before=values.get("created_before"),
             asking=values.get("q", ""),
         )
-        answer = ReceiptRowOutput().to_representation
-        return self.listing(rows.with_keys(), values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
+        return self.listing(rows.with_keys(), values, ReceiptRowOutput)

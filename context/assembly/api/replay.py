@@ -5,7 +5,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from context.assembly.api.contexts import AssemblingEndpoint, RequestExample, build_context_request
+from context.assembly.api.contexts import AssemblingEndpoint, build_context_request
 from context.assembly.diff import ContextDiffBaseline, diff_budget_profiles, diff_contexts
 from context.assembly.replay import replay_context
 from context.assembly.serializers.receipts import ReceiptOutput
@@ -15,22 +15,15 @@ from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.audit import record_read
 from memories.tenancy.scopes import tenant_scope
 
-_DIFF_EXAMPLES = [
-    RequestExample(
-        "Since an earlier context",
-        {
-            "query": "Where does Sam live?",
-            "partition": "user=sam",
-            "since": {"context_id": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20"},
-        },
-    ),
-    RequestExample(
-        "Since a snapshot", {"focus": {"partition": "user=sam"}, "since": {"snapshot": "before the import"}}
-    ),
-    RequestExample(
-        "Two budget profiles on one query", {"query": "Where does Sam live?", "profiles": ["default", "chat"]}
-    ),
-]
+_DIFF_EXAMPLES = {
+    "Since an earlier context": {
+        "query": "Where does Sam live?",
+        "partition": "user=sam",
+        "since": {"context_id": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20"},
+    },
+    "Since a snapshot": {"focus": {"partition": "user=sam"}, "since": {"snapshot": "before the import"}},
+    "Two budget profiles on one query": {"query": "Where does Sam live?", "profiles": ["default", "chat"]},
+}
 
 
 class ReplayEndpoint(AssemblingEndpoint):
@@ -41,7 +34,7 @@ class ReplayEndpoint(AssemblingEndpoint):
         {200: ReceiptOutput},
         404,
         request=ReplayInput,
-        examples=[RequestExample("Original", {"mode": "recorded"})],
+        examples={"Original": {"mode": "recorded"}},
     )
     def post(self, request: Request, receipt_id: UUID) -> Response:
         """Return the original context, or run the same inputs on today's data. Only the audit log records it."""

@@ -3,7 +3,6 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from context.assembly.api.contexts import RequestExample
 from context.assembly.search import SearchRequest, search_scored_memories
 from context.assembly.serializers.search import MemorySearchOutput, SearchInput
 from memories.store.api.schema import operation
@@ -13,15 +12,14 @@ from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.permissions import readable_partition
 from memories.tenancy.serializers.partitions import requested_segments
 
-_EXAMPLE = RequestExample(
-    "Recent preferences",
-    {
+_EXAMPLE = {
+    "Recent preferences": {
         "query": "when does Alex like to meet?",
         "user_id": "alex",
         "filters": {"kind": {"in": ["preference", "fact"]}, "confidence": {"gte": 0.5}, "metadata.source": "chat"},
         "top_k": 5,
-    },
-)
+    }
+}
 
 
 class MemorySearchEndpoint(Endpoint):
@@ -29,7 +27,7 @@ class MemorySearchEndpoint(Endpoint):
 
     body_bytes_max = TEXT_BODY_BYTES
 
-    @operation("memories_search", {200: MemorySearchOutput}, request=SearchInput, examples=[_EXAMPLE])
+    @operation("memories_search", {200: MemorySearchOutput}, request=SearchInput, examples=_EXAMPLE)
     def post(self, request: Request) -> Response:
         """The memories that match best, by the composite score of the profile. Nothing is counted."""
         values = self.body(SearchInput)

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,7 +14,7 @@ from context.evaluation.queries import EvaluationRunQuerySet
 from context.evaluation.report import run_differences
 from context.evaluation.serializers import evaluations as schemas
 from context.models import EvaluationAnswer, EvaluationRun
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
 from memories.tenancy.api.etags import conditional
@@ -26,20 +24,16 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
 
-_DRAFT = OpenApiExample(
-    "A draft and the profile in use", {"corpus": "golden", "profile": "support@2"}, request_only=True
-)
-_UPLOAD = OpenApiExample(
-    "A corpus of your own",
-    {
+_DRAFT = {"A draft and the profile in use": {"corpus": "golden", "profile": "support@2"}}
+_UPLOAD = {
+    "A corpus of your own": {
         "corpus": "upload",
         "corpus_name": "support",
         "memories": [{"id": "m1", "content": "ERR_4012: wet plug.", "created_at": "2026-05-04T09:30:00Z"}],
         "questions": [{"id": "q1", "text": "What does ERR_4012 mean?", "evidence": ["m1"]}],
         "budgets": [250, 1000],
-    },
-    request_only=True,
-)
+    }
+}
 
 
 class EvaluationEndpointBase(Endpoint):
@@ -81,16 +75,13 @@ class EvaluationListEndpoint(EvaluationEndpointBase):
         values = self.query(schemas.EvaluationListInput)
         rows = self.rows().without_results()
         rows = rows.in_state(values["state"]) if "state" in values else rows
-        answer = schemas.EvaluationRowOutput().to_representation
-        return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
+        return self.listing(rows, values, schemas.EvaluationRowOutput)
 
     @operation(
         "evaluations_create",
         {202: schemas.StartedEvaluationOutput},
-        409,
         request=schemas.EvaluationInput,
-        examples=[_DRAFT, _UPLOAD],
-        parameters=[IDEMPOTENCY_KEY],
+        examples=_DRAFT | _UPLOAD,
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -108,12 +99,12 @@ class EvaluationListEndpoint(EvaluationEndpointBase):
 class EvaluationEndpoint(EvaluationEndpointBase):
     """One evaluation."""
 
-    @operation("evaluations_read", {200: schemas.EvaluationOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
+    @operation("evaluations_read", {200: schemas.EvaluationOutput, 304: None}, 404)
     def get(self, request: Request, run_id: UUID) -> Response:
         """State, progress and, once it is done, the results by budget."""
         return self.answer_with_etag(lambda: self.shown(run_id))
 
-    @operation("evaluations_delete", {204: None}, *(404, 409, 412), parameters=[IF_MATCH])
+    @operation("evaluations_delete", {204: None}, 404, 409)
     @conditional
     def delete(self, request: Request, run_id: UUID) -> Response:
         """Delete the evaluation with its answers; one that a scoring profile needs is a 409."""
@@ -133,8 +124,7 @@ class EvaluationAnswerListEndpoint(EvaluationEndpointBase):
         with tenant_scope(self.tenant_id):
             run = self.run(run_id)
         rows = EvaluationAnswer.objects.for_tenant(self.tenant_id).of_run(run.pk)
-        answer = schemas.EvaluationAnswerOutput().to_representation
-        return self.listing(rows, values, ordering="position", kinds=(int, int), answer=answer)
+        return self.listing(rows, values, schemas.EvaluationAnswerOutput, ordering="position")
 
 
 class EvaluationComparisonEndpoint(EvaluationEndpointBase):
@@ -143,7 +133,8 @@ class EvaluationComparisonEndpoint(EvaluationEndpointBase):
     @operation(
         "evaluations_compare",
         {200: schemas.EvaluationComparisonOutput},
-        *(404, 409),
+        404,
+        409,
         parameters=[schemas.EvaluationComparisonInput],
     )
     def get(self, request: Request, run_id: UUID) -> Response:
@@ -170,13 +161,7 @@ def _plain(difference: Any) -> dict[str, Any]:
 class EvaluationCancelEndpoint(EvaluationEndpointBase):
     """Cancel an evaluation."""
 
-    @operation(
-        "evaluations_cancel",
-        {200: schemas.EvaluationOutput},
-        *(404, 409, 412),
-        request=None,
-        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
-    )
+    @operation("evaluations_cancel", {200: schemas.EvaluationOutput}, 404)
     @idempotent
     @conditional
     def post(self, request: Request, run_id: UUID) -> Response:
@@ -187,13 +172,7 @@ class EvaluationCancelEndpoint(EvaluationEndpointBase):
 class EvaluationRetryEndpoint(EvaluationEndpointBase):
     """Continue an evaluation."""
 
-    @operation(
-        "evaluations_retry",
-        {200: schemas.EvaluationOutput},
-        *(404, 409, 412),
-        request=None,
-        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
-    )
+    @operation("evaluations_retry", {200: schemas.EvaluationOutput}, 404)
     @idempotent
     @conditional
     def post(self, request: Request, run_id: UUID) -> Response:

@@ -1,12 +1,9 @@
 """Endpoints of golden questions. A key with a partition reads those of its subtree and changes none."""
 
 from collections.abc import Callable, Collection
-from datetime import datetime
-from functools import partial
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -16,7 +13,7 @@ from context.evaluation.actions import golden_questions as actions
 from context.evaluation.queries import GoldenQuestionQuerySet
 from context.evaluation.serializers import golden_questions as schemas
 from context.models import GoldenQuestion
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.api.schema import operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
@@ -28,7 +25,6 @@ from memories.tenancy.serializers.partitions import SHORTHAND, requested_partiti
 from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, bounded_errors, flat_errors
 
-_describe = partial(operation, tag="golden questions")
 _ONE = {200: schemas.GoldenQuestionOutput}
 _QUESTION = {
     "text": "What does ERR_4012 mean?",
@@ -36,9 +32,9 @@ _QUESTION = {
     "memory_ids": ["7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11"],
     "answer": "The plug of the torque sensor is wet.",
 }
-_NEW = OpenApiExample("A question and its evidence", _QUESTION, request_only=True)
-_IMPORT = OpenApiExample("An import", {"questions": [_QUESTION]}, request_only=True)
-_CHANGE = OpenApiExample("Another answer", {"answer": "A wet plug."}, request_only=True)
+_NEW = {"A question and its evidence": _QUESTION}
+_IMPORT = {"An import": {"questions": [_QUESTION]}}
+_CHANGE = {"Another answer": {"answer": "A wet plug."}}
 
 
 class GoldenQuestionEndpointBase(Endpoint):
@@ -89,7 +85,7 @@ class GoldenQuestionListEndpoint(GoldenQuestionEndpointBase):
 
     body_bytes_max = TEXT_BODY_BYTES
 
-    @_describe(
+    @operation(
         "golden_questions_list",
         {200: page_of(schemas.GoldenQuestionOutput)},
         parameters=[schemas.GoldenQuestionListInput],
@@ -98,16 +94,14 @@ class GoldenQuestionListEndpoint(GoldenQuestionEndpointBase):
         """Golden questions within the key's reach, newest first."""
         values = self.query(schemas.GoldenQuestionListInput)
         rows = self.rows().removed() if values["removed"] else self.rows().not_removed()
-        answer = schemas.GoldenQuestionOutput().to_representation
-        return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
+        return self.listing(rows, values)
 
-    @_describe(
+    @operation(
         "golden_questions_create",
         {201: schemas.GoldenQuestionOutput, **_ONE},
-        *(404, 409),
+        404,
         request=schemas.GoldenQuestionInput,
-        examples=[_NEW],
-        parameters=[IDEMPOTENCY_KEY],
+        examples=_NEW,
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -123,13 +117,11 @@ class GoldenQuestionBulkEndpoint(GoldenQuestionEndpointBase):
 
     body_bytes_max = LARGE_BODY_BYTES
 
-    @_describe(
+    @operation(
         "golden_questions_bulk",
         {200: schemas.GoldenQuestionBulkOutput},
-        409,
         request=schemas.GoldenQuestionBulkInputSchema,
-        examples=[_IMPORT],
-        parameters=[IDEMPOTENCY_KEY],
+        examples=_IMPORT,
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -161,19 +153,12 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
 
     body_bytes_max = TEXT_BODY_BYTES
 
-    @_describe("golden_questions_read", {**_ONE, 304: None}, 404, parameters=[IF_NONE_MATCH])
+    @operation("golden_questions_read", {**_ONE, 304: None}, 404)
     def get(self, request: Request, question_id: UUID) -> Response:
         """The question with its evidence, also a removed one."""
         return self.answer_with_etag(lambda: self.shown(question_id))
 
-    @_describe(
-        "golden_questions_change",
-        _ONE,
-        *(404, 409, 412),
-        request=schemas.GoldenQuestionChanges,
-        examples=[_CHANGE],
-        parameters=[IF_MATCH],
-    )
+    @operation("golden_questions_change", _ONE, 404, 409, request=schemas.GoldenQuestionChanges, examples=_CHANGE)
     @conditional
     def patch(self, request: Request, question_id: UUID) -> Response:
         """Change text, answer, category, time or budget; absent fields stay."""
@@ -184,7 +169,7 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
             actions.update_golden_question(question=question, **same | changes, by=self.actor, now=self.now)
             return self.answer(question_id)
 
-    @_describe("golden_questions_remove", {204: None}, *(404, 412), parameters=[IF_MATCH])
+    @operation("golden_questions_remove", {204: None}, 404)
     @conditional
     def delete(self, request: Request, question_id: UUID) -> Response:
         """Remove the question; it can be restored. Repeating this is no error."""
@@ -196,7 +181,7 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
 class GoldenQuestionRestoreEndpoint(GoldenQuestionEndpointBase):
     """Restore a golden question."""
 
-    @_describe("golden_questions_restore", _ONE, *(404, 409, 412), request=None, parameters=[IF_MATCH])
+    @operation("golden_questions_restore", _ONE, 404, 409)
     @conditional
     def post(self, request: Request, question_id: UUID) -> Response:
         """Restore a removed question."""
@@ -207,14 +192,14 @@ class GoldenQuestionRestoreEndpoint(GoldenQuestionEndpointBase):
 class GoldenMemoryEndpoint(GoldenQuestionEndpointBase):
     """One memory of the evidence of a golden question."""
 
-    @_describe("golden_questions_add_memory", _ONE, *(404, 409, 412), request=None, parameters=[IF_MATCH])
+    @operation("golden_questions_add_memory", _ONE, 404, 409)
     @conditional
     def put(self, request: Request, question_id: UUID, memory_id: UUID) -> Response:
         """Add a live memory in the question's partition to the evidence."""
         self.body(EmptyInput)
         return self.perform(actions.add_golden_memory, question_id, memory_id=memory_id)
 
-    @_describe("golden_questions_remove_memory", _ONE, *(404, 409, 412), parameters=[IF_MATCH])
+    @operation("golden_questions_remove_memory", _ONE, 404, 409)
     @conditional
     def delete(self, request: Request, question_id: UUID, memory_id: UUID) -> Response:
         """Remove a memory from the evidence; the last one stays."""

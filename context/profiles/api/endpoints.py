@@ -1,9 +1,7 @@
 """The endpoints of budget profiles and of scoring profiles."""
 
-from functools import partial
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,8 +11,6 @@ from context.profiles.actions import scoring_profiles as actions
 from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
 from context.profiles.api.profiles import (
     BACK_EXAMPLE,
-    CHANGE_PROBLEMS,
-    REPEATABLE,
     AssignmentEndpoints,
     ProfileEndpoints,
     describe_assignments,
@@ -37,39 +33,44 @@ from context.profiles.serializers.profiles import (
     ScoringProfileInput,
     ScoringProfileOutput,
 )
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.api.schema import IF_MATCH, operation
 from memories.tenancy.api.etags import if_match_version
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import InvalidInput, NotFound, StaleVersion
 from memories.tenancy.scopes import tenant_scope
 
-_example = partial(OpenApiExample, request_only=True)
-_SHORT = _example(
-    "Short contexts",
-    {"name": "chat", "default_tokens": 1200, "packer": "elastic", "sections": {"tenant_memo": {"tokens": 100}}},
-)
-_LARGER = _example("Larger, best at both ends", {"default_tokens": 2000, "ordering": "head_tail"})
+_SHORT = {
+    "Short contexts": {
+        "name": "chat",
+        "default_tokens": 1200,
+        "packer": "elastic",
+        "sections": {"tenant_memo": {"tokens": 100}},
+    }
+}
+_LARGER = {"Larger, best at both ends": {"default_tokens": 2000, "ordering": "head_tail"}}
 _WEIGHTS = {"relevance": 0.75, "recency": 0.15, "confidence": 0.1}
-_WORDS = _example(
-    "Words and age",
-    {"name": "support", "weights": _WEIGHTS, "relevance": "fused", "half_life_days_by_kind": {"preference": 180}},
-)
-_COPY = _example("A copy to tune", {"name": "own-recall", "based_on": "conversation-recall"})
-_SLOWER = _example("Slower recency", {"half_life_days": 60})
+_WORDS = {
+    "Words and age": {
+        "name": "support",
+        "weights": _WEIGHTS,
+        "relevance": "fused",
+        "half_life_days_by_kind": {"preference": 180},
+    }
+}
+_COPY = {"A copy to tune": {"name": "own-recall", "based_on": "conversation-recall"}}
+_SLOWER = {"Slower recency": {"half_life_days": 60}}
 _ARGUMENT = {
     "context": "Support agents ask about error codes, and recency buries old answers.",
     "decision": "Less weight for recency, more for shared words.",
     "consequences": "Old answers return. Watch questions about current opening hours.",
 }
-_NEWEST = _example("The newest", {"argument": _ARGUMENT})
-_WORSE = _example(
-    "A worse one", {"version": 3, "argument": _ARGUMENT, "reason": "It costs some evidence and halves the latency."}
-)
+_NEWEST = {"The newest": {"argument": _ARGUMENT}}
+_WORSE = {
+    "A worse one": {"version": 3, "argument": _ARGUMENT, "reason": "It costs some evidence and halves the latency."}
+}
 
-_describe_budget = partial(operation, tag=BUDGET_KIND.tag)
-_describe_scoring = partial(operation, tag=SCORING_KIND.tag)
 _BUDGET, _ONE = {200: BudgetProfileOutput}, {200: ScoringProfileOutput}
-_BUDGET_CHANGES: dict[str, Any] = {"request": BudgetProfileChanges, "examples": [_LARGER], "parameters": [IF_MATCH]}
+_BUDGET_CHANGES: dict[str, Any] = {"request": BudgetProfileChanges, "examples": _LARGER, "parameters": [IF_MATCH]}
 
 
 @describe_profiles(BUDGET_KIND, BudgetProfileOutput)
@@ -78,14 +79,7 @@ class BudgetProfileEndpoints(ProfileEndpoints):
 
     kind, output = BUDGET_KIND, BudgetProfileOutput
 
-    @_describe_budget(
-        "budget_profiles_create",
-        {201: BudgetProfileOutput},
-        409,
-        request=BudgetProfileInput,
-        examples=[_SHORT],
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @operation("budget_profiles_create", {201: BudgetProfileOutput}, request=BudgetProfileInput, examples=_SHORT)
     @idempotent
     def create(self, request: Request) -> Response:
         """Create a budget profile from the numbers of another one with changes."""
@@ -94,13 +88,13 @@ class BudgetProfileEndpoints(ProfileEndpoints):
         with tenant_scope(self.tenant_id):
             return self.changed(create_budget_profile, status.HTTP_201_CREATED, **named, changes=values)
 
-    @_describe_budget("budget_profiles_set", _BUDGET, *CHANGE_PROBLEMS, **_BUDGET_CHANGES)
+    @operation("budget_profiles_set", _BUDGET, 404, 409, **_BUDGET_CHANGES)
     def replace(self, request: Request, name: str) -> Response:
         """Save these numbers as a new active version; absent fields get their defaults."""
         values = self.body(BudgetProfileChanges)
         return self._save(name, default_budget_profile(self.tenant_id).tuned_numbers | values)
 
-    @_describe_budget("budget_profiles_change", _BUDGET, *CHANGE_PROBLEMS, **_BUDGET_CHANGES)
+    @operation("budget_profiles_change", _BUDGET, 404, 409, **_BUDGET_CHANGES)
     def change(self, request: Request, name: str) -> Response:
         """Save some numbers as a new active version; absent fields do not change."""
         return self._save(name, self.body(BudgetProfileChanges))
@@ -123,14 +117,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
 
     kind, output = SCORING_KIND, ScoringProfileOutput
 
-    @_describe_scoring(
-        "profiles_create",
-        {201: ScoringProfileOutput},
-        409,
-        request=ScoringProfileInput,
-        examples=[_WORDS, _COPY],
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @operation("profiles_create", {201: ScoringProfileOutput}, request=ScoringProfileInput, examples=_WORDS | _COPY)
     @idempotent
     def create(self, request: Request) -> Response:
         """Create a draft from the numbers of another scoring profile with changes."""
@@ -139,13 +126,8 @@ class ScoringProfileEndpoints(ProfileEndpoints):
         with tenant_scope(self.tenant_id):
             return self.changed(actions.create_scoring_profile, status.HTTP_201_CREATED, **named, changes=values)
 
-    @_describe_scoring(
-        "profiles_change",
-        _ONE,
-        *CHANGE_PROBLEMS,
-        request=ScoringProfileChanges,
-        examples=[_SLOWER],
-        parameters=[IF_MATCH],
+    @operation(
+        "profiles_change", _ONE, 404, 409, request=ScoringProfileChanges, examples=_SLOWER, parameters=[IF_MATCH]
     )
     def change(self, request: Request, name: str) -> Response:
         """Save some numbers as a new draft; absent fields stay as in the edited version.
@@ -168,7 +150,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
             return int(shown.version)
         return newest.version
 
-    @_describe_scoring("profiles_version_read", {**_ONE, 304: None}, 404, parameters=[IF_NONE_MATCH])
+    @operation("profiles_version_read", {**_ONE, 304: None}, 404)
     def read_version(self, request: Request, name: str, version: int) -> Response:
         """Return a version in any state."""
 
@@ -180,14 +162,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
 
         return self.answer_with_etag(lambda: self.answer(row()))
 
-    @_describe_scoring(
-        "profiles_publish",
-        _ONE,
-        *CHANGE_PROBLEMS,
-        request=PublishInput,
-        examples=[_NEWEST, _WORSE],
-        parameters=REPEATABLE,
-    )
+    @operation("profiles_publish", _ONE, 404, request=PublishInput, examples=_NEWEST | _WORSE, parameters=[IF_MATCH])
     @idempotent
     def publish(self, request: Request, name: str) -> Response:
         """Publish a version that was evaluated beside the profile in use, with the argument for it.
@@ -203,9 +178,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
             values["version"] = values["version"] or scoring_profile_versions(self.tenant_id, name)[0].version
             return self.changed(actions.publish_scoring_profile, name=name, replaces=replaces, **values)
 
-    @_describe_scoring(
-        "profiles_retire", _ONE, *CHANGE_PROBLEMS, request=RetireInput, examples=[BACK_EXAMPLE], parameters=REPEATABLE
-    )
+    @operation("profiles_retire", _ONE, 404, request=RetireInput, examples=BACK_EXAMPLE, parameters=[IF_MATCH])
     @idempotent
     def retire(self, request: Request, name: str) -> Response:
         """Retire a version; receipts that name it stay readable."""

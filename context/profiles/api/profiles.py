@@ -1,12 +1,9 @@
 """The endpoints that budget profiles and scoring profiles share. A change of either concerns the whole tenant."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from functools import partial
 from typing import Any, TypeVar
 
 from drf_spectacular.drainage import isolate_view_method
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,7 +19,7 @@ from context.profiles.serializers.profiles import (
 )
 from context.profiles.versions import ProfileFieldComparison, ProfileVersion, changed_numbers, compare_versions
 from memories.models import ApiKey
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.api.schema import IF_MATCH, operation
 from memories.store.serializers.answers import content_etag, memory_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
@@ -33,11 +30,7 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import PageInput, list_as_rows, page_of
 
 Class = TypeVar("Class", bound=type)
-#: The problems that a change of a profile can be refused with.
-CHANGE_PROBLEMS = (404, 409, 412)
-BACK_EXAMPLE = OpenApiExample("To the first version", {"version": 1}, request_only=True)
-#: The headers of a change that a client may repeat.
-REPEATABLE = [IDEMPOTENCY_KEY, IF_MATCH]
+BACK_EXAMPLE = {"To the first version": {"version": 1}}
 #: Equals no ETag.
 _NOT_ASSIGNED = ""
 
@@ -143,9 +136,7 @@ class AssignmentEndpoints(ProfileEndpointBase):
         values = self.query(AssignmentListInput)
         rows = self.kind.assignments.model.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix)
         rows = rows if values["history"] else rows.current()
-        return self.listing(
-            rows.with_keys(), values, ordering="-recorded_from", kinds=(datetime, int), answer=self.answer
-        )
+        return self.listing(rows.with_keys(), values, ordering="-recorded_from")
 
     def assign(self, request: Request) -> Response:
         """Assign a profile to a key or a partition; the earlier assignment of the target ends."""
@@ -198,21 +189,21 @@ def _describe_inherited(**operations: Callable[..., Any]) -> Callable[[Class], C
 
 def describe_profiles(kind: ProfileKind, output: type[serializers.Serializer[Any]]) -> Callable[[Class], Class]:
     """Return the decorator that documents the shared endpoints of a kind."""
-    describe, noun = partial(operation, tag=kind.tag), kind.noun
+    noun = kind.noun
     page = {200: page_of(output)}
     return _describe_inherited(
-        list_profiles=describe(f"{noun}s_list", page, parameters=[PageInput]),
-        read=describe(f"{noun}s_read", {200: output, 304: None}, 404, parameters=[IF_NONE_MATCH]),
-        versions=describe(f"{noun}s_versions", page, 404, parameters=[PageInput]),
-        compare=describe(f"{noun}s_compare", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput]),
-        diff=describe(f"{noun}s_diff", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput]),
-        roll_back=describe(
+        list_profiles=operation(f"{noun}s_list", page, parameters=[PageInput]),
+        read=operation(f"{noun}s_read", {200: output, 304: None}, 404),
+        versions=operation(f"{noun}s_versions", page, 404, parameters=[PageInput]),
+        compare=operation(f"{noun}s_compare", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput]),
+        diff=operation(f"{noun}s_diff", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput]),
+        roll_back=operation(
             f"{noun}s_roll_back",
             {200: output},
-            *CHANGE_PROBLEMS,
+            404,
             request=ProfileRollBackInput,
-            examples=[BACK_EXAMPLE],
-            parameters=REPEATABLE,
+            examples=BACK_EXAMPLE,
+            parameters=[IF_MATCH],
         ),
     )
 
@@ -221,19 +212,19 @@ def describe_assignments(
     kind: ProfileKind, output: type[serializers.Serializer[Any]], request: type[AssignmentTargetInput]
 ) -> Callable[[Class], Class]:
     """Return the decorator that documents the endpoints of assignments."""
-    describe, noun = partial(operation, tag=kind.tag), kind.noun
-    example = {noun: "support", "partition": "user=alex"}
+    noun = kind.noun
     return _describe_inherited(
-        list_assignments=describe(f"{noun}_assignments_list", {200: page_of(output)}, parameters=[AssignmentListInput]),
-        assign=describe(
+        list_assignments=operation(
+            f"{noun}_assignments_list", {200: page_of(output)}, parameters=[AssignmentListInput]
+        ),
+        assign=operation(
             f"{noun}_assignments_set",
             {200: output},
-            *CHANGE_PROBLEMS,
+            404,
+            409,
             request=request,
-            examples=[OpenApiExample("For one user", example, request_only=True)],
+            examples={"For one user": {noun: "support", "partition": "user=alex"}},
             parameters=[IF_MATCH],
         ),
-        unassign=describe(
-            f"{noun}_assignments_end", {204: None}, *(404, 412), parameters=[AssignmentTargetInput, IF_MATCH]
-        ),
+        unassign=operation(f"{noun}_assignments_end", {204: None}, 404, parameters=[AssignmentTargetInput, IF_MATCH]),
     )

@@ -1,10 +1,8 @@
 """Endpoints of partitions, their summaries, the memo, and links between memories that the key can reach."""
 
-from datetime import datetime
 from operator import attrgetter
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,7 +11,7 @@ from memories.models import Memory, MemoryLink, Partition, PartitionSummary, Ten
 from memories.partitions import actions, serializers
 from memories.partitions.queries.partitions import MemoryLinkQuerySet
 from memories.services.partitions.paths import PartitionPath
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, PARTITION_PATH, operation
+from memories.store.api.schema import IF_MATCH, PARTITION_PATH, operation
 from memories.store.serializers.answers import memory_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
@@ -25,22 +23,16 @@ from memories.tenancy.serializers.partitions import requested_partition
 from memory_platform.rest.cursor_pagination import CursorPosition, page_of
 from memory_platform.rest.serializers import EmptyInput
 
-_PARTITION = OpenApiExample("A topic of Alex", {"partition": "user=alex/topic=meetings"}, request_only=True)
-_SUMMARY = OpenApiExample(
-    "In short",
-    {"content": "Alex meets before noon, mostly about the move to Lisbon.", "style": "compact"},
-    request_only=True,
-)
-_MEMO = OpenApiExample("Who is helped", {"content": "You help the sales team of Acme."}, request_only=True)
-_LINK = OpenApiExample(
-    "The reason for a decision",
-    {
+_PARTITION = {"A topic of Alex": {"partition": "user=alex/topic=meetings"}}
+_SUMMARY = {"In short": {"content": "Alex meets before noon, mostly about the move to Lisbon.", "style": "compact"}}
+_MEMO = {"Who is helped": {"content": "You help the sales team of Acme."}}
+_LINK = {
+    "The reason for a decision": {
         "source_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11",
         "target_id": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20",
         "kind": "because",
-    },
-    request_only=True,
-)
+    }
+}
 
 
 class PartitionListEndpoint(Endpoint):
@@ -69,10 +61,8 @@ class PartitionListEndpoint(Endpoint):
     @operation(
         "partitions_create",
         {201: serializers.PartitionOutput, 200: serializers.PartitionOutput},
-        409,
         request=serializers.PartitionInput,
-        examples=[_PARTITION],
-        parameters=[IDEMPOTENCY_KEY],
+        examples=_PARTITION,
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -95,7 +85,6 @@ class PartitionSummaryEndpoint(Endpoint):
         "summaries_list",
         {200: page_of(serializers.PartitionSummaryOutput)},
         404,
-        tag="partitions",
         parameters=[PARTITION_PATH, serializers.SummaryListInput],
     )
     def get(self, request: Request, place: str) -> Response:
@@ -107,16 +96,13 @@ class PartitionSummaryEndpoint(Endpoint):
         rows = PartitionSummary.objects.for_tenant(self.tenant_id).of_partition(partition.path)
         rows = rows if values["versions"] else rows.current()
         rows = rows.of_style(values["style"]) if "style" in values else rows
-        answer = serializers.PartitionSummaryOutput().to_representation
-        return self.listing(rows, values, ordering="-recorded_from", kinds=(datetime, int), answer=answer)
+        return self.listing(rows, values, serializers.PartitionSummaryOutput, ordering="-recorded_from")
 
     @operation(
         "summaries_set",
         {200: serializers.PartitionSummaryOutput, 201: serializers.PartitionSummaryOutput},
-        412,
-        tag="partitions",
         request=serializers.SummaryInput,
-        examples=[_SUMMARY],
+        examples=_SUMMARY,
         parameters=[PARTITION_PATH, IF_MATCH],
     )
     def put(self, request: Request, place: str) -> Response:
@@ -135,8 +121,7 @@ class PartitionSummaryEndpoint(Endpoint):
     @operation(
         "summaries_withdraw",
         {204: None},
-        *(404, 412),
-        tag="partitions",
+        404,
         parameters=[PARTITION_PATH, serializers.SummaryStyleInput, IF_MATCH],
     )
     def delete(self, request: Request, place: str) -> Response:
@@ -171,7 +156,7 @@ class TenantMemoEndpoint(Endpoint):
     body_bytes_max = TEXT_BODY_BYTES
     scopes = {"PUT": "admin"}
 
-    @operation("memo_read", {200: serializers.TenantMemoOutput, 304: None}, parameters=[IF_NONE_MATCH])
+    @operation("memo_read", {200: serializers.TenantMemoOutput, 304: None})
     def get(self, request: Request) -> Response:
         """The text that may lead every context."""
         return self.answer_with_etag(lambda: serializers.TenantMemoOutput(self._current() or serializers.NO_MEMO).data)
@@ -179,9 +164,8 @@ class TenantMemoEndpoint(Endpoint):
     @operation(
         "memo_set",
         {200: serializers.TenantMemoOutput},
-        412,
         request=serializers.MemoInput,
-        examples=[_MEMO],
+        examples=_MEMO,
         parameters=[IF_MATCH],
     )
     def put(self, request: Request) -> Response:
@@ -220,16 +204,14 @@ class LinkListEndpoint(LinkEndpointBase):
         rows = rows.from_memory(values["source_id"]) if "source_id" in values else rows
         rows = rows.to_memory(values["target_id"]) if "target_id" in values else rows
         rows = rows.of_kind(values["kind"]) if "kind" in values else rows
-        answer = serializers.LinkOutput().to_representation
-        return self.listing(rows, values, ordering="-recorded_from", kinds=(datetime, int), answer=answer)
+        return self.listing(rows, values, serializers.LinkOutput, ordering="-recorded_from")
 
     @operation(
         "links_create",
         {201: serializers.LinkOutput, 200: serializers.LinkOutput},
-        *(404, 409),
+        404,
         request=serializers.NewLinkInput,
-        examples=[_LINK],
-        parameters=[IDEMPOTENCY_KEY],
+        examples=_LINK,
     )
     @idempotent
     def post(self, request: Request) -> Response:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from memories.models import Memory
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.import_export_files import CSV, JSONL
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import operation
 from memories.store.serializers.import_export import (
     FILE_CONTENT_TYPES,
     ExportInput,
@@ -68,7 +68,7 @@ class ExportEndpoint(Endpoint):
 
     scopes = {"GET": "admin"}
 
-    @operation("memories_export", {200: OpenApiTypes.STR}, parameters=[ExportInput], tag="memories")
+    @operation("memories_export", {200: OpenApiTypes.STR}, parameters=[ExportInput])
     def get(self, request: Request) -> StreamingHttpResponse:
         """The live memories within reach as JSON lines or CSV, oldest first; `POST import` reads either.
 
@@ -92,11 +92,7 @@ class ImportEndpoint(Endpoint):
     parser_classes = [JsonLinesParser, CsvParser]
 
     @operation(
-        "memories_import",
-        {200: ImportOutput},
-        request=dict.fromkeys(FILE_CONTENT_TYPES.values(), OpenApiTypes.STR),
-        parameters=[IDEMPOTENCY_KEY],
-        tag="memories",
+        "memories_import", {200: ImportOutput}, request=dict.fromkeys(FILE_CONTENT_TYPES.values(), OpenApiTypes.STR)
     )
     @idempotent
     def post(self, request: Request) -> Response:

@@ -7,7 +7,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -22,7 +22,7 @@ from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
+from memories.store.api.schema import IF_MATCH, operation
 from memories.store.queries.texts import MemoryTextQuerySet
 from memories.store.readings import SearchScope, read_page_at
 from memories.store.serializers.answers import (
@@ -34,7 +34,6 @@ from memories.store.serializers.answers import (
     memory_etag,
 )
 from memories.store.serializers.inputs import (
-    MEMORY_LIST_ORDERINGS,
     MemoryBulkInput,
     MemoryBulkInputSchema,
     MemoryChanges,
@@ -56,33 +55,32 @@ from memory_platform.rest.cursor_pagination import CursorPosition, PageInput, pa
 from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, RowChecker, bounded_errors, flat_errors
 
 Rows = TypeVar("Rows", bound=MemoryTextQuerySet)
-_NEW_MEMORY = OpenApiExample(
-    "A preference",
-    {"content": "Alex prefers meetings before noon.", "kind": "preference", "user_id": "alex", "confidence": 0.9},
-    request_only=True,
-)
-_BULK = OpenApiExample(
-    "Two turns",
-    {
+_NEW_MEMORY = {
+    "A preference": {
+        "content": "Alex prefers meetings before noon.",
+        "kind": "preference",
+        "user_id": "alex",
+        "confidence": 0.9,
+    }
+}
+_BULK = {
+    "Two turns": {
         "memories": [
             {"content": "Alex: I moved to Lisbon.", "partition": "conversation=7", "session": "s1", "position": 0},
             {"content": "Sam: How do you like it?", "partition": "conversation=7", "session": "s1", "position": 1},
         ]
-    },
-    request_only=True,
-)
-_MESSAGES = OpenApiExample(
-    "Messages of a conversation",
-    {
+    }
+}
+_MESSAGES = {
+    "Messages of a conversation": {
         "messages": [
             {"role": "user", "name": "Alex", "content": "I moved to Lisbon."},
             {"role": "assistant", "content": "How do you like it?"},
         ],
         "user_id": "alex",
         "session": "s1",
-    },
-    request_only=True,
-)
+    }
+}
 
 
 def _proxy(name: str, *kinds: type[Serializer[Any]]) -> PolymorphicProxySerializer:
@@ -90,7 +88,7 @@ def _proxy(name: str, *kinds: type[Serializer[Any]]) -> PolymorphicProxySerializ
 
 
 _STORED = _proxy("StoredMemoryOrMessages", StoredMemoryOutput, MessageMemoriesOutput)
-_CHANGE = OpenApiExample("Another confidence", {"confidence": 0.4}, request_only=True)
+_CHANGE = {"Another confidence": {"confidence": 0.4}}
 
 
 class MemoryEndpointBase(Endpoint):
@@ -164,10 +162,8 @@ class MemoryListEndpoint(MemoryEndpointBase):
     @operation(
         "memories_create",
         {201: _STORED, 200: _STORED},
-        409,
         request=_proxy("NewMemoryOrMessages", MemoryInput, MemoryMessagesInput),
-        examples=[_NEW_MEMORY, _MESSAGES],
-        parameters=[IDEMPOTENCY_KEY],
+        examples=_NEW_MEMORY | _MESSAGES,
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -228,26 +224,26 @@ class MemoryListEndpoint(MemoryEndpointBase):
         partition = readable_partition(self.key, values["partition"])
         ordering = values["ordering"]
         column = ordering.removeprefix("-").replace("updated_at", "recorded_from")
-        page: dict[str, Any] = {"ordering": ordering, "answer": MemoryOutput().to_representation}
-        page["kinds"] = (MEMORY_LIST_ORDERINGS[ordering.removeprefix("-")], UUID)
         with tenant_scope(self.tenant_id):
             if "as_of" not in values:
                 rows = Memory.objects.for_tenant(self.tenant_id)
                 rows = rows.archived() if values["archived"] else rows.live(self.now)
                 rows = rows.within(partition.path, exact=values["exact"]).with_segments(requested_segments(values))
-                rows = _matching(rows, values)
-                return self.listing(rows.with_answer_parts(self.key.partition_prefix), values, column=column, **page)
+                rows = _matching(rows, values).with_answer_parts(self.key.partition_prefix)
+                return self.listing(rows, values, MemoryOutput, ordering=ordering, column=column)
             moment = PointInTime.valid(values["as_of"])
             scope = SearchScope(self.tenant_id, partition.path, moment, values["exact"], requested_segments(values))
             sources = [_matching(rows, values) for rows in scope.sources()]
             by = f"-{column}" if ordering.startswith("-") else column
 
             def rows_from(position: CursorPosition | None, count: int) -> list[Memory]:
-                place = position_to_row(position)
-                reading = {"ordering": by, "count": count, **place}
-                return read_page_at(sources, moment, self.tenant_id, reach=self.key.partition_prefix, **reading)
+                near = {"ordering": by, "count": count, **position_to_row(position)}
+                return read_page_at(sources, moment, self.tenant_id, reach=self.key.partition_prefix, **near)
 
-            return self.page_response(values, rows_from=rows_from, place_of=attrgetter(column, "pk"), **page)
+            kinds = (Memory.objects.for_tenant(self.tenant_id).kind_of(column), UUID)
+            reading = {"rows_from": rows_from, "place_of": attrgetter(column, "pk")}
+            answer = MemoryOutput().to_representation
+            return self.page_response(values, ordering=ordering, kinds=kinds, answer=answer, **reading)
 
 
 def _result_values(index: int, result: StoreResult) -> dict[str, Any]:
@@ -296,14 +292,7 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
 
     body_bytes_max = LARGE_BODY_BYTES
 
-    @operation(
-        "memories_bulk",
-        {200: MemoryBulkOutput},
-        409,
-        request=MemoryBulkInputSchema,
-        examples=[_BULK],
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @operation("memories_bulk", {200: MemoryBulkOutput}, request=MemoryBulkInputSchema, examples=_BULK)
     @idempotent
     def post(self, request: Request) -> Response:
         """Store the valid rows and report the errors of the others; each row is stored as by `POST memories`."""
@@ -317,7 +306,7 @@ class MemoryEndpoint(MemoryEndpointBase):
 
     body_bytes_max = TEXT_BODY_BYTES
 
-    @operation("memories_read", {200: MemoryOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
+    @operation("memories_read", {200: MemoryOutput, 304: None}, 404)
     def get(self, request: Request, memory_id: UUID) -> Response:
         """The memory as it is now."""
         return self.answer_with_etag(lambda: MemoryOutput(self._memory(memory_id)).data)
@@ -325,9 +314,10 @@ class MemoryEndpoint(MemoryEndpointBase):
     @operation(
         "memories_change",
         {200: MemoryOutput},
-        *(404, 409, 412),
+        404,
+        409,
         request=MemoryChanges,
-        examples=[_CHANGE],
+        examples=_CHANGE,
         parameters=[IF_MATCH],
     )
     def patch(self, request: Request, memory_id: UUID) -> Response:
@@ -343,7 +333,7 @@ class MemoryEndpoint(MemoryEndpointBase):
         self._act(partial(update_memory, changes=changes), memory_id, is_live=True)
         return self._answer(memory_id)
 
-    @operation("memories_archive", {204: None}, 404, 412, parameters=[IF_MATCH])
+    @operation("memories_archive", {204: None}, 404, parameters=[IF_MATCH])
     def delete(self, request: Request, memory_id: UUID) -> Response:
         """Archive the memory; it can be restored. Archiving twice is no error."""
         self.query(EmptyInput)
@@ -354,7 +344,7 @@ class MemoryEndpoint(MemoryEndpointBase):
 class MemoryRestoreEndpoint(MemoryEndpointBase):
     """Restore an archived memory."""
 
-    @operation("memories_restore", {200: MemoryOutput}, 404, 409, 412, request=None, parameters=[IF_MATCH])
+    @operation("memories_restore", {200: MemoryOutput}, 404, 409, parameters=[IF_MATCH])
     def post(self, request: Request, memory_id: UUID) -> Response:
         """Make the memory live again as a new version; a live one stays as it is.
 

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -12,7 +11,7 @@ from memories.models import Memory
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.bulk import BULK_MEMORIES_MAX
 from memories.store.actions.bulk import move_memories
-from memories.store.api.schema import IDEMPOTENCY_KEY, operation
+from memories.store.api.schema import operation
 from memories.store.serializers.moves import MemoryMoveInput, MemoryMoveOutput
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
@@ -22,9 +21,7 @@ from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_segments
 
-_RENAME = OpenApiExample(
-    "Another user", {"filter": {"user_id": "alex"}, "to": "user=alexander", "dry_run": True}, request_only=True
-)
+_RENAME = {"Another user": {"filter": {"user_id": "alex"}, "to": "user=alexander", "dry_run": True}}
 
 
 class MemoryMoveEndpoint(Endpoint):
@@ -33,14 +30,7 @@ class MemoryMoveEndpoint(Endpoint):
     body_bytes_max = TEXT_BODY_BYTES
     scopes = WRITE
 
-    @operation(
-        "memories_move",
-        {200: MemoryMoveOutput},
-        409,
-        request=MemoryMoveInput,
-        examples=[_RENAME],
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @operation("memories_move", {200: MemoryMoveOutput}, request=MemoryMoveInput, examples=_RENAME)
     @idempotent
     def post(self, request: Request) -> Response:
         """Move live memories, selected by id or filter, into one partition, each as a new version.

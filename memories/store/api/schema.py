@@ -1,10 +1,10 @@
 """OpenAPI parts of all endpoints: headers, problems and the decorator of a method."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 
 from memories.store.serializers.answers import ProblemOutput
 
@@ -22,6 +22,22 @@ _REASONS = {
     429: "Too many requests; see `Retry-After`.",
 }
 ALWAYS = (400, 401, 403, 413, 429)
+#: The tags of operations whose id does not begin with its tag.
+_TAGS = {
+    "acts": "hygiene",
+    "alert": "alerts",
+    "budget": "budget profiles",
+    "compactions": "compaction",
+    "contexts": "context",
+    "events": "compaction",
+    "golden": "golden questions",
+    "messages": "sessions",
+    "profile": "scoring profiles",
+    "profiles": "scoring profiles",
+    "prompts": "compaction",
+    "retention": "erasures",
+    "summaries": "partitions",
+}
 
 
 def _header(name: str, description: str) -> OpenApiParameter:
@@ -54,8 +70,33 @@ def response_schemas(good: Mapping[int, Any], *problems: int) -> dict[Any, Any]:
 
 
 def operation(
-    operation_id: str, good: Mapping[int, Any], *problems: int, tag: str = "", **schema: Any
+    operation_id: str,
+    good: Mapping[int, Any],
+    *problems: int,
+    tag: str = "",
+    request: Any = None,
+    examples: Mapping[str, Any] | None = None,
+    parameters: Sequence[Any] = (),
 ) -> Callable[[Method], Method]:
-    """Return the decorator that documents a method; `good` and `problems` are those of `response_schemas`."""
-    tags = [tag or operation_id.partition("_")[0]]
-    return extend_schema(operation_id=operation_id, tags=tags, responses=response_schemas(good, *problems), **schema)
+    """Return the decorator that documents a method; `good` and `problems` are those of `response_schemas`.
+
+    `examples` are bodies by their titles. The headers of `idempotent` and `conditional`, the one of a 304, and the
+    problems that they cause are added.
+    """
+
+    def document(method: Method) -> Method:
+        is_idempotent, is_conditional = (getattr(method, name, False) for name in ("is_idempotent", "is_conditional"))
+        headers = {IDEMPOTENCY_KEY: is_idempotent, IF_MATCH: is_conditional, IF_NONE_MATCH: 304 in good}
+        documented = [*parameters, *(header for header, is_read in headers.items() if is_read)]
+        caused = {409: is_idempotent, 412: IF_MATCH in documented}
+        every = [*problems, *(status for status, is_caused in caused.items() if is_caused)]
+        return extend_schema(
+            operation_id=operation_id,
+            tags=[tag or _TAGS.get(word := operation_id.partition("_")[0], word)],
+            request=request,
+            examples=[OpenApiExample(title, body, request_only=True) for title, body in (examples or {}).items()],
+            parameters=documented,
+            responses=response_schemas(good, *every),
+        )(method)
+
+    return document

@@ -1,7 +1,6 @@
 """Input serializers of memories."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
@@ -133,14 +132,8 @@ class MemoryBulkInputSchema(StrictSerializer):
     memories = StrictListField(child=MemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
 
 
-#: Orderings of the list, with the type of their values.
-MEMORY_LIST_ORDERINGS: dict[str, type] = {
-    "created_at": datetime,
-    "updated_at": datetime,
-    "confidence": float,
-    "usefulness_score": float,
-    "retrieval_count": int,
-}
+#: Orderings of the list.
+_ORDERINGS = ("created_at", "updated_at", "confidence", "usefulness_score", "retrieval_count")
 
 
 class MemoryListInput(PartitionFilterInput, PageInput):
@@ -162,7 +155,7 @@ class MemoryListInput(PartitionFilterInput, PageInput):
     ordering = StrictChoiceField(
         required=False,
         default="-created_at",
-        choices=[sign + name for name in MEMORY_LIST_ORDERINGS for sign in ("", "-")],
+        choices=[sign + name for name in _ORDERINGS for sign in ("", "-")],
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -165,20 +165,20 @@ class Endpoint(APIView):
         self,
         rows: TenantRows,
         values: dict[str, Any],
+        output: type[Serializer[Any]] | None = None,
         *,
-        ordering: str,
-        kinds: tuple[type, type],
-        answer: Callable[[Any], Any],
+        ordering: str = "-created_at",
         column: str = "",
         tie: str = "pk",
     ) -> Response:
-        """Return a cursor page of `rows` by `column` (default: of `ordering`); `kinds`: types of value and tie."""
+        """Return a cursor page of `rows` by `column` (default: of `ordering`), each as `output` (default: its own)."""
         column = column or ordering.removeprefix("-")
         by = f"-{column}" if ordering.startswith("-") else column
 
         def rows_from(position: CursorPosition | None, count: int) -> TenantRows:
             return rows.page(by, **position_to_row(position), count=count, tie=tie)
 
+        kinds, answer = (rows.kind_of(column), rows.kind_of(tie)), (output or self.output)().to_representation
         reading = {"rows_from": rows_from, "place_of": attrgetter(column, tie), "answer": answer}
         return self.page_response(values, ordering=ordering, kinds=kinds, **reading)
 

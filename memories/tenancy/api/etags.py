@@ -62,6 +62,7 @@ def conditional(change: Callable[..., Response]) -> Callable[..., Response]:
             require_etag(request, lambda: content_etag(view.shown(**ids)))
             return change(view, request, *args, **ids)
 
+    handler.is_conditional = True  # type: ignore[attr-defined]  # for the documentation
     return handler
 
 

@@ -47,6 +47,7 @@ def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
             raise
         return response
 
+    handler.is_idempotent = True  # type: ignore[attr-defined]  # for the documentation
     return handler
 
 

@@ -15,6 +15,7 @@ from memories.tenancy.queries.prepared import send_prepared
 
 #: Of the reason that a failed piece of work keeps.
 ERROR_DETAIL_CHARACTERS_MAX = 300
+_KINDS = {"DateTimeField": datetime, "FloatField": float, "CharField": str, "UUIDField": UUID}
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,12 @@ def _columns_of(model: type[models.Model], without: frozenset[str]) -> tuple[str
 
 class TenantRows(models.QuerySet[Any]):
     """Rows of tenants; every query starts with `for_tenant` or `of_tenants`."""
+
+    def kind_of(self, column: str) -> type:
+        """Return the type of a column's values: `datetime`, `float`, `int`, `str` or `UUID`."""
+        annotation, meta = self.query.annotations.get(column), self.model._meta
+        field = annotation.output_field if annotation else meta.pk if column == "pk" else meta.get_field(column)
+        return _KINDS.get(field.get_internal_type(), int)
 
     def send_select(
         self, condition: str, values: Mapping[str, Any], *, without: frozenset[str] = frozenset()

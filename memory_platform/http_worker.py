@@ -13,7 +13,7 @@ from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from memory_platform.observability.memory import trim_memory
+from memory_platform.observability.memory import return_memory
 
 #: A request whose line and headers take longer or are larger is refused.
 HEAD_SECONDS = 10.0
@@ -105,7 +105,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             return super().handle_request(req, conn)
         finally:
             if _is_large(req.headers):
-                trim_memory()
+                return_memory()
 
     def finish_request(self, conn: TConn, request: Any) -> None:
         """Keep the connection for another request, or close it without waiting for the client."""

@@ -11,7 +11,7 @@ from prometheus_client import start_http_server
 
 from memory_platform.console import heartbeats
 from memory_platform.observability import tracing
-from memory_platform.observability.memory import return_memory
+from memory_platform.observability.memory import trim_memory
 from memory_platform.observability.requests import connect_task_signals
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
@@ -74,7 +74,7 @@ def serve_metrics(**_: object) -> None:
 @task_postrun.connect
 def release_memory(**_: object) -> None:
     """Return a task's free memory: a compaction uses about ten MB, and the next one may run in another process."""
-    return_memory()
+    trim_memory()
 
 
 @worker_init.connect

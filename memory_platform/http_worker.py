@@ -1,5 +1,6 @@
 """Gunicorn's threaded worker for clients that send slowly (ADR-0113): `--worker-class` of the web process."""
 
+import gc
 import json
 import time
 from collections.abc import Iterable
@@ -13,14 +14,14 @@ from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from memory_platform.observability.memory import return_memory
+from memory_platform.observability.memory import trim_memory
 
 #: A request whose line and headers take longer or are larger is refused.
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 64 * 1024
 RECEIVED_BYTES = 16 * 1024
 CLOSING_SECONDS = 2.0
-#: After a body of this size, free memory is returned to the system.
+#: After a body of this size, unused memory is returned to the system.
 LARGE_BODY_BYTES = 64 * 1024
 
 _PROBLEMS = {
@@ -105,7 +106,9 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             return super().handle_request(req, conn)
         finally:
             if _is_large(req.headers):
-                return_memory()
+                # Its request, view, response and serializers refer to each other (ADR-0210).
+                gc.collect()
+                trim_memory()
 
     def finish_request(self, conn: TConn, request: Any) -> None:
         """Keep the connection for another request, or close it without waiting for the client."""

@@ -1,5 +1,6 @@
 """Gunicorn's threaded worker for clients that send slowly (ADR-0113): `--worker-class` of the web process."""
 
+import gc
 import json
 import time
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 64 * 1024
 RECEIVED_BYTES = 16 * 1024
 CLOSING_SECONDS = 2.0
-#: After a body of this size, free memory is returned to the system.
+#: After a body of this size, unused memory is returned to the system.
 LARGE_BODY_BYTES = 64 * 1024
 
 _PROBLEMS = {
@@ -105,6 +106,8 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             return super().handle_request(req, conn)
         finally:
             if _is_large(req.headers):
+                # Its request, view, response and serializers refer to each other (ADR-0210).
+                gc.collect()
                 trim_memory()
 
     def finish_request(self, conn: TConn, request: Any) -> None:

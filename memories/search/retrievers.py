@@ -22,9 +22,11 @@ from memories.search.queries.nearest import (
 )
 from memories.search.queries.ranking import Ranking, SentRanking, SentTextHits
 from memories.search.queries.scope_size import SentScopeSize
+from memories.search.queries.shared_results import is_sharing
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import (
     ALL_WORDS_ROWS,
+    ROWS_PER_SPARE_ROW,
     RetrievalTrace,
     ScopeSize,
     SearchMethod,
@@ -39,6 +41,9 @@ from memories.services.search.planner import (
 from memories.services.search.text_ranking import TEXT_HIT, TextHits, rank_text_hits
 from memories.store.readings import CandidateRows, SearchScope
 from memories.tenancy.queries.prepared import SentStatement
+
+#: Vectors that an exact search reads for any plan.
+_DEEPEST = MAX_CANDIDATES + MAX_CANDIDATES // ROWS_PER_SPARE_ROW
 
 
 def ranks_of(ranking: Ranking) -> dict[int, int]:
@@ -261,7 +266,9 @@ class SentVectorSearch:
             return None
         values = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
         if plan.search is SearchMethod.EXACT:
-            return ranking.send_nearest_vectors(*values)
+            # as deep for every side of a comparison, whose plans differ in nothing else
+            limit = _DEEPEST if is_sharing() else plan.limit_with_spare
+            return ranking.send_nearest_vectors(plain, self.vector, self.model, self.tokens, limit)
         with self._forced_index():
             index = VectorIndex(rows=0, bound=plan.index_bound)
             return ranking.send_nearest_vectors(*values, index=index, is_all_live=plan.is_all_live)

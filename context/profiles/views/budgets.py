@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django_htmx.http import replace_url
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
@@ -40,6 +41,7 @@ from context.workbench.preview import Preview
 from context.workbench.preview_diff import PreviewDiff
 from context.workbench.saved_questions import SavedQuestion, saved_questions
 from context.workbench.views.preview import SLIDER, operator_preview_request
+from memories.search.queries.shared_results import shared_results
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
@@ -149,12 +151,17 @@ def _drafted(
 def _effect(request: HtmxRequest, page: Mapping[str, Any]) -> dict[str, Any]:
     """Return the trial question answered with the active numbers and, where they differ, with the draft."""
 
-    def answered(profile: BudgetProfile) -> Preview:
-        trial = page["trial"].cleaned_data
-        return operator_preview_request(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
+    trial, now = page["trial"].cleaned_data, timezone.now()
 
-    before = answered(page["current"])
-    after = answered(page["draft"]) if page["changed"] else before
+    def answered(profile: BudgetProfile) -> Preview:
+        asked = ContextRequest(**trial, draft=profile, explain=True, preview=True)
+        return operator_preview_request(request, asked, now, with_excluded=False)
+
+    if not page["changed"]:
+        before = after = answered(page["current"])
+    else:
+        with shared_results():
+            before, after = answered(page["current"]), answered(page["draft"])
     return {"before": before, "after": after, "change": PreviewDiff(before, after)}
 
 

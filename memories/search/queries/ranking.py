@@ -4,6 +4,7 @@ The querysets of `memories.store.queries` mean the same; they also take filters 
 and planned again for each search.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from psycopg import sql
 
 from memories.search.queries.lexemes import any_lexeme, matched_bits
 from memories.search.queries.nearest import Vector, VectorIndex, half_vector
+from memories.search.queries.shared_results import send_shared
 from memories.services.search.admission import UNKNOWN_TOKENS
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import LEXEMES_MAX, TextQuery
@@ -145,7 +147,9 @@ def send_nearest_vectors(
     rows = _NEAREST_IDS if is_all_live else joined
     read = "SELECT count(*) FROM near" if index is None else "SELECT count(*) FROM indexed"
     values = {**scope.values, "vector": half_vector(vector), "limit": limit}
-    return _send_packed(rows, values, read=read, before=f"WITH {near}")
+    # settings that are not in the statement decide how far the index is read
+    send = send_shared if index is None else send_prepared
+    return _send_packed(rows, values, read=read, before=f"WITH {near}", send=send)
 
 
 def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int) -> Ranking:
@@ -164,7 +168,7 @@ def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str) -> SentTextH
     held = matched_bits("memory.search_vector", [f"%({name})s" for name in parameters])
     values = {name: any_lexeme(each) for name, each in {**parameters, "matched": text.matched}.items()}
     statement = _MATCHING.format(live=scope.has_live("memory"), memories=memories, tokens=tokens, held=held)
-    return SentTextHits(send_prepared(statement, {**scope.values, **values, "newest": text.newest}))
+    return SentTextHits(send_shared(statement, {**scope.values, **values, "newest": text.newest}))
 
 
 def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:
@@ -172,8 +176,15 @@ def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:
     return _send_packed(_PINNED.format(live=scope.has_live("memory"), tokens=tokens), scope.values)
 
 
-def _send_packed(rows: str, values: dict[str, Any], *, read: str = "0", before: str = "") -> SentRanking:
-    return SentRanking(send_prepared(before + _PACKED.format(rows=rows, read=read), values))
+def _send_packed(
+    rows: str,
+    values: dict[str, Any],
+    *,
+    read: str = "0",
+    before: str = "",
+    send: Callable[[str, dict[str, Any]], SentStatement] = send_shared,
+) -> SentRanking:
+    return SentRanking(send(before + _PACKED.format(rows=rows, read=read), values))
 
 
 def _quoted(model: str) -> str:

@@ -8,10 +8,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
+from uuid import UUID
 
 import numpy as np
 
 from memories.embeddings.providers import EmbeddingVectors
+from memories.models import Memory
 from memories.search.queries import ranking, scope_size
 from memories.search.queries.lexemes import read_query_lexemes, send_query_lexemes
 from memories.search.queries.nearest import (
@@ -124,9 +126,19 @@ def build_text_query(scope: SearchScope, rows_by_lexeme: Mapping[str, int]) -> T
     return rarest if is_large else match_all(lexemes)
 
 
-def rank_by_text_with(scope: SearchScope, text: TextQuery, own: CandidateRows, tokens: str) -> Ranking:
-    """Return all rows of a scope that match a text query, ranked together with `own`, which may be out of scope."""
-    hits = _text_hits(text, tokens, [*scope.sources(), own])
+def rank_by_text_with(scope: SearchScope, text: TextQuery, memory_id: UUID, tokens: str) -> Ranking:
+    """Return all rows of a scope that match a text query, ranked together with a memory that may be out of scope."""
+    plain = scope.plain()
+    if plain is None:
+        own = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory_id])
+        hits = _text_hits(text, tokens, [*scope.sources(), own])
+    else:
+        others, own_hits = (
+            ranking.send_text_hits(plain, text, tokens, memory_id=pk).read() for pk in (None, memory_id)
+        )
+        high, low = divmod(memory_id.int, 1 << 64)
+        is_other = (others["high"] != high) | (others["low"] != low)
+        hits = np.concatenate([others[is_other], own_hits])
     return rank_text_hits(hits, text, len(hits))
 
 

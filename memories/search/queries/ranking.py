@@ -7,6 +7,7 @@ and planned again for each search.
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from psycopg import sql
@@ -46,6 +47,25 @@ _NEAR_OF_BOTH = """
 , near AS MATERIALIZED (
     SELECT * FROM (SELECT * FROM indexed UNION ALL SELECT * FROM tail) AS parts ORDER BY distance LIMIT %(limit)s
 )
+"""
+# How many live memories are nearer than one, of equal ones the newer and then those of smaller ids; NULL if it has no
+# vector. Reads the memories only of equal vectors, and the few that have expired.
+_NEARER = """
+WITH it AS MATERIALIZED (SELECT memory.id, memory.created_at, own.vector <=> %(vector)s AS distance
+    FROM memories_memory AS memory
+    JOIN memories_memoryembedding AS own ON own.memory_id = memory.id AND own.version = memory.version
+    WHERE memory.tenant_id = %(tenant)s AND memory.id = %(memory)s AND own.model = {model}
+), near AS MATERIALIZED (SELECT own.memory_id, own.version, own.vector <=> %(vector)s AS distance
+    FROM memories_memoryembedding AS own WHERE {covered} AND own.model = {model} AND own.is_current
+), equal AS (SELECT memory.id FROM it, near JOIN memories_memory AS memory ON memory.id = near.memory_id
+    WHERE {live} AND near.distance = (SELECT distance FROM it)
+        AND (memory.created_at > it.created_at OR memory.created_at = it.created_at AND memory.id < it.id)
+), expired AS (SELECT memory.id FROM near JOIN memories_memory AS memory ON memory.id = near.memory_id
+    WHERE near.distance < (SELECT distance FROM it) AND memory.tenant_id = %(tenant)s
+        AND memory.archived_at IS NULL AND memory.expires_at <= %(now)s
+)
+SELECT (SELECT count(*) FROM near WHERE distance < it.distance)
+    + (SELECT count(*) FROM equal) - (SELECT count(*) FROM expired) FROM it
 """
 _NEAREST_MEMORIES = """
 SELECT memory.id, memory.{tokens} AS tokens
@@ -158,8 +178,17 @@ def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str,
     return _send_packed(rows, {**scope.values, "vector": half_vector(vector), "limit": limit}).read()
 
 
-def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str) -> SentTextHits:
-    """Send the query for the live memories that match a text query, in any order."""
+def how_many_nearer(scope: PlainScope, vector: Vector, model: str, memory_id: UUID) -> int | None:
+    """Return how many memories of the scope an exact search puts before one; None if that has no vector."""
+    statement = _NEARER.format(covered=scope.covers("own"), live=scope.has_live("memory"), model=_quoted(model))
+    values = {**scope.values, "vector": half_vector(vector), "memory": memory_id}
+    rows = send_shared(statement, values).rows()
+    return None if not rows else int(rows[0][0])
+
+
+def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str, *, memory_id: UUID | None = None) -> SentTextHits:
+    """Send the query for the live memories that match a text query, in any order; or for one memory in any state."""
+    live = scope.has_live("memory") if memory_id is None else "memory.tenant_id = %(tenant)s AND memory.id = %(memory)s"
     memories = "memories_memory" if text.newest is None else _NEWEST.format(live=scope.has_live("recent"))
     lexemes = text.ranking
     places = next(count for count in _LEXEME_PLACES if count >= len(lexemes))
@@ -167,8 +196,8 @@ def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str) -> SentTextH
     parameters = {f"lexeme{place}": [lexemes[place % len(lexemes)]] for place in range(places)}
     held = matched_bits("memory.search_vector", [f"%({name})s" for name in parameters])
     values = {name: any_lexeme(each) for name, each in {**parameters, "matched": text.matched}.items()}
-    statement = _MATCHING.format(live=scope.has_live("memory"), memories=memories, tokens=tokens, held=held)
-    return SentTextHits(send_shared(statement, {**scope.values, **values, "newest": text.newest}))
+    statement = _MATCHING.format(live=live, memories=memories, tokens=tokens, held=held)
+    return SentTextHits(send_shared(statement, {**scope.values, **values, "newest": text.newest, "memory": memory_id}))
 
 
 def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:

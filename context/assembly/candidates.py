@@ -64,7 +64,7 @@ def gather_candidates(
     `is_gated` keeps only those of a pool that the budget admits.
     """
     with step("retrieve"):
-        retrieval, notices = _find_candidates(request, tenant_id, budget)
+        retrieval, notices = find_candidates(request, tenant_id, budget)
     with step("linked"):
         linked, linked_notices = _find_linked_memories(request, tenant_id, retrieval)
         successors, successor_notices = _find_successors(request, tenant_id, retrieval)
@@ -81,7 +81,7 @@ def gather_candidates(
     return GatheredCandidates(retrieval, scored_linked, memories, duplicates, notices)
 
 
-def _find_candidates(
+def find_candidates(
     request: ResolvedContextRequest, tenant_id: UUID, budget: SectionBudget
 ) -> tuple[Retrieval, list[ContextWarning]]:
     """Return the candidates; if the search fails, the pinned memories; if that fails too, none."""

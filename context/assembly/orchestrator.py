@@ -106,7 +106,7 @@ def assemble_context(
             now=now,
             revision=revision,
         )
-    context = _assemble(resolved, tenant_id, calculator, timer, now)
+    context = assemble_resolved_context(resolved, tenant_id=tenant_id, now=now, timer=timer)
     if not request.preview:
         if api_key_id is None:
             context = replace(context, request={**context.request, "actor": {"kind": actor.kind, "label": actor.label}})
@@ -117,9 +117,11 @@ def assemble_context(
     return context
 
 
-def _assemble(
-    request: ResolvedContextRequest, tenant_id: UUID, calculator: BudgetCalculator, timer: StepTimer, now: datetime
+def assemble_resolved_context(
+    request: ResolvedContextRequest, *, tenant_id: UUID, now: datetime, timer: StepTimer | None = None
 ) -> AssembledContext:
+    """Return the context of a resolved request as a preview: nothing is stored or counted. Call with no scope open."""
+    timer, calculator = timer or StepTimer(), budget_calculator()
     layout = build_layout(request, calculator)
     candidates = gather_candidates(request, tenant_id, layout.budget_of(MEMORIES_SECTION), timer.step, is_gated=True)
     plan = plan_without_timings(candidates.retrieval.plan)

@@ -5,10 +5,11 @@ its tokens reach the budget. Ranks near that limit may differ a little, so a bud
 assembled once for real.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from context.assembly.candidates import GatheredCandidates, gate_scored_candidates, gather_candidates
@@ -57,10 +58,43 @@ class RepackableContext:
         layout = build_layout(request, budget_calculator())
         if request.query is not None:
             budget = layout.budget_of(MEMORIES_SECTION)
-            admitted = _admitted_ids(candidates.retrieval.candidates, request, budget)
+            admitted = self._admitted_ids(request, budget)
             memories = [item for item in candidates.memories if item.memory["id"] in admitted]
             candidates = replace(candidates, memories=gate_scored_candidates(request, budget, memories))
         return pack_sections(request, layout, candidates)
+
+    def _admitted_ids(self, request: ResolvedContextRequest, budget: SectionBudget) -> Set[UUID]:
+        """Return the ids that a search with this budget finds: the best by tokens of the pinned and of the results."""
+        packing = request.packing
+        if packing.candidates_max is not None and not request.is_pool:
+            return self._candidate_ids  # their number does not depend on the budget
+        tokens, ratio = budget.gate_budget, request.profile.overfetch_ratio
+
+        def by_tokens(ranked: _RankedTokens) -> list[UUID]:
+            most = packing.candidate_tokens_max
+            own = gate_costs(ranked.tokens, budget=tokens, marker_tokens=budget.marker_tokens, most=most)
+            return gate_by_tokens(ranked.ids, own, budget=tokens, overfetch_ratio=ratio, minimum=packing.candidates_min)
+
+        pinned, others = self._ranked
+        chosen = by_tokens(pinned)
+        if request.is_pool:
+            return {*chosen, *(one.id for one in self.candidates.retrieval.candidates if not one.pinned)}
+        return {*chosen, *by_tokens(others)}
+
+    @cached_property
+    def _candidate_ids(self) -> Set[UUID]:
+        return {one.id for one in self.candidates.retrieval.candidates}
+
+    @cached_property
+    def _ranked(self) -> tuple["_RankedTokens", "_RankedTokens"]:
+        """The pinned candidates, and the results of the query in fused order."""
+        found = self.candidates.retrieval.candidates
+        encoding = build_layout(self.request, budget_calculator()).whole.encoding
+        results = sorted((one for one in found if one.fused_score is not None), key=_fused_order)
+        return (
+            _RankedTokens.of([one for one in found if one.pinned], encoding),
+            _RankedTokens.of(results, encoding),
+        )
 
     def _trim(self, sections: Sequence[Section], max_tokens: int) -> TrimmedContext:
         request = replace(self.request, max_tokens=max_tokens)
@@ -75,24 +109,15 @@ def prepare_repacking(request: ResolvedContextRequest, tenant_id: UUID) -> Repac
     return RepackableContext(request, tenant_id, candidates)
 
 
-def _admitted_ids(candidates: Sequence[Candidate], request: ResolvedContextRequest, budget: SectionBudget) -> set[UUID]:
-    """Return the ids that a search with this budget finds: the best by tokens of the pinned and of the results each."""
-    packing = request.packing
-    if packing.candidates_max is not None and not request.is_pool:
-        return {one.id for one in candidates}  # their number does not depend on the budget
-    tokens, encoding, ratio = budget.gate_budget, budget.encoding, request.profile.overfetch_ratio
-    counts = {one.id: one.token_counts[encoding] for one in candidates}
-    costs = partial(gate_costs, budget=tokens, marker_tokens=budget.marker_tokens, most=packing.candidate_tokens_max)
+class _RankedTokens(NamedTuple):
+    """Candidates in the order in which a gate admits them, with their tokens."""
 
-    def by_tokens(ids: Sequence[UUID]) -> list[UUID]:
-        own = costs(counts[memory_id] for memory_id in ids)
-        return gate_by_tokens(ids, own, budget=tokens, overfetch_ratio=ratio, minimum=packing.candidates_min)
+    ids: Sequence[UUID]
+    tokens: Sequence[int]
 
-    pinned = by_tokens([one.id for one in candidates if one.pinned])
-    others = [one.id for one in sorted((one for one in candidates if one.fused_score is not None), key=_fused_order)]
-    if request.is_pool:
-        return {*pinned, *others, *(one.id for one in candidates if not one.pinned)}
-    return {*pinned, *by_tokens(others)}
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate], encoding: str) -> Self:
+        return cls([one.id for one in candidates], [one.token_counts[encoding] for one in candidates])
 
 
 def _fused_order(candidate: Candidate) -> tuple[float, int]:

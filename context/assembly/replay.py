@@ -28,7 +28,14 @@ PLAIN_FIELDS = ("query", "partition", "exact", "segments", "render")
 
 
 def replay_context(
-    *, tenant_id: UUID, receipt_id: UUID, mode: str, reach: str, actor: Actor, now: datetime
+    *,
+    tenant_id: UUID,
+    receipt_id: UUID,
+    mode: str,
+    reach: str,
+    actor: Actor,
+    now: datetime,
+    revision: int | None = None,
 ) -> StoredContext:
     """Return the context of a receipt again. Call with no scope open; stores and counts nothing.
 
@@ -44,7 +51,8 @@ def replay_context(
             return stored_context(receipt)
     if receipt.api_key_id is not None:  # the key of the receipt decides which profiles apply
         actor = Actor(AuditEntry.ActorKind.KEY, receipt.api_key_id, actor.label)
-    context = assemble_context(_request_of(receipt), tenant_id=tenant_id, reach=reach, actor=actor, now=now)
+    request = _request_of(receipt)
+    context = assemble_context(request, tenant_id=tenant_id, reach=reach, actor=actor, now=now, revision=revision)
     return StoredContext(context, context_text_hash(context.text) == receipt.text_sha256)
 
 

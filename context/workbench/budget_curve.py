@@ -81,7 +81,9 @@ class BudgetCurve:
         return Chart("Score by budget", unit, series, rows, kind="number", x_name="Budget in tokens", height=240)
 
 
-def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: datetime) -> BudgetCurve:
+def budget_curve_of_request(
+    request: ContextRequest, *, tenant_id: UUID, now: datetime, revision: int | None = None
+) -> BudgetCurve:
     """Return the curve of a preview: the same request at every budget within the model's window.
 
     Candidates are retrieved once, for the largest budget, and packed for each (ADR-0087). Call it with no scope open.
@@ -92,7 +94,7 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     budgets = [budget for budget in CURVE_BUDGETS if budget <= window]
     largest = replace(request, max_tokens=budgets[-1])
     resolved = resolve_context_request(
-        largest, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now
+        largest, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now, revision=revision
     )
     retrieved = prepare_repacking(resolved, tenant_id)
     with tenant_scope(tenant_id):

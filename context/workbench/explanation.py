@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from context.assembly.candidates import score_among_candidates
-from context.assembly.orchestrator import KEY_ACTOR, assemble_context
-from context.assembly.repacking import prepare_repacking
-from context.assembly.requests import resolve_context_request
+from context.assembly.candidates import find_candidates, score_among_candidates
+from context.assembly.layout import MEMORIES_SECTION, build_layout
+from context.assembly.orchestrator import KEY_ACTOR, assemble_resolved_context
+from context.assembly.requests import ResolvedContextRequest, resolve_context_request
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import MEMORY, Anchor, AssembledContext, CandidateOutcome, ContextRequest, Exclusion
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
@@ -22,6 +22,7 @@ from context.services.workbench.exclusion_reasons import (
 from context.workbench.inclusion_budget import InclusionBudget, find_inclusion_budget
 from memories.models import Memory, MemoryLink
 from memories.search.memory_ranks import read_memory_ranks
+from memories.search.queries.shared_results import shared_results
 from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
 from memories.store.readings import Candidate, SearchScope
@@ -156,6 +157,7 @@ def explain_memory(
     actor: Actor,
     now: datetime,
     clock: Callable[[], float],
+    revision: int | None = None,
 ) -> MemoryExplanation:
     """Return why the context of `request` includes or excludes a memory. Call it with no scope open.
 
@@ -163,22 +165,31 @@ def explain_memory(
     inclusion budget. `clock` returns seconds. Raises `NotFound` for a memory out of `reach`, else as
     `assemble_context` does.
     """
-    request = replace(request, preview=True, explain=False)
     with tenant_scope(tenant_id):
         memory, successor = _read(tenant_id, memory_id, reach)
-    context = assemble_context(request, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
+    resolved = resolve_context_request(
+        replace(request, preview=True, explain=False),
+        tenant_id=tenant_id,
+        reach=reach,
+        api_key_id=actor.id if actor.kind == KEY_ACTOR else None,
+        calculator=budget_calculator(),
+        now=now,
+        revision=revision,
+    )
     anchor = str(memory_id)
-    block = next((one for one in context.blocks if one.anchor.id == anchor), None)
-    exclusion = next((one for one in context.omitted if one.anchor.id == anchor), None)
-    candidate = next((one for one in context.candidates if one.anchor.id == anchor), None)
-    reason = "" if block else _reason(memory, successor, exclusion, requested_scope(context))
-    standing = _standing(candidate) if candidate else _estimated(request, memory, tenant_id, reach, actor, now)
+    with shared_results():
+        context = assemble_resolved_context(resolved, tenant_id=tenant_id, now=now)
+        block = next((one for one in context.blocks if one.anchor.id == anchor), None)
+        exclusion = next((one for one in context.omitted if one.anchor.id == anchor), None)
+        candidate = next((one for one in context.candidates if one.anchor.id == anchor), None)
+        reason = "" if block else _reason(memory, successor, exclusion, requested_scope(context))
+        standing = _standing(candidate) if candidate else _estimated(resolved, memory, tenant_id)
+        inclusion = None
+        if reason in BUDGET_REASONS:
+            inclusion = find_inclusion_budget(
+                resolved, anchor, tenant_id=tenant_id, now=now, clock=clock, is_known_excluded=True
+            )
     successor = successor or _successor(tenant_id, standing.superseded_by, reach)
-    inclusion = None
-    if reason in BUDGET_REASONS:
-        inclusion = find_inclusion_budget(
-            request, anchor, tenant_id=tenant_id, reach=reach, actor=actor, now=now, clock=clock
-        )
     return MemoryExplanation(
         memory=memory,
         context=context,
@@ -241,27 +252,14 @@ def _standing(candidate: CandidateOutcome) -> MemoryStanding:
     return MemoryStanding(candidate.vector_rank, candidate.text_rank, candidate.score, breakdown, successor)
 
 
-def _estimated(
-    request: ContextRequest,
-    memory: Memory,
-    tenant_id: UUID,
-    reach: str,
-    actor: Actor,
-    now: datetime,
-) -> MemoryStanding:
+def _estimated(resolved: ResolvedContextRequest, memory: Memory, tenant_id: UUID) -> MemoryStanding:
     """Return the ranks and the score that a memory would have if the context considered it."""
-    resolved = resolve_context_request(
-        request,
-        tenant_id=tenant_id,
-        reach=reach,
-        api_key_id=actor.id if actor.kind == KEY_ACTOR else None,
-        calculator=budget_calculator(),
-        now=now,
-    )
     if resolved.query is None:
         return MemoryStanding(None, None, None, {})
-    retrieval = prepare_repacking(resolved, tenant_id).candidates.retrieval
-    scope = SearchScope(tenant_id, resolved.partition.path, resolved.moment, request.exact, request.segments)
+    budget = build_layout(resolved, budget_calculator()).budget_of(MEMORIES_SECTION)
+    retrieval, _ = find_candidates(resolved, tenant_id, budget)
+    given = resolved.given
+    scope = SearchScope(tenant_id, resolved.partition.path, resolved.moment, given.exact, given.segments)
     with tenant_scope(tenant_id):
         found: Candidate = read_memory_ranks(scope, memory, resolved.query, retrieval.query)
     scored = score_among_candidates(resolved, tenant_id, retrieval, found)

@@ -6,14 +6,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from context.assembly.orchestrator import KEY_ACTOR, assemble_context
+from context.assembly.orchestrator import assemble_resolved_context
 from context.assembly.repacking import RepackableContext, prepare_repacking
-from context.assembly.requests import resolve_context_request
+from context.assembly.requests import ResolvedContextRequest
 from context.profiles.token_counters import budget_calculator
-from context.receipts.results import KEPT, ContextRequest
+from context.receipts.results import KEPT
 from context.services.packer import GREEDY
 from context.services.workbench.inclusion_budget import InclusionPoint, smallest_inclusion_budget
-from memories.tenancy.audit import Actor
 
 #: Tokens beyond the current budget that are read first, and the highest budget tried.
 NEAR_TOKENS, FAR_TOKENS = 2_000, 32_000
@@ -58,49 +57,39 @@ class InclusionBudget:
 
 
 def find_inclusion_budget(
-    request: ContextRequest,
+    request: ResolvedContextRequest,
     anchor_id: str,
     *,
     tenant_id: UUID,
-    reach: str = "",
-    actor: Actor,
     now: datetime,
     clock: Callable[[], float],
+    is_known_excluded: bool = False,
 ) -> InclusionBudget:
     """Return the smallest larger budget of `request` that includes the item. Call it with no scope open.
 
     It retrieves once or twice and packs in memory; the budget it finds is then assembled in full, as a check. `clock`
     returns seconds: nothing more is packed after `SEARCH_SECONDS_MAX`. An item that is no candidate is not packed for.
-    Raises as `assemble_context` does.
+    `is_known_excluded` skips the check whether the context of `request` includes it.
     """
-    calculator = budget_calculator()
-    resolved = resolve_context_request(
-        request,
-        tenant_id=tenant_id,
-        reach=reach,
-        api_key_id=actor.id if actor.kind == KEY_ACTOR else None,
-        calculator=calculator,
-        now=now,
-    )
-    current = resolved.max_tokens
+    request = replace(request, packing=replace(request.packing, is_explained=False))
+    current = request.max_tokens
 
     def is_included(budget: int) -> bool:
-        preview = replace(request, max_tokens=budget, explain=False, preview=True)
-        context = assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
+        context = assemble_resolved_context(replace(request, max_tokens=budget), tenant_id=tenant_id, now=now)
         return any(block.anchor.id == anchor_id for block in context.blocks)
 
-    if is_included(current):
+    if not is_known_excluded and is_included(current):
         return InclusionBudget(current, current, InclusionPoint(current, True), KEPT)
     found, above, is_limited = InclusionBudget(current, current), current, False
-    for highest in _horizons(current, calculator.context_window(resolved.model)):
-        retrieved = prepare_repacking(replace(resolved, max_tokens=highest), tenant_id)
-        search = _Search(highest)
+    for highest in _horizons(current, budget_calculator().context_window(request.model)):
+        retrieved = prepare_repacking(replace(request, max_tokens=highest), tenant_id)
+        search, outcome = _Search(highest), ""
         if retrieved.knows(anchor_id):
             search = _search(retrieved, anchor_id, above, highest, is_included, clock)
+            outcome = _outcome(retrieved, anchor_id, highest)
         point, is_limited = search.inclusion, is_limited or search.is_limited
         if point and above > current:
             point = replace(point, is_smallest=False)
-        outcome = _outcome(retrieved, anchor_id, highest)
         found = InclusionBudget(current, search.highest_tried, point, outcome, is_limited)
         if point:
             break

@@ -176,15 +176,28 @@ class Preview:
         return timed_steps(self.context.timings)
 
 
-def preview_context(request: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime) -> Preview:
-    """Assemble `request` as a preview over the whole tenant. Call it with no scope open."""
-    context = assemble_context(replace(request, preview=True), tenant_id=tenant_id, reach="", actor=actor, now=now)
-    return build_preview(context, tenant_id)
+def preview_context(
+    request: ContextRequest,
+    *,
+    tenant_id: UUID,
+    actor: Actor,
+    now: datetime,
+    revision: int | None = None,
+    with_excluded: bool = True,
+) -> Preview:
+    """Assemble `request` as a preview over the whole tenant, as `assemble_context` does. Call it with no scope open."""
+    request = replace(request, preview=True)
+    context = assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now, revision=revision)
+    return build_preview(context, tenant_id, with_excluded=with_excluded)
 
 
-def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
-    """Return a context with the rows of its anchors. Call it with no scope open."""
-    anchors = [block.anchor for block in context.blocks] + [exclusion.anchor for exclusion in context.omitted]
+def build_preview(context: AssembledContext, tenant_id: UUID, *, with_excluded: bool = True) -> Preview:
+    """Return a context with the rows of its blocks and, unless told otherwise, of what it excludes.
+
+    Call it with no scope open.
+    """
+    anchors = [block.anchor for block in context.blocks]
+    anchors += [exclusion.anchor for exclusion in context.omitted] if with_excluded else []
     superseded = {each.anchor.id: each.superseded_by for each in context.candidates if each.superseded_by}
     anchors += [Anchor(MEMORY, successor_id, 0) for successor_id in superseded.values()]
     with tenant_scope(tenant_id):

@@ -16,6 +16,7 @@ from context.assembly.orchestrator import assemble_context
 from context.models import GoldenQuestion, Receipt
 from context.receipts.results import AssembledContext, Block, ContextRequest
 from context.workbench.long_queries import query_parameters
+from memories.search.queries.shared_results import shared_results
 from memories.services.store.demo import demo_questions_for_tenant
 from memories.tenancy.audit import Actor
 
@@ -136,6 +137,7 @@ def saved_question_effects(
     actor: Actor,
     now: datetime,
     clock: Callable[[], float],
+    revision: int | None = None,
 ) -> SavedQuestionEffects:
     """Return the contexts of each question for `before` and `after`. Call it with no scope open.
 
@@ -153,14 +155,18 @@ def saved_question_effects(
             max_tokens=question.max_tokens or settings.max_tokens,
             preview=True,
         )
-        return assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now)
+        return assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now, revision=revision)
 
     rows: list[SavedQuestionEffect] = []
     for question in questions:
         if rows and clock() - started >= SECONDS_MAX:
             break
-        first = answer(before, question)
-        rows.append(SavedQuestionEffect.between(question, first, first if after == before else answer(after, question)))
+        if after == before:
+            first = second = answer(before, question)
+        else:
+            with shared_results():
+                first, second = answer(before, question), answer(after, question)
+        rows.append(SavedQuestionEffect.between(question, first, second))
     return SavedQuestionEffects(
         rows,
         milliseconds=round((clock() - started) * 1000, 1),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from memories.models import Memory
 from memories.search.queries.lexemes import tenant_query_lexemes
+from memories.search.queries.ranking import how_many_nearer
 from memories.search.retrievers import build_text_query, rank_by_text_with, ranks_of
 from memories.services.search.fusion import fused_score
 from memories.store.queries.texts import TOKEN_COLUMNS
@@ -24,8 +25,13 @@ def read_memory_ranks(scope: SearchScope, memory: Memory, text: str, query: Cand
 
 
 def _vector_rank(scope: SearchScope, memory: Memory, query: CandidateQuery) -> int | None:
+    if query.vector is None:
+        return None
+    if (plain := scope.plain()) is not None:
+        nearer = how_many_nearer(plain, query.vector, query.model, memory.pk)
+        return None if nearer is None else 1 + nearer
     own = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory.pk])
-    if query.vector is None or not own.nearest_to(query.vector, query.model).exists():
+    if not own.nearest_to(query.vector, query.model).exists():
         return None
     return 1 + sum(rows.how_many_nearer(query.vector, query.model, own, memory) for rows in scope.sources())
 
@@ -34,6 +40,5 @@ def _text_rank(scope: SearchScope, memory: Memory, text: str) -> int | None:
     words = build_text_query(scope, tenant_query_lexemes(scope.tenant_id, text))
     if not words.matched:
         return None
-    own = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory.pk])
-    ranks = ranks_of(rank_by_text_with(scope, replace(words, newest=None), own, TOKEN_COLUMNS[0]))
+    ranks = ranks_of(rank_by_text_with(scope, replace(words, newest=None), memory.pk, TOKEN_COLUMNS[0]))
     return ranks.get(memory.pk.int)

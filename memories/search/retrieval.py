@@ -15,6 +15,7 @@ from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVectors
 from memories.search import retrievers
 from memories.search.queries.ranking import Ranking
+from memories.search.queries.shared_results import shared_result
 from memories.services.search.admission import UNKNOWN_TOKENS, Admission
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
 from memories.services.search.fusion import (
@@ -113,7 +114,7 @@ class RetrievalRequest:
     adjacent_turn_reach: int = 0
     with_vectors: bool = False
     with_lexemes: bool = True
-    embedder: Callable[[], Embedder] | None = None
+    embedder: Callable[[], Embedder] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
 
     If the embedder fails, only words are searched, with a warning. At a past time, versions of that time are searched.
     """
-    return read_from_replica(request.scope.tenant_id, partial(_retrieve, request))
+    return shared_result(request, lambda: read_from_replica(request.scope.tenant_id, partial(_retrieve, request)))
 
 
 def _retrieve(request: RetrievalRequest) -> Retrieval:
@@ -212,7 +213,8 @@ def _embed_query(request: RetrievalRequest, text: str, trace: RetrievalTrace) ->
         try:
             embedder = (request.embedder or partial(embedder_of, request.scope.tenant_id))()
             entry["model"] = embedder.name
-            return CandidateQuery(embedder.embed([text])[0], embedder.name)
+            vector = shared_result((embedder.name, text), lambda: embedder.embed([text])[0])
+            return CandidateQuery(vector, embedder.name)
         except EmbeddingError as error:
             logger.warning("The query was not embedded: %s", error.detail)
             entry["failed"] = True

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
+from uuid import UUID
 
 import numpy as np
 
 from memories.embeddings.providers import EmbeddingVectors
+from memories.models import Memory
 from memories.search.queries import ranking, scope_size
 from memories.search.queries.lexemes import read_query_lexemes, send_query_lexemes
 from memories.search.queries.nearest import (
@@ -22,9 +24,11 @@ from memories.search.queries.nearest import (
 )
 from memories.search.queries.ranking import Ranking, SentRanking, SentTextHits
 from memories.search.queries.scope_size import SentScopeSize
+from memories.search.queries.shared_results import is_sharing
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import (
     ALL_WORDS_ROWS,
+    ROWS_PER_SPARE_ROW,
     RetrievalTrace,
     ScopeSize,
     SearchMethod,
@@ -39,6 +43,9 @@ from memories.services.search.planner import (
 from memories.services.search.text_ranking import TEXT_HIT, TextHits, rank_text_hits
 from memories.store.readings import CandidateRows, SearchScope
 from memories.tenancy.queries.prepared import SentStatement
+
+#: Vectors that an exact search reads for any plan.
+_DEEPEST = MAX_CANDIDATES + MAX_CANDIDATES // ROWS_PER_SPARE_ROW
 
 
 def ranks_of(ranking: Ranking) -> dict[int, int]:
@@ -119,9 +126,19 @@ def build_text_query(scope: SearchScope, rows_by_lexeme: Mapping[str, int]) -> T
     return rarest if is_large else match_all(lexemes)
 
 
-def rank_by_text_with(scope: SearchScope, text: TextQuery, own: CandidateRows, tokens: str) -> Ranking:
-    """Return all rows of a scope that match a text query, ranked together with `own`, which may be out of scope."""
-    hits = _text_hits(text, tokens, [*scope.sources(), own])
+def rank_by_text_with(scope: SearchScope, text: TextQuery, memory_id: UUID, tokens: str) -> Ranking:
+    """Return all rows of a scope that match a text query, ranked together with a memory that may be out of scope."""
+    plain = scope.plain()
+    if plain is None:
+        own = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory_id])
+        hits = _text_hits(text, tokens, [*scope.sources(), own])
+    else:
+        others, own_hits = (
+            ranking.send_text_hits(plain, text, tokens, memory_id=pk).read() for pk in (None, memory_id)
+        )
+        high, low = divmod(memory_id.int, 1 << 64)
+        is_other = (others["high"] != high) | (others["low"] != low)
+        hits = np.concatenate([others[is_other], own_hits])
     return rank_text_hits(hits, text, len(hits))
 
 
@@ -261,7 +278,9 @@ class SentVectorSearch:
             return None
         values = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
         if plan.search is SearchMethod.EXACT:
-            return ranking.send_nearest_vectors(*values)
+            # as deep for every side of a comparison, whose plans differ in nothing else
+            limit = _DEEPEST if is_sharing() else plan.limit_with_spare
+            return ranking.send_nearest_vectors(plain, self.vector, self.model, self.tokens, limit)
         begin_index_scan(**plan.scan)
         index = VectorIndex(rows=0, bound=plan.index_bound)
         return ranking.send_nearest_vectors(*values, index=index, is_all_live=plan.is_all_live)

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from context.profiles.bars import ScorePart, budget_parts, score_parts
@@ -54,14 +55,34 @@ def swatch(name: str, pattern: str = "") -> SafeString:
     return render_to_string("context/profiles/_swatch.html", {"name": name, "pattern": pattern})
 
 
-@register.inclusion_tag("context/profiles/_score_bar.html")
+@register.simple_tag
 def score_bar(
     breakdown: Mapping[str, float], score: float, weights: Mapping[str, float], full: float = 1.0
-) -> dict[str, Any]:
-    """Draw the components of a score by a profile's weights as one bar, as wide as the score; `full` fills it."""
+) -> SafeString:
+    """Draw the components of a score by a profile's weights as one bar, as wide as the score; `full` fills it.
+
+    Composed here, because a page draws hundreds.
+    """
     parts = [_as_texts(part) for part in score_parts(breakdown, score, weights, full)]
     description = ", ".join(f"{component_label(part['name'])} adds {part['adds']}" for part in parts)
-    return {"parts": parts, "description": description, "score": score}
+    drawn = ((format_html(_bar_part(part["name"], part["pattern"]), **part),) for part in parts if part["width"])
+    return format_html(_BAR, written_score(score), description, format_html_join("", "{}", drawn))
+
+
+_BAR = '<svg class="bar" width="100%" height="12" role="img" aria-label="Score {}: {}">{}</svg>'
+
+
+@lru_cache(maxsize=100)
+def _bar_part(name: str, pattern: str) -> SafeString:
+    """Return the drawing of a component with places for the numbers of `_as_texts`."""
+    return render_to_string("context/profiles/_score_bar_part.html", {"name": name, "pattern": pattern})
+
+
+@register.simple_tag
+@lru_cache(maxsize=500)
+def change_label(kind: str, steps: int) -> SafeString:
+    """Return how a block moved, with its mark."""
+    return render_to_string("context/workbench/_change_label.html", {"kind": kind, "steps": steps})
 
 
 @register.inclusion_tag("context/profiles/_score_table.html")

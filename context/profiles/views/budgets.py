@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django_htmx.http import replace_url
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
@@ -40,6 +41,7 @@ from context.workbench.preview import Preview
 from context.workbench.preview_diff import PreviewDiff
 from context.workbench.saved_questions import SavedQuestion, saved_questions
 from context.workbench.views.preview import SLIDER, operator_preview_request
+from memories.search.queries.shared_results import shared_results
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
@@ -66,7 +68,7 @@ def budget_profiles(request: HtmxRequest, name: str = DEFAULT_BUDGET_PROFILE_NAM
     is_post = request.method == "POST"
     typed = request.POST if is_post else request.GET if "default_tokens" in request.GET else None
     with missing_is_404(), tenant_scope(request.tenant.id):
-        page = _profile_page(request, name, typed)
+        page = (_effect_inputs if wants_fragment(request) else _profile_page)(request, name, typed)
     page["form"] = form = bound_budget_form(typed, page["current"])
     if is_post and form.is_valid():
         with errors_on_form(form, _FIELDS_OF_FORM):
@@ -74,14 +76,22 @@ def budget_profiles(request: HtmxRequest, name: str = DEFAULT_BUDGET_PROFILE_NAM
     return _page_with_effect(request, page)
 
 
+def _effect_inputs(
+    request: HtmxRequest, name: str, typed: QueryDict | None, questions: list[SavedQuestion] | None = None
+) -> dict[str, Any]:
+    """Return what the effect of the form is computed from; inside a scope."""
+    current = find_budget_profile(request.tenant.id, name)
+    if typed is None and questions is None:
+        questions, _ = saved_questions(request.tenant.id, request.tenant.name)
+    trial = BudgetTrialForm(typed if typed is not None else _first_question(request, name, questions or []))
+    return {"section": "budgets", "current": current, "trial": trial}
+
+
 def _profile_page(request: HtmxRequest, name: str, typed: QueryDict | None) -> dict[str, Any]:
     """Return everything but the form and its effect; inside a scope."""
-    current = find_budget_profile(request.tenant.id, name)
     rows = budget_profile_versions(request.tenant.id, name)
     questions, known = saved_questions(request.tenant.id, request.tenant.name)
-    return {
-        "section": "budgets",
-        "current": current,
+    return _effect_inputs(request, name, typed, questions) | {
         "profiles": current_budget_profiles(request.tenant.id),
         "retired": retired_budget_profiles(request.tenant.id),
         "versions": [
@@ -91,7 +101,6 @@ def _profile_page(request: HtmxRequest, name: str, typed: QueryDict | None) -> d
         "new_form": NewProfileForm(initial={"based_on": name}),
         "questions": questions,
         "known": known,
-        "trial": BudgetTrialForm(typed if typed is not None else _first_question(request, name, questions)),
     }
 
 
@@ -149,12 +158,17 @@ def _drafted(
 def _effect(request: HtmxRequest, page: Mapping[str, Any]) -> dict[str, Any]:
     """Return the trial question answered with the active numbers and, where they differ, with the draft."""
 
-    def answered(profile: BudgetProfile) -> Preview:
-        trial = page["trial"].cleaned_data
-        return operator_preview_request(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
+    trial, now = page["trial"].cleaned_data, timezone.now()
 
-    before = answered(page["current"])
-    after = answered(page["draft"]) if page["changed"] else before
+    def answered(profile: BudgetProfile) -> Preview:
+        asked = ContextRequest(**trial, draft=profile, preview=True)
+        return operator_preview_request(request, asked, now, with_excluded=False)
+
+    if not page["changed"]:
+        before = after = answered(page["current"])
+    else:
+        with shared_results():
+            before, after = answered(page["current"]), answered(page["draft"])
     return {"before": before, "after": after, "change": PreviewDiff(before, after)}
 
 

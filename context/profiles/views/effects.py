@@ -20,7 +20,7 @@ from context.services.profiles.scoring_profiles import ScoringProfile
 from context.workbench.saved_questions import saved_question_effects, saved_questions
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memories.tenancy.views.page_actions import errors_on_form, missing_is_404
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
@@ -76,6 +76,13 @@ def _tried(request: HtmxRequest, form: forms.Form, before: ContextRequest, after
         with errors_on_form(form):
             by, now = operator_actor(request.operator), timezone.now()
             page["effect"] = saved_question_effects(
-                questions, before, after, tenant_id=tenant_id, actor=by, now=now, clock=perf_counter
+                questions,
+                before,
+                after,
+                tenant_id=tenant_id,
+                actor=by,
+                now=now,
+                clock=perf_counter,
+                revision=tenant_of(request).settings_revision,
             )
     return page

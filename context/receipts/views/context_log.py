@@ -26,7 +26,7 @@ from memories.tenancy.audit import record_export, record_read
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memory_platform.web.downloads import download, download_query, without_parameters
 from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
@@ -140,6 +140,7 @@ def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, 
             reach="",
             actor=operator_actor(request.operator),
             now=timezone.now(),
+            revision=tenant_of(request).settings_revision,
         )
     except PlatformError as error:
         return {"refusal": error.detail}

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpResponseBase
+from django.utils import timezone
 
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
@@ -16,6 +18,7 @@ from context.workbench.preview_diff import PreviewDiff, side_by_side
 from context.workbench.saved_questions import demo_questions, recent_questions
 from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
 from memories.models import Partition
+from memories.search.queries.shared_results import shared_results
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_on_form
@@ -75,7 +78,9 @@ def _beyond(choices: list[tuple[str, str]], form: SideBySideForm) -> list[tuple[
 
 
 def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
-    left, right = (_side(request, form, side) for side in ("left", "right"))
+    now = timezone.now()
+    with shared_results():
+        left, right = (_side(request, form, side, now) for side in ("left", "right"))
     if left is None or right is None:
         return {}
     fields = form.cleaned_data
@@ -88,13 +93,14 @@ def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
     }
 
 
-def _side(request: HtmxRequest, form: SideBySideForm, side: str) -> Preview | None:
+def _side(request: HtmxRequest, form: SideBySideForm, side: str, now: datetime) -> Preview | None:
     if form.errors:
         return None
     names = {"profile": side, "budget_profile": f"{side}_budget"}
     chosen = {name: form.cleaned_data[field] for name, field in names.items()}
     with errors_on_form(form, FIELDS_OF_FOCUS | names):
-        return operator_preview_request(request, replace(form.to_request(), **chosen, explain=False))
+        side_request = replace(form.to_request(), **chosen, explain=False)
+        return operator_preview_request(request, side_request, now, with_excluded=False)
     return None
 
 

@@ -11,7 +11,7 @@ from context.workbench.forms import PreviewForm
 from context.workbench.long_queries import QUERY_ID, typed_inputs
 from context.workbench.views.preview import NOT_OF_A_RUN, allow_draft_profile, preview_query_string
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memories.tenancy.views.page_actions import errors_on_form
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import loads_result_later, render_page
@@ -36,8 +36,12 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _curve(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
+    tenant = tenant_of(request)
     curve = budget_curve_of_request(
-        allow_draft_profile(request, form.to_request()), tenant_id=request.tenant.id, now=timezone.now()
+        allow_draft_profile(request, form.to_request()),
+        tenant_id=tenant.pk,
+        now=timezone.now(),
+        revision=tenant.settings_revision,
     )
     if curve.recommended is None:
         return {"curve": curve}

@@ -27,7 +27,7 @@ from memories.store.actions.bulk import move_memories
 from memories.store.actions.edit import restore_memory, update_memory
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memories.tenancy.views.page_actions import by_operator, errors_as_flash, errors_on_form
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
@@ -80,6 +80,7 @@ def _answer(request: HtmxRequest, form: ExplanationForm) -> dict[str, Any]:
         actor=operator_actor(request.operator),
         now=timezone.now(),
         clock=perf_counter,
+        revision=tenant_of(request).settings_revision,
     )
     return {
         "explanation": explanation,

@@ -1,20 +1,22 @@
 """A fragment of the workbench: the inclusion budget of an item."""
 
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 from django.http import HttpResponseBase
 from django.utils import timezone
 
+from context.assembly.requests import resolve_context_request
+from context.profiles.token_counters import budget_calculator
 from context.receipts.results import MEMORY, PARTITION_SUMMARY, Anchor
 from context.workbench.forms import InclusionBudgetForm
 from context.workbench.inclusion_budget import find_inclusion_budget
 from context.workbench.long_queries import typed_inputs
 from context.workbench.preview import anchor_rows
 from context.workbench.views.preview import PREVIEW_FIELDS, allow_draft_profile, preview_query_string
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memories.tenancy.views.page_actions import errors_on_form
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -33,9 +35,18 @@ def context_inclusion_budget(request: HtmxRequest) -> HttpResponseBase:
 
 def _inclusion_budget(request: HtmxRequest, form: InclusionBudgetForm) -> dict[str, Any]:
     item = str(form.cleaned_data["item"])
-    tenant_id, actor, now = request.tenant.id, operator_actor(request.operator), timezone.now()
-    preview = allow_draft_profile(request, form.to_request())
-    found = find_inclusion_budget(preview, item, tenant_id=tenant_id, actor=actor, now=now, clock=perf_counter)
+    tenant_id, now = request.tenant.id, timezone.now()
+    preview = replace(allow_draft_profile(request, form.to_request()), explain=False, preview=True)
+    resolved = resolve_context_request(
+        preview,
+        tenant_id=tenant_id,
+        reach="",
+        api_key_id=None,
+        calculator=budget_calculator(),
+        now=now,
+        revision=tenant_of(request).settings_revision,
+    )
+    found = find_inclusion_budget(resolved, item, tenant_id=tenant_id, now=now, clock=perf_counter)
     with tenant_scope(tenant_id):
         rows = anchor_rows([Anchor(MEMORY, item, 0), Anchor(PARTITION_SUMMARY, item, 0)], tenant_id)
     inputs = request.GET.copy()

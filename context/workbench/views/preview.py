@@ -1,6 +1,7 @@
 """The context workbench: what an agent would read, why, what is excluded, and what differs from before."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlencode, urlsplit
 from uuid import UUID
@@ -25,10 +26,11 @@ from context.workbench.preview_diff import PreviewDiff
 from context.workbench.saved_questions import demo_questions, recent_questions
 from memories.models import Partition, Snapshot
 from memories.search.browsing import find_memories_by_id_or_text
+from memories.search.queries.shared_results import shared_results
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memories.tenancy.views.page_actions import errors_on_form
 from memory_platform.web.htmx import HtmxRequest, current_page_path, wants_fragment
 from memory_platform.web.rendering import WHOLE_RESULT_PARAMETER, loads_result_later, render_page
@@ -79,8 +81,10 @@ def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
     """Return the context of the form, and how it differs from what it is compared with."""
     if form.searched_focus:
         return _choice_of_focus(request, form.searched_focus)
-    preview, fields = operator_preview_request(request, form.to_request()), form.cleaned_data
-    own = preview_query_string(request.GET)
+    now, fields = timezone.now(), form.cleaned_data
+    with shared_results():
+        preview = operator_preview_request(request, form.to_request(), now)
+        comparison = _comparison(request, form, preview, own := preview_query_string(request.GET), now)
     keeps = fields["before"] and fields["against"] == "keep"
     return {
         "preview": preview,
@@ -91,11 +95,11 @@ def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
         "golden": _golden(request, form, own),
         "is_draft": VERSION_MARK in fields["profile"],
         "curl": curl_command(request_body(preview.context.request), request.build_absolute_uri(reverse("api-context"))),
-        **_comparison(request, form, preview, own),
+        **comparison,
     }
 
 
-def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str) -> dict[str, Any]:
+def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, now: datetime) -> dict[str, Any]:
     """Return the difference to what the form names, with its title and address; empty if there is nothing to compare.
 
     Raises `NotFound` for an unknown receipt or snapshot.
@@ -112,12 +116,12 @@ def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: 
             named = {"title": "Compared with receipt", "address": address}
         case "snapshot":
             moment = snapshot_recorded_at(fields["snapshot"], tenant_id)
-            earlier = operator_preview_request(request, replace(form.to_request(), moment=moment))
+            earlier = operator_preview_request(request, replace(form.to_request(), moment=moment), now)
             recorded_at = moment.at if moment else None
             named = {"title": f"Compared with snapshot {fields['snapshot']}", "address": ""}
         case _:
             before = fields["before"]
-            earlier = _run_before(request, before) if before and before != own else None
+            earlier = _run_before(request, before, now) if before and before != own else None
             # Collapsed, and with space from the first run on, so that the page does not jump while a budget moves.
             named = {"title": "Compared with previous run", "address": f"?{before}", "is_folded": True}
     if earlier is None:
@@ -134,13 +138,13 @@ def _receipt_preview(tenant_id: UUID, receipt_id: UUID) -> Preview:
     return build_preview(stored.context, tenant_id)
 
 
-def _run_before(request: HtmxRequest, query_string: str) -> Preview | None:
+def _run_before(request: HtmxRequest, query_string: str, now: datetime) -> Preview | None:
     """Return the run before, from its inputs and current data; None if they are no longer valid."""
     form = PreviewForm(typed_inputs(request.tenant.id, QueryDict(query_string)))
     if not form.is_valid():
         return None
     try:
-        return operator_preview_request(request, form.to_request())
+        return operator_preview_request(request, form.to_request(), now)
     except PlatformError:
         return None
 
@@ -181,10 +185,20 @@ def preview_query_string(query: QueryDict) -> str:
     return inputs.urlencode()
 
 
-def operator_preview_request(request: HtmxRequest, context_request: ContextRequest) -> Preview:
-    """Return the preview for an operator: of the whole tenant, now, also with a draft of a scoring profile."""
+def operator_preview_request(
+    request: HtmxRequest, context_request: ContextRequest, now: datetime, *, with_excluded: bool = True
+) -> Preview:
+    """Return the preview for an operator: of the whole tenant, also with a draft of a scoring profile."""
     context_request, actor = allow_draft_profile(request, context_request), operator_actor(request.operator)
-    return preview_context(context_request, tenant_id=request.tenant.id, actor=actor, now=timezone.now())
+    tenant = tenant_of(request)
+    return preview_context(
+        context_request,
+        tenant_id=tenant.pk,
+        actor=actor,
+        now=now,
+        revision=tenant.settings_revision,
+        with_excluded=with_excluded,
+    )
 
 
 def allow_draft_profile(request: HtmxRequest, context_request: ContextRequest) -> ContextRequest:

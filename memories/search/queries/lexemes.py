@@ -10,9 +10,10 @@ from django.contrib.postgres.search import SearchQuery, SearchQueryField
 from django.db import connection, models
 from django.db.models import F, Func, Value
 
+from memories.search.queries.shared_results import send_shared
 from memories.services.search.lexemes import search_terms
 from memories.services.search.planner import significant_lexemes
-from memories.tenancy.queries.prepared import SentStatement, send_prepared
+from memories.tenancy.queries.prepared import SentStatement
 from memories.tenancy.queries.rows import TenantRows
 
 #: Rows from which a tenant's words are counted; ids are random, so the first rows are a fair sample.
@@ -118,7 +119,7 @@ def query_lexemes_in_scope(text: str) -> list[str]:
 
 def send_query_lexemes(tenant_id: UUID, text: str) -> SentStatement:
     """Send the query of `read_query_lexemes`."""
-    return send_prepared(_OF_TENANT, {**_terms(text), "tenant": tenant_id})
+    return send_shared(_OF_TENANT, {**_terms(text), "tenant": tenant_id})
 
 
 def read_query_lexemes(sent: SentStatement) -> Mapping[str, int]:

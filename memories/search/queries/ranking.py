@@ -4,14 +4,17 @@ The querysets of `memories.store.queries` mean the same; they also take filters 
 and planned again for each search.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from psycopg import sql
 
 from memories.search.queries.lexemes import any_lexeme, matched_bits
 from memories.search.queries.nearest import ANY_WAY, Vector, VectorIndex, half_vector
+from memories.search.queries.shared_results import send_shared
 from memories.services.search.admission import UNKNOWN_TOKENS
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import LEXEMES_MAX, TextQuery
@@ -45,6 +48,25 @@ _NEAR_OF_BOTH = """
 , near AS MATERIALIZED (
     SELECT * FROM (SELECT * FROM indexed UNION ALL SELECT * FROM tail) AS parts ORDER BY distance LIMIT %(limit)s
 )
+"""
+# How many live memories are nearer than one, of equal ones the newer and then those of smaller ids; NULL if it has no
+# vector. Reads the memories only of equal vectors, and the few that have expired.
+_NEARER = """
+WITH it AS MATERIALIZED (SELECT memory.id, memory.created_at, own.vector <=> %(vector)s AS distance
+    FROM memories_memory AS memory
+    JOIN memories_memoryembedding AS own ON own.memory_id = memory.id AND own.version = memory.version
+    WHERE memory.tenant_id = %(tenant)s AND memory.id = %(memory)s AND own.model = {model}
+), near AS MATERIALIZED (SELECT own.memory_id, own.version, own.vector <=> %(vector)s AS distance
+    FROM memories_memoryembedding AS own WHERE {covered} AND own.model = {model} AND own.is_current
+), equal AS (SELECT memory.id FROM it, near JOIN memories_memory AS memory ON memory.id = near.memory_id
+    WHERE {live} AND near.distance = (SELECT distance FROM it)
+        AND (memory.created_at > it.created_at OR memory.created_at = it.created_at AND memory.id < it.id)
+), expired AS (SELECT memory.id FROM near JOIN memories_memory AS memory ON memory.id = near.memory_id
+    WHERE near.distance < (SELECT distance FROM it) AND memory.tenant_id = %(tenant)s
+        AND memory.archived_at IS NULL AND memory.expires_at <= %(now)s
+)
+SELECT (SELECT count(*) FROM near WHERE distance < it.distance)
+    + (SELECT count(*) FROM equal) - (SELECT count(*) FROM expired) FROM it
 """
 _NEAREST_MEMORIES = """
 SELECT memory.id, memory.{tokens} AS tokens
@@ -146,7 +168,9 @@ def send_nearest_vectors(
     rows = _NEAREST_IDS if is_all_live else joined
     more = _COUNTED.format(read="near") if index is None else _COUNTED.format(read="indexed") + f", {ANY_WAY}"
     values = {**scope.values, "vector": half_vector(vector), "limit": limit}
-    return _send_packed(rows, values, more=more, before=f"WITH {near}")
+    # settings that are not in the statement decide how far the index is read
+    send = send_shared if index is None else send_prepared
+    return _send_packed(rows, values, more=more, before=f"WITH {near}", send=send)
 
 
 def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int) -> Ranking:
@@ -155,8 +179,17 @@ def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str,
     return _send_packed(rows, {**scope.values, "vector": half_vector(vector), "limit": limit}).read()
 
 
-def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str) -> SentTextHits:
-    """Send the query for the live memories that match a text query, in any order."""
+def how_many_nearer(scope: PlainScope, vector: Vector, model: str, memory_id: UUID) -> int | None:
+    """Return how many memories of the scope an exact search puts before one; None if that has no vector."""
+    statement = _NEARER.format(covered=scope.covers("own"), live=scope.has_live("memory"), model=_quoted(model))
+    values = {**scope.values, "vector": half_vector(vector), "memory": memory_id}
+    rows = send_shared(statement, values).rows()
+    return None if not rows else int(rows[0][0])
+
+
+def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str, *, memory_id: UUID | None = None) -> SentTextHits:
+    """Send the query for the live memories that match a text query, in any order; or for one memory in any state."""
+    live = scope.has_live("memory") if memory_id is None else "memory.tenant_id = %(tenant)s AND memory.id = %(memory)s"
     memories = "memories_memory" if text.newest is None else _NEWEST.format(live=scope.has_live("recent"))
     lexemes = text.ranking
     places = next(count for count in _LEXEME_PLACES if count >= len(lexemes))
@@ -164,8 +197,8 @@ def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str) -> SentTextH
     parameters = {f"lexeme{place}": [lexemes[place % len(lexemes)]] for place in range(places)}
     held = matched_bits("memory.search_vector", [f"%({name})s" for name in parameters])
     values = {name: any_lexeme(each) for name, each in {**parameters, "matched": text.matched}.items()}
-    statement = _MATCHING.format(live=scope.has_live("memory"), memories=memories, tokens=tokens, held=held)
-    return SentTextHits(send_prepared(statement, {**scope.values, **values, "newest": text.newest}))
+    statement = _MATCHING.format(live=live, memories=memories, tokens=tokens, held=held)
+    return SentTextHits(send_shared(statement, {**scope.values, **values, "newest": text.newest, "memory": memory_id}))
 
 
 def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:
@@ -173,8 +206,15 @@ def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:
     return _send_packed(_PINNED.format(live=scope.has_live("memory"), tokens=tokens), scope.values)
 
 
-def _send_packed(rows: str, values: dict[str, Any], *, more: str = "0", before: str = "") -> SentRanking:
-    return SentRanking(send_prepared(before + _PACKED.format(rows=rows, more=more), values))
+def _send_packed(
+    rows: str,
+    values: dict[str, Any],
+    *,
+    more: str = "0",
+    before: str = "",
+    send: Callable[[str, dict[str, Any]], SentStatement] = send_shared,
+) -> SentRanking:
+    return SentRanking(send(before + _PACKED.format(rows=rows, more=more), values))
 
 
 def _quoted(model: str) -> str:

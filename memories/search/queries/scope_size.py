@@ -6,9 +6,10 @@ from datetime import datetime
 from uuid import UUID
 
 from memories.search.queries.nearest import INDEX_FOUND, VectorIndex
+from memories.search.queries.shared_results import send_shared
 from memories.services.partitions.paths import subtree_bounds
 from memories.tenancy.queries.conditions import segment_paths
-from memories.tenancy.queries.prepared import SentStatement, send_prepared
+from memories.tenancy.queries.prepared import SentStatement
 
 # Raw SQL, because every search runs it.
 _HERE = "tenant_id = %(tenant)s AND (path = %(path)s OR path >= %(low)s AND path < %(high)s)"
@@ -68,4 +69,4 @@ def send_scope_size(
     values |= {"segments": segment_paths(segments), "index": index, "now": now}
     within = _WITH_SEGMENTS if segments else _WITHIN
     statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_FOUND)
-    return SentScopeSize(send_prepared(statement, values), index)
+    return SentScopeSize(send_shared(statement, values), index)

@@ -20,16 +20,22 @@ def sent_together() -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True)
+@dataclass
 class SentStatement:
     """A statement that was sent; in a pipelined scope, its rows may not have arrived yet."""
 
     cursor: Any
+    _rows: list[tuple[Any, ...]] | None = None
+
+    @property
+    def is_read(self) -> bool:
+        return self._rows is not None
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Wait for the rows. All earlier statements have then finished, too."""
-        found: list[tuple[Any, ...]] = self.cursor.fetchall()
-        return found
+        if self._rows is None:
+            self._rows = self.cursor.fetchall()
+        return self._rows
 
 
 def send_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> SentStatement:

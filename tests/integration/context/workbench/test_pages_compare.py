@@ -150,4 +150,4 @@ def test_queries_do_not_grow_with_the_blocks(client: Client, tenant: Tenant) -> 
         return len(queries)
 
     make_bakery_memories(tenant)
-    assert count(120) == count(4000)
+    assert count(120) >= count(4000)  # the first one also reads profiles, memo and summaries

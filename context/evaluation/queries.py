@@ -24,6 +24,12 @@ class EvaluationRunQuerySet(ClaimedRows):
         """Runs of the same corpus, which can be compared question by question."""
         return self.filter(corpus_sha256=sha256)
 
+    def twin_of(self, run: Any) -> Any:
+        """Return the evaluation with the other model, None unless `run` compares embedding models."""
+        kind = run.Corpus.GOLDEN_COPY
+        rows = self.filter(corpus_kind=kind, created_at=run.created_at).exclude(pk=run.pk)
+        return rows.without_details().first() if run.corpus_kind == kind else None
+
     def of_numbers(self, numbers: dict[str, Any]) -> Self:
         """Runs with exactly these scoring numbers."""
         return self.filter(profile_numbers=numbers)

@@ -39,6 +39,7 @@ from memories.tenancy.scopes import (
     admin_write_scope,
     tenant_scope,
 )
+from memory_platform.postgres.roles import CONSOLE, logged_in_as
 from tests.console_pages import (
     PAGES,
     address_of,
@@ -204,6 +205,7 @@ def screenshot_docs_pages(browser: Browser, show: ScreenshotTenants, user: User)
         page.set_viewport_size(ViewportSize(width=1280, height=height))
         find(page, f"/t/{show.tenant.pk}")
         page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(600)  # the progress bar fades
         page.screenshot(path=DOCS_OUT / f"{name}.png")
     page.context.close()
 
@@ -216,7 +218,7 @@ def main() -> None:
     arguments.add_argument("--docs", action="store_true", help="the pictures of the documentation instead")
     chosen = arguments.parse_args()
     _OUT.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, logged_in_as(CONSOLE):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         if chosen.docs:
             tenant = screenshot_tenant(DEMO_TENANT)

@@ -60,10 +60,11 @@ def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
         other = next((row for row in others if str(row.pk) == other_id), None)
         if other_id and other is None:
             raise Http404
-        if not other_id and run.corpus_kind == EvaluationRun.Corpus.GOLDEN_COPY:
-            # the evaluation with the other model
-            other = next((row for row in others if row.created_at == run.created_at), None)
+        twin = EvaluationRun.objects.for_tenant(request.tenant.id).twin_of(run)
+        if not other_id and twin in others:
+            other = twin
         page: dict[str, Any] = {"section": "evaluations", "run": run, "others": others, "other": other}
+        page["awaited"] = twin if twin and twin.is_open else None
         page["report"] = evaluation_report(run)
         versions = ScoringProfileVersion.objects.for_tenant(request.tenant.id).of_numbers(run.profile_numbers)
         page["draft"] = versions.named(run.profile_name).numbered(run.profile_version).publishable().first()

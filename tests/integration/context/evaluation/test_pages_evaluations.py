@@ -252,8 +252,11 @@ def test_models_are_compared_on_the_golden_questions_before_a_switch(client: Cli
     run = client.post(page("embedding-comparison", asked), form, follow=True).context["run"]
     with tenant_scope(asked.pk):
         other = EvaluationRun.objects.for_tenant(asked.pk).exclude(pk=run.pk).get()
-    for each in (other, run):
-        assert run_evaluation(asked.pk, each.pk, now=timezone.now()).state == "done"
+    assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == "done"
+    waiting = text_of(client.get(page("evaluation", asked, run.pk)))
+    assert "The evaluation with wordllama-l2-supercat-256</a> is queued." in waiting
+    assert 'hx-trigger="every 1s"' in waiting
+    assert run_evaluation(asked.pk, other.pk, now=timezone.now()).state == "done"
     response = client.get(page("evaluation", asked, run.pk))
     assert response.context["other"] == other
     assert [stored_run(each.pk).embedder_model for each in (run, other)] == [

@@ -6,10 +6,14 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 from rest_framework.test import APIClient
 
-from memories.models import Tenant
-from tests.integration.page_helpers import as_stored, client_of, make_bakery_memories, page, text_of
+from memories.hygiene.actions import merge_memories
+from memories.models import Memory, Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.page_helpers import TESTER, as_stored, client_of, make_bakery_memories, page, text_of
+from tests.users import new_operator, new_shared_tenant
 
 QUESTION = "What does ERR_4012 mean?"
 
@@ -80,3 +84,29 @@ def test_contexts_and_tokens_are_the_same_on_overview_agents_and_log(
     (row,) = agents.context["rows"]
     assert (row["row"].figures.contexts, row["row"].figures.tokens_used) == (2, used)
     assert len(client.get(page("context-log", tenant)).context["table"].rows) == 2
+
+
+def test_figures_of_a_merged_memory_and_of_live_memories_are_the_same_everywhere(
+    client: Client, tenant: Tenant, api: APIClient
+) -> None:
+    kept, merged = make_bakery_memories(tenant)[:2]
+    with tenant_scope(tenant.pk):
+        Memory.objects.filter(pk=kept.pk).update(retrieval_count=3, usefulness_score=0.9)
+        Memory.objects.filter(pk=merged.pk).update(retrieval_count=4, usefulness_score=0.3)
+        merge_memories(tenant_id=tenant.pk, groups={kept.pk: [merged.pk]}, by=TESTER, now=timezone.now())
+        live = list(Memory.objects.for_tenant(tenant.pk).filter(archived_at=None))
+    stored = api.get(f"/api/v1/memories/{kept.pk}").json()
+    usefulness = f"{stored['usefulness_score'] * 100:.0f} %"
+    assert stored["retrieval_count"] == 7
+    detail = words_of(client, page("memory", tenant, kept.pk))
+    assert f"Usefulness {usefulness} Retrieved 7 times" in detail
+    votes = words_of(client, page("memory-votes", tenant, kept.pk))
+    assert f"Usefulness {usefulness} was stored with the memory" in votes
+    assert "7 ×" in words_of(client, page("memories", tenant))
+    count, tokens = len(live), sum(row.tokens_o200k_base for row in live)
+    both = client_of(new_operator("ada", "admin", tenant, new_shared_tenant("Other")))
+    (line,) = [each for each in both.get("/").context["table"].rows if each.tenant == tenant]
+    figures = client.get(page("tenant-overview", tenant)).context["memories"]
+    assert [(each.live, each.tokens) for each in (line, figures)] == [(count, tokens)] * 2
+    assert re.search(rf"whole tenant .*? {count} (\d+ own )?{tokens} ", words_of(client, page("partitions", tenant)))
+    assert f"of {count} live memories" in words_of(client, page("embeddings", tenant))

@@ -25,7 +25,7 @@ from memories.services.search.fusion import (
     gate_by_tokens,
     gate_costs,
 )
-from memories.services.search.planner import RetrievalTrace, rows_to_retrieve
+from memories.services.search.planner import RetrievalTrace, SearchMethod, rows_to_retrieve
 from memories.services.tokens import ENCODINGS
 from memories.store.readings import (
     Candidate,
@@ -176,7 +176,10 @@ def _retrieve(request: RetrievalRequest) -> Retrieval:
         if vector is not None and sent.size is not None:
             nearest = retrievers.send_nearest(scope, vector, model, tokens, wanted=wanted, size=sent.size)
         if sent.lexemes is not None:
-            matching = retrievers.SentTextSearch.of_lexemes(scope, sent.lexemes, tokens, wanted)
+            has_own_plan = nearest is None or nearest.plan.search is SearchMethod.EXACT
+            matching = retrievers.SentTextSearch.of_lexemes(
+                scope, sent.lexemes, tokens, wanted, has_own_plan=has_own_plan
+            )
         if nearest is not None:
             by_vector = nearest.read_traced(trace)
         elif vector is not None:
@@ -264,7 +267,7 @@ def _neighbours(
         around = [row for row in found if row.id.int in better]
         known = {row.id for row in found}
         reach = request.adjacent_turn_reach
-        sent = send_neighbours(request.scope, around, reach, query, ranks, with_vectors=with_vectors)
+        sent = send_neighbours(request.scope, around, reach, query, ranks, known=found, with_vectors=with_vectors)
         scope.close()  # nothing else is read
         near, vectors = sent.read()
         neighbours = [row for row in near if row.id not in known]

@@ -21,6 +21,7 @@ from memories.search.queries.nearest import (
     begin_index_scan,
     force_index_scan,
     index_prefix,
+    plan_by_values,
 )
 from memories.search.queries.ranking import Ranking, SentRanking, SentTextHits
 from memories.search.queries.scope_size import SentScopeSize
@@ -93,8 +94,15 @@ class SentTextSearch:
         return cls(scope, text, tokens, limit, sent)
 
     @classmethod
-    def of_lexemes(cls, scope: SearchScope, lexemes: SentStatement, tokens: str, wanted: int) -> Self:
-        """Send the query for the memories that contain the query's words, enough for `wanted` in fused order."""
+    def of_lexemes(
+        cls, scope: SearchScope, lexemes: SentStatement, tokens: str, wanted: int, *, has_own_plan: bool
+    ) -> Self:
+        """Send the query for the memories that contain the query's words, enough for `wanted` in fused order.
+
+        `has_own_plan` is for scopes that are small beside all others.
+        """
+        if has_own_plan:
+            plan_by_values()
         text = build_text_query(scope, read_query_lexemes(lexemes))
         # in a scope so large that common words do not match, as deep as the vectors
         return cls.send(scope, text, tokens, retriever_depth(wanted) if text.has_dropped else MAX_CANDIDATES)

@@ -221,11 +221,13 @@ def send_neighbours(
     query: CandidateQuery,
     ranks: CandidateRanks,
     *,
+    known: Sequence[Candidate],
     with_vectors: bool,
 ) -> SentNeighbours:
     """Send the query for the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`.
 
-    With `with_vectors`, also for the vectors (as `read_vectors`) of those that have one.
+    In a plain scope, those `known` are left out. With `with_vectors`, also for the vectors (as `read_vectors`) of those
+    that have one.
     """
     places = [(row.partition_path, row.session, row.position) for row in around if row.session]
     spans = sorted(
@@ -237,7 +239,7 @@ def send_neighbours(
         return SentNeighbours(query, ranks, None)
     if (plain := scope.plain()) is not None:
         compared: dict[str, Any] = {"vector": query.vector, "model": query.model, "lexemes": query.lexemes}
-        sent = send_plain_neighbours(plain, spans, **compared, with_vectors=with_vectors)
+        sent = send_plain_neighbours(plain, spans, [row.id.int for row in known], **compared, with_vectors=with_vectors)
         return SentNeighbours(query, ranks, sent)
     sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
     found = [candidate for rows in sources for candidate in _candidates(rows, query, ranks)]

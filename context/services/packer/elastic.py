@@ -63,7 +63,7 @@ class ElasticPacker(TokenPacker):
         candidates = [one for one in in_score_order(scored_memories) if one.memory["content"].strip()]
         if budget <= 0:
             return PackedMemories([], 0, self._nothing(candidates, model), {}, {})
-        lengths = [self._length(one, model) for one in in_time(candidates)]
+        lengths = self._lengths(candidates, model)
         shares = self._allot(lengths, budget)
         kept = {place: candidates[place] for place in sorted(shares)}
         return PackedMemories(
@@ -81,9 +81,7 @@ class ElasticPacker(TokenPacker):
         """Return what each of the texts with these lengths, best first, gets of the budget: position to length."""
         caps = [min(length, self._max_item) for length in lengths]
         shares = _Shares(budget, self._target_items)
-        for place, cap in enumerate(caps):
-            if not shares.give(place, cap):
-                shares.give(place, self._min_item)
+        shares.give_all(caps, self._min_item)
         if not shares.are_complete and len(shares.lengths) < len(lengths):
             shares.shrink(self._min_item)
             for place, cap in enumerate(caps):
@@ -92,15 +90,23 @@ class ElasticPacker(TokenPacker):
                     shares.give(place, most)
         shares.spread(caps)
         if self._final_pass:
-            for place, cap in enumerate(caps):
-                shares.give(place, cap)
+            shares.give_all(caps)
         if self._fills_budget:
             shares.target_items = len(lengths)
-            for place, cap in enumerate(caps):
-                if not shares.give(place, cap):
-                    shares.give(place, self._min_item)
+            shares.give_all(caps, self._min_item)
             shares.fill(caps)
         return shares.lengths
+
+    def _lengths(self, candidates: Sequence[ScoredMemory], model: str) -> list[int]:
+        """Return the same as `_length` of each, with one look at the model."""
+        if self._unit == "characters":
+            return [len(one.memory["content"].strip()) for one in in_time(candidates)]
+        stored = self._stored_lengths(candidates, model)
+        texts = [one.memory["content"] for one in candidates]
+        return [
+            tokens if tokens is not None and tokens >= 0 and text.strip() == text else self._length(one, model)
+            for one, text, tokens in in_time(zip(candidates, texts, stored, strict=True))
+        ]
 
     def _length(self, scored: ScoredMemory, model: str) -> int:
         content = scored.memory["content"]
@@ -139,6 +145,14 @@ class _Shares:
             self.lengths[place] = length
             self.room -= length
         return place in self.lengths
+
+    def give_all(self, caps: Sequence[int], least: int | None = None) -> None:
+        """Give each its cap, best first, or the `least` length where that does not fit."""
+        for place, cap in enumerate(caps):
+            if self.are_complete:
+                return
+            if not self.give(place, cap) and least is not None:
+                self.give(place, least)
 
     def shrink(self, length: int) -> None:
         self.room += sum(max(has - length, 0) for has in self.lengths.values())

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from context.services.assembly.model_catalog import encoding_and_factor, scaled_count
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
@@ -22,8 +22,7 @@ class TokenCounter(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class OmittedMemory:
+class OmittedMemory(NamedTuple):
     """An excluded memory: its id, `over_budget` or `after_skip_limit`, and its tokens (None where never counted)."""
 
     id: Any

@@ -31,6 +31,7 @@ _ALONG_THE_INDEX = (
 )
 #: Ends what `begin_index_scan` began, as columns of the statement that reads along the index: it is planned before.
 ANY_WAY = "set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'auto', true)"
+_BY_VALUES = "SELECT set_config('plan_cache_mode', 'force_custom_plan', true)"
 #: The newest valid index whose name begins so. The rows are an estimate, of the last vacuum or analysis.
 INDEX_FOUND = """
 SELECT kept.reltuples AS index_rows, kept.relname AS index_name
@@ -85,6 +86,14 @@ def begin_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bo
     """Read rows ordered by the indexed distance only along the index, until `ANY_WAY`. Call in a transaction."""
     values = {"ef_search": str(ef_search), "max_scan_tuples": str(max_scan_tuples)}
     send_prepared(_ALONG_THE_INDEX, {**values, "iterative": "off" if is_single_scan else "relaxed_order"})
+
+
+def plan_by_values() -> None:
+    """Plan each of the next statements of a transaction for its values.
+
+    A plan for any tenant finds the words of all tenants first, which takes a small one ten times as long (ADR-0224).
+    """
+    send_prepared(_BY_VALUES, {})
 
 
 @contextmanager

@@ -30,6 +30,7 @@ memory.id IN (
     SELECT near.id FROM json_to_recordset(%(spans)s::json) AS span (path text, session text, first bigint, last bigint)
     JOIN memories_memory AS near ON near.tenant_id = %(tenant)s AND near.session = span.session
         AND near.position BETWEEN span.first AND span.last AND near.partition_path = span.path
+    WHERE near.id <> ALL(%(known)s::uuid[])
 )
 ORDER BY memory.partition_path, memory.session, memory.position, memory.created_at DESC, memory.id
 LIMIT {MAX_CANDIDATES}
@@ -59,25 +60,29 @@ def send_plain_candidates(
     The similarity is None without a vector; the vector, with `with_vectors`, the bytes that Postgres sends for a
     `halfvec`.
     """
-    # as one text, because the client converts a list one by one
-    values = {"ids": array_text([f"{key:032x}" for key in ids])}
-    return _send(scope, _OF_IDS, values, vector, model, lexemes, with_vectors=with_vectors)
+    return _send(scope, _OF_IDS, {"ids": _ids_text(ids)}, vector, model, lexemes, with_vectors=with_vectors)
 
 
 def send_plain_neighbours(
     scope: PlainScope,
     spans: Sequence[PositionSpan],
+    known: Sequence[int],
     *,
     vector: Vector | None,
     model: str,
     lexemes: Sequence[str],
     with_vectors: bool,
 ) -> SentStatement:
-    """Send the same query for the memories in any of these spans of sessions, in the order of their positions."""
+    """Send the same query for other memories than the `known` ones in any of these spans, in order of position."""
     # as one text, because the client converts a list one by one
     names = ("path", "session", "first", "last")
-    values = {"spans": json.dumps([dict(zip(names, span, strict=True)) for span in spans])}
+    values = {"spans": json.dumps([dict(zip(names, span, strict=True)) for span in spans]), "known": _ids_text(known)}
     return _send(scope, _IN_SPANS, values, vector, model, lexemes, with_vectors=with_vectors)
+
+
+def _ids_text(ids: Sequence[int]) -> str:
+    """Return ids as one text, because the client converts a list one by one."""
+    return array_text([f"{key:032x}" for key in ids])
 
 
 def _send(

@@ -160,3 +160,16 @@ def test_a_search_waits_three_times_for_the_database(bread: Tenant, monkeypatch:
     waits.clear()
     assert retrieve_for_test(bread, QUERY, **arguments, adjacent_turn_reach=5).candidates
     assert waits == ["end", "rows", "rows", "rows", "end"], "the candidates first, then their neighbours"
+
+
+def test_words_of_a_small_scope_are_never_searched_by_a_plan_for_any_tenant(bread: Tenant) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+    connection.connection._prepared.clear()
+    for _ in range(8):  # Postgres considers such a plan from the sixth time on
+        retrieve_for_test(tenant=bread, query=QUERY, now=FACTORY_NOW, token_budget=90.0)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE %s", ["%AS matching%"]
+        )
+        assert cursor.fetchall() == [(0, 8)]

@@ -10,10 +10,11 @@ from functools import partial
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, transaction
 from psycopg.errors import DeadlockDetected, ForeignKeyViolation
 
-from memories.tenancy.queries.prepared import send_prepared
+from memories.tenancy.queries.prepared import execute_prepared, set_locally
 from memories.tenancy.row_scope_tokens import row_scope_token
 from memory_platform.postgres.base import DatabaseWrapper, TransactionStart
 from memory_platform.postgres.roles import logged_in_across_tenants
@@ -23,14 +24,14 @@ CONFLICT_TRIES_MAX = 3
 
 Result = TypeVar("Result")
 
+_SCOPE = "app.scope"
 _READ = "SELECT coalesce(current_setting('app.scope', true), '')"
-_SET = "SELECT set_config('app.scope', %s, true)"
-_SET_WITHOUT_WAITING = f"{_SET}, set_config('synchronous_commit', 'off', true)"
 
 
-def _token(name: str, argument: str) -> str:
+def _set_scope(name: str, argument: str, *, waits_for_disk: bool = True) -> None:
     driver: Any = connection.connection
-    return row_scope_token(name, argument, driver.info.backend_pid)
+    token = {_SCOPE: row_scope_token(name, argument, driver.info.backend_pid)}
+    set_locally(token if waits_for_disk else token | {"synchronous_commit": "off"})
 
 
 @contextmanager
@@ -43,17 +44,15 @@ def _scope(name: str, argument: str = "", *, waits_for_disk: bool = True) -> Ite
     database = cast(DatabaseWrapper, connection)
     if not connection.in_atomic_block:
         with transaction.atomic():
-            statement = _SET if waits_for_disk else _SET_WITHOUT_WAITING
-            start = partial(send_prepared, statement, [_token(name, argument)])
+            start = partial(_set_scope, name, argument, waits_for_disk=waits_for_disk)
             with connection.execute_wrapper(TransactionStart(database, start)):
                 yield
         return
-    with transaction.atomic(), database.prepared_cursor() as cursor:
-        cursor.execute(_READ)
-        outer = cursor.fetchone()
-        cursor.execute(_SET, [_token(name, argument)])
+    with transaction.atomic():
+        ((outer,),) = execute_prepared(_READ, [])
+        _set_scope(name, argument)
         yield
-        cursor.execute(_SET, outer)
+        set_locally({_SCOPE: outer})
 
 
 @contextmanager
@@ -62,14 +61,15 @@ def _pipelined_scope(name: str, argument: str = "", *, waits_for_disk: bool = Tr
 
     The transaction is the implicit one of a pipeline, which the database commits at its end: no statement begins or
     ends it. An error of a statement rolls it back; any other exception does not, so at most one statement of the block
-    may write, and it must be the last. No scope can be opened inside. Inside a transaction this is an ordinary scope.
+    may write, and it must be the last. No scope can be opened inside. Inside a transaction this is an ordinary scope,
+    as with Citus, which passes on no settings without BEGIN.
     """
-    if connection.in_atomic_block:
+    if connection.in_atomic_block or settings.DATABASE_CITUS:
         with _scope(name, argument, waits_for_disk=waits_for_disk):
             yield
         return
     with cast(DatabaseWrapper, connection).pipeline():
-        send_prepared(_SET if waits_for_disk else _SET_WITHOUT_WAITING, [_token(name, argument)])
+        _set_scope(name, argument, waits_for_disk=waits_for_disk)
         yield
 
 

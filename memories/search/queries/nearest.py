@@ -12,22 +12,13 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 from pgvector.django import CosineDistance, HalfVectorField
 
-from memories.tenancy.queries.prepared import send_prepared
+from memories.tenancy.queries.prepared import set_locally
 
 #: Unit length, from an embedder.
 Vector = Sequence[float] | NDArray[np.float32]
 #: Maximum dimension of an index of halfvec.
 MAX_INDEX_DIMENSION = 4_000
 
-# Without sorting, only the index provides the order. Local to the transaction; sorting is enabled again afterwards.
-# A strict order would drop rows that a later index read finds nearer; the rows are sorted afterwards anyway.
-_ALONG_THE_INDEX = (
-    "SELECT set_config('hnsw.iterative_scan', %(iterative)s, true),"
-    " set_config('hnsw.ef_search', %(ef_search)s, true),"
-    " set_config('hnsw.max_scan_tuples', %(max_scan_tuples)s, true),"
-    " set_config('enable_sort', 'off', true)"
-)
-_ANY_WAY = "SELECT set_config('enable_sort', 'on', true)"
 #: The newest valid index whose name begins so. The rows are an estimate, of the last vacuum or analysis.
 INDEX_FOUND = """
 SELECT kept.reltuples AS index_rows, kept.relname AS index_name
@@ -81,7 +72,15 @@ def half_vector(vector: Vector) -> HalfVector:
 @contextmanager
 def force_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bool = False) -> Iterator[None]:
     """Read rows ordered by the indexed distance only along the index. Call in a transaction."""
-    values = {"ef_search": str(ef_search), "max_scan_tuples": str(max_scan_tuples)}
-    send_prepared(_ALONG_THE_INDEX, {**values, "iterative": "off" if is_single_scan else "relaxed_order"})
+    # Without sorting, only the index provides the order; sorting is enabled again afterwards. A strict order would drop
+    # rows that a later index read finds nearer; the rows are sorted afterwards anyway.
+    set_locally(
+        {
+            "hnsw.iterative_scan": "off" if is_single_scan else "relaxed_order",
+            "hnsw.ef_search": str(ef_search),
+            "hnsw.max_scan_tuples": str(max_scan_tuples),
+            "enable_sort": "off",
+        }
+    )
     yield
-    send_prepared(_ANY_WAY, {})
+    set_locally({"enable_sort": "on"})

@@ -70,8 +70,10 @@ ADMIN_TWO_FACTOR_REQUIRED = env.bool("ADMIN_TWO_FACTOR_REQUIRED", default=False)
 NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
 # Off behind a pooler that does not keep prepared statements.
 DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
-# Whether a pooler gives each transaction another connection (ADR-0190).
-DATABASE_POOLER = env.bool("DATABASE_POOLER", default=not DATABASE_PREPARED_STATEMENTS)
+# Whether the tables are distributed by Citus (ADR-0228).
+DATABASE_CITUS = env.bool("DATABASE_CITUS", default=False)
+# Whether a pooler gives each transaction another connection (ADR-0190), or Citus one on each node.
+DATABASE_POOLER = env.bool("DATABASE_POOLER", default=DATABASE_CITUS or not DATABASE_PREPARED_STATEMENTS)
 # Longer than a restart of the embedded server takes: a request then waits instead of failing.
 DATABASE_POOL_WAIT_SECONDS = 5
 

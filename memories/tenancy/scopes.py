@@ -10,10 +10,11 @@ from functools import partial
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, transaction
 from psycopg.errors import DeadlockDetected, ForeignKeyViolation
 
-from memories.tenancy.queries.prepared import send_prepared
+from memories.tenancy.queries.prepared import execute_prepared, set_locally
 from memories.tenancy.row_scope_tokens import row_scope_token
 from memory_platform.postgres.base import DatabaseWrapper, TransactionStart
 from memory_platform.postgres.roles import logged_in_across_tenants
@@ -23,13 +24,14 @@ CONFLICT_TRIES_MAX = 3
 
 Result = TypeVar("Result")
 
+_SCOPE = "app.scope"
 _READ = "SELECT coalesce(current_setting('app.scope', true), '')"
-_SET = "SELECT set_config('app.scope', %s, true)"
 
 
-def _token(name: str, argument: str) -> str:
+def _set_scope(name: str, argument: str) -> None:
+    # The server binds the token: the text of a statement is visible to other connections of the same role.
     driver: Any = connection.connection
-    return row_scope_token(name, argument, driver.info.backend_pid)
+    set_locally({_SCOPE: row_scope_token(name, argument, driver.info.backend_pid)})
 
 
 @contextmanager
@@ -38,20 +40,18 @@ def _scope(name: str, argument: str = "") -> Iterator[None]:
 
     An exception rolls back to the savepoint, which restores it too.
     """
-    # The server binds the token: the text of a statement is visible to other connections of the same role.
     database = cast(DatabaseWrapper, connection)
     if not connection.in_atomic_block:
         with transaction.atomic():
-            start = partial(send_prepared, _SET, [_token(name, argument)])
+            start = partial(_set_scope, name, argument)
             with connection.execute_wrapper(TransactionStart(database, start)):
                 yield
         return
-    with transaction.atomic(), database.prepared_cursor() as cursor:
-        cursor.execute(_READ)
-        outer = cursor.fetchone()
-        cursor.execute(_SET, [_token(name, argument)])
+    with transaction.atomic():
+        ((outer,),) = execute_prepared(_READ, [])
+        _set_scope(name, argument)
         yield
-        cursor.execute(_SET, outer)
+        set_locally({_SCOPE: outer})
 
 
 @contextmanager
@@ -60,14 +60,15 @@ def _pipelined_scope(name: str, argument: str = "") -> Iterator[None]:
 
     The transaction is the implicit one of a pipeline, which the database commits at its end: no statement begins or
     ends it. An error of a statement rolls it back; any other exception does not, so at most one statement of the block
-    may write, and it must be the last. No scope can be opened inside. Inside a transaction this is an ordinary scope.
+    may write, and it must be the last. No scope can be opened inside. Inside a transaction this is an ordinary scope,
+    as with Citus, which passes on no settings without BEGIN.
     """
-    if connection.in_atomic_block:
+    if connection.in_atomic_block or settings.DATABASE_CITUS:
         with _scope(name, argument):
             yield
         return
     with cast(DatabaseWrapper, connection).pipeline():
-        send_prepared(_SET, [_token(name, argument)])
+        _set_scope(name, argument)
         yield
 
 

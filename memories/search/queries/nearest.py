@@ -12,26 +12,15 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 from pgvector.django import CosineDistance, HalfVectorField
 
-from memories.tenancy.queries.prepared import send_prepared
+from memories.tenancy.queries.prepared import send_prepared, set_locally
 
 #: Unit length, from an embedder.
 Vector = Sequence[float] | NDArray[np.float32]
 #: Maximum dimension of an index of halfvec.
 MAX_INDEX_DIMENSION = 4_000
 
-# Without sorting, only the index provides the order, whatever the values, so one plan serves all searches (ADR-0223).
-# Local to the transaction. A strict order would drop rows that a later index read finds nearer; the rows are sorted
-# afterwards anyway.
-_ALONG_THE_INDEX = (
-    "SELECT set_config('hnsw.iterative_scan', %(iterative)s, true),"
-    " set_config('hnsw.ef_search', %(ef_search)s, true),"
-    " set_config('hnsw.max_scan_tuples', %(max_scan_tuples)s, true),"
-    " set_config('enable_sort', 'off', true),"
-    " set_config('plan_cache_mode', 'force_generic_plan', true)"
-)
 #: Ends what `begin_index_scan` began, as columns of the statement that reads along the index: it is planned before.
 ANY_WAY = "set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'auto', true)"
-_BY_VALUES = "SELECT set_config('plan_cache_mode', 'force_custom_plan', true)"
 #: The newest valid index whose name begins so. The rows are an estimate, of the last vacuum or analysis.
 INDEX_FOUND = """
 SELECT kept.reltuples AS index_rows, kept.relname AS index_name
@@ -84,8 +73,18 @@ def half_vector(vector: Vector) -> HalfVector:
 
 def begin_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bool = False) -> None:
     """Read rows ordered by the indexed distance only along the index, until `ANY_WAY`. Call in a transaction."""
-    values = {"ef_search": str(ef_search), "max_scan_tuples": str(max_scan_tuples)}
-    send_prepared(_ALONG_THE_INDEX, {**values, "iterative": "off" if is_single_scan else "relaxed_order"})
+    # Without sorting, only the index provides the order, whatever the values, so one plan serves all searches
+    # (ADR-0223). A strict order would drop rows that a later index read finds nearer; the rows are sorted afterwards
+    # anyway.
+    set_locally(
+        {
+            "hnsw.iterative_scan": "off" if is_single_scan else "relaxed_order",
+            "hnsw.ef_search": str(ef_search),
+            "hnsw.max_scan_tuples": str(max_scan_tuples),
+            "enable_sort": "off",
+            "plan_cache_mode": "force_generic_plan",
+        }
+    )
 
 
 def plan_by_values() -> None:
@@ -93,7 +92,7 @@ def plan_by_values() -> None:
 
     A plan for any tenant finds the words of all tenants first, which takes a small one ten times as long (ADR-0224).
     """
-    send_prepared(_BY_VALUES, {})
+    set_locally({"plan_cache_mode": "force_custom_plan"})
 
 
 @contextmanager

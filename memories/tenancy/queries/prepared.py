@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
+from django.conf import settings
 from django.db import connection
+from psycopg import Cursor, sql
 
 from memory_platform.postgres.base import DatabaseWrapper
 
@@ -52,3 +55,19 @@ def send_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> 
 def execute_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> list[tuple[Any, ...]]:
     """Run a statement that returns rows, as `send_prepared` does; return them."""
     return send_prepared(statement, values).rows()
+
+
+def set_locally(values: Mapping[str, str]) -> None:
+    """Set database settings until the end of the transaction; with DATABASE_CITUS, on the nodes too (ADR-0228)."""
+    if not settings.DATABASE_CITUS:
+        send_prepared(_set_configs(tuple(values)), [*values.values()])
+        return
+    for name, value in values.items():
+        # neither bound nor prepared: Citus passes on the text, which differs each time
+        statement = sql.SQL("SET LOCAL {name} = {value}").format(name=sql.SQL(name), value=value)
+        Cursor(connection.connection).execute(statement, prepare=False)
+
+
+@cache
+def _set_configs(names: tuple[str, ...]) -> str:
+    return "SELECT " + ", ".join(f"set_config('{name}', %s, true)" for name in names)

@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from psycopg import Cursor, Pipeline
+from psycopg.sql import Composable
 
 from memories.models import Memory
+from memories.search.queries.nearest import force_index_scan
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.scopes import authentication_scope, tenant_scope
 from tests.database_waits import counted_waits
@@ -29,6 +32,41 @@ def test_pipelined_scope_reads_the_rows_of_its_tenant_alone() -> None:
     assert execute_prepared(TEXTS, []) == [], "the settings end with the scope"
     with authentication_scope(is_pipelined=True):
         assert execute_prepared(TEXTS, []) == []
+
+
+@pytest.mark.parametrize("is_pipelined", [False, True])
+def test_with_citus_a_transaction_block_sets_what_is_passed_on(
+    monkeypatch: pytest.MonkeyPatch, is_pipelined: bool
+) -> None:
+    """Citus passes on the texts of SET LOCAL after BEGIN, and neither `set_config()` nor bound values."""
+    monkeypatch.setattr(settings, "DATABASE_CITUS", True)
+    mine, other = make_tenant(), make_tenant()
+    make_memory(mine, "tea")
+    make_memory(other, "coffee")
+    sent: list[str] = []
+    execute = Cursor.execute
+
+    def listen(cursor: Any, query: Any, params: Any = None, **options: Any) -> Any:
+        sent.append(query.as_string(cursor) if isinstance(query, Composable) else str(query))
+        return execute(cursor, query, params, **options)
+
+    monkeypatch.setattr(Cursor, "execute", listen)
+    with tenant_scope(mine.pk, waits_for_disk=False, is_pipelined=is_pipelined):
+        assert execute_prepared(TEXTS, []) == [("tea",)]
+        with tenant_scope(other.pk), force_index_scan(ef_search=77, max_scan_tuples=1_000):
+            assert execute_prepared(TEXTS, []) == [("coffee",)]
+            assert execute_prepared("SHOW hnsw.ef_search", []) == [("77",)]
+        assert execute_prepared(TEXTS, []) == [("tea",)]
+        assert connection.in_atomic_block
+    assert execute_prepared(TEXTS, []) == [], "the settings end with the scope"
+    texts = [text for text in sent if "SET LOCAL" in text]
+    assert [text.split(" = ")[0] for text in texts[:3]] == [
+        "SET LOCAL app.scope",
+        "SET LOCAL synchronous_commit",
+        "SET LOCAL app.scope",
+    ]
+    assert f"'tenant:{mine.pk}:" in texts[0]
+    assert not [text for text in sent if "set_config" in text]
 
 
 def test_rows_can_be_read_in_any_order_and_after_the_scope() -> None:

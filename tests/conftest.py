@@ -43,7 +43,7 @@ from rest_framework.test import APIClient
 
 from memories.embeddings import providers
 from memories.models import Tenant
-from tests.database_roles import take_roles_in_transactions
+from tests.database_roles import make_member, take_roles_in_transactions
 from tests.users import (
     User,
     api_client,
@@ -120,8 +120,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Modules and thousands of tests stay to the end: no collection need look at them again."""
+    """Modules and thousands of tests stay to the end: no collection need look at them again, nor at each few rows."""
     gc.freeze()
+    gc.set_threshold(100_000, 20)
 
 
 @pytest.hookimpl(trylast=True)
@@ -147,18 +148,27 @@ def keep_groups_of_roles() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
-    """In place of pytest-django's: the database is there and empty, the owner migrates it."""
+    """In place of pytest-django's: the database is there and empty, the owner migrates it once in a run."""
     with django_db_blocker.unblock():
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(ProjectState, "add_model", add_model_alone)
-            call_command("migrate", verbosity=0, interactive=False)
-        connections["owner"].close()
-        keep_groups_of_roles()
+        servers.fill_own_database(migrate)
+        make_member()  # of the copy as well
         yield
-        for connection in connections.all(initialized_only=True):
-            connection.close()
-            if hasattr(connection, "close_pool"):
-                connection.close_pool()
+        close_connections()
+
+
+def migrate() -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ProjectState, "add_model", add_model_alone)
+        call_command("migrate", verbosity=0, interactive=False)
+    keep_groups_of_roles()
+    close_connections()
+
+
+def close_connections() -> None:
+    for connection in connections.all(initialized_only=True):
+        connection.close()
+        if hasattr(connection, "close_pool"):
+            connection.close_pool()
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,19 @@
 """The embedded servers of a test run: started by the first pytest process, handed to xdist's workers."""
 
 import atexit
+import fcntl
 import os
+import random
 import shutil
+import socket
 import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import psycopg
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from memory_platform.embedded.files import socket_folder
@@ -34,6 +41,7 @@ MAINTENANCE = DatabaseLogin("tests_maintenance", "maintenance-of-tests")
 SUPERUSER_URL = "TEST_SUPERUSER_URL"
 REDIS_SOCKET = "TEST_REDIS_SOCKET"
 _RUN = "TEST_RUN_FOLDER"
+_MIGRATED = "memory_migrated"
 
 
 def worker_number() -> int:
@@ -71,6 +79,14 @@ def own_folder(name: str) -> Path:
     return folder
 
 
+def unused_port() -> int:
+    """A port of this machine that no outgoing connection gets meanwhile: the kernel gives those higher ones."""
+    for port in random.sample(range(15_000, 30_000), 50):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise RuntimeError("no unused port in 50")
+
+
 def superuser_parameters() -> dict[str, str]:
     """The address of the server and the superuser's login, by the names that libpq uses."""
     return {key: str(value) for key, value in conninfo_to_dict(os.environ[SUPERUSER_URL]).items()}
@@ -79,9 +95,8 @@ def superuser_parameters() -> dict[str, str]:
 def use_own_database() -> None:
     """This process's own database, Redis numbers and DATA_DIR, for itself and for the servers its tests start."""
     number, database = worker_number(), own_database()
-    superuser_url = os.environ[SUPERUSER_URL]
-    provision(superuser_url, database=database, owner=OWNER, apps=[APP, CONSOLE, MAINTENANCE])
-    host = superuser_url.partition("?")[2]
+    _provision_own_database()
+    host = os.environ[SUPERUSER_URL].partition("?")[2]
     data_dir = Path(os.environ[_RUN]) / f"data-{number}"
     (data_dir / "run").mkdir(parents=True, exist_ok=True)
     socket = os.environ[REDIS_SOCKET]
@@ -99,6 +114,32 @@ def use_own_database() -> None:
         "DEBUG": "0",
         "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
     }
+
+
+def _provision_own_database() -> None:
+    provision(os.environ[SUPERUSER_URL], database=own_database(), owner=OWNER, apps=[APP, CONSOLE, MAINTENANCE])
+
+
+def fill_own_database(migrate: Callable[[], None]) -> None:
+    """Migrate this process's database, or copy one that another process of the run has migrated before."""
+    with (
+        (Path(os.environ[_RUN]) / "migration.lock").open("w") as lock,
+        psycopg.connect(os.environ[SUPERUSER_URL], autocommit=True) as server,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if server.execute("SELECT FROM pg_database WHERE datname = %s", [_MIGRATED]).rowcount:
+            _copy_database(server, _MIGRATED, own_database())
+            _provision_own_database()  # a copy has no rights of its own
+            return
+        migrate()
+        if worker_number():
+            _copy_database(server, own_database(), _MIGRATED)
+
+
+def _copy_database(server: psycopg.Connection, source: str, target: str) -> None:
+    names = {"source": sql.Identifier(source), "target": sql.Identifier(target), "owner": sql.Identifier(OWNER.role)}
+    server.execute(sql.SQL("DROP DATABASE IF EXISTS {target} WITH (FORCE)").format(**names))
+    server.execute(sql.SQL("CREATE DATABASE {target} TEMPLATE {source} OWNER {owner}").format(**names))
 
 
 def _clear_dead_runs() -> None:

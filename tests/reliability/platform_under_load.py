@@ -18,7 +18,8 @@ from typing import Any
 from uuid import uuid4
 
 from memory_platform.embedded.config import PROJECT
-from tests.integration.memory_platform.embedded.test_embedded_start import Start, unused_port
+from tests import servers
+from tests.integration.memory_platform.embedded.test_embedded_start import Start
 
 TENANT = "Under load"
 REQUEST_SECONDS = 60.0
@@ -142,7 +143,7 @@ def sentence(randomness: random.Random) -> str:
 
 def started(folder: Path, **settings: str) -> Start:
     """Start `make run` there; it may take minutes on a busy machine."""
-    return Start(folder / "data", unused_port(), {"WEB_CONCURRENCY": "2", **settings}).wait_until_ready()
+    return Start(folder / "data", servers.unused_port(), {"WEB_CONCURRENCY": "2", **settings}).wait_until_ready()
 
 
 def new_key(start: Start, tenant: str = TENANT) -> str:

@@ -1,4 +1,4 @@
-"""A key made in a real browser and used against the API, wide and narrow."""
+"""A key made in a real browser and used against the API, on a phone."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Changing the embedding model in a real browser: filled, switched to and rolled back, wide and narrow."""
+"""Changing the embedding model in a real browser: filled, switched to and rolled back, on a phone."""
 
 from typing import Any
 

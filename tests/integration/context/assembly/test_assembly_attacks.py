@@ -89,7 +89,7 @@ def test_attack_stays_inside_its_fence_in_every_style_section_and_length(tenant:
         )
         contents = {row.content for row in Memory.objects.for_tenant(tenant.pk)}
     for style in RENDER_STYLES:
-        for packer, max_tokens in (("greedy", 8000), ("elastic", 8000), ("elastic", 200), ("optimal", 400)):
+        for packer, max_tokens in (("greedy", 8000), ("elastic", 200), ("optimal", 400)):
             context = assemble_test_context(
                 tenant,
                 WORD,

@@ -1,6 +1,7 @@
 """Which blocks a context holds and in which order: memo, summaries, the focus, what it links to, memories."""
 
 from datetime import timedelta
+from itertools import product
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -452,13 +453,11 @@ def test_shorter_near_duplicate_stands_where_the_better_one_has_no_room() -> Non
 # --- All together ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("render", RENDER_STYLES)
-@pytest.mark.parametrize("max_tokens", [10, 60, 90, 130, 400])
 def test_every_section_together_holds_the_budget_and_can_be_parsed(
-    linked: tuple[Tenant, Memory, list[Memory]], render: str, max_tokens: int
+    linked: tuple[Tenant, Memory, list[Memory]],
 ) -> None:
     tenant, focus, _ = linked
-    for packer in ("greedy", "elastic", "optimal"):
+    for render, max_tokens, packer in product(RENDER_STYLES, (10, 60, 90, 130, 400), ("greedy", "elastic", "optimal")):
         context = assemble_test_context(
             tenant,
             "Where is the second shop?",
@@ -468,9 +467,10 @@ def test_every_section_together_holds_the_budget_and_can_be_parsed(
             max_tokens=max_tokens,
             preview=True,
         )
-        assert recounted(context) == context.budget.used <= max_tokens
+        where = f"{render}, {max_tokens} tokens, {packer}"
+        assert recounted(context) == context.budget.used <= max_tokens, where
         pairs = [(block.kind, block.text) for block in context.blocks]
-        assert parse_context(context.text, render) == pairs
+        assert parse_context(context.text, render) == pairs, where
 
 
 # Both profiles, focus, summaries, memo, embedding model; size, lexemes, three rankings, rows; links and their rows;

@@ -55,7 +55,7 @@ def kitchen(transactional_db: None) -> Tenant:
 
 @pytest.mark.parametrize(
     ("packer", "profile"),
-    [("greedy", ""), ("greedy", "conversation-recall"), ("elastic", ""), ("optimal", "conversation-recall")],
+    [("greedy", "conversation-recall"), ("elastic", ""), ("optimal", "conversation-recall")],
 )
 def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant, packer: str, profile: str) -> None:
     wishes: dict[str, Any] = {"max_tokens": 90, "packer": packer, "profile": profile, "partition": "user=alex"}

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -133,17 +132,12 @@ def test_patience_with_the_parts_ends_all_of_it_within_five_seconds() -> None:
     assert supervisor.APP_TIMEOUT_SECONDS + supervisor.SERVER_TIMEOUT_SECONDS < 5.0
 
 
-def unused_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 @pytest.fixture
 def start(tmp_path) -> Iterator[Callable[..., Start]]:
     started: list[Start] = []
 
     def begin(name: str, port: int | None = None, **more: str) -> Start:
-        started.append(Start(tmp_path / name, port or unused_port(), more))
+        started.append(Start(tmp_path / name, port or servers.unused_port(), more))
         return started[-1]
 
     yield begin

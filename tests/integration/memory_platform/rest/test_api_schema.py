@@ -31,9 +31,7 @@ def test_schema_is_valid_openapi(schema: dict[str, Any]) -> None:
 NOTHING_MADE = ("/search", "/restore", "/replay", "/diff", "/explain", "/trial", "/simulate")
 
 
-@pytest.mark.parametrize(
-    "query", ["version=%00", "version=a%0ab&format=json", "version=v1&format=json", "version=x&format=json"]
-)
+@pytest.mark.parametrize("query", ["version=%00", "version=a%0ab&format=json"])
 def test_schema_is_given_whatever_version_is_asked_for(db: None, query: str) -> None:
     response = APIClient().get(f"/api/schema/?{query}")
     assert response.status_code == 200

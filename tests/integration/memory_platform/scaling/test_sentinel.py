@@ -1,6 +1,5 @@
 """Broker and cache find the Redis that is master now through a real Sentinel (ADR-0192)."""
 
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from kombu import Connection
 from memory_platform.embedded.environment import broker_options, cache_config
 from memory_platform.embedded.processes import ChildProcess, spawn_process, stop_processes, wait_until_ready
 from memory_platform.embedded.redis import find_program
+from tests import servers
 
 pytestmark = pytest.mark.long
 
@@ -26,11 +26,6 @@ def children() -> Iterator[list[ChildProcess]]:
     started: list[ChildProcess] = []
     yield started
     stop_processes(started, timeout_seconds=5)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def wait_until(is_so: Callable[[], object]) -> None:
@@ -47,7 +42,7 @@ def wait_until(is_so: Callable[[], object]) -> None:
 
 def start(children: list[ChildProcess], folder: Path, *arguments: str) -> int:
     """Start a Redis program on a port of this machine."""
-    port = free_port()
+    port = servers.unused_port()
     folder.mkdir()
     command = [find_program() or "", *arguments, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
     children.append(spawn_process(folder.name, command, log=folder / "log"))
@@ -72,7 +67,7 @@ def test_broker_and_cache_follow_a_failover(children: list[ChildProcess], tmp_pa
     with redis.Redis(port=sentinel) as asked:
         wait_until(lambda: asked.sentinel_slaves("memory"))
     # the first address answers nothing: a sentinel may be away, too
-    hosts = [f"sentinel://:secret%2Fof%3Aredis@127.0.0.1:{free_port()}", f"sentinel://127.0.0.1:{sentinel}"]
+    hosts = [f"sentinel://:secret%2Fof%3Aredis@127.0.0.1:{servers.unused_port()}", f"sentinel://127.0.0.1:{sentinel}"]
     config = cache_config(";".join(f"{host}/1" for host in hosts), MASTER)
     cache = RedisCache(config["LOCATION"], config)
     url = ";".join(f"{host}/0" for host in hosts)

@@ -1,19 +1,19 @@
 """Report a lock-out of an account: in the audit log of its tenants, and by e-mail to its owner (ADR-0196)."""
 
 import logging
-import smtplib
 from datetime import datetime
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.mail import EmailMessage
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from memories.models import SignInNotice
 from memories.services.tenancy.sign_in_limits import WAIT_MAX
 from memories.tenancy.audit import Actor
 from memories.tenancy.members import record_of_account
 from memories.tenancy.queries.accounts import user_to_notify
+from memory_platform.observability.logs import log_place_of
 from memory_platform.postgres.roles import logged_in_for_maintenance
 from memory_platform.web.numerals import counted
 from memory_platform.web.times import format_time, format_wait
@@ -30,9 +30,16 @@ If these were not yours, change the password and turn on two-factor sign-in: {ur
 
 @logged_in_for_maintenance()
 def report_lock_outs(*, now: datetime) -> int:
-    """Report the lock-outs that nobody was told of; return how many."""
-    notices = list(SignInNotice.objects.unreported()[:REPORTED_BATCH])
-    return sum(_report(notice, now) for notice in notices)
+    """Report the lock-outs that nobody was told of; return how many. One that fails does not delay the others."""
+    reported = 0
+    for notice in list(SignInNotice.objects.unreported()[:REPORTED_BATCH]):
+        try:
+            reported += _report(notice, now)
+        except (InterfaceError, OperationalError):  # the database is away: the task is repeated
+            raise
+        except Exception as error:  # noqa: BLE001 - such as an account that was deleted meanwhile
+            log_place_of(error, logger)
+    return reported
 
 
 def _report(notice: SignInNotice, now: datetime) -> bool:
@@ -57,5 +64,5 @@ def _send(notice: SignInNotice, user: User) -> None:
     )
     try:
         EmailMessage("Sign-ins to your account are delayed", text, to=[user.email]).send()
-    except (smtplib.SMTPException, OSError) as error:
+    except Exception as error:  # noqa: BLE001 - also an address or a text that the mail library refuses
         logger.warning("The notice of a lock-out was not sent: %s", type(error).__name__)

@@ -1,9 +1,12 @@
 """Count failed sign-ins by account and address, delay later attempts (ADR-0110), notify the owner (ADR-0196)."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from memories.models import SignInFailures, SignInNotice
 from memories.services.tenancy.sign_in_limits import (
@@ -14,6 +17,8 @@ from memories.services.tenancy.sign_in_limits import (
     wait_after,
 )
 from memories.tenancy.queries.tenants import users_by_username
+
+logger = logging.getLogger(__name__)
 
 
 @transaction.atomic
@@ -45,7 +50,17 @@ def forget_sign_in_failures(keys: SignInKeys, *, now: datetime) -> None:
     SignInFailures.objects.with_keys([keys.pair, keys.account]).delete()
 
 
-@transaction.atomic
+@contextmanager
+def _notice() -> Iterator[None]:
+    """Run a transaction; the sign-in does not depend on it, so a failure of the database is only logged."""
+    try:
+        with transaction.atomic():
+            yield
+    except DatabaseError as error:
+        logger.warning("The notice of failed sign-ins could not be used: %s", type(error).__name__)
+
+
+@_notice()
 def note_failed_sign_in(keys: SignInKeys, *, username: str, now: datetime) -> None:
     """Note a failed attempt for the owner of the account, if it exists; the worker reports a lock-out.
 
@@ -65,14 +80,14 @@ def note_failed_sign_in(keys: SignInKeys, *, username: str, now: datetime) -> No
     notice.save()
 
 
-@transaction.atomic
 def take_sign_in_notice(user: User) -> SignInNotice | None:
-    """Return what happened since the last sign-in of a user, once; None if nothing did."""
-    notice: SignInNotice | None = SignInNotice.objects.of_user(user.pk).select_for_update().first()
-    if notice is None or not notice.failures:
-        return None
-    SignInNotice.objects.of_user(user.pk).update(failures=0)
-    return notice
+    """Return what happened since the last sign-in of a user, once; None if nothing did, or it cannot be read."""
+    with _notice():
+        notice: SignInNotice | None = SignInNotice.objects.of_user(user.pk).select_for_update().first()
+        if notice is not None and notice.failures:
+            SignInNotice.objects.of_user(user.pk).update(failures=0)
+            return notice
+    return None
 
 
 def delete_expired_sign_in_failures(*, now: datetime) -> int:

@@ -13,6 +13,19 @@ from memories.services.time_limits import TimeIsUpError, work_until
 REQUEST_SECONDS = 30.0
 
 
+class _LoopTime:
+    """The time of the loops of one request, from the first of them: the body is read, and turns are taken, before."""
+
+    def __init__(self) -> None:
+        self._end: float | None = None
+
+    def is_over(self) -> bool:
+        now = perf_counter()
+        if self._end is None:
+            self._end = now + REQUEST_SECONDS
+        return now > self._end
+
+
 class TimeLimitMiddleware:
     """Ends the work of a request that takes too long with 503; endpoints of the API answer with a problem."""
 
@@ -20,8 +33,7 @@ class TimeLimitMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        end = perf_counter() + REQUEST_SECONDS
-        with work_until(lambda: perf_counter() > end):
+        with work_until(_LoopTime().is_over):
             return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:

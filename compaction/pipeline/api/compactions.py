@@ -117,6 +117,8 @@ class SessionCompactEndpoint(CompactionEndpointBase):
     def post(self, request: Request, session_id: UUID) -> Response:
         """Compact the session, in a worker or while you wait, or report what would be done."""
         values = self.body(schemas.CompactSessionInput)
+        if values["wait"]:
+            self.begin_slow_request()
         with tenant_scope(self.tenant_id):
             session = self.session(session_id)
             if values["dry_run"]:

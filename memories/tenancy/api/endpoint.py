@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from operator import attrgetter
 from threading import BoundedSemaphore
@@ -23,6 +24,7 @@ from memories.tenancy.api.authentication import KeyAuthentication, KeyThrottle
 from memories.tenancy.api.body_limits import SMALL_BODY_BYTES, drain, too_large
 from memories.tenancy.api.etags import response_with_etag
 from memories.tenancy.api.permissions import HasScope, require_whole_tenant
+from memories.tenancy.api.slow_requests import slow_requests
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.queries.rows import TenantRows
@@ -63,15 +65,13 @@ class Endpoint(APIView):
     edited_row: Callable[..., Any]
     output: type[Serializer[Any]]
     now: datetime
-    _has_turn = False
+    #: What the request gives back at its end.
+    _turns: ExitStack
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answer, and give back the turn of a request with a large body."""
-        try:
+        """Answer, and give back the turns of a slow request."""
+        with ExitStack() as self._turns:
             return super().dispatch(request, *args, **kwargs)
-        finally:
-            if self._has_turn:
-                LARGE_AT_ONCE.release()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Read the clock once; then check key, scope, rate and the size of the body."""
@@ -86,7 +86,12 @@ class Endpoint(APIView):
         if request.method in self.whole_tenant:
             require_whole_tenant(self.key)
         if declared > SMALL_BODY_BYTES:
+            self.begin_slow_request()
             self._take_turn(request._request)
+
+    def begin_slow_request(self) -> None:
+        """Count this request as slow until its end. Raises `RestError` if its tenant or all have too many."""
+        self._turns.enter_context(slow_requests.one_of(self.tenant_id))
 
     def _take_turn(self, request: HttpRequest) -> None:
         """Wait for the turn with the body as bytes; the parsed body takes many times as much memory."""
@@ -94,10 +99,10 @@ class Endpoint(APIView):
             _ = request.body  # read first, because a client may send slowly
         except UnreadablePostError as error:
             raise incomplete_body() from error
-        self._has_turn = LARGE_AT_ONCE.acquire(timeout=LARGE_WAIT_SECONDS)
-        if not self._has_turn:
+        if not LARGE_AT_ONCE.acquire(timeout=LARGE_WAIT_SECONDS):
             detail = "Too many large requests arrived at once; try again."
             raise RestError("try_again", detail, status_code=503, retry_after=1)
+        self._turns.callback(LARGE_AT_ONCE.release)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         """Note a write, so that the next search finds it."""

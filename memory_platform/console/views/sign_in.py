@@ -1,10 +1,11 @@
 """Sign in: name and password, then a code where the account has a second factor (ADR-0110, ADR-0195)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth import login
@@ -13,6 +14,7 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -50,9 +52,24 @@ def _retry_after(wait: timedelta) -> str:
     return str(math.ceil(wait.total_seconds()))
 
 
+class _SignInPage(TemplateResponse):
+    """The page, which notes a failed attempt after it is sent: its time does not show whether the account exists."""
+
+    note: Callable[[], None] | None = None
+
+    def close(self) -> None:
+        """Note the attempt before the end of the request gives its connection back."""
+        try:
+            if self.note:
+                self.note()
+        finally:
+            super().close()
+
+
 class SignIn(LoginView):
     """Django's own view; a failed attempt answers 422, as every invalid form does, and one that has to wait 429."""
 
+    response_class = _SignInPage
     template_name = "memory_platform/console/sign_in.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -87,9 +104,14 @@ class SignIn(LoginView):
         }
         return redirect("sign-in-code")
 
-    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        note_failed_sign_in(self.keys, username=form.cleaned_data.get("username", ""), now=timezone.now())
-        return self.render_to_response(self.get_context_data(form=form), status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    def form_invalid(self, form: AuthenticationForm) -> _SignInPage:
+        page = cast(
+            _SignInPage,
+            self.render_to_response(self.get_context_data(form=form), status=HTTPStatus.UNPROCESSABLE_ENTITY),
+        )
+        username = form.cleaned_data.get("username", "")
+        page.note = partial(note_failed_sign_in, self.keys, username=username, now=timezone.now())
+        return page
 
 
 @sensitive_post_parameters()

@@ -6,14 +6,17 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core import mail
-from django.test import Client
+from django.db import DatabaseError
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
 from memories.models import AuditEntry, SignInFailures, SignInNotice, Tenant
 from memories.services.tenancy.sign_in_limits import FORGOTTEN_AFTER, PAIR_ATTEMPTS
 from memories.tasks import report_lock_outs_task
+from memories.tenancy.queries.accounts import SignInNoticeQuerySet
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.console.views.sign_in import SignIn
 from tests.integration.page_helpers import client_of, text_of
 from tests.users import PASSWORD
 
@@ -98,6 +101,34 @@ def test_mail_that_fails_is_no_failure_of_the_report(
     assert len(entries(tenant)) == 1
     assert "was not sent: ConnectionRefusedError" in caplog.text
     assert owner.email not in caplog.text
+
+
+def test_one_report_that_fails_does_not_keep_others_from_their_owners(owner: User, tenant: Tenant) -> None:
+    other = User.objects.create_user("other", email="other@example.com")
+    User.objects.filter(pk=owner.pk).update(email="olga@example.com\nBcc: all@example.com")  # a header that is refused
+    for user in (owner, other):
+        SignInNotice.objects.create(user=user, failures=9, first_at=timezone.now(), locked_at=timezone.now())
+    assert report_lock_outs_task() == 2
+    assert [message.to for message in mail.outbox] == [["other@example.com"]]
+
+
+def test_sign_in_does_not_depend_on_its_notice(owner: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise DatabaseError
+
+    attempt(owner.username)
+    monkeypatch.setattr(SignInNoticeQuerySet, "of_user", fail)
+    assert attempt(owner.username).status_code == 422
+    assert attempt(owner.username, PASSWORD).redirect_chain
+
+
+def test_failed_attempt_is_noted_after_its_page_is_sent(owner: User, rf: RequestFactory) -> None:
+    request = rf.post(reverse("sign-in"), {"username": owner.username, "password": "guess"})
+    request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
+    page: Any = SignIn.as_view()(request)
+    assert not SignInNotice.objects.exists()
+    page.note()
+    assert SignInNotice.objects.get().failures == 1
 
 
 @pytest.mark.parametrize(("url", "address"), [("", "olga@example.com"), ("smtp://mail.example", "")])

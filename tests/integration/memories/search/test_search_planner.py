@@ -17,7 +17,7 @@ from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import get_embedder
 from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCountChange, Tenant
 from memories.partitions.maintenance import fold_partition_counts
-from memories.search.queries.nearest import force_index_scan, index_prefix
+from memories.search.queries.nearest import begin_index_scan, force_index_scan, index_prefix
 from memories.search.queries.ranking import send_nearest_vectors
 from memories.search.retrieval import Retrieval
 from memories.search.retrievers import (
@@ -253,11 +253,15 @@ def test_scan_along_the_index_uses_it_and_leaves_sorting_as_it_was(tenant: Tenan
     fill(tenant, clustered(50, 1), ["user=al"])
     with tenant_scope(tenant.pk):
         scope, nearest = PlainScope(tenant.pk, "user=al", FACTORY_NOW), clustered(1, 2)[0]
+        index = vector_index(MODEL)
+        assert index is not None
+        begin_index_scan(ef_search=40, max_scan_tuples=1_000)
+        with CaptureQueriesContext(connection) as captured:
+            send_nearest_vectors(scope, nearest, MODEL, "tokens_o200k_base", 10, index=index).read()
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW enable_sort")
+            assert cursor.fetchone() == ("on",)
         with force_index_scan(ef_search=40, max_scan_tuples=1_000), connection.cursor() as cursor:
-            with CaptureQueriesContext(connection) as captured:
-                index = vector_index(MODEL)
-                assert index is not None
-                send_nearest_vectors(scope, nearest, MODEL, "tokens_o200k_base", 10, index=index)
             cursor.execute(f"EXPLAIN {captured[-1]['sql']}")
             assert index_prefix(MODEL) in "".join(line for (line,) in cursor.fetchall())
         with connection.cursor() as cursor:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 from pgvector.django import CosineDistance, HalfVectorField
 
-from memories.tenancy.queries.prepared import send_prepared, set_locally
+from memories.tenancy.queries.prepared import set_locally
 
 #: Unit length, from an embedder.
 Vector = Sequence[float] | NDArray[np.float32]
@@ -100,4 +100,4 @@ def force_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bo
     """Do the same in the block."""
     begin_index_scan(ef_search=ef_search, max_scan_tuples=max_scan_tuples, is_single_scan=is_single_scan)
     yield
-    send_prepared(f"SELECT {ANY_WAY}", {})
+    set_locally({"enable_sort": "on", "plan_cache_mode": "auto"})

@@ -1,4 +1,4 @@
-"""URLs of the pages about partitions, sessions and compaction; each names the tenant, so links can be shared."""
+"""URLs of the pages about partitions, sessions and compaction, below that of the tenant."""
 
 from django.urls import path
 
@@ -9,21 +9,20 @@ from compaction.review.views import reviews, statements
 from compaction.rollups import views as rollups
 from compaction.sessions import views as sessions
 
-_TENANT = "t/<uuid:tenant_id>"
-SESSION = f"{_TENANT}/sessions/<uuid:session_id>"
-_MESSAGE = f"{_TENANT}/messages/<uuid:message_id>"
-COMPACTION = f"{_TENANT}/compactions/<uuid:compaction_id>"
-_DESTINATION = f"{_TENANT}/alert-destinations/<uuid:destination_id>"
+SESSION = "sessions/<uuid:session_id>"
+_MESSAGE = "messages/<uuid:message_id>"
+COMPACTION = "compactions/<uuid:compaction_id>"
+_DESTINATION = "alert-destinations/<uuid:destination_id>"
 
 urlpatterns = [
-    path(f"{_TENANT}/sessions", sessions.session_list, name="sessions"),
+    path("sessions", sessions.session_list, name="sessions"),
     path(SESSION, sessions.session_detail, name="session"),
     path(f"{SESSION}/compact", pipeline.session_compact, name="session-compact"),
     path(f"{SESSION}/simulate", pipeline.session_simulate, name="session-simulate"),
     path(f"{_MESSAGE}/pin", sessions.message_pin, name="message-pin"),
     path(f"{_MESSAGE}/unpin", sessions.message_unpin, name="message-unpin"),
     path(f"{_MESSAGE}/expand", sessions.message_expand, name="message-expand"),
-    path(f"{_TENANT}/compactions", reviews.review_queue, name="reviews"),
+    path("compactions", reviews.review_queue, name="reviews"),
     path(COMPACTION, reviews.compaction_detail, name="compaction"),
     path(f"{COMPACTION}/trial", reviews.compaction_trial, name="compaction-trial"),
     path(f"{COMPACTION}/append", statements.compaction_append, name="compaction-append"),
@@ -39,19 +38,19 @@ urlpatterns = [
     path(f"{COMPACTION}/compare", reviews.compaction_compare, name="compaction-compare"),
     path(f"{COMPACTION}/regenerate", reviews.compaction_regenerate, name="compaction-regenerate"),
     path(f"{COMPACTION}/rollback", reviews.compaction_roll_back, name="compaction-rollback"),
-    path(f"{_TENANT}/alerts", alerts.alerts, name="alerts"),
-    path(f"{_TENANT}/alert-destinations", alerts.destination_add, name="alert-destination-add"),
+    path("alerts", alerts.alerts, name="alerts"),
+    path("alert-destinations", alerts.destination_add, name="alert-destination-add"),
     path(f"{_DESTINATION}/test", alerts.destination_test, name="alert-destination-test"),
     path(f"{_DESTINATION}/remove", alerts.destination_remove, name="alert-destination-remove"),
     path(f"{_DESTINATION}/restore", alerts.destination_restore, name="alert-destination-restore"),
-    path(f"{_TENANT}/erase", erasure.erase, name="erase"),
-    path(f"{_TENANT}/erasures", erasure.erasures, name="erasures"),
-    path(f"{_TENANT}/erasures/<uuid:erasure_id>", erasure.erasure, name="erasure"),
-    path(f"{_TENANT}/retention/<int:policy_id>/remove", erasure.retention_remove, name="retention-remove"),
-    path(f"{_TENANT}/runs/<uuid:run_id>/retry", pipeline.run_retry, name="run-retry"),
-    path(f"{_TENANT}/partitions", rollups.partitions, name="partitions"),
-    path(f"{_TENANT}/partitions/children", rollups.partition_children, name="partition-children"),
-    path(f"{_TENANT}/roll-ups", pipeline.partition_roll_ups, name="roll-ups"),
-    path(f"{_TENANT}/prompts", pipeline.prompt_page, name="prompts"),
-    path(f"{_TENANT}/prompts/<int:version>/rollback", pipeline.prompt_roll_back, name="prompt-rollback"),
+    path("erase", erasure.erase, name="erase"),
+    path("erasures", erasure.erasures, name="erasures"),
+    path("erasures/<uuid:erasure_id>", erasure.erasure, name="erasure"),
+    path("retention/<int:policy_id>/remove", erasure.retention_remove, name="retention-remove"),
+    path("runs/<uuid:run_id>/retry", pipeline.run_retry, name="run-retry"),
+    path("partitions", rollups.partitions, name="partitions"),
+    path("partitions/children", rollups.partition_children, name="partition-children"),
+    path("roll-ups", pipeline.partition_roll_ups, name="roll-ups"),
+    path("prompts", pipeline.prompt_page, name="prompts"),
+    path("prompts/<int:version>/rollback", pipeline.prompt_roll_back, name="prompt-rollback"),
 ]

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
+from memories.tenancy.views import invitations
 from memory_platform.console import health
 from memory_platform.console.metrics import metrics
 from memory_platform.console.views import account, first_steps, pages, palette, sign_in
@@ -15,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/", include("memory_platform.api_urls")),
     path("sign-in", sign_in.SignIn.as_view(), name="sign-in"),
     path("sign-in/code", sign_in.sign_in_code, name="sign-in-code"),
+    path("join/<uuid:tenant_id>/<str:secret>", invitations.invitation, name="invitation"),
     path("sign-out", LogoutView.as_view(), name="sign-out"),
     path("", pages.tenant_list_overview, name="overview"),
     path("t/<uuid:tenant_id>", pages.tenant_overview_page, name="tenant-overview"),
@@ -36,9 +38,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("theme", pages.choose_theme, name="theme"),
     path("shortcuts", pages.choose_shortcuts, name="shortcuts"),
     path("admin/", admin.site.urls),
-    path("", include("context.urls")),
-    path("", include("memories.urls")),
-    path("", include("compaction.urls")),
+    # Pages of a tenant name it in their URL, so that it can be shared.
+    path("t/<uuid:tenant_id>/", include("context.urls")),
+    path("t/<uuid:tenant_id>/", include("memories.urls")),
+    path("t/<uuid:tenant_id>/", include("compaction.urls")),
     path("healthz", health.healthz, name="healthz"),
     path("metrics", metrics, name="metrics"),
     path("readyz", health.readyz, name="readyz"),

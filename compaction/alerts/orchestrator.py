@@ -106,9 +106,9 @@ def delete_old_alerts(*, now: datetime) -> int:
     before = now - KEPT
     with maintenance_scope():
         old = (
-            AlertDelivery.objects.finished_before(before),
-            Alert.objects.closed_before(before),
-            AlertDestination.objects.removed_before(before),
+            AlertDelivery.objects.all().finished_before(before),
+            Alert.objects.all().closed_before(before),
+            AlertDestination.objects.all().removed_before(before),
         )
         tenant_ids = {tenant_id for rows in old for tenant_id in rows.tenant_ids()}
     deleted = 0

@@ -8,6 +8,7 @@ from django.db.models import F, Min
 
 from compaction.services.alerts.rules import RULE_KINDS
 from memories.tenancy.queries.insertions import execute
+from memories.tenancy.queries.methods import rows_by, rows_ordered_by, rows_where, rows_with
 from memories.tenancy.queries.rows import TenantRows
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('alert settings of ' || %s, 0))"
@@ -19,8 +20,7 @@ def lock_alert_settings(tenant_id: UUID) -> None:
 
 
 class AlertRuleQuerySet(TenantRows):
-    def enabled(self) -> Self:
-        return self.filter(is_enabled=True)
+    enabled = rows_where(is_enabled=True)
 
     def tenants_to_evaluate(self, count: int) -> list[UUID]:
         """Up to `count` tenants with enabled rules, the one evaluated longest ago first."""
@@ -43,53 +43,34 @@ class AlertRuleQuerySet(TenantRows):
 
 
 class AlertDestinationQuerySet(TenantRows):
-    def active(self) -> Self:
-        return self.filter(removed_at__isnull=True)
-
-    def removed(self) -> Self:
-        return self.filter(removed_at__isnull=False)
-
-    def removed_before(self, moment: datetime) -> Self:
-        return self.filter(removed_at__lt=moment)
-
-    def at_address(self, kind: str, address: str) -> Self:
-        return self.filter(kind=kind, address=address)
-
-    def oldest_first(self) -> Self:
-        return self.order_by("created_at", "id")
+    active = rows_where(removed_at__isnull=True)
+    removed = rows_where(removed_at__isnull=False)
+    removed_before = rows_by("removed_at__lt")
+    at_address = rows_by("kind", "address")
+    oldest_first = rows_ordered_by("created_at", "id")
 
 
 class AlertQuerySet(TenantRows):
-    def open(self) -> Self:
-        return self.filter(closed_at__isnull=True)
-
-    def closed(self) -> Self:
-        return self.filter(closed_at__isnull=False)
-
-    def of_kinds(self, kinds: list[str]) -> Self:
-        return self.filter(kind__in=kinds)
-
-    def closed_before(self, moment: datetime) -> Self:
-        return self.filter(closed_at__lt=moment)
-
-    def newest_first(self) -> Self:
-        return self.order_by("-opened_at", "id")
+    open = rows_where(closed_at__isnull=True)
+    closed = rows_where(closed_at__isnull=False)
+    of_kinds = rows_by("kind__in")
+    closed_before = rows_by("closed_at__lt")
+    newest_first = rows_ordered_by("-opened_at", "id")
 
 
 class AlertDeliveryQuerySet(TenantRows):
     """Deliveries; one in an attempt is due again when the claim of its worker ends."""
 
-    def waiting(self) -> Self:
-        return self.filter(state="waiting")
+    waiting = rows_where(state="waiting")
+    due_first = rows_ordered_by("due_at", "id")
+    finished_before = rows_by("finished_at__lt")
+    with_targets = rows_with("destination", "alert")
 
     def tests_since(self, moment: datetime) -> Self:
         return self.filter(event="test", created_at__gte=moment)
 
     def due(self, now: datetime) -> Self:
         return self.waiting().filter(due_at__lte=now)
-
-    def due_first(self) -> Self:
-        return self.order_by("due_at", "id")
 
     def claim(self, delivery_id: UUID, *, now: datetime, until: datetime) -> int:
         """Begin an attempt by one conditional UPDATE; return 1 on success, else 0."""
@@ -102,10 +83,3 @@ class AlertDeliveryQuerySet(TenantRows):
     def narrowed(self, **wanted: Any) -> Self:
         """Those with the given state or destination."""
         return self.filter(**wanted)
-
-    def finished_before(self, moment: datetime) -> Self:
-        return self.filter(finished_at__lt=moment)
-
-    def with_targets(self) -> Self:
-        """With destination and alert, in the same query."""
-        return self.select_related("destination", "alert")

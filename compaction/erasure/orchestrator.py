@@ -242,7 +242,7 @@ def abandoned_erasures(*, now: datetime) -> list[Erasure]:
 def erasure_receipts() -> list[Erasure]:
     """Return the finished erasures of every tenant, also of erased ones, oldest first; opens its own scope."""
     with admin_write_scope():
-        return list(Erasure.objects.receipts().order_by("finished_at"))
+        return list(Erasure.objects.all().receipts().order_by("finished_at"))
 
 
 def mark_files_cleaned(*, now: datetime) -> int:

@@ -11,6 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 from psycopg.errors import Diagnostic
 
+from memories.tenancy.queries.methods import rows_by, rows_ordered_by, rows_where
 from memories.tenancy.queries.rows import ClaimedRows, TenantRows
 
 #: Pauses before each attempt to rewrite a table that an older transaction may still read.
@@ -19,9 +20,8 @@ _DEAD_ROWS = re.compile(r"(\d+) dead row versions? cannot be removed yet")
 
 
 class ErasureQuerySet(ClaimedRows):
-    def receipts(self) -> Self:
-        """Finished erasures that are no dry runs."""
-        return self.filter(state="done", is_dry_run=False)
+    #: Finished erasures that are no dry runs.
+    receipts = rows_where(state="done", is_dry_run=False)
 
     def of_age_open(self, path: str, age_from: str) -> Self:
         """Open erasures that a retention policy requested."""
@@ -37,14 +37,11 @@ class ErasureQuerySet(ClaimedRows):
 
 
 class RetentionPolicyQuerySet(TenantRows):
-    def of_partition(self, path: str) -> Self:
-        return self.filter(partition_path=path)
+    of_partition = rows_by("partition_path")
+    by_partition = rows_ordered_by("partition_path", "age_from")
 
     def of(self, path: str, age_from: str) -> Self:
         return self.of_partition(path).filter(age_from=age_from)
-
-    def by_partition(self) -> Self:
-        return self.order_by("partition_path", "age_from")
 
 
 def first_ids(rows: "QuerySet[Any]", count: int) -> list[Any]:

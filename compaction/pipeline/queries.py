@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce, RowNumber
 
 from compaction.sessions.queries import SessionRows, pressure_of
 from memories.tenancy.queries.conditions import path_condition
+from memories.tenancy.queries.methods import rows_by, rows_ordered_by, rows_where, rows_with, rows_without
 from memories.tenancy.queries.rows import ClaimedRows, TenantRows, VersionedByRecordedTime
 
 #: When a compaction was decided on; without a decision, when it finished or failed.
@@ -23,6 +24,19 @@ _LARGE_FIELDS = ("policy", "summary_text", "statements", "candidates", "journal"
 
 
 class CompactionQuerySet(SessionRows):
+    oldest_first = rows_ordered_by("created_at", "id")
+    with_sessions = rows_with("session")
+    #: The latest decision first, in the order of `Compaction.settled_at`.
+    last_settled_first = rows_ordered_by(SETTLED_AT.desc(), "id")
+    #: Ordered by the pressure of their sessions, highest first, then oldest first.
+    fullest_first = rows_ordered_by(pressure_of("session__").desc(), "created_at", "id")
+    #: Proposals that wait for a decision.
+    waiting = rows_where(state="proposed")
+    #: Rows for a list, without statements and journal.
+    without_details = rows_without("statements", "journal")
+    #: Rows without their large fields.
+    without_texts = rows_without(*_LARGE_FIELDS)
+
     def replacing(self, compaction_id: UUID) -> Self:
         """Regenerated compactions that replace this one, the latest first."""
         return self.filter(replaces_id=compaction_id).order_by("-created_at")
@@ -38,17 +52,6 @@ class CompactionQuerySet(SessionRows):
         """Ids that the journals of the applied ones reference, but not that of one."""
         journals = self.exclude(pk=but).filter(state="applied").values_list("journal", flat=True)
         return {entry["memory_id"] for journal in journals for entry in journal if entry["memory_id"]}
-
-    def last_settled_first(self) -> Self:
-        """The latest decision first, in the order of `Compaction.settled_at`."""
-        return self.order_by(SETTLED_AT.desc(), "id")
-
-    def oldest_first(self) -> Self:
-        return self.order_by("created_at", "id")
-
-    def fullest_first(self) -> Self:
-        """Ordered by the pressure of their sessions, highest first, then oldest first."""
-        return self.order_by(pressure_of("session__").desc(), "created_at", "id")
 
     def failed_since(self, moment: datetime) -> Self:
         """Compactions requested since then that failed."""
@@ -73,10 +76,6 @@ class CompactionQuerySet(SessionRows):
         )
         return set(rows.distinct("session_id").values_list("pk", flat=True))
 
-    def waiting(self) -> Self:
-        """Proposals that wait for a decision."""
-        return self.filter(state="proposed")
-
     def to_review(self) -> Self:
         """Proposals, and summaries that were applied without a constraint and that no person has reviewed."""
         return self.filter(Q(state="proposed") | UNREVIEWED_LOSS)
@@ -87,21 +86,9 @@ class CompactionQuerySet(SessionRows):
         saved = rows.annotate(saved=Sum(F("tokens_before") - F("tokens_after")))
         return {row["bin"]: row["saved"] for row in saved}
 
-    def with_sessions(self) -> Self:
-        return self.select_related("session")
-
-    def without_details(self) -> Self:
-        """Rows for a list, without statements and journal."""
-        return self.defer("statements", "journal")
-
-    def without_texts(self) -> Self:
-        """Rows without their large fields."""
-        return self.defer(*_LARGE_FIELDS)
-
 
 class CompactionMemberQuerySet(TenantRows):
-    def of_compaction(self, compaction_id: UUID) -> Self:
-        return self.filter(compaction_id=compaction_id)
+    of_compaction = rows_by("compaction_id")
 
     def with_messages(self) -> Self:
         return self.select_related("message").order_by("message__sequence")
@@ -127,6 +114,12 @@ class CompactionPromptQuerySet(VersionedByRecordedTime):
 
 
 class RunQuerySet(SessionRows, ClaimedRows):  # type: ignore[override]
+    of_kind = rows_by("kind")
+    of_compaction = rows_by("compaction_id")
+    with_targets = rows_with("session", "partition", "compaction")
+    #: Runs of the partition itself, not of those below it.
+    of_partition = rows_by("partition__path")
+
     def still_failed(self) -> Self:
         """Failed runs without a later success for the same session, or partition and style."""
         later = self.model._meta.default_manager.filter(
@@ -135,12 +128,6 @@ class RunQuerySet(SessionRows, ClaimedRows):  # type: ignore[override]
         of_session = later.filter(session_id=OuterRef("session_id"))
         of_partition = later.filter(partition_id=OuterRef("partition_id"), style=OuterRef("style"))
         return self.filter(~Exists(of_session), ~Exists(of_partition), state="failed")
-
-    def of_kind(self, kind: str) -> Self:
-        return self.filter(kind=kind)
-
-    def of_compaction(self, compaction_id: UUID) -> Self:
-        return self.filter(compaction_id=compaction_id)
 
     def within(self, path: str) -> Self:
         """Runs of sessions or partitions in `path` and below it."""
@@ -160,16 +147,9 @@ class RunQuerySet(SessionRows, ClaimedRows):  # type: ignore[override]
         values |= {"started_at": now, "error_code": "", "error_detail": ""}
         return super().claim(row_id, now=now, until=until, **values)
 
-    def of_partition(self, path: str) -> Self:
-        """Runs of the partition itself, not of those below it."""
-        return self.filter(partition__path=path)
-
     def postpone(self, until: datetime, code: str) -> int:
         """Return a claimed run to the queue; it cannot be claimed before `until`."""
         return self.update(state="queued", claimed_until=until, error_code=code)
-
-    def with_targets(self) -> Self:
-        return self.select_related("session", "partition", "compaction")
 
     def with_titled_targets(self) -> Self:
         """With partition and titled session, for lists. One query more."""
@@ -177,12 +157,9 @@ class RunQuerySet(SessionRows, ClaimedRows):  # type: ignore[override]
 
 
 class ProviderBreakerQuerySet(TenantRows):
-    def of_provider(self, provider: str) -> Self:
-        return self.filter(provider=provider)
-
-    def open_at(self, now: datetime) -> Self:
-        """Breakers whose provider is off at `now`."""
-        return self.filter(open_until__gt=now)
+    of_provider = rows_by("provider")
+    #: Breakers whose provider is off at `now`.
+    open_at = rows_by("open_until__gt")
 
     def off_since(self, moment: datetime) -> Self:
         """Breakers that were open at any time after `moment` and have not succeeded since."""

@@ -39,7 +39,7 @@ def open_idle_sessions(*, now: datetime) -> list[Opened]:
         if lock is None:
             return []
         with maintenance_scope():
-            tenant_ids = Session.objects.open().tenant_ids()
+            tenant_ids = Session.objects.all().open().tenant_ids()
         return [opened for pk in tenant_ids if lock.renew() for opened in _open_of_tenant(pk, now)]
 
 

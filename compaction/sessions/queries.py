@@ -27,8 +27,17 @@ from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Cast, Coalesce, Floor, Left
 
 from compaction.services.sessions.pressure import RESERVED_SHARE
-from memories.tenancy.queries.conditions import path_condition, segment_paths
+from memories.tenancy.queries.conditions import segment_paths
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
+from memories.tenancy.queries.methods import (
+    rows_by,
+    rows_of,
+    rows_ordered_by,
+    rows_where,
+    rows_with,
+    rows_within,
+    rows_without,
+)
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.queries.rows import TenantRows
 
@@ -93,9 +102,13 @@ def pressure_of(session: str = "") -> "ExpressionWrapper[CombinedExpression]":
 
 
 class SessionQuerySet(TenantRows):
-    def within(self, path: str, *, exact: bool = False) -> Self:
-        """Sessions of the partition `path` and, unless `exact`, those below it."""
-        return self.filter(path_condition("partition_path", path, exact=exact))
+    open = rows_where(closed_at__isnull=True)
+    closed = rows_where(closed_at__isnull=False)
+    with_current = rows_with("current")
+    newest_first = rows_ordered_by("-created_at", "id")
+    #: Sessions of at least this pressure; after `with_pressure`.
+    at_least = rows_by("fullness__gte")
+    within = rows_within("partition_path")
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
         """In partitions that contain every given `key=value` segment, at any depth."""
@@ -121,22 +134,9 @@ class SessionQuerySet(TenantRows):
         counted: QuerySet[Any, Any] = self.order_by().values_list("partition_path").annotate(**counts)
         return counted
 
-    def open(self) -> Self:
-        return self.filter(closed_at__isnull=True)
-
-    def closed(self) -> Self:
-        return self.filter(closed_at__isnull=False)
-
-    def with_current(self) -> Self:
-        return self.select_related("current")
-
     def with_pressure(self) -> Self:
         """Add `fullness`, the pressure that the database computes, to filter and to sort by."""
         return self.annotate(fullness=pressure_of())
-
-    def at_least(self, pressure: float) -> Self:
-        """Sessions of at least this pressure; after `with_pressure`."""
-        return self.filter(fullness__gte=pressure)
 
     def idle_since(self, moment: datetime) -> Self:
         """Sessions without a message after `moment`, a later compaction, a proposal, or an open run."""
@@ -150,9 +150,6 @@ class SessionQuerySet(TenantRows):
         """The next `count` in the order of their ids."""
         rows = self if session_id is None else self.filter(pk__gt=session_id)
         return list(rows.order_by("id")[:count])
-
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "id")
 
     def lock_to_append(self, tenant_id: UUID, session_id: UUID, reach: str) -> Any:
         """Return the session within `reach`, locked as by `locked`, without its long fields; None without one."""
@@ -173,18 +170,10 @@ class SessionQuerySet(TenantRows):
 class SessionRows(TenantRows):
     """Rows that belong to a session."""
 
-    def of_session(self, session_id: UUID) -> Self:
-        return self.filter(session_id=session_id)
-
-    def within(self, path: str) -> Self:
-        """Rows of sessions in `path` and below it."""
-        return self.filter(path_condition("session__partition_path", path, exact=False))
-
-    def in_state(self, *states: str) -> Self:
-        return self.filter(state__in=states)
-
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "id")
+    of_session = rows_by("session_id")
+    newest_first = rows_ordered_by("-created_at", "id")
+    in_state = rows_of("state")
+    within = rows_within("session__partition_path")
 
     def with_titled_sessions(self) -> Self:
         """Rows with their sessions and titles. One query more."""
@@ -197,6 +186,15 @@ class SessionRows(TenantRows):
 
 
 class MessageQuerySet(SessionRows):
+    from_sequence = rows_by("sequence__gte")
+    #: Both included.
+    between = rows_by("sequence__gte", "sequence__lte")
+    #: The summary that a compaction made.
+    of_compaction = rows_by("compaction_id")
+    #: Rows without the column that only searches read.
+    without_vectors = rows_without("search_vector")
+    of_role = rows_of("role")
+
     def originals(self) -> Self:
         """Appended messages in order, without summaries."""
         return self.filter(sequence__isnull=False).order_by("sequence")
@@ -221,23 +219,9 @@ class MessageQuerySet(SessionRows):
         totals: dict[str, int] = rows.aggregate(**counts, tokens=Coalesce(Sum("shown_tokens"), 0))
         return totals
 
-    def from_sequence(self, sequence: int) -> Self:
-        return self.filter(sequence__gte=sequence)
-
-    def between(self, first: int, last: int) -> Self:
-        """Both included."""
-        return self.filter(sequence__gte=first, sequence__lte=last)
-
     def containing_text(self, text: str) -> Self:
         """Messages with every word of `text`, however inflected."""
         return self.filter(search_vector=SearchQuery(text, config=DEFAULT_TEXT_SEARCH_CONFIG, search_type="websearch"))
-
-    def of_role(self, *roles: str) -> Self:
-        return self.filter(role__in=roles)
-
-    def of_compaction(self, compaction_id: UUID) -> Self:
-        """The summary that a compaction made."""
-        return self.filter(compaction_id=compaction_id)
 
     def applied_summary_memory_ids(self) -> list[str]:
         """Ids of the memories that contain the summaries of applied compactions."""
@@ -260,10 +244,6 @@ class MessageQuerySet(SessionRows):
         """The ids among `call_ids` that a result answers."""
         rows = self.filter(role="tool", tool_call_id__in=list(call_ids)).order_by()
         return set(rows.values_list("tool_call_id", flat=True))
-
-    def without_vectors(self) -> Self:
-        """Rows without the column that only searches read."""
-        return self.defer("search_vector")
 
     def outlines(self) -> Any:
         """Return rows without texts as named tuples of `OUTLINE_COLUMNS`."""

@@ -8,6 +8,7 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, F, Q, Value
 
 from memories.tenancy.queries.conditions import path_condition
+from memories.tenancy.queries.methods import rows_by, rows_of, rows_ordered_by, rows_where, rows_within, rows_without
 from memories.tenancy.queries.rows import ClaimedRows, TenantRows
 
 #: Not read by a list of runs.
@@ -17,22 +18,21 @@ _COMPARED = ("corpus_kind", "corpus_name", "profile_name", "packer", "ordering")
 
 
 class EvaluationRunQuerySet(ClaimedRows):
-    def in_state(self, *states: str) -> Self:
-        return self.filter(state__in=states)
-
-    def of_corpus(self, sha256: str) -> Self:
-        """Runs of the same corpus, which can be compared question by question."""
-        return self.filter(corpus_sha256=sha256)
+    #: Runs of the same corpus, which can be compared question by question.
+    of_corpus = rows_by("corpus_sha256")
+    #: Runs with exactly these scoring numbers.
+    of_numbers = rows_by("profile_numbers")
+    #: Rows as a list shows them.
+    without_details = rows_without(*_LARGE_FIELDS)
+    #: Rows as a list of work shows them.
+    without_results = rows_without(*_LARGE_FIELDS, "results")
+    in_state = rows_of("state")
 
     def twin_of(self, run: Any) -> Any:
         """Return the evaluation with the other model, None unless `run` compares embedding models."""
         kind = run.Corpus.GOLDEN_COPY
         rows = self.filter(corpus_kind=kind, created_at=run.created_at).exclude(pk=run.pk)
         return rows.without_details().first() if run.corpus_kind == kind else None
-
-    def of_numbers(self, numbers: dict[str, Any]) -> Self:
-        """Runs with exactly these scoring numbers."""
-        return self.filter(profile_numbers=numbers)
 
     def proving_numbers(self, numbers: dict[str, Any]) -> Self:
         """Finished runs on a named corpus with exactly these scoring numbers."""
@@ -42,18 +42,10 @@ class EvaluationRunQuerySet(ClaimedRows):
         """Finished runs on a named corpus with exactly one of two sets of scoring numbers."""
         return (self.proving_numbers(numbers) | self.proving_numbers(others)).defer("corpus_text", "results")
 
-    def without_details(self) -> Self:
-        """Rows as a list shows them."""
-        return self.defer(*_LARGE_FIELDS)
-
     def recalls(self, count: int) -> list[dict[str, Any]]:
         """Settings and results of the newest `count` finished runs on a named corpus, newest first."""
         rows = self.in_state("done").exclude(corpus_name="").order_by("-finished_at", "id")
         return list(rows.values(*_COMPARED, "results")[:count])
-
-    def without_results(self) -> Self:
-        """Rows as a list of work shows them."""
-        return self.defer(*_LARGE_FIELDS, "results")
 
     def claim(self, row_id: UUID, *, now: datetime, until: datetime, **values: Any) -> int:
         """Claim a run; it forgets its last error."""
@@ -75,11 +67,8 @@ class EvaluationRunQuerySet(ClaimedRows):
 class EvaluationAnswerQuerySet(TenantRows):
     """The measured questions of a run."""
 
-    def of_run(self, run_id: UUID) -> Self:
-        return self.filter(run_id=run_id)
-
-    def in_order(self) -> Self:
-        return self.order_by("position")
+    of_run = rows_by("run_id")
+    in_order = rows_ordered_by("position")
 
     def question_ids(self) -> set[str]:
         return set(self.values_list("question_id", flat=True))
@@ -88,35 +77,21 @@ class EvaluationAnswerQuerySet(TenantRows):
 class GoldenQuestionQuerySet(TenantRows):
     """Golden questions of a tenant."""
 
-    def not_removed(self) -> Self:
-        return self.filter(removed_at__isnull=True)
-
-    def removed(self) -> Self:
-        return self.filter(removed_at__isnull=False)
-
-    def within(self, path: str) -> Self:
-        """Questions of the partition `path` and below it."""
-        return self.filter(path_condition("partition_path", path, exact=False))
+    not_removed = rows_where(removed_at__isnull=True)
+    removed = rows_where(removed_at__isnull=False)
+    newest_first = rows_ordered_by("-created_at", "id")
+    oldest_first = rows_ordered_by("created_at", "id")
+    #: The question with this text, partition and time.
+    with_question = rows_by("text", "partition_path", "as_of")
+    #: Questions with this text and partition, at any time.
+    with_text = rows_by("text", "partition_path")
+    within = rows_within("partition_path")
 
     def with_memory_ids(self, reach: str) -> Self:
         """Add the evidence within `reach` as `memory_ids`, archived memories included."""
         is_within = path_condition("evidence__memory__partition_path", reach, exact=False) or None
         evidence = ArrayAgg("evidence__memory_id", filter=is_within, default=Value([]), order_by="evidence__memory_id")
         return self.annotate(memory_ids=evidence)
-
-    def with_question(self, text: str, partition_path: str, as_of: datetime | None) -> Self:
-        """The question with this text, partition and time."""
-        return self.filter(text=text, partition_path=partition_path, as_of=as_of)
-
-    def with_text(self, text: str, partition_path: str) -> Self:
-        """Questions with this text and partition, at any time."""
-        return self.filter(text=text, partition_path=partition_path)
-
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "id")
-
-    def oldest_first(self) -> Self:
-        return self.order_by("created_at", "id")
 
     def with_counts(self, now: datetime) -> Self:
         """Add the size of the evidence: `memory_count`, `archived_count`, `expired_count` and `live_count`."""
@@ -144,8 +119,7 @@ class GoldenQuestionQuerySet(TenantRows):
 class GoldenMemoryQuerySet(TenantRows):
     """The evidence of golden questions."""
 
-    def of_question(self, question_id: UUID) -> Self:
-        return self.filter(question_id=question_id)
+    of_question = rows_by("question_id")
 
     def with_memories(self) -> Self:
         """Load each row's memory in the same query (`select_related`), newest memory first."""

@@ -68,7 +68,7 @@ def drop_staged_corpus(run_id: UUID, *, stage: str = EVALUATION_STAGE) -> bool:
 def staged_run_ids(stage: str = EVALUATION_STAGE, *, before: datetime | None = None) -> list[UUID]:
     """Return the runs that have a hidden tenant, all or those made before a time."""
     with maintenance_scope():
-        tenants = Tenant.objects.hidden() if before is None else Tenant.objects.hidden().older_than(before)
+        tenants = Tenant.objects.all().hidden() if before is None else Tenant.objects.all().hidden().older_than(before)
         names = tenants.names(hidden_name(f"{stage} "))
     return [UUID(name.rpartition(" ")[2]) for name in names]
 

@@ -1,6 +1,5 @@
 """Votes on memories."""
 
-from collections.abc import Iterable
 from datetime import date
 from typing import Any, Self
 from uuid import UUID
@@ -9,21 +8,21 @@ from django.db.models import F, Max, Q, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from memories.tenancy.queries.conditions import path_condition
+from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by, rows_where, rows_within
 from memories.tenancy.queries.rows import TenantRows
 
 
 class FeedbackQuerySet(TenantRows):
     """Votes on memories."""
 
-    def for_reach(self, reach: str) -> Self:
-        """Votes on memories that are in `reach` or below it; "" reaches all."""
-        return self.filter(path_condition("memory__partition_path", reach, exact=False))
-
-    def on_memories(self, memory_ids: Iterable[UUID]) -> Self:
-        return self.filter(memory_id__in=list(memory_ids))
-
-    def on_receipt(self, receipt_id: UUID) -> Self:
-        return self.filter(receipt_id=receipt_id)
+    on_receipt = rows_by("receipt_id")
+    explicit = rows_where(kind="explicit")
+    newest_first = rows_ordered_by("-at", "-pk")
+    #: Votes that were not withdrawn.
+    standing = rows_where(withdrawn_at__isnull=True)
+    on_memories = rows_among("memory_id")
+    #: Votes on memories that are in `reach` or below it; "" reaches all.
+    for_reach = rows_within("memory__partition_path")
 
     def given_within(self, memory_id: UUID, reach: str) -> Self:
         """Votes on a memory since it was last outside of `reach`; earlier ones may quote what is not in reach."""
@@ -38,13 +37,6 @@ class FeedbackQuerySet(TenantRows):
             .filter(Q(entered__isnull=True) | Q(at__gte=F("entered")))
         )
 
-    def standing(self) -> Self:
-        """Votes that were not withdrawn."""
-        return self.filter(withdrawn_at__isnull=True)
-
-    def explicit(self) -> Self:
-        return self.filter(kind="explicit")
-
     def implied_on(self, day: date) -> Self:
         """The votes that answers of a day implied, withdrawn or not."""
         return self.filter(kind="implicit", on_day=day)
@@ -53,9 +45,6 @@ class FeedbackQuerySet(TenantRows):
         """Standing votes of the kind, actor and day of `vote`: at most one for each memory."""
         same = ("kind", "on_day", "actor_kind", "actor_id")
         return self.standing().filter(**{name: getattr(vote, name) for name in same})
-
-    def newest_first(self) -> Self:
-        return self.order_by("-at", "-pk")
 
     def sums_by_memory(self) -> dict[UUID, tuple[float, float]]:
         """Return by memory the sums of its positive and of its negative standing votes, both without sign."""

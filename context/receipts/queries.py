@@ -16,6 +16,7 @@ from psycopg import sql
 
 from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.insertions import Insertion, array_text
+from memories.tenancy.queries.methods import rows_by, rows_ordered_by, rows_with, rows_without
 from memories.tenancy.queries.rows import TenantRows
 
 #: Receipts searched for different queries.
@@ -115,6 +116,12 @@ class RecentQuestion(NamedTuple):
 class ReceiptQuerySet(TenantRows):
     """Receipts of contexts."""
 
+    newest_first = rows_ordered_by("-created_at", "id")
+    without_details = rows_without("candidates", "plan", "omitted")
+    with_keys = rows_with("api_key")
+    #: Receipts whose query contains `text`, in any case.
+    asking = rows_by("query__icontains")
+
     def for_reach(self, reach: str) -> Self:
         """Receipts in `reach` that contain nothing from outside it but the memo; "" reaches all.
 
@@ -166,12 +173,6 @@ class ReceiptQuerySet(TenantRows):
     def has_newer(self, than: datetime) -> bool:
         return self.filter(created_at__gt=than).exists()
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "id")
-
-    def without_details(self) -> Self:
-        return self.defer("candidates", "plan", "omitted")
-
     def newest_names(self, count: int) -> list[Any]:
         """Return the newest with only their times and queries."""
         return list(self.newest_first().only("created_at", "query")[:count])
@@ -185,13 +186,6 @@ class ReceiptQuerySet(TenantRows):
         newest = self.newest_first().values("pk")[:among]
         rows = self.filter(pk__in=newest, partition_path__in=list(partition_paths)).newest_first()
         return list(rows.only("created_at", "query", "partition_path", "candidates", "max_tokens"))
-
-    def asking(self, text: str) -> Self:
-        """Receipts whose query contains `text`, in any case."""
-        return self.filter(query__icontains=text)
-
-    def with_keys(self) -> Self:
-        return self.select_related("api_key")
 
     def insertion(self, row: Model) -> Insertion:
         """Return the insertion of a new receipt: what `save` would send, from a statement that is built once."""

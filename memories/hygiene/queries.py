@@ -11,6 +11,7 @@ from memories.services.hygiene.rules import REPLACED
 from memories.store.queries.texts import SEARCH_COLUMNS
 from memories.tenancy.queries.conditions import live_condition, path_condition
 from memories.tenancy.queries.insertions import array_text, execute
+from memories.tenancy.queries.methods import rows_by, rows_where, rows_within
 from memories.tenancy.queries.prepared import send_prepared
 from memories.tenancy.queries.rows import TenantRows
 
@@ -75,15 +76,16 @@ class UncomparedMemoryQuerySet(TenantRows):
         """Whether a version of the memory has not been compared yet."""
         return self.filter(memory_id=memory_id).exists()
 
-    def within(self, path: str) -> Self:
-        """Rows of memories in `path` or below it."""
-        return self.filter(path_condition("memory__partition_path", path, exact=False))
+    within = rows_within("memory__partition_path")
 
 
 class DismissableQuerySet(TenantRows):
     """Rows of lists that may be dismissed; `sides` are their memories; the last one determines the partition."""
 
     sides: ClassVar[tuple[str, ...]]
+
+    of_kind = rows_by("kind")
+    open = rows_where(dismissed_at__isnull=True)
 
     def live_within(self, path: str, now: datetime) -> Self:
         """Rows whose memories are all live and whose last one is in `path` or below it."""
@@ -102,12 +104,6 @@ class DismissableQuerySet(TenantRows):
     def row_ids(self) -> list[int]:
         """Return the ids of the rows."""
         return list(self.order_by().values_list("pk", flat=True))
-
-    def of_kind(self, kind: str) -> Self:
-        return self.filter(kind=kind)
-
-    def open(self) -> Self:
-        return self.filter(dismissed_at__isnull=True)
 
     def locked(self) -> Self:
         return self.select_for_update(of=("self",)).order_by("id")

@@ -55,7 +55,7 @@ def users_with_fixed_roles(users: Iterable[User], operator: Operator) -> set[int
         return fixed
     own = [tenant.pk for tenant in tenants_of(operator)]
     with authentication_scope():
-        return fixed | Membership.objects.of_users(by_id.keys()).user_ids_outside(own)
+        return fixed | Membership.objects.all().of_users(by_id.keys()).user_ids_outside(own)
 
 
 def tenants_of(operator: Operator) -> list[Tenant]:

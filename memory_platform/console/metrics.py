@@ -28,10 +28,10 @@ _BROKER_SECONDS = 2
 
 #: What waits: the rows and since when, of every tenant.
 _BACKLOGS: Mapping[str, Callable[[], Mapping[UUID, Backlog]]] = {
-    "compactions": lambda: Run.objects.of_kind(Run.Kind.COMPACTION).open().backlogs("created_at"),
-    "roll_ups": lambda: Run.objects.of_kind(Run.Kind.ROLL_UP).open().backlogs("created_at"),
-    "evaluations": lambda: EvaluationRun.objects.open().backlogs("created_at"),
-    "embeddings": lambda: Memory.objects.pending_embedding().backlogs("recorded_from"),
+    "compactions": lambda: Run.objects.all().of_kind(Run.Kind.COMPACTION).open().backlogs("created_at"),
+    "roll_ups": lambda: Run.objects.all().of_kind(Run.Kind.ROLL_UP).open().backlogs("created_at"),
+    "evaluations": lambda: EvaluationRun.objects.all().open().backlogs("created_at"),
+    "embeddings": lambda: Memory.objects.all().pending_embedding().backlogs("recorded_from"),
     "reviews": lambda: Compaction.objects.to_review().backlogs("finished_at"),
 }
 

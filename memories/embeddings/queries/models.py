@@ -9,6 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, Value
 from django.db.models.functions import Now
 
 from memories.tenancy.queries.insertions import array_text, execute
+from memories.tenancy.queries.methods import rows_by, rows_where
 from memories.tenancy.queries.prepared import send_prepared, sent_together
 from memories.tenancy.queries.rows import TenantRows
 
@@ -80,6 +81,15 @@ _UNCLAIMED = Q(claimed_until__isnull=True) | Q(claimed_until__lt=Now())
 class EmbeddingModelQuerySet(TenantRows):
     """A tenant's models by state. Leases use the clock of the database."""
 
+    active = rows_where(state="active")
+    named = rows_by("name")
+    #: Maintained models other than the active one.
+    not_active = rows_where(state__in=["filling", "standby"])
+    #: Models that an operator requested; the initial model is not included.
+    requested = rows_where(is_chosen=True)
+    #: Being filled or removed.
+    in_progress = rows_where(state__in=["filling", "retiring"])
+
     def lock_shared(self, tenant_id: UUID) -> None:
         """Lock the tenant's models against switches until the transaction ends; other writers may share the lock."""
         execute(_SHARE, [str(tenant_id)])
@@ -87,12 +97,6 @@ class EmbeddingModelQuerySet(TenantRows):
     def lock_exclusively(self, tenant_id: UUID) -> None:
         """Lock the tenant's models exclusively until the transaction ends: writers of vectors wait, searches do not."""
         execute(_TAKE, [str(tenant_id)])
-
-    def active(self) -> Self:
-        return self.filter(state="active")
-
-    def named(self, name: str) -> Self:
-        return self.filter(name=name)
 
     def lock_shared_and_read(self, tenant_id: UUID) -> list[Any]:
         """Lock the set of models as `lock_shared` does and return the maintained ones, in one round trip."""
@@ -104,18 +108,6 @@ class EmbeddingModelQuerySet(TenantRows):
     def maintained(self) -> Self:
         """Models for which each write stores vectors, the active one first."""
         return self.filter(state__in=["active", "filling", "standby"]).order_by("state", "started_at")
-
-    def not_active(self) -> Self:
-        """Maintained models other than the active one."""
-        return self.filter(state__in=["filling", "standby"])
-
-    def requested(self) -> Self:
-        """Models that an operator requested; the initial model is not included."""
-        return self.filter(is_chosen=True)
-
-    def in_progress(self) -> Self:
-        """Being filled or removed."""
-        return self.filter(state__in=["filling", "retiring"])
 
     def idle(self) -> Self:
         """Neither being filled nor removed."""
@@ -157,8 +149,8 @@ class EmbeddingModelQuerySet(TenantRows):
 
 
 class MissingVectorQuerySet(TenantRows):
-    def of_model(self, model_id: UUID) -> Self:
-        return self.filter(model_id=model_id)
+    of_model = rows_by("model_id")
+    of_version = rows_by("memory_id", "version")
 
     def waiting(self) -> Self:
         """Rows to compute, in order."""
@@ -166,9 +158,6 @@ class MissingVectorQuerySet(TenantRows):
 
     def refused(self) -> Self:
         return self.filter(is_refused=True).order_by("id")
-
-    def of_version(self, memory_id: UUID, version: int) -> Self:
-        return self.filter(memory_id=memory_id, version=version)
 
     def copy_to_current(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         """Copy missing vectors of the previous versions to the current ones, which have the same text."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from memories.tenancy.queries.insertions import array_text, execute
+from memories.tenancy.queries.methods import rows_by
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.queries.rows import TenantRows
 from memory_platform.postgres.base import HalfVectors
@@ -63,6 +64,9 @@ def half_vectors(sent: Sequence[bytes | memoryview]) -> NDArray[np.float32]:
 
 
 class MemoryEmbeddingQuerySet(TenantRows):
+    of_model = rows_by("model")
+    of_version = rows_by("memory_id", "version")
+
     def copy_to_current(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> set[UUID]:
         """Copy the vectors of the previous versions to the current ones; return the memories that had any."""
         return {pk for (pk,) in execute(_CARRY, [tenant_id, array_text(memory_ids)])}
@@ -93,12 +97,6 @@ class MemoryEmbeddingQuerySet(TenantRows):
         """Put the oldest of them of a tenant into the index; return how many."""
         values = {"tenant": tenant_id, "model": model, "bound": bound, "limit": limit}
         return len(execute(_MARK_INDEXED, values))
-
-    def of_model(self, name: str) -> Self:
-        return self.filter(model=name)
-
-    def of_version(self, memory_id: UUID, version: int) -> Self:
-        return self.filter(memory_id=memory_id, version=version)
 
     def of_versions(self, versions: Collection[tuple[UUID, int]], model: str = "") -> Self:
         """Vectors of one model ("" for any) of any of these memories in any of these versions."""

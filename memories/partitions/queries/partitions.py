@@ -14,29 +14,26 @@ from django.db.models.functions import Coalesce, RowNumber
 
 from memories.store.queries.texts import SEARCH_COLUMNS
 from memories.tenancy.queries.conditions import live_condition, path_condition, session_summary_condition
+from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by, rows_within
 from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 from memories.tenancy.queries.tenants import PATHS_OFFERED_MAX
 
 
 class PartitionQuerySet(TenantRows):
-    def at(self, paths: Iterable[str]) -> Self:
-        return self.filter(path__in=list(paths))
+    #: Partitions whose path contains `text`, ignoring case.
+    path_containing = rows_by("path__icontains")
+    at = rows_among("path")
 
     def found_at(self, tenant_id: UUID, paths: Collection[str]) -> list[Any]:
         """Return the partitions of a tenant at these paths by a prepared statement."""
         values = {"tenant": tenant_id, "paths": list(paths)}
         return self.send_select("tenant_id = %(tenant)s AND path = ANY(%(paths)s)", values)()
 
-    def within(self, path: str, *, exact: bool = False) -> Self:
-        return self.filter(path_condition("path", path, exact=exact))
+    within = rows_within("path")
 
     def lock(self) -> None:
         """Lock the rows against other callers of this method, in one order so that two cannot deadlock."""
         list(self.select_for_update(no_key=True).order_by("pk").values_list("pk"))
-
-    def path_containing(self, text: str) -> Self:
-        """Partitions whose path contains `text`, ignoring case."""
-        return self.filter(path__icontains=text)
 
     def page_by_path(self, after: int | None = None, *, is_backward: bool = False, count: int) -> Self:
         """`count` rows in the order of paths after (backward: before) the row with the id `after`."""
@@ -146,10 +143,8 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
         """Links from one of these memories to another one of them."""
         return self.filter(source_id__in=memory_ids, target_id__in=memory_ids)
 
-    def within(self, path: str) -> Self:
-        """Links with both ends in `path` or below it."""
-        ends = ("source__partition_path", "target__partition_path")
-        return self.filter(*(path_condition(column, path, exact=False) for column in ends))
+    #: Links with both ends in `path` or below it.
+    within = rows_within("source__partition_path", "target__partition_path")
 
     def with_ends(self) -> Self:
         """With both memories in the same query, newest first."""
@@ -190,8 +185,7 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
     def without_texts(self) -> Self:
         return self.defer("content")
 
-    def within(self, path: str) -> Self:
-        return self.filter(path_condition("partition__path", path, exact=False))
+    within = rows_within("partition__path")
 
     def of_summary(self, summary_id: UUID) -> Self:
         """All versions of one summary, newest first, with the partition in the same query."""
@@ -212,8 +206,5 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
 
 
 class SnapshotQuerySet(TenantRows):
-    def named(self, name: str) -> Self:
-        return self.filter(name=name)
-
-    def newest_first(self) -> Self:
-        return self.order_by("-recorded_at", "name")
+    named = rows_by("name")
+    newest_first = rows_ordered_by("-recorded_at", "name")

@@ -26,6 +26,7 @@ from memories.tenancy.queries.conditions import (
     version_condition,
 )
 from memories.tenancy.queries.insertions import execute, insert_rows
+from memories.tenancy.queries.methods import rows_among, rows_by, rows_where
 
 #: From this many rows, the checks are planned again.
 REPLANNED_ROWS = 100
@@ -33,6 +34,17 @@ REPLANNED_ROWS = 100
 
 class MemoryQuerySet(MemoryTextQuerySet):
     """Current memories by state, text, partition and time."""
+
+    unarchived = rows_where(archived_at__isnull=True)
+    with_confidence = rows_by("confidence__gte", "confidence__lt")
+    archived = rows_where(archived_at__isnull=False)
+    with_failed_embedding = rows_where(embedding_state="failed", archived_at__isnull=True)
+    pending_embedding = rows_where(embedding_state="pending")
+    #: Rows whose current version has a vector of the tenant's active model.
+    ready = rows_where(embedding_state="ready")
+    #: Rows of the partition itself, not of those below it.
+    of_partition = rows_by("partition_id")
+    with_content_hashes = rows_among("content_hash")
 
     def live(self, now: datetime) -> Self:
         """Neither archived nor expired."""
@@ -47,15 +59,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
         field = models.BooleanField()
         conditions = {name: models.ExpressionWrapper(current_condition(at), field) for name, at in moments.items()}
         return self.annotate(**conditions)
-
-    def unarchived(self) -> Self:
-        return self.filter(archived_at__isnull=True)
-
-    def with_confidence(self, at_least: float, below: float) -> Self:
-        return self.filter(confidence__gte=at_least, confidence__lt=below)
-
-    def archived(self) -> Self:
-        return self.filter(archived_at__isnull=False)
 
     def expired(self, now: datetime) -> Self:
         return self.filter(archived_at__isnull=True, expires_at__lte=now)
@@ -77,9 +80,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
         inserted = insert_rows(rows, "ON CONFLICT DO NOTHING RETURNING id").rows() if rows else ()
         return {pk for (pk,) in inserted}
 
-    def with_content_hashes(self, hashes: Iterable[str]) -> Self:
-        return self.filter(content_hash__in=list(hashes))
-
     def with_similarity_to(self, vector: Vector, model: str) -> Self:
         """Add `similarity` as `nearest_to` does, None for a row that has no vector of `model` yet."""
         own = FilteredRelation("embeddings", condition=Q(embeddings__model=model, embeddings__version=F("version")))
@@ -91,9 +91,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def live_oldest_first(self, now: datetime) -> Self:
         return self.live(now).order_by("created_at", "pk")
-
-    def with_failed_embedding(self) -> Self:
-        return self.filter(embedding_state="failed", archived_at__isnull=True)
 
     def with_failed_provider(self) -> Self:
         """Unarchived memories without a vector because a call to the embedding provider failed."""
@@ -152,13 +149,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
         )
         return tallies
 
-    def pending_embedding(self) -> Self:
-        return self.filter(embedding_state="pending")
-
-    def ready(self) -> Self:
-        """Rows whose current version has a vector of the tenant's active model."""
-        return self.filter(embedding_state="ready")
-
     def not_ready(self) -> Self:
         return self.exclude(embedding_state="ready")
 
@@ -194,10 +184,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def elsewhere(self, path: str) -> Self:
         """Rows that are not in the partition `path` itself."""
         return self.exclude(partition_path=path)
-
-    def of_partition(self, partition_id: int) -> Self:
-        """Rows of the partition itself, not of those below it."""
-        return self.filter(partition_id=partition_id)
 
     def pinned_and_newest(self, count: int) -> Self:
         return self.order_by("-pinned", "-created_at", "id")[:count]
@@ -259,6 +245,8 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
     valid_end = F("valid_to")
     recorded_end = F("recorded_to")
 
+    older_than = rows_by("version__lt")
+
     def at(self, moment: PointInTime) -> Self:
         """The versions of `moment`; none for the present."""
         return self.filter(version_condition(moment)).with_end(moment) if moment.reads_history else self.none()
@@ -276,9 +264,6 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
     def with_current_rows(self) -> Self:
         derived = ("search_vector", *SEARCH_COLUMNS)
         return self.select_related("memory").defer(*derived, *(f"memory__{name}" for name in derived))
-
-    def older_than(self, version: int) -> Self:
-        return self.filter(version__lt=version)
 
     def newer_than(self, version: int) -> Self:
         """The nearest first."""

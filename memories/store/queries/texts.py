@@ -23,6 +23,7 @@ from memories.services.search.planner import TextQuery, match_all
 from memories.services.store.moments import PointInTime, TimeAxis
 from memories.services.tokens import ENCODINGS
 from memories.tenancy.queries.conditions import filter_condition, path_condition
+from memories.tenancy.queries.methods import rows_of, rows_without
 from memories.tenancy.queries.rows import TenantRows
 
 
@@ -65,12 +66,13 @@ class MemoryTextQuerySet(TenantRows):
     valid_end: ClassVar[Any] = Coalesce("valid_to", "archived_at")
     recorded_end: ClassVar[Any] = F("archived_at")
 
+    without_texts = rows_without("content", "metadata", "search_vector", *SEARCH_COLUMNS)
+    #: Do not read the columns derived for searching; they are larger than the text.
+    without_search_columns = rows_without("search_vector", *SEARCH_COLUMNS)
+    of_kind = rows_of("kind")
+
     def for_tenant(self, tenant_id: UUID) -> Self:
         return super().for_tenant(tenant_id).without_search_columns()
-
-    def without_search_columns(self) -> Self:
-        """Do not read the columns derived for searching; they are larger than the text."""
-        return self.defer("search_vector", *SEARCH_COLUMNS)
 
     def with_end(self, moment: PointInTime) -> Self:
         """Add `ends_at`: the end of the interval that `moment` reads, of the valid one for the present."""
@@ -83,9 +85,6 @@ class MemoryTextQuerySet(TenantRows):
     def within(self, path: str, *, exact: bool = False) -> Self:
         """In the partition `path` or, unless `exact`, below it."""
         return self.filter(path_condition("partition_path", path, exact=exact))
-
-    def without_texts(self) -> Self:
-        return self.defer("content", "metadata", "search_vector", *SEARCH_COLUMNS)
 
     def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
         """Return (memory id, version, content) of rows of these memories in any of these versions."""
@@ -111,9 +110,6 @@ class MemoryTextQuerySet(TenantRows):
             return self  # an empty Q would vanish in the OR with the others
         conditions = [path_condition("partition_path", path, exact=False) for path in distinct_paths]
         return self.filter(reduce(or_, conditions)) if conditions else self.none()
-
-    def of_kind(self, *kinds: str) -> Self:
-        return self.filter(kind__in=kinds)
 
     def pinned(self, is_pinned: bool = True) -> Self:
         return self.filter(pinned=is_pinned)

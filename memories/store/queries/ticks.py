@@ -11,6 +11,7 @@ from django.db.models import Count, Max, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from memories.tenancy.queries.insertions import Insertion, array_text
+from memories.tenancy.queries.methods import rows_by
 from memories.tenancy.queries.prepared import execute_prepared
 from memories.tenancy.queries.rows import TenantRows
 
@@ -130,6 +131,8 @@ def pending_retrieval_counts(ticks: QuerySet[Any]) -> dict[str, Subquery]:
 
 
 class RecalledTextQuerySet(TenantRows):
+    recalled_before = rows_by("recalled_at__lt")
+
     def with_hashes(self, hashes: Iterable[str], *, since: datetime) -> Self:
         return self.filter(recalled_hash__in=list(hashes), recalled_at__gte=since)
 
@@ -145,6 +148,3 @@ class RecalledTextQuerySet(TenantRows):
         for pk, *span in spans.values_list("memory_id", "context_partition", "first", "last"):
             by_memory[pk].append((span[0], span[1], span[2]))
         return by_memory
-
-    def recalled_before(self, moment: datetime) -> Self:
-        return self.filter(recalled_at__lt=moment)

@@ -80,7 +80,7 @@ def change_role(
         return new
     if new is not Role.ADMIN:
         with authentication_scope():
-            tenant_ids = Membership.objects.of_users([user.pk]).tenant_ids()
+            tenant_ids = Membership.objects.all().of_users([user.pk]).tenant_ids()
         _keep_an_admin(membership, tenant_ids)
     groups = _groups()
     user.groups.remove(*groups.values())

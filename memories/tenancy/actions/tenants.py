@@ -45,7 +45,7 @@ def create_hidden_tenant(*, words: str, by: Actor, now: datetime) -> Tenant:
 @transaction.atomic
 def drop_hidden_tenant(*, words: str, by: Actor) -> bool:
     """Delete the hidden tenant with all its rows, audit rows included; return whether there was one."""
-    tenant: Tenant | None = Tenant.objects.hidden().named(hidden_name(words)).first()
+    tenant: Tenant | None = Tenant.objects.all().hidden().named(hidden_name(words)).first()
     if tenant is None:
         return False
     # A partition with memories cannot be deleted.

@@ -11,7 +11,7 @@ from psycopg import sql
 from rest_framework_api_key.models import BaseAPIKeyManager
 
 from memories.tenancy.queries.audit import AuditEntryQuerySet
-from memories.tenancy.queries.conditions import path_condition
+from memories.tenancy.queries.methods import rows_by, rows_ordered_by, rows_within
 from memories.tenancy.queries.prepared import send_prepared
 from memories.tenancy.queries.rows import TenantRows
 
@@ -36,15 +36,10 @@ def _usable_keys(model: type[models.Model]) -> tuple[str, list[str], list[str]]:
 class ApiKeyQuerySet(TenantRows):
     """API keys, identified by their prefix, because the primary key contains the hash."""
 
-    def with_prefix(self, prefix: str) -> Self:
-        return self.filter(prefix=prefix)
-
-    def by_name(self) -> Self:
-        return self.order_by("name", "prefix")
-
-    def usable_first(self) -> Self:
-        """Usable keys by name, then revoked ones."""
-        return self.order_by("revoked", "name", "prefix")
+    with_prefix = rows_by("prefix")
+    by_name = rows_ordered_by("name", "prefix")
+    #: Usable keys by name, then revoked ones.
+    usable_first = rows_ordered_by("revoked", "name", "prefix")
 
     def named_like(self, text: str) -> Self:
         """Usable keys with `text` in their name or at the beginning of their prefix, by name."""
@@ -56,9 +51,8 @@ class ApiKeyQuerySet(TenantRows):
         own = entries.filter(actor_id=OuterRef("pk")).order_by("-at")
         return self.annotate(last_change=Subquery(own.values("at")[:1]))
 
-    def within(self, path: str) -> Self:
-        """Keys confined to `path`."""
-        return self.filter(path_condition("partition_prefix", path, exact=False))
+    #: Keys confined to `path`.
+    within = rows_within("partition_prefix")
 
 
 class ApiKeyManager(BaseAPIKeyManager):

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
 from memories.tenancy.queries.insertions import execute
+from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by
 from memories.tenancy.queries.rows import TenantRows
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('audit seals of ' || %s, 0))"
@@ -17,17 +17,11 @@ _DELETE_WITH_TENANT = "SELECT delete_audit_log(%s)"
 
 
 class AuditEntryQuerySet(TenantRows):
-    def newest_first(self) -> Self:
-        return self.order_by("-at", "id")
-
-    def of_kind(self, target_kind: str) -> Self:
-        return self.filter(target_kind=target_kind)
-
-    def of_verbs(self, verbs: Iterable[str]) -> Self:
-        return self.filter(verb__in=list(verbs))
-
-    def at_any(self, moments: Iterable[datetime]) -> Self:
-        return self.filter(at__in=list(moments))
+    newest_first = rows_ordered_by("-at", "id")
+    of_kind = rows_by("target_kind")
+    since = rows_by("at__gte")
+    of_verbs = rows_among("verb")
+    at_any = rows_among("at")
 
     def about(self, target_id: object) -> Self:
         return self.filter(target_ids__contains=[str(target_id)])
@@ -56,9 +50,6 @@ class AuditEntryQuerySet(TenantRows):
         found = list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
         columns = zip(("actors", "actions", "kinds"), zip(*found, strict=True) if found else [()] * 3, strict=True)
         return {name: sorted({text for text in texts if text}) for name, texts in columns}
-
-    def since(self, at: datetime) -> Self:
-        return self.filter(at__gte=at)
 
     def unsealed_and_unqueued(self, seals: "AuditSealQuerySet", waiting: "UnsealedAuditEntryQuerySet") -> Self:
         """Entries that neither have a seal nor wait for one."""

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Count, DateTimeField, DurationField, F, Func, Min, Q, Value
 
 from memories.services.store.moments import PointInTime
+from memories.tenancy.queries.methods import rows_by, rows_ordered_by, rows_where
 from memories.tenancy.queries.prepared import send_prepared
 
 #: Of the reason that a failed piece of work keeps.
@@ -65,6 +66,16 @@ class TenantRows(models.QuerySet[Any]):
         sent = send_prepared(f"SELECT {columns} FROM {model._meta.db_table} WHERE {condition}", values)  # noqa: S608 - our own names
         return lambda: [model.from_db(self.db, names, row) for row in sent.rows()]
 
+    def with_id(self, row_id: Any) -> Self:
+        return self.filter(pk=row_id)
+
+    def with_ids(self, row_ids: Iterable[Any]) -> Self:
+        return self.filter(pk__in=list(row_ids))
+
+    def with_id_between(self, first: UUID, last: UUID) -> Self:
+        """Rows with ids from `first` to `last`, for ids of which only a prefix is known."""
+        return self.filter(pk__gte=first, pk__lte=last)
+
     def for_tenant(self, tenant_id: UUID) -> Self:
         return self.filter(tenant_id=tenant_id)
 
@@ -75,12 +86,6 @@ class TenantRows(models.QuerySet[Any]):
     def tenant_ids(self) -> list[UUID]:
         """The tenants of these rows, each once."""
         return list(self.order_by().values_list("tenant_id", flat=True).distinct())
-
-    def with_id(self, row_id: Any) -> Self:
-        return self.filter(pk=row_id)
-
-    def with_ids(self, row_ids: Iterable[Any]) -> Self:
-        return self.filter(pk__in=list(row_ids))
 
     def lock_row(self, row_id: Any) -> None:
         """Lock the row until the transaction ends."""
@@ -103,10 +108,6 @@ class TenantRows(models.QuerySet[Any]):
         """The number of rows of each interval that has any."""
         counted = self.binned(column, since=since, step=step).annotate(count=Count("*"))
         return {row["bin"]: row["count"] for row in counted}
-
-    def with_id_between(self, first: UUID, last: UUID) -> Self:
-        """Rows with ids from `first` to `last`, for ids of which only a prefix is known."""
-        return self.filter(pk__gte=first, pk__lte=last)
 
     def page(
         self,
@@ -138,14 +139,9 @@ class LostClaimError(Exception):
 class ClaimedRows(TenantRows):
     """Pieces of background work; a claimed one belongs to one worker until a time."""
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "id")
-
-    def older_than(self, moment: datetime) -> Self:
-        return self.filter(created_at__lt=moment)
-
-    def open(self) -> Self:
-        return self.filter(state__in=("queued", "running"))
+    newest_first = rows_ordered_by("-created_at", "id")
+    older_than = rows_by("created_at__lt")
+    open = rows_where(state__in=("queued", "running"))
 
     def abandoned(self, now: datetime) -> Self:
         """Open ones without a valid claim, oldest first: never claimed, back in the queue, or of a dead worker."""
@@ -183,8 +179,7 @@ class ClaimedRows(TenantRows):
 class VersionedByRecordedTime(TenantRows):
     """Rows that never change: a later version replaces one at `recorded_to`."""
 
-    def current(self) -> Self:
-        return self.filter(recorded_to__isnull=True)
+    current = rows_where(recorded_to__isnull=True)
 
     def at(self, moment: PointInTime) -> Self:
         """The rows of `moment`; valid and recorded time are the same here."""

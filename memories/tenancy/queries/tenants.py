@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from memories.services.tenancy.tenant_names import HIDDEN_PREFIX
+from memories.tenancy.queries.methods import rows_among, rows_by, rows_where, rows_with
 from memories.tenancy.queries.rows import TenantRows
 
 #: Partitions that a form offers; others can be typed.
@@ -17,11 +18,14 @@ PATHS_OFFERED_MAX = 300
 
 
 class IdempotencyRecordQuerySet(TenantRows):
-    def created_before(self, moment: datetime) -> Self:
-        return self.filter(created_at__lt=moment)
+    created_before = rows_by("created_at__lt")
 
 
 class TenantQuerySet(models.QuerySet[Any]):
+    of_member = rows_by("memberships__user_id")
+    hidden = rows_where(name__startswith=HIDDEN_PREFIX)
+    older_than = rows_by("created_at__lt")
+
     def named(self, name: str) -> Self:
         return self.filter(name=name)
 
@@ -37,17 +41,8 @@ class TenantQuerySet(models.QuerySet[Any]):
         """These tenants, as `TenantRows.of_tenants` selects their rows."""
         return self.filter(pk__in=list(tenant_ids))
 
-    def of_member(self, user_id: int) -> Self:
-        return self.filter(memberships__user_id=user_id)
-
     def visible(self) -> Self:
         return self.exclude(name__startswith=HIDDEN_PREFIX)
-
-    def hidden(self) -> Self:
-        return self.filter(name__startswith=HIDDEN_PREFIX)
-
-    def older_than(self, moment: datetime) -> Self:
-        return self.filter(created_at__lt=moment)
 
     def names(self, prefix: str) -> list[str]:
         """The names that begin with `prefix`."""
@@ -55,19 +50,14 @@ class TenantQuerySet(models.QuerySet[Any]):
 
 
 class MembershipQuerySet(TenantRows):
-    def with_tenant(self) -> Self:
-        """The tenant in the same query."""
-        return self.select_related("tenant")
-
-    def of_username(self, username: str) -> Self:
-        return self.filter(user__username=username)
+    of_username = rows_by("user__username")
+    of_user = rows_by("user_id")
+    with_tenant = rows_with("tenant")
+    of_users = rows_among("user_id")
 
     def with_roles(self) -> Self:
         """By user name, with users and their groups prefetched."""
         return self.select_related("user").prefetch_related("user__groups").order_by("user__username")
-
-    def of_user(self, user_id: int) -> Self:
-        return self.filter(user_id=user_id)
 
     def locked(self) -> Self:
         """Locked until the transaction ends: removals of two admins see each other."""
@@ -77,9 +67,6 @@ class MembershipQuerySet(TenantRows):
         """The users of these memberships that belong to another tenant than these."""
         rows = self.exclude(tenant_id__in=list(tenant_ids)).order_by()
         return set(rows.values_list("user_id", flat=True).distinct())
-
-    def of_users(self, user_ids: Collection[int]) -> Self:
-        return self.filter(user_id__in=list(user_ids))
 
 
 class InvitationQuerySet(TenantRows):
@@ -99,26 +86,18 @@ class InvitationQuerySet(TenantRows):
 class OwnRows(TenantRows):
     """Rows that belong to one operator in a tenant."""
 
-    def of_user(self, user_id: int) -> Self:
-        return self.filter(user_id=user_id)
+    of_user = rows_by("user_id")
 
 
 class SavedViewQuerySet(OwnRows):
-    def of_list(self, name: str) -> Self:
-        return self.filter(list=name)
+    of_list = rows_by("list")
+    kept = rows_where(deleted_at=None)
+    deleted = rows_where(deleted_at__isnull=False)
+    named = rows_by("name__iexact")
 
     def visible_to(self, user_id: int) -> Self:
         """One's own views and shared ones, by name."""
         return self.filter(models.Q(user_id=user_id) | models.Q(is_shared=True)).order_by(Lower("name"), "pk")
-
-    def kept(self) -> Self:
-        return self.filter(deleted_at=None)
-
-    def deleted(self) -> Self:
-        return self.filter(deleted_at__isnull=False)
-
-    def named(self, name: str) -> Self:
-        return self.filter(name__iexact=name)
 
 
 def users_by_username(username: str) -> models.QuerySet[Any]:

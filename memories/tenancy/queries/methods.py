@@ -1,0 +1,63 @@
+"""Methods of querysets that only name a filter, an order, or what is read along: each is declared in one line.
+
+The type of a manager does not know them: they are called on a queryset, as `for_tenant` or `all` returns one.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar, cast
+
+from django.db.models import QuerySet
+
+from memories.tenancy.queries.conditions import path_condition
+
+Rows = TypeVar("Rows", bound=QuerySet[Any])
+
+
+class RowsMethod(Protocol):
+    """A method that returns other rows of the same queryset class."""
+
+    def __get__(self, rows: Rows, owner: Any = None) -> Callable[..., Rows]: ...
+
+
+def rows_where(**conditions: Any) -> RowsMethod:
+    """Return the method that selects the rows that meet the conditions."""
+    return cast(RowsMethod, lambda rows: rows.filter(**conditions))
+
+
+def rows_by(*lookups: str) -> RowsMethod:
+    """Return the method that selects the rows that match its arguments, one for each lookup."""
+    return cast(RowsMethod, lambda rows, *values: rows.filter(**dict(zip(lookups, values, strict=True))))
+
+
+def rows_among(column: str) -> RowsMethod:
+    """Return the method that selects the rows whose column has one of the values of its argument."""
+    return cast(RowsMethod, lambda rows, values: rows.filter(**{f"{column}__in": list(values)}))
+
+
+def rows_of(column: str) -> RowsMethod:
+    """Return the method that selects the rows whose column has one of its arguments."""
+    return cast(RowsMethod, lambda rows, *values: rows.filter(**{f"{column}__in": values}))
+
+
+def rows_within(*columns: str) -> RowsMethod:
+    """Return the method that selects the rows whose partitions are its argument or, unless `exact`, below it."""
+
+    def method(rows: QuerySet[Any], path: str, *, exact: bool = False) -> QuerySet[Any]:
+        return rows.filter(*(path_condition(column, path, exact=exact) for column in columns))
+
+    return cast(RowsMethod, method)
+
+
+def rows_ordered_by(*columns: Any) -> RowsMethod:
+    """Return the method that orders the rows."""
+    return cast(RowsMethod, lambda rows: rows.order_by(*columns))
+
+
+def rows_with(*relations: str) -> RowsMethod:
+    """Return the method that reads related rows in the same query."""
+    return cast(RowsMethod, lambda rows: rows.select_related(*relations))
+
+
+def rows_without(*columns: str) -> RowsMethod:
+    """Return the method that leaves large columns unread."""
+    return cast(RowsMethod, lambda rows: rows.defer(*columns))

@@ -8,10 +8,10 @@ from django.db import transaction
 
 from memories.models import Invitation, Tenant
 from memories.services.tenancy.invitation_secrets import secret_hash
-from memories.tenancy.actions.operators import create_operator
+from memories.tenancy.actions.operators import add_member, create_operator
 from memories.tenancy.audit import Actor, audit_rows
-from memories.tenancy.exceptions import InvalidInput, NotFound
-from memory_platform.web.roles import Role
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+from memory_platform.web.roles import Role, role_of
 
 #: Days for which a link can be accepted.
 INVITATION_DAYS_MAX, INVITATION_DAYS_DEFAULT = 30, 7
@@ -56,13 +56,30 @@ def accept_invitation(*, tenant: Tenant, secret: str, username: str, password: s
 
     Raises `NotFound` if the link is used, revoked or expired; `InvalidInput` or `Conflict` as `create_operator` does.
     """
-    invitation: Invitation | None = (
-        Invitation.objects.for_tenant(tenant.pk).usable(secret_hash(secret), now).locked().first()
-    )
+    invitation = _use(tenant, secret, by=by, now=now)
+    return create_operator(username=username, password=password, role=invitation.role, tenants=[tenant], by=by, now=now)
+
+
+@transaction.atomic
+def join_by_invitation(*, tenant: Tenant, secret: str, user: User, by: Actor, now: datetime) -> None:
+    """Make a person with an account a member; the account keeps its role, which the invitation must include.
+
+    Raises `NotFound` as `accept_invitation` does, and `Conflict` `other_role`.
+    """
+    invitation, role = _use(tenant, secret, by=by, now=now), role_of(user)
+    if role is None or not Role(invitation.role).includes(role):
+        detail = f"This invitation is for the role {invitation.role}, and your account has the role {role or 'none'}."
+        raise Conflict("other_role", detail)
+    add_member(user=user, tenant=tenant, by=by, now=now)
+
+
+def _use(tenant: Tenant, secret: str, *, by: Actor, now: datetime) -> Invitation:
+    """Mark an invitation as accepted, and return it."""
+    rows = Invitation.objects.for_tenant(tenant.pk).usable(secret_hash(secret), now)
+    invitation: Invitation | None = rows.locked().first()
     if invitation is None:
         raise NotFound("not_found", "This link has been used or revoked, or has expired.")
-    user = create_operator(username=username, password=password, role=invitation.role, tenants=[tenant], by=by, now=now)
     invitation.accepted_at = now
     invitation.save(update_fields=["accepted_at"])
     audit_rows("accept_invitation", [invitation], by=by, now=now)
-    return user
+    return invitation

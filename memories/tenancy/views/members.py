@@ -37,11 +37,13 @@ def members(request: HtmxRequest) -> HttpResponseBase:
 
 @tenant_page(to_change="admin")
 def member_add(request: HtmxRequest) -> HttpResponseBase:
-    """Make an existing account a member of the tenant."""
+    """Make an account a member: of the admin's tenants alone, or of none; other people consent by an invitation."""
     form = MemberForm(request.POST, label_suffix="")
     person = users_by_username(form.cleaned_data["username"]).first() if form.is_valid() else None
-    if form.is_valid() and (person is None or role_of(person) is None):
-        form.add_error("username", "No account with a role has this name. Invite the person below.")
+    if person is not None and (role_of(person) is None or users_with_fixed_roles([person], request.operator)):
+        person = None
+    if form.is_valid() and person is None:
+        form.add_error("username", "No account that you may add has this name. Invite the person below.")
     if person is None or form.errors:
         return _members_page(request, member_form=form)
     with tenant_scope(request.tenant.id):

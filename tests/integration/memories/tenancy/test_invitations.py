@@ -112,11 +112,29 @@ def test_invalid_account_is_an_error_beside_its_field(
     assert Client().get(link).status_code == 200
 
 
-def test_somebody_signed_in_is_told_to_sign_out(admin: Client, tenant: Tenant) -> None:
+def test_member_who_is_signed_in_cannot_use_a_link(admin: Client, tenant: Tenant) -> None:
     link = invite(admin, tenant)
-    assert "You are signed in" in text_of(admin.get(link))
+    assert "anna is already a member of Acme." in text_of(admin.get(link))
     admin.post(link, ACCOUNT)
     assert not User.objects.filter(username="otto").exists()
+    assert Client().get(link).status_code == 200
+
+
+def test_person_with_an_account_joins_with_its_role_and_nothing_above_the_invitation(
+    admin: Client, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    link = invite(admin, tenant, role="operator")
+    vera, ada = (new_operator(name, role, other_tenant) for name, role in (("vera", "viewer"), ("ada", "admin")))
+    refused = client_of(ada).post(link)
+    assert refused.status_code == 409
+    assert "for the role operator, and your account has the role admin." in text_of(refused)
+    client = client_of(vera)
+    assert "Join as vera" in text_of(client.get(link))
+    assert client.post(link)["Location"] == page("tenant-overview", tenant)
+    assert client.get(page("memories", tenant)).status_code == 200
+    assert role_of(User.objects.get(username="vera")) is Role.VIEWER
+    assert client_of(ada).post(link).status_code == 404
+    assert client_of(ada).get(page("memories", tenant)).status_code == 404
 
 
 @pytest.mark.parametrize("fields", [{"days": 31}, {"days": 0}, {"role": "king"}, {"note": "x" * 101}])

@@ -68,9 +68,13 @@ def test_member_is_added_by_name_and_removed_after_a_question(admin: Client, ten
     assert log.count(f'href="{page("members", tenant)}" title="otto">otto</a>') == 2
 
 
-@pytest.mark.parametrize("username", ["", "nobody", "customer"])
-def test_only_somebody_with_a_role_can_be_added(username: str, admin: Client, tenant: Tenant) -> None:
+@pytest.mark.parametrize("username", ["", "nobody", "customer", "foreign", "root"])
+def test_only_somebody_with_a_role_and_of_no_other_tenant_can_be_added(
+    username: str, admin: Client, tenant: Tenant, other_tenant: Tenant
+) -> None:
     User.objects.create_user("customer", password=PASSWORD)
+    User.objects.create_superuser("root", password=PASSWORD)
+    new_operator("foreign", "viewer", other_tenant)
     response = admin.post(page("member-add", tenant), {"username": username})
     assert response.status_code == 422
     assert 'id="username-errors"><ul class="errorlist"' in text_of(response)

@@ -78,7 +78,7 @@ class RepackableContext:
         pinned, others = self._ranked
         chosen = by_tokens(pinned)
         if request.is_pool:
-            return {*chosen, *(one.id for one in self.candidates.retrieval.candidates if not one.pinned)}
+            return {*chosen, *others.ids, *(one.id for one in self.candidates.retrieval.candidates if not one.pinned)}
         return {*chosen, *by_tokens(others)}
 
     @cached_property

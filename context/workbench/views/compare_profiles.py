@@ -35,12 +35,7 @@ NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
     """Two scoring profiles, and optionally budget profiles, on the same query. Changes nothing."""
     with tenant_scope(request.tenant.id):
-        page: dict[str, Any] = {
-            "section": "context-preview",
-            "profile": current_budget_profile(request.tenant.id),
-            "budget_profiles": current_budget_profiles(request.tenant.id),
-            "scoring_profiles": scoring_choices(request.tenant.id),
-        }
+        page: dict[str, Any] = {"section": "context-preview", "scoring_profiles": scoring_choices(request.tenant.id)}
     form = page["form"] = SideBySideForm(_both_named(request, page["scoring_profiles"]))
     is_requested = bool(request.GET.keys() & {"query", QUERY_ID, "partition", "focus_memory", "focus_summary"})
     if form.is_valid() and is_requested:
@@ -51,6 +46,8 @@ def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
     ]
     if not wants_fragment(request):
         with tenant_scope(request.tenant.id):
+            page["profile"] = current_budget_profile(request.tenant.id)
+            page["budget_profiles"] = current_budget_profiles(request.tenant.id)
             page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
             page["suggestions"] = recent_questions(request.tenant.id) or demo_questions(request.tenant.name)
     return render_page(request, "context/workbench/profiles_compare.html", page, fragment="fragment", form=form)
@@ -88,6 +85,8 @@ def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
     return {
         "pair": (pair := PreviewDiff(left, right)),
         **side_by_side(pair),
+        # as long as both columns, and closed: loaded when it is opened
+        "has_table": "table" in request.GET or not wants_fragment(request),
         "open_left": _workbench(own, fields["left"], fields["left_budget"]),
         "open_right": _workbench(own, fields["right"], fields["right_budget"]),
     }

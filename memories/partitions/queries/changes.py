@@ -9,20 +9,23 @@ from memories.tenancy.queries.insertions import execute
 CHANGE_ADDED, CHANGE_CHANGED, REMOVED = CHANGE_KINDS = ("added", "changed", "removed")
 CHANGE_UNCHANGED = "same"
 
-# Nearly all current rows are on both sides: they are counted without a join. The others and superseded versions are
-# joined by memory.
+# Nearly all current rows are on both sides: they are counted without a join, in a pass of their own, which takes less
+# time than to keep them. The others and superseded versions are joined by memory.
 _COMPARED = """
-WITH head (memory, number, tokens, was, still) AS MATERIALIZED ({rows}), former AS (
-    SELECT memory, number, tokens FROM head WHERE was AND NOT still UNION ALL {former}
+WITH head AS MATERIALIZED (
+    SELECT * FROM ({rows}) AS every (memory, number, tokens, was, still) WHERE was <> still
+), former AS (
+    SELECT memory, number, tokens FROM head WHERE was UNION ALL {former}
 ), latter AS (
-    SELECT memory, number, tokens FROM head WHERE still AND NOT was UNION ALL {latter}
+    SELECT memory, number, tokens FROM head WHERE still UNION ALL {latter}
 ), compared AS MATERIALIZED (
     SELECT coalesce(former.memory, latter.memory) AS memory, former.tokens AS before, latter.tokens AS after,
         CASE WHEN former.memory IS NULL THEN 'added' WHEN latter.memory IS NULL THEN 'removed'
         WHEN former.number = latter.number THEN 'same' ELSE 'changed' END AS kind
     FROM former FULL JOIN latter ON former.memory = latter.memory
 ), unmoved (kind, memories, tokens) AS (
-    SELECT 'same', count(*), coalesce(sum(tokens), 0) FROM head WHERE was AND still
+    SELECT 'same', count(*), coalesce(sum(tokens), 0)
+    FROM ({rows}) AS every (memory, number, tokens, was, still) WHERE was AND still
 ), counted AS (
     SELECT kind, count(*) AS memories, coalesce(sum(before), 0) AS before, coalesce(sum(after), 0) AS after
     FROM compared GROUP BY kind UNION ALL SELECT kind, memories, tokens, tokens FROM unmoved
@@ -55,7 +58,7 @@ def read_changes(
     columns = rows.order_by().values_list("id", "version", "tokens_o200k_base", "was", "still")
     parts = {"rows": columns.query.sql_with_params(), "former": _superseded(former), "latter": _superseded(latter)}
     statement = _COMPARED.format(**{name: sql for name, (sql, _) in parts.items()})
-    values = [value for _, own in parts.values() for value in own]
+    values = [value for name in ("rows", "former", "latter", "rows") for value in parts[name][1]]
     tallies = dict.fromkeys((*CHANGE_KINDS, CHANGE_UNCHANGED), ChangeTally())
     listed: dict[str, list[UUID]] = {kind: [] for kind in kinds}
     for kind, memory_id, *figures in execute(statement, [*values, list(kinds), behind, behind, limit]):

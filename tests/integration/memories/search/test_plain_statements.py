@@ -1,6 +1,7 @@
 """The statements written by hand find what the querysets find, in the scope of their tenant alone (ADR-0115)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,16 +10,22 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from psycopg import Cursor, Pipeline
 
+from context.assembly.candidates import plan_without_timings
 from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import get_embedder
-from memories.models import Tenant
+from memories.models import Memory, Tenant
+from memories.search.memory_ranks import read_memory_ranks
 from memories.search.queries import ranking
+from memories.search.queries.shared_results import send_shared, shared_results
+from memories.search.retrieval import Retrieval, search_conditions
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.planner import match_all
 from memories.services.store.drafts import NewMemory
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memories
 from memories.store.queries.candidates import send_plain_candidates
+from memories.store.readings import CandidateQuery, SearchScope
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER
@@ -91,6 +98,45 @@ def test_plain_statements_find_what_querysets_find(
         pk: vector.tolist() for pk, vector in filtered.vectors.items()
     }
     assert bool(plain.candidates) is (place.get("partition") != "user=nobody")
+
+
+@pytest.mark.parametrize("place", ["", "user=alex", "user=nobody"])
+def test_ranks_of_one_memory_are_those_of_the_querysets(bread: Tenant, place: str) -> None:
+    model = get_embedder()
+    query = CandidateQuery(model.embed([QUERY])[0], model.name, ["bread"])
+    plain = SearchScope(bread.pk, place, PointInTime.now(FACTORY_NOW))
+    filtered = replace(plain, conditions=search_conditions(PASSES_ALL))
+    with tenant_scope(bread.pk):
+        memories = list(Memory.objects.for_tenant(bread.pk).order_by("created_at", "id")[::3])
+        found = [[read_memory_ranks(scope, one, QUERY, query) for one in memories] for scope in (plain, filtered)]
+    by_hand, by_queryset = ([(each.vector_rank, each.text_rank) for each in side] for side in found)
+    assert by_hand == by_queryset
+    assert {vector is None for vector, _ in by_hand} == {True, False}
+
+
+def test_searches_of_a_page_share_statements_but_for_the_rows(bread: Tenant) -> None:
+    def run(token_budget: float) -> Retrieval:
+        found = retrieve_for_test(bread, QUERY, now=FACTORY_NOW, with_pinned=True, token_budget=token_budget)
+        return replace(found, plan=plan_without_timings(found.plan))
+
+    alone = [run(60.0), run(90.0)]
+    with shared_results(), CaptureQueriesContext(connection) as queries:
+        together = [run(60.0), run(90.0), run(90.0)]
+    assert [(each.candidates, each.plan) for each in together] == [
+        (each.candidates, each.plan) for each in (*alone, alone[1])
+    ]
+    written = [query["sql"] for query in queries]
+    assert sum("string_agg(uuid_send" in sql for sql in written) == 2  # by vector, and the pinned ones
+    assert sum("AS matching" in sql for sql in written) == 1
+    assert sum("memory.content" in sql for sql in written) == 2
+
+
+def test_only_a_statement_whose_rows_were_read_is_shared(db: None) -> None:
+    with shared_results():
+        lost, read = (send_shared("SELECT 1", {}) for _ in range(2))
+        assert read.rows() == [(1,)]
+        assert send_shared("SELECT 1", {}) is read is not lost
+    assert send_shared("SELECT 1", {}) is not read
 
 
 def test_statements_are_prepared_once_whatever_the_query(bread: Tenant) -> None:

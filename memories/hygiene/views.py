@@ -32,8 +32,9 @@ KEPT_IN_ADDRESS = ("partition", "sort")
 
 
 @tenant_page("viewer")
-def hygiene(request: HtmxRequest, name: str = NEAR_DUPLICATE_LIST) -> HttpResponseBase:
-    """Show one list, and the lengths of all lists."""
+def hygiene(request: HtmxRequest, name: str = "") -> HttpResponseBase:
+    """Show one list, which a saved view names in its query, and the lengths of all lists."""
+    name = name or request.GET.get("list", NEAR_DUPLICATE_LIST)
     return _list_page(request, _list_named(name), request.GET)
 
 

@@ -119,6 +119,9 @@ class SavedView(models.Model):
         CONTEXTS = "context-log", "Context log"
         SESSIONS = "sessions", "Sessions"
         AUDIT = "audit-log", "Audit log"
+        HYGIENE = "hygiene", "Hygiene"
+        ACTIVITY = "activity", "Activity"
+        JOBS = "jobs", "Jobs"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -139,7 +142,11 @@ class SavedView(models.Model):
                 condition=models.Q(deleted_at=None),
                 name="saved_view_name_is_unique",
             ),
-            one_of("list", ["memories", "context-log", "sessions", "audit-log"], "saved_view_list_is_known"),
+            one_of(
+                "list",
+                ["memories", "context-log", "sessions", "audit-log", "hygiene", "activity", "jobs"],
+                "saved_view_list_is_known",
+            ),
         ]
         indexes = [models.Index(fields=["user"], name="saved_view_of_user")]
 

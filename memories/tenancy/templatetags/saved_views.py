@@ -1,6 +1,7 @@
 """The saved views above a list."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 
@@ -13,10 +14,14 @@ register = template.Library()
 
 
 @register.inclusion_tag("memories/tenancy/_saved_views.html", takes_context=True)
-def saved_views(context: dict[str, Any], list_name: str) -> dict[str, Any]:
-    """Render the views of a list, and the form that saves its filters. One query."""
+def saved_views(context: dict[str, Any], list_name: str, **parts: str) -> dict[str, Any]:
+    """Render the views of a list, and the form that saves its filters. One query.
+
+    `parts` are parameters that a view needs beside the filters, because the page has them in its path.
+    """
     request = context["request"]
-    filters, operator = kept_filters(request.GET.dict()), request.operator
+    chosen, operator = kept_filters(request.GET.dict()), request.operator
+    filters = kept_filters(chosen | parts)
     with tenant_scope(request.tenant.id):
         rows = SavedView.objects.for_tenant(request.tenant.id).of_list(list_name).kept().visible_to(operator.user.pk)
         views = [{"view": view, "address": view_address(view), "is_current": view.filters == filters} for view in rows]
@@ -25,6 +30,6 @@ def saved_views(context: dict[str, Any], list_name: str) -> dict[str, Any]:
         "csrf_token": context.get("csrf_token"),
         "list_name": list_name,
         "views": views,
-        "query": request.GET.urlencode(),
-        "can_save": bool(filters) and not any(view["is_current"] for view in views),
+        "query": urlencode(filters),
+        "can_save": bool(chosen.keys() - parts) and not any(view["is_current"] for view in views),
     }

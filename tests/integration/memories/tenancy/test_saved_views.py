@@ -22,6 +22,9 @@ LISTS = {
     "context-log": "range=7d&state=full",
     "sessions": "min_pressure=80",
     "audit-log": "actor=anna",
+    "hygiene": "list=contradiction&partition=agent%3Dsupport",
+    "activity": "by=key&group=profiles",
+    "jobs": "kind=compaction&state=failed",
 }
 
 

@@ -208,12 +208,14 @@ class MemoryTextQuerySet(TenantRows):
         Call it inside `force_index_scan`. What the index does not contain yet is read whole.
         """
         own = {"embeddings__model": model, "embeddings__version": F("version"), "embeddings__is_current": True}
-        rows = self.filter(**own).annotate(distance=indexed_distance("embeddings__vector", vector))
-        rows = rows.order_by("distance")
         is_indexed = Q(embeddings__id__lte=index.bound) | Q(embeddings__is_indexed=True)
         is_fresh = Q(embeddings__id__gt=index.bound, embeddings__is_indexed=False)
-        columns = ("id", tokens, "distance", "created_at")
-        indexed, fresh = (rows.filter(part).values_list(*columns)[:limit] for part in (is_indexed, is_fresh))
+        distance, columns = indexed_distance("embeddings__vector", vector), ("id", tokens, "distance", "created_at")
+        # all conditions in one `filter`: another one would join the vectors again, and read all of them
+        indexed, fresh = (
+            self.filter(part, **own).annotate(distance=distance).order_by("distance").values_list(*columns)[:limit]
+            for part in (is_indexed, is_fresh)
+        )
         found = [*indexed, *fresh]
         found.sort(key=lambda row: row[0].int)
         found.sort(key=lambda row: row[3], reverse=True)

@@ -107,27 +107,23 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "code"), BAD_FIELDS, ids=ids(BAD_FIELDS))
-def test_bad_field_of_a_new_memory_is_refused_by_name(
-    api: APIClient, tenant: Tenant, field: str, value: Any, code: str
-) -> None:
-    body = {"content": SECRET_TEXT, field.partition(".")[0]: value}
-    response = api.post(MEMORIES, json.dumps(body), content_type="application/json")
-    assert_problem(response, 400, code, field)
+def test_bad_field_of_a_new_memory_is_refused_by_name(api: APIClient, tenant: Tenant) -> None:
+    for field, value, code in BAD_FIELDS:
+        body = {"content": SECRET_TEXT, field.partition(".")[0]: value}
+        response = api.post(MEMORIES, json.dumps(body), content_type="application/json")
+        assert_problem(response, 400, code, field)
+        assert b"4711" not in response.content, (field, code)
     assert all_stored_memories(tenant) == []
-    assert b"4711" not in response.content
 
 
 BAD_CHANGES = [row for row in BAD_FIELDS if not row[0].startswith("links")] + [("created_at", None, "required")]
 
 
-@pytest.mark.parametrize(("field", "value", "code"), BAD_CHANGES, ids=ids(BAD_CHANGES))
-def test_bad_field_of_a_change_is_refused_by_name(
-    api: APIClient, tenant: Tenant, field: str, value: Any, code: str
-) -> None:
-    created = post_memory(api, "One", created_at=timezone.now().isoformat())
-    response = api.patch(f"{MEMORIES}/{created['id']}", json.dumps({field: value}), content_type="application/json")
-    assert_problem(response, 400, code, field)
+def test_bad_field_of_a_change_is_refused_by_name(api: APIClient, tenant: Tenant) -> None:
+    url = f"{MEMORIES}/{post_memory(api, 'One', created_at=timezone.now().isoformat())['id']}"
+    for field, value, code in BAD_CHANGES:
+        response = api.patch(url, json.dumps({field: value}), content_type="application/json")
+        assert_problem(response, 400, code, field)
     (memory,) = all_stored_memories(tenant)
     assert (memory.content, memory.version) == ("One", 1)
 
@@ -177,16 +173,14 @@ BAD_BODIES: list[tuple[str, bytes, str, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "code", "field"), [row[1:] for row in BAD_BODIES], ids=[row[0] for row in BAD_BODIES])
 @pytest.mark.parametrize("url", [MEMORIES, f"{MEMORIES}/bulk", SEARCH, CONTEXT])
-def test_bad_body_is_refused(
-    api: APIClient, tenant: Tenant, url: str, body: bytes, code: str, field: str | None
-) -> None:
-    response = api.post(url, body, content_type="application/json")
-    if url == MEMORIES:
-        assert_problem(response, 400, code, field)
-    assert response.status_code == 400
-    assert response["Content-Type"] == "application/problem+json"
+def test_bad_body_is_refused(api: APIClient, tenant: Tenant, url: str) -> None:
+    for name, body, code, field in BAD_BODIES:
+        response = api.post(url, body, content_type="application/json")
+        if url == MEMORIES:
+            assert_problem(response, 400, code, field)
+        assert response.status_code == 400, name
+        assert response["Content-Type"] == "application/problem+json", name
     assert all_stored_memories(tenant) == []
 
 

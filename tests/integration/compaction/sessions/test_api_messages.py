@@ -72,55 +72,53 @@ def test_time_of_a_message_is_the_callers(api: APIClient, session: dict[str, Any
     assert read(api, session)["last_message_at"] == row["recorded_at"]
 
 
-@pytest.mark.parametrize(
-    ("message", "code", "field"),
-    [
-        ({"role": "robot", "content": "x"}, "invalid_choice", "role"),
-        ({"content": "x"}, "required", "role"),
-        (user(""), "blank", "content"),
-        ({"role": "user"}, "blank", "content"),
-        (user(7), "not_text", "content"),
-        (user("a\x00b"), "null_character", "content"),
-        (user("é" * 131_073), "too_long", "content"),
-        (user("x", created_at="2026-05-08T13:56:00"), "no_offset", "created_at"),
-        (user("x", created_at="9990-05-08T13:56:00Z"), "too_far_ahead", "created_at"),
-        (user("x", weight=1), "unknown_field", "weight"),
-        (user("x", name="a\nb"), "bad_characters", "name"),
-        (user("x", metadata={"a": "\x00"}), "null_character", "metadata"),
-        (user("x", pinned=1), "not_a_boolean", "pinned"),
-        (user("x", tool_calls=calling("c")["tool_calls"]), "only_the_assistant_calls", "tool_calls"),
-        (user("x", tool_call_id="c"), "only_a_tool_answers", "tool_call_id"),
-        ({"role": "tool", "content": "x"}, "required", "tool_call_id"),
-        (tool_result_body("call_9"), "unknown_tool_call", "tool_call_id"),
-        (assistant("", tool_calls=[]), "blank", "content"),
-        (assistant("", tool_calls={}), "not_a_list", "tool_calls"),
-        (assistant("", tool_calls=[{}]), "not_an_object", "tool_calls.0.function"),
-        (
-            assistant("", tool_calls=[{"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}]),
-            "not_text",
-            "tool_calls.0.function.arguments",
-        ),
-        (
-            assistant("", tool_calls=[{"id": "", "type": "function", "function": {"name": "f", "arguments": ""}}]),
-            "bad_text",
-            "tool_calls.0.id",
-        ),
-        (
-            assistant("", tool_calls=[{"id": "c", "type": "magic", "function": {"name": "f", "arguments": ""}}]),
-            "invalid_choice",
-            "tool_calls.0.type",
-        ),
-        (calling("c", "c"), "call_id_taken", "tool_calls.1.id"),
-        (calling("c", arguments="\x00"), "null_character", "tool_calls.0.function.arguments"),
-        ("hello", "not_an_object", ""),
-    ],
-)
-def test_one_bad_message_keeps_all_out_and_is_named_by_its_place(
-    api: APIClient, session: dict[str, Any], message: Any, code: str, field: str
-) -> None:
+BAD_MESSAGES: list[tuple[Any, str, str]] = [
+    ({"role": "robot", "content": "x"}, "invalid_choice", "role"),
+    ({"content": "x"}, "required", "role"),
+    (user(""), "blank", "content"),
+    ({"role": "user"}, "blank", "content"),
+    (user(7), "not_text", "content"),
+    (user("a\x00b"), "null_character", "content"),
+    (user("é" * 131_073), "too_long", "content"),
+    (user("x", created_at="2026-05-08T13:56:00"), "no_offset", "created_at"),
+    (user("x", created_at="9990-05-08T13:56:00Z"), "too_far_ahead", "created_at"),
+    (user("x", weight=1), "unknown_field", "weight"),
+    (user("x", name="a\nb"), "bad_characters", "name"),
+    (user("x", metadata={"a": "\x00"}), "null_character", "metadata"),
+    (user("x", pinned=1), "not_a_boolean", "pinned"),
+    (user("x", tool_calls=calling("c")["tool_calls"]), "only_the_assistant_calls", "tool_calls"),
+    (user("x", tool_call_id="c"), "only_a_tool_answers", "tool_call_id"),
+    ({"role": "tool", "content": "x"}, "required", "tool_call_id"),
+    (tool_result_body("call_9"), "unknown_tool_call", "tool_call_id"),
+    (assistant("", tool_calls=[]), "blank", "content"),
+    (assistant("", tool_calls={}), "not_a_list", "tool_calls"),
+    (assistant("", tool_calls=[{}]), "not_an_object", "tool_calls.0.function"),
+    (
+        assistant("", tool_calls=[{"id": "c", "type": "function", "function": {"name": "f", "arguments": {}}}]),
+        "not_text",
+        "tool_calls.0.function.arguments",
+    ),
+    (
+        assistant("", tool_calls=[{"id": "", "type": "function", "function": {"name": "f", "arguments": ""}}]),
+        "bad_text",
+        "tool_calls.0.id",
+    ),
+    (
+        assistant("", tool_calls=[{"id": "c", "type": "magic", "function": {"name": "f", "arguments": ""}}]),
+        "invalid_choice",
+        "tool_calls.0.type",
+    ),
+    (calling("c", "c"), "call_id_taken", "tool_calls.1.id"),
+    (calling("c", arguments="\x00"), "null_character", "tool_calls.0.function.arguments"),
+    ("hello", "not_an_object", ""),
+]
+
+
+def test_one_bad_message_keeps_all_out_and_is_named_by_its_place(api: APIClient, session: dict[str, Any]) -> None:
     append(api, session, user("before"))
-    response = post(api, session, user("good"), message, user("good too"))
-    assert_problem(response, 400, code, f"messages.1.{field}".rstrip("."))
+    for message, code, field in BAD_MESSAGES:
+        response = post(api, session, user("good"), message, user("good too"))
+        assert_problem(response, 400, code, f"messages.1.{field}".rstrip("."))
     assert [row["content"] for row in listed(api, session)] == ["before"]
     assert read(api, session)["message_count"] == 1
 

@@ -74,14 +74,12 @@ def test_corpus_becomes_a_calibrated_draft_with_its_report(tenant: Tenant, tmp_p
         assert not Memory.objects.for_tenant(tenant.pk).exists()
     with maintenance_scope():
         assert not Tenant.objects.hidden().exists()
+    optimal_packing_warns_without_calibration_alone(tenant, row)
     fit(tmp_path, 55)
     assert [each.version for each in drafts(tenant)] == [2, 1]
 
 
-def test_calibrated_profile_is_packed_optimally_without_a_warning(tenant: Tenant, tmp_path: Path) -> None:
-    fit(tmp_path, 50)
-    (row,) = drafts(tenant)
-
+def optimal_packing_warns_without_calibration_alone(tenant: Tenant, row: ScoringProfileVersion) -> None:
     def codes(**scoring: object) -> list[str]:
         request = ContextRequest(query="kiln", packer="optimal", preview=True, **scoring)  # type: ignore[arg-type]
         context = assemble_context(

@@ -16,13 +16,6 @@ from tests.integration.rest_helpers import CONTEXT, MEMORIES, SEARCH, all_stored
 SECRET_TEXT = "the combination is 4711"
 
 
-def ids(rows: list[tuple[str, Any, str]]) -> list[str]:
-    """Names that hold no value: workers must agree on them, and some values are times."""
-    return [
-        f"{number}-{row[0].encode('ascii', 'backslashreplace').decode()}-{row[2]}" for number, row in enumerate(rows)
-    ]
-
-
 def in_days(days: float) -> str:
     return (timezone.now() + timedelta(days=days)).isoformat()
 
@@ -107,27 +100,23 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "code"), BAD_FIELDS, ids=ids(BAD_FIELDS))
-def test_bad_field_of_a_new_memory_is_refused_by_name(
-    api: APIClient, tenant: Tenant, field: str, value: Any, code: str
-) -> None:
-    body = {"content": SECRET_TEXT, field.partition(".")[0]: value}
-    response = api.post(MEMORIES, json.dumps(body), content_type="application/json")
-    assert_problem(response, 400, code, field)
+def test_bad_field_of_a_new_memory_is_refused_by_name(api: APIClient, tenant: Tenant) -> None:
+    for field, value, code in BAD_FIELDS:
+        body = {"content": SECRET_TEXT, field.partition(".")[0]: value}
+        response = api.post(MEMORIES, json.dumps(body), content_type="application/json")
+        assert_problem(response, 400, code, field)
+        assert b"4711" not in response.content, (field, code)
     assert all_stored_memories(tenant) == []
-    assert b"4711" not in response.content
 
 
 BAD_CHANGES = [row for row in BAD_FIELDS if not row[0].startswith("links")] + [("created_at", None, "required")]
 
 
-@pytest.mark.parametrize(("field", "value", "code"), BAD_CHANGES, ids=ids(BAD_CHANGES))
-def test_bad_field_of_a_change_is_refused_by_name(
-    api: APIClient, tenant: Tenant, field: str, value: Any, code: str
-) -> None:
-    created = post_memory(api, "One", created_at=timezone.now().isoformat())
-    response = api.patch(f"{MEMORIES}/{created['id']}", json.dumps({field: value}), content_type="application/json")
-    assert_problem(response, 400, code, field)
+def test_bad_field_of_a_change_is_refused_by_name(api: APIClient, tenant: Tenant) -> None:
+    url = f"{MEMORIES}/{post_memory(api, 'One', created_at=timezone.now().isoformat())['id']}"
+    for field, value, code in BAD_CHANGES:
+        response = api.patch(url, json.dumps({field: value}), content_type="application/json")
+        assert_problem(response, 400, code, field)
     (memory,) = all_stored_memories(tenant)
     assert (memory.content, memory.version) == ("One", 1)
 
@@ -177,16 +166,14 @@ BAD_BODIES: list[tuple[str, bytes, str, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "code", "field"), [row[1:] for row in BAD_BODIES], ids=[row[0] for row in BAD_BODIES])
 @pytest.mark.parametrize("url", [MEMORIES, f"{MEMORIES}/bulk", SEARCH, CONTEXT])
-def test_bad_body_is_refused(
-    api: APIClient, tenant: Tenant, url: str, body: bytes, code: str, field: str | None
-) -> None:
-    response = api.post(url, body, content_type="application/json")
-    if url == MEMORIES:
-        assert_problem(response, 400, code, field)
-    assert response.status_code == 400
-    assert response["Content-Type"] == "application/problem+json"
+def test_bad_body_is_refused(api: APIClient, tenant: Tenant, url: str) -> None:
+    for name, body, code, field in BAD_BODIES:
+        response = api.post(url, body, content_type="application/json")
+        if url == MEMORIES:
+            assert_problem(response, 400, code, field)
+        assert response.status_code == 400, name
+        assert response["Content-Type"] == "application/problem+json", name
     assert all_stored_memories(tenant) == []
 
 
@@ -221,12 +208,10 @@ BAD_WISHES: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "code"), BAD_WISHES, ids=ids(BAD_WISHES))
-def test_bad_wish_for_a_context_is_refused_by_name(
-    api: APIClient, tenant: Tenant, field: str, value: Any, code: str
-) -> None:
-    body = json.dumps({"query": "Where does Sam live?", field: value})
-    assert_problem(api.post(CONTEXT, body, content_type="application/json"), 400, code, field)
+def test_bad_wish_for_a_context_is_refused_by_name(api: APIClient, tenant: Tenant) -> None:
+    for field, value, code in BAD_WISHES:
+        body = json.dumps({"query": "Where does Sam live?", field: value})
+        assert_problem(api.post(CONTEXT, body, content_type="application/json"), 400, code, field)
     with tenant_scope(tenant.pk):
         assert not Receipt.objects.for_tenant(tenant.pk).exists()
 
@@ -259,10 +244,10 @@ BAD_SEARCHES: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "code"), BAD_SEARCHES, ids=ids(BAD_SEARCHES))
-def test_bad_search_is_refused_by_name(api: APIClient, field: str, value: Any, code: str) -> None:
-    body = json.dumps({"query": "Where does Sam live?", field.partition(".")[0]: value})
-    assert_problem(api.post(SEARCH, body, content_type="application/json"), 400, code, field)
+def test_bad_search_is_refused_by_name(api: APIClient) -> None:
+    for field, value, code in BAD_SEARCHES:
+        body = json.dumps({"query": "Where does Sam live?", field.partition(".")[0]: value})
+        assert_problem(api.post(SEARCH, body, content_type="application/json"), 400, code, field)
 
 
 BAD_QUERIES = [
@@ -289,9 +274,9 @@ BAD_QUERIES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "code"), BAD_QUERIES, ids=ids(BAD_QUERIES))
-def test_bad_query_parameter_is_refused_by_name(api: APIClient, name: str, value: str, code: str) -> None:
-    assert_problem(api.get(MEMORIES, {name: value}), 400, code, name)
+def test_bad_query_parameter_is_refused_by_name(api: APIClient) -> None:
+    for name, value, code in BAD_QUERIES:
+        assert_problem(api.get(MEMORIES, {name: value}), 400, code, name)
 
 
 def test_query_parameter_given_twice_is_refused(api: APIClient) -> None:

@@ -36,7 +36,7 @@ def invitation(request: HttpRequest, tenant_id: UUID, secret: str) -> HttpRespon
         invited = Invitation.objects.for_tenant(tenant.pk).usable(secret_hash(secret), now).first()
     if invited is None:
         return _gone(request)
-    form = InvitedForm(request.POST if request.method == "POST" else None, label_suffix="")
+    form = InvitedForm(request.POST if request.method == "POST" else None)
     if not request.user.is_authenticated and form.is_valid():
         try:
             return _accept(request, tenant, form, secret=secret, by=_inviter(invited))

@@ -15,10 +15,9 @@ from compaction.alerts.delivery import deliver
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from compaction.services.alerts.rules import RULE_KINDS
 from memories.store.api.schema import operation
-from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
 from memories.tenancy.api.etags import conditional, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.postgres import roles
@@ -34,15 +33,12 @@ _ADMIN = {"GET": "admin", "POST": "admin", "DELETE": "admin"}
 class AlertEndpoint(Endpoint):
     """The base of these endpoints. Runs as the console, because the role of the API may not read alerts (ADR-0209)."""
 
+    whole_tenant = ALL_METHODS
+
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Run the request as the role of the console."""
         with roles.logged_in_as(roles.CONSOLE):
             return super().dispatch(request, *args, **kwargs)
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse keys with a partition before anything is read."""
-        super().initial(request, *args, **kwargs)
-        require_whole_tenant(self.key)
 
 
 class AlertListEndpoint(AlertEndpoint):
@@ -74,6 +70,7 @@ class AlertRuleEndpoint(AlertEndpoint):
     """One rule."""
 
     scopes = {"PATCH": "admin"}
+    output = schemas.AlertRuleOutput
 
     def edited_row(self, kind: str) -> AlertRule:
         """Return the rule that `If-Match` is about."""
@@ -83,23 +80,13 @@ class AlertRuleEndpoint(AlertEndpoint):
         rule: AlertRule = next(rule for rule in rules if rule.kind == kind)
         return rule
 
-    def shown(self, kind: str) -> dict[str, Any]:
-        """Return the answer for a rule; inside a scope."""
-        return schemas.AlertRuleOutput(self.edited_row(kind)).data
-
     @operation("alert_rules_read", {200: schemas.AlertRuleOutput, 304: None}, 404)
     def get(self, request: Request, kind: str) -> Response:
         """One rule."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            return response_with_etag(request, self.shown(kind))
+        return self.answer_with_etag(lambda: self.shown(kind))
 
     @operation(
-        "alert_rules_change",
-        {200: schemas.AlertRuleOutput},
-        404,
-        request=schemas.AlertRuleInput,
-        examples=_RULE,
+        "alert_rules_change", {200: schemas.AlertRuleOutput}, 404, request=schemas.AlertRuleInput, examples=_RULE
     )
     @conditional
     def patch(self, request: Request, kind: str) -> Response:
@@ -147,16 +134,13 @@ class _DestinationEndpoint(AlertEndpoint):
     """What the endpoints of one destination share."""
 
     scopes = _ADMIN
+    output = schemas.AlertDestinationOutput
 
     def edited_row(self, destination_id: UUID) -> AlertDestination:
         """Return the destination, removed or not; inside a scope."""
         rows = AlertDestination.objects.for_tenant(self.tenant_id).with_id(destination_id)
         destination: AlertDestination = self.found(rows, "alert destination")
         return destination
-
-    def shown(self, destination_id: UUID) -> dict[str, Any]:
-        """Return the answer for a destination; inside a scope."""
-        return schemas.AlertDestinationOutput(self.edited_row(destination_id)).data
 
 
 class AlertDestinationEndpoint(_DestinationEndpoint):
@@ -165,9 +149,7 @@ class AlertDestinationEndpoint(_DestinationEndpoint):
     @operation("alert_destinations_read", {200: schemas.AlertDestinationOutput, 304: None}, 404)
     def get(self, request: Request, destination_id: UUID) -> Response:
         """One destination; a removed one can be read for 90 days."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            return response_with_etag(request, self.shown(destination_id))
+        return self.answer_with_etag(lambda: self.shown(destination_id))
 
     @operation("alert_destinations_remove", {204: None}, 404)
     @conditional

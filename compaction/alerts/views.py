@@ -8,7 +8,6 @@ from uuid import UUID
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 
 from compaction.alerts.actions import (
     add_alert_destination,
@@ -22,8 +21,8 @@ from compaction.alerts.delivery import alert_url, deliver
 from compaction.alerts.forms import AlertDestinationForm, AlertRulesForm
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import acting, submit, tenant_page
-from memories.tenancy.views.page_actions import by_operator, errors_as_flash
+from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import acting, by_operator, errors_as_flash, submit
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
@@ -39,8 +38,7 @@ def alerts(request: HtmxRequest) -> HttpResponseBase:
     if request.method != "POST":
         return _alerts_page(request)
     form = AlertRulesForm(request.POST)
-    who = acting(request, timezone.now())
-    changed = submit(request, form, lambda: set_alert_rules(**form.changes(), **who))
+    changed = submit(request, form, lambda: set_alert_rules(**form.changes(), **acting(request)))
     if changed is None:
         return _alerts_page(request, rules_form=form)
     add_flash(request, "Rules saved. They are evaluated every minute." if changed else "Nothing to save.")
@@ -51,8 +49,7 @@ def alerts(request: HtmxRequest) -> HttpResponseBase:
 def destination_add(request: HtmxRequest) -> HttpResponseBase:
     """Add a destination. The secret of a webhook is only in the answer to the POST."""
     form = AlertDestinationForm(request.POST)
-    who = acting(request, timezone.now())
-    added = submit(request, form, lambda: add_alert_destination(**form.cleaned_data, **who))
+    added = submit(request, form, lambda: add_alert_destination(**form.cleaned_data, **acting(request)))
     if added is None:
         return _alerts_page(request, destination_form=form)
     if added.kind == AlertDestination.Kind.WEBHOOK:

@@ -14,10 +14,10 @@ from memories.embeddings.providers import EmbeddingError, known_models
 from memories.embeddings.reembedding import probe_embedder
 from memories.embeddings.status import ModelStatus, model_history, model_statuses, refused_texts
 from memories.models import EmbeddingModel
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import acting, submit, tenant_page
-from memory_platform.web.flash_messages import add_flash, flash_error, watch_job
+from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import acting, submit, tenant_change
+from memory_platform.web.flash_messages import add_flash, watch_job
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.numerals import counted
 from memory_platform.web.rendering import render_page
@@ -31,15 +31,14 @@ def embeddings(request: HtmxRequest) -> HttpResponseBase:
     """Show each model with its progress, and the form that starts a re-embedding. Polls while work is unfinished."""
     if request.method != "POST":
         return _page(request)
-    form = ReembeddingForm(request.POST, label_suffix="", models=list(known_models().values()))
+    form = ReembeddingForm(request.POST, models=list(known_models().values()))
     if form.is_valid():
         try:
             # Outside of the scope, because it calls the provider.
             probe_embedder(form.cleaned_data["model"])
         except EmbeddingError as error:
             form.add_error("model", error.detail)
-    who = acting(request, timezone.now())
-    row = submit(request, form, lambda: actions.start_reembedding(**form.cleaned_data, **who))
+    row = submit(request, form, lambda: actions.start_reembedding(**form.cleaned_data, **acting(request)))
     if row is None:
         return _page(request, form)
     add_flash(request, f"Re-embedding with {row.name} started.")
@@ -59,7 +58,7 @@ def _page(request: HtmxRequest, form: ReembeddingForm | None = None) -> HttpResp
             "is_unfinished": any(status.is_unfinished for status in statuses),
         }
     others = [model for name, model in known_models().items() if name not in taken]
-    page["form"] = form or ReembeddingForm(label_suffix="", models=others)
+    page["form"] = form or ReembeddingForm(models=others)
     page["others"] = others
     return render_page(request, "memories/embeddings/embeddings.html", page, fragment="body", form=form)
 
@@ -70,8 +69,7 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
 
     def change(status: ModelStatus) -> str:
         name, confirm = status.model.name, request.POST.get("confirm_missing") == "on"
-        who = acting(request, timezone.now())
-        if actions.switch_embedding_model(model=name, confirm_missing=confirm, **who).is_done:
+        if actions.switch_embedding_model(model=name, confirm_missing=confirm, **acting(request)).is_done:
             return f"Search now uses {name}."
         watch_job(request, "embedding_model", model_id)
         return f"Search will use {name} when its vectors are complete."
@@ -84,7 +82,7 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Confirm, then retire a model and remove its vectors."""
 
     def change(status: ModelStatus) -> str:
-        row = actions.retire_embedding_model(model=status.model.name, **acting(request, timezone.now()))
+        row = actions.retire_embedding_model(model=status.model.name, **acting(request))
         watch_job(request, "embedding_model", row.pk)
         return f"Removing the vectors of {row.name}."
 
@@ -94,7 +92,7 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
 @tenant_page(to_change="admin")
 def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Retry the texts that a model refused."""
-    who = acting(request, timezone.now())
+    who = acting(request)
     with tenant_scope(request.tenant.id):
         model = _status(request, model_id).model
         if model.state == _ACTIVE:
@@ -111,14 +109,11 @@ def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
 def _confirm_first(
     request: HtmxRequest, model_id: UUID, template: str, change: Callable[[ModelStatus], str]
 ) -> HttpResponseBase:
-    try:
-        with tenant_scope(request.tenant.id):
-            status = _status(request, model_id)
-            if request.method != "POST":
-                return render_page(request, template, {"section": _SECTION, "status": status})
-            add_flash(request, change(status))
-    except PlatformError as error:
-        flash_error(request, error.detail)
+    with tenant_change(request):
+        status = _status(request, model_id)
+        if request.method != "POST":
+            return render_page(request, template, {"section": _SECTION, "status": status})
+        add_flash(request, change(status))
     return redirect("embeddings", request.tenant.id)
 
 

@@ -18,7 +18,7 @@ class HygieneFilterForm(PlatformForm):
     sort = forms.ChoiceField(required=False)
 
     def __init__(self, data: Any, *, sorts: Iterable[str]) -> None:
-        super().__init__(data, label_suffix="")
+        super().__init__(data)
         self.sorts = list(sorts)
         self.fields["sort"] = forms.ChoiceField(required=False, choices=[(name, name) for name in self.sorts])
 

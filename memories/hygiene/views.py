@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
@@ -14,14 +14,13 @@ from memories.hygiene import findings
 from memories.hygiene.actions import perform_hygiene_action
 from memories.hygiene.findings import HygieneActionEffect
 from memories.hygiene.forms import HygieneActionForm, HygieneFilterForm
-from memories.models import HygieneAct, Memory, Partition
+from memories.models import Memory, Partition
 from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE_LIST, HygieneList
 from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE, RESTORE
 from memories.store.views.bulk import undo_bulk_action
-from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import by_operator, tenant_change
 from memory_platform.rest.cursor_pagination import CursorError, CursorPosition, read_cursor, write_cursor
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
@@ -53,9 +52,7 @@ def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
 def memory_findings(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Show the result of comparing a memory with its partition; polls until the comparison has run."""
     with tenant_scope(request.tenant.id):
-        memory = Memory.objects.for_tenant(request.tenant.id).with_id(memory_id).first()
-        if memory is None:
-            raise Http404
+        memory = get_object_or_404(Memory.objects.for_tenant(request.tenant.id), pk=memory_id)
         page = {"memory": memory, "comparison": findings.memory_comparison(request.tenant.id, memory)}
     if not wants_fragment(request):
         return redirect("memory", request.tenant.id, memory_id)
@@ -71,22 +68,18 @@ def hygiene_bulk(request: HtmxRequest, name: str) -> HttpResponseBase:
     if not form.is_valid():
         flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return _again(request, each, sent)
-    fields, now = form.cleaned_data, timezone.now()
-    try:
-        with tenant_scope(request.tenant.id):
-            effect = findings.hygiene_action_effect(
-                request.tenant.id, each, fields["action"], fields["id"], keep=fields["keep"], now=now
-            )
-            done = _perform(request, each, effect, now) if request.method == "POST" else None
-    except PlatformError as error:
-        flash_error(request, error.detail)
-        return _again(request, each, sent)
-    if done is None:
-        page = {"section": "hygiene", "list": each, "effect": effect, "kept_in_address": _kept(sent)}
-        return render_page(request, "memories/hygiene/hygiene_effect.html", page)
-    act, message = done
-    undo = act and reverse("hygiene-bulk-undo", args=[request.tenant.id, act.pk])
-    add_flash(request, message, undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}" if undo else "")
+    fields, who = form.cleaned_data, by_operator(request)
+    with tenant_change(request):
+        effect = findings.hygiene_action_effect(
+            request.tenant.id, each, fields["action"], fields["id"], keep=fields["keep"], now=who["now"]
+        )
+        if request.method != "POST":
+            page = {"section": "hygiene", "list": each, "effect": effect, "kept_in_address": _kept(sent)}
+            return render_page(request, "memories/hygiene/hygiene_effect.html", page)
+        act = perform_hygiene_action(tenant_id=request.tenant.id, effect=effect, has_pairs=each.has_pairs, **who)
+        undo = act and reverse("hygiene-bulk-undo", args=[request.tenant.id, act.pk])
+        again = f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}" if undo else ""
+        add_flash(request, _done_text(effect), undo_url=again)
     return _again(request, each, sent)
 
 
@@ -104,25 +97,15 @@ def _list_named(name: str) -> HygieneList:
     return LISTS[name]
 
 
-def _perform(
-    request: HtmxRequest, each: HygieneList, effect: HygieneActionEffect, now: datetime
-) -> tuple[HygieneAct | None, str]:
-    """Perform the action; return it and the message about it."""
-    done = perform_hygiene_action(
-        tenant_id=request.tenant.id,
-        effect=effect,
-        has_pairs=each.has_pairs,
-        by=operator_actor(request.operator),
-        now=now,
-    )
+def _done_text(effect: HygieneActionEffect) -> str:
     if effect.action == BULK_MERGE:
-        return done, f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
+        return f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
     if effect.action == BULK_ARCHIVE:
-        return done, f"{effect.archived} archived. Contexts no longer include them."
+        return f"{effect.archived} archived. Contexts no longer include them."
     if effect.action == RESTORE:
         count = len(effect.memories)
-        return done, f"{count} {'memory is' if count == 1 else 'memories are'} live again, alongside the newer one."
-    return done, f"{len(effect.ids)} dismissed."
+        return f"{count} {'memory is' if count == 1 else 'memories are'} live again, alongside the newer one."
+    return f"{len(effect.ids)} dismissed."
 
 
 def _kept(sent: QueryDict) -> dict[str, str]:

@@ -23,9 +23,9 @@ from memories.services.store.moments import PointInTime
 from memories.services.tokens import count_tokens
 from memories.tenancy.exceptions import StaleVersion
 from memories.tenancy.forms import with_unix_line_ends
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import acting, submit, tenant_page
+from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import acting, by_operator, submit
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import loads_result_later, render_page
@@ -42,12 +42,11 @@ def memo(request: HtmxRequest) -> HttpResponseBase:
     """Show and edit the memo, with its versions."""
     if request.method != "POST":
         return _memo_page(request, None)
-    form = VersionedTextForm(request.POST, label_suffix="")
-    who = acting(request, timezone.now())
+    form = VersionedTextForm(request.POST)
 
     def act() -> TenantMemo:
         content, seen = form.cleaned_data["content"], form.cleaned_data["seen_version"]
-        return actions.set_tenant_memo(content=content, if_version=seen, **who)
+        return actions.set_tenant_memo(content=content, if_version=seen, **acting(request))
 
     saved = submit(request, form, act)
     if saved is None:
@@ -69,7 +68,7 @@ def _memo_page(request: HtmxRequest, form: VersionedTextForm | None) -> HttpResp
         "section": "memo",
         "current": current,
         "history": build_text_versions(versions, {row.pk: labels.get(str(row.pk), "") for row in versions}),
-        "form": form or VersionedTextForm(initial=initial, label_suffix=""),
+        "form": form or VersionedTextForm(initial=initial),
     }
     return render_page(request, "memories/partitions/memo.html", page, fragment="body", form=form)
 
@@ -99,7 +98,7 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
         if request.POST.get("seen_version") not in (None, str(current.version)):
             flash_error(request, "Someone saved another text in the meantime. Read it before you withdraw it.")
             return redirect(_address(request, path))
-        actions.withdraw_summary(summary=current, by=operator_actor(request.operator), now=timezone.now())
+        actions.withdraw_summary(summary=current, **by_operator(request))
     again = urlencode({"partition": path, "style": current.style})
     undo = f"{reverse('summary-restore', args=[request.tenant.id])}?{again}"
     add_flash(request, f"The {current.style} summary was withdrawn. Its versions remain.", undo_url=undo)
@@ -113,13 +112,12 @@ def summary_restore(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         rows = PartitionSummary.objects.for_tenant(request.tenant.id).of_partition(path)
         latest = rows.of_style(style).newest_first().first()
-    if latest is None:
-        raise Http404
+        if latest is None:
+            raise Http404
     try:
         with tenant_scope(request.tenant.id):
             values = {"style": style, "content": latest.content, "origin": latest.origin, "if_version": 0}
-            who = acting(request, timezone.now())
-            saved = actions.save_summary(partition=parse_partition(path), **values, **who)
+            saved = actions.save_summary(partition=parse_partition(path), **values, **acting(request))
     except StaleVersion:
         flash_error(request, f"A {style} summary is already active.")
     else:
@@ -141,9 +139,8 @@ def _address(request: HtmxRequest, path: str) -> str:
 @tenant_page("viewer", to_change="operator")
 def snapshots(request: HtmxRequest) -> HttpResponseBase:
     """List snapshots, the latest recorded time first, with the form that creates one."""
-    form = SnapshotForm(request.POST if request.method == "POST" else None, label_suffix="")
-    who = acting(request, timezone.now())
-    made = submit(request, form, lambda: actions.create_snapshot(**form.cleaned_data, **who))
+    form = SnapshotForm(request.POST if request.method == "POST" else None)
+    made = submit(request, form, lambda: actions.create_snapshot(**form.cleaned_data, **acting(request)))
     if made is not None:
         add_flash(request, f"Snapshot {made.name} created.")
         return redirect("snapshots", request.tenant.id)
@@ -157,7 +154,7 @@ def snapshots(request: HtmxRequest) -> HttpResponseBase:
 def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
     """Compare a snapshot with another one or today, everywhere or in one partition."""
     now = timezone.now()
-    form = ComparisonForm(request.GET, label_suffix="")
+    form = ComparisonForm(request.GET)
     if not form.is_valid():
         raise Http404
     fields = form.cleaned_data
@@ -219,7 +216,7 @@ def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase
     with tenant_scope(request.tenant.id):
         found = get_object_or_404(Snapshot.objects.for_tenant(request.tenant.id), pk=snapshot_id)
         if request.method == "POST":
-            actions.delete_snapshot(snapshot=found, by=operator_actor(request.operator), now=timezone.now())
+            actions.delete_snapshot(snapshot=found, **by_operator(request))
     if request.method != "POST":
         page = {"section": "snapshots", "snapshot": found}
         return render_page(request, "memories/partitions/snapshot_delete.html", page)

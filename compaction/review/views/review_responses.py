@@ -10,7 +10,6 @@ from uuid import UUID
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
 from compaction.models import Compaction, CompactionPrompt
@@ -20,8 +19,8 @@ from compaction.review.queries import ReviewChange, last_review_change, read_que
 from compaction.review.review_page import read_review
 from compaction.services.pipeline.prompts import PROMPT_VERSION
 from memories.tenancy.exceptions import Conflict, NotFound, PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.views.page_actions import by_operator
 from memory_platform.web.flash_messages import FlashLink, add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.numerals import counted
@@ -98,7 +97,7 @@ def perform_decision(request: HtmxRequest, compaction_id: UUID, verb: Verb) -> C
     try:
         with tenant_scope(request.tenant.id):
             row = get_compaction_or_404(request, compaction_id)
-            return verb(compaction=row, by=operator_actor(request.operator), now=timezone.now())
+            return verb(compaction=row, **by_operator(request))
     except NotFound as error:
         raise Http404 from error
 

@@ -73,12 +73,7 @@ class MessageListEndpoint(SessionEndpointBase):
         pressure = {name: getattr(session, name) for name in ("message_count", "context_tokens", "pressure")}
         return Response({"results": results, **pressure}, status=code)
 
-    @operation(
-        "messages_list",
-        {200: page_of(schemas.MessageOutput)},
-        404,
-        parameters=[schemas.MessageListInput],
-    )
+    @operation("messages_list", {200: page_of(schemas.MessageOutput)}, 404, parameters=[schemas.MessageListInput])
     def get(self, request: Request, session_id: UUID) -> Response:
         """The originals in their order with their state; `q` searches their text. A closed session is readable too."""
         values = self.query(schemas.MessageListInput)

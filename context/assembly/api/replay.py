@@ -30,11 +30,7 @@ class ReplayEndpoint(AssemblingEndpoint):
     """A context again."""
 
     @operation(
-        "context_replay",
-        {200: ReceiptOutput},
-        404,
-        request=ReplayInput,
-        examples={"Original": {"mode": "recorded"}},
+        "context_replay", {200: ReceiptOutput}, 404, request=ReplayInput, examples={"Original": {"mode": "recorded"}}
     )
     def post(self, request: Request, receipt_id: UUID) -> Response:
         """Return the original context, or run the same inputs on today's data. Only the audit log records it."""

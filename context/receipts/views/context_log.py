@@ -42,7 +42,7 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
 
     A live list asks again with `seen`, which costs one index search unless there are newer contexts (ADR-0166).
     """
-    form = ReceiptFilterForm(request.GET, label_suffix="")
+    form = ReceiptFilterForm(request.GET)
     request.GET = without_parameters(request.GET, "seen")  # type: ignore[assignment]
     page: dict[str, Any] = {"section": "context-log", "form": form}
     tenant_id, now = request.tenant.id, timezone.now()
@@ -80,7 +80,7 @@ def _live_list(request: HtmxRequest, form: ReceiptFilterForm, table: TablePage, 
 @tenant_page("viewer")
 def receipt_export(request: HtmxRequest) -> HttpResponseBase:
     """Download the filtered contexts without texts, newest first, as CSV or JSON Lines."""
-    form = ReceiptExportForm(request.GET, label_suffix="")
+    form = ReceiptExportForm(request.GET)
     if not form.is_valid():
         flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect("context-log", request.tenant.id)

@@ -119,10 +119,7 @@ class PartitionSummaryEndpoint(Endpoint):
         return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
 
     @operation(
-        "summaries_withdraw",
-        {204: None},
-        404,
-        parameters=[PARTITION_PATH, serializers.SummaryStyleInput, IF_MATCH],
+        "summaries_withdraw", {204: None}, 404, parameters=[PARTITION_PATH, serializers.SummaryStyleInput, IF_MATCH]
     )
     def delete(self, request: Request, place: str) -> Response:
         """Withdraw the summary in one style from contexts; its versions stay. Withdrawing twice is no error."""

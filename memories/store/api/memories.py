@@ -312,13 +312,7 @@ class MemoryEndpoint(MemoryEndpointBase):
         return self.answer_with_etag(lambda: MemoryOutput(self._memory(memory_id)).data)
 
     @operation(
-        "memories_change",
-        {200: MemoryOutput},
-        404,
-        409,
-        request=MemoryChanges,
-        examples=_CHANGE,
-        parameters=[IF_MATCH],
+        "memories_change", {200: MemoryOutput}, 404, 409, request=MemoryChanges, examples=_CHANGE, parameters=[IF_MATCH]
     )
     def patch(self, request: Request, memory_id: UUID) -> Response:
         """Change some fields; opens a new version.

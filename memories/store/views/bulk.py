@@ -1,10 +1,12 @@
 """Bulk actions on memories: preview, perform, undo, and choosing the memory to merge with (ADR-0089)."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpResponseBase, QueryDict
+from django.http import HttpResponseBase, QueryDict
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -33,10 +35,9 @@ from memories.store.forms import (
     MergeSearchForm,
 )
 from memories.store.views import memory_list
-from memories.tenancy.exceptions import NotFound, PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import errors_as_flash, missing_is_404, perform, tenant_change
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -64,7 +65,7 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
         flash_error(request, "Choose an action and select memories.")
         return memory_list.list_again(request, request.GET.get("back", ""))
     fields = form.cleaned_data
-    bulk_form = BulkActionForm(initial={"back": fields["back"]}, label_suffix="")
+    bulk_form = BulkActionForm(initial={"back": fields["back"]})
     return _preview(request, LISTED_ACTIONS[fields["action"]], _selected_ids(request, fields), bulk_form)
 
 
@@ -80,10 +81,8 @@ def memory_merge(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """List the most similar memories or search results; each links to a preview of the merge."""
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
-        memory = Memory.objects.for_tenant(tenant_id).with_id(memory_id).first()
-    if memory is None:
-        raise Http404
-    form = MergeSearchForm(request.GET, label_suffix="")
+        memory: Memory = get_object_or_404(Memory.objects.for_tenant(tenant_id), pk=memory_id)
+    form = MergeSearchForm(request.GET)
     page: dict[str, Any] = {"section": "memories", "memory": memory, "own_id": memory.pk, "form": form}
     if form.is_valid():
         text = form.cleaned_data["q"] or memory.content[:QUERY_MAX_CHARACTERS]
@@ -97,17 +96,8 @@ def memory_merge(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 
 def undo_bulk_action(request: HtmxRequest, act_id: UUID) -> None:
     """Undo an action, except for memories changed since, and flash the result or the error."""
-    try:
-        with tenant_scope(request.tenant.id):
-            undone = undo_hygiene(
-                tenant_id=request.tenant.id, act_id=act_id, by=operator_actor(request.operator), now=timezone.now()
-            )
-    except NotFound as error:
-        raise Http404 from error
-    except PlatformError as error:
-        flash_error(request, f"Not undone: {error.detail}")
-    else:
-        add_flash(request, str(undone))
+    with errors_as_flash(request, "Not undone: {}"), missing_is_404():
+        add_flash(request, str(perform(request, undo_hygiene, act_id=act_id)))
 
 
 def _selected_ids(request: HtmxRequest, fields: dict[str, Any]) -> Iterable[UUID]:
@@ -127,31 +117,20 @@ def _selected_ids(request: HtmxRequest, fields: dict[str, Any]) -> Iterable[UUID
 
 def _preview(request: HtmxRequest, action: BulkAction, ids: Iterable[UUID], form: BulkActionForm) -> HttpResponseBase:
     back = memory_list.list_return_query(form["back"].value() or "")
-    try:
-        with tenant_scope(request.tenant.id):
-            effect = preview_bulk_action(request.tenant.id, action, ids, now=timezone.now())
-            text = QueryDict(back).get("q", "").strip()[:QUERY_MAX_CHARACTERS]
-            rows = Memory.objects.for_tenant(request.tenant.id).with_ids(row.pk for row in effect.rows)
-            partitions = Partition.objects.for_tenant(request.tenant.id).offered_paths() if action is MOVE else []
-            by_words = rows.matching(text).how_many() if text else None
-    except PlatformError as error:
-        flash_error(request, error.detail)
-        return memory_list.list_again(request, back)
-    page = {
-        "section": "memories",
-        "action": action,
-        "effect": effect,
-        "by_words": by_words,
-        "form": form,
-        "back": back,
-        "kinds": COMMON_KINDS,
-        "partitions": partitions,
-    }
-    return render_page(request, "memories/store/memories_bulk.html", page, form=form)
+    page: dict[str, Any] = {"section": "memories", "action": action, "form": form, "back": back, "kinds": COMMON_KINDS}
+    with tenant_change(request):
+        page["effect"] = effect = preview_bulk_action(request.tenant.id, action, ids, now=timezone.now())
+        text = QueryDict(back).get("q", "").strip()[:QUERY_MAX_CHARACTERS]
+        rows = Memory.objects.for_tenant(request.tenant.id).with_ids(row.pk for row in effect.rows)
+        page["by_words"] = rows.matching(text).how_many() if text else None
+        offered = Partition.objects.for_tenant(request.tenant.id).offered_paths
+        page["partitions"] = offered() if action is MOVE else []
+        return render_page(request, "memories/store/memories_bulk.html", page, form=form)
+    return memory_list.list_again(request, back)
 
 
 def _perform(request: HtmxRequest) -> HttpResponseBase:
-    form = BulkActionForm(request.POST, label_suffix="")
+    form = BulkActionForm(request.POST)
     is_valid = form.is_valid()
     fields = form.cleaned_data
     action, seen = LISTED_ACTIONS.get(fields.get("action", "")), fields.get("selected")
@@ -161,23 +140,16 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
         return memory_list.list_again(request, back)
     if not is_valid:
         return _preview(request, action, seen, form)
-    by, now, tenant_id = operator_actor(request.operator), timezone.now(), request.tenant.id
-    try:
-        with tenant_scope(request.tenant.id):
-            if action.name == BULK_MERGE:
-                done = merge_seen_memories(tenant_id=tenant_id, keep=fields["keep"], seen=seen, by=by, now=now)
-            elif action is MOVE:
-                to = parse_partition(fields["to_partition"])
-                done = move_memories(tenant_id=tenant_id, seen=seen, to=to, by=by, now=now)
-            else:
-                kind = fields["to_kind"]
-                done = apply_bulk_action(tenant_id=tenant_id, action=action.name, seen=seen, kind=kind, by=by, now=now)
-    except PlatformError as error:
-        flash_error(request, error.detail)
-        return memory_list.list_again(request, back)
-    index_now(request.tenant.id, seen)
-    undo = reverse("memories-bulk-undo", args=[request.tenant.id, done.act.pk])
-    add_flash(request, _result_text(action, done), undo_url=f"{undo}?{urlencode({'back': back})}" if back else undo)
+    with errors_as_flash(request):
+        if action.name == BULK_MERGE:
+            done = perform(request, merge_seen_memories, keep=fields["keep"], seen=seen)
+        elif action is MOVE:
+            done = perform(request, move_memories, seen=seen, to=parse_partition(fields["to_partition"]))
+        else:
+            done = perform(request, partial(apply_bulk_action, action=action.name), seen=seen, kind=fields["to_kind"])
+        index_now(request.tenant.id, seen)
+        undo = reverse("memories-bulk-undo", args=[request.tenant.id, done.act.pk])
+        add_flash(request, _result_text(action, done), undo_url=f"{undo}?{urlencode({'back': back})}" if back else undo)
     return memory_list.list_again(request, back)
 
 

@@ -2,7 +2,8 @@
 
 from uuid import UUID
 
-from django.http import Http404, HttpResponseBase
+from django.http import HttpResponseBase
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 
@@ -11,18 +12,18 @@ from memories.partitions.actions import link_memories, unlink_memories
 from memories.search.browsing import find_memories_by_id_or_text
 from memories.store.forms import MemoryLinkForm
 from memories.store.views.memories import memory_or_404, memory_page, memory_page_again
-from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError
-from memories.tenancy.members import operator_actor
+from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import submit, tenant_page
-from memory_platform.web.flash_messages import add_flash, flash_error
+from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import by_operator, errors_as_flash, submit
+from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 
 
 @tenant_page(to_change="operator")
 def memory_link(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Link the memory to another one, and show its page again."""
-    form = MemoryLinkForm(request.POST, label_suffix="")
+    form = MemoryLinkForm(request.POST)
     link = submit(request, form, lambda: _link(request, memory_id, form))
     if link is None:
         return memory_page(request, memory_id, link_form=form)
@@ -36,7 +37,7 @@ def memory_link_remove(request: HtmxRequest, memory_id: UUID, link_id: int) -> H
     """End a link of the memory; it stays in the history."""
     with tenant_scope(request.tenant.id):
         link = _link_or_404(request, memory_id, link_id)
-        unlink_memories(link=link, by=operator_actor(request.operator), now=timezone.now())
+        unlink_memories(link=link, **by_operator(request))
     undo = reverse("memory-link-restore", args=[request.tenant.id, memory_id, link_id])
     add_flash(request, f"Link {link.kind} removed.", undo_url=undo)
     return memory_page_again(request, memory_id)
@@ -45,25 +46,18 @@ def memory_link_remove(request: HtmxRequest, memory_id: UUID, link_id: int) -> H
 @tenant_page(to_change="operator")
 def memory_link_restore(request: HtmxRequest, memory_id: UUID, link_id: int) -> HttpResponseBase:
     """Link the memories of an ended link again."""
-    by, now = operator_actor(request.operator), timezone.now()
-    try:
-        with tenant_scope(request.tenant.id):
-            ended = _link_or_404(request, memory_id, link_id)
-            link_memories(source=ended.source, target=ended.target, kind=ended.kind, by=by, now=now)
-    except PlatformError as error:
-        flash_error(request, f"Not undone: {error.detail}")
-    else:
+    with errors_as_flash(request, "Not undone: {}"), tenant_scope(request.tenant.id):
+        ended = _link_or_404(request, memory_id, link_id)
+        link_memories(source=ended.source, target=ended.target, kind=ended.kind, **by_operator(request))
         add_flash(request, f"Linked as {ended.kind} again.")
     return memory_page_again(request, memory_id)
 
 
 def _link(request: HtmxRequest, memory_id: UUID, form: MemoryLinkForm) -> MemoryLink:
     """Create the link of a valid form; inside a scope."""
-    source, now = memory_or_404(request, memory_id), timezone.now()
-    target = _target(request, form.cleaned_data["memory"])
-    kind = form.cleaned_data["link_kind"]
+    source, target = memory_or_404(request, memory_id), _target(request, form.cleaned_data["memory"])
     try:
-        return link_memories(source=source, target=target, kind=kind, by=operator_actor(request.operator), now=now)
+        return link_memories(source=source, target=target, kind=form.cleaned_data["link_kind"], **by_operator(request))
     except InvalidInput as error:  # the action names the fields of the API
         raise InvalidInput(
             error.code, error.detail, {"target_id": "memory", "kind": "link_kind"}[error.field]
@@ -83,7 +77,5 @@ def _target(request: HtmxRequest, text: str) -> Memory:
 
 def _link_or_404(request: HtmxRequest, memory_id: UUID, link_id: int) -> MemoryLink:
     rows = MemoryLink.objects.for_tenant(request.tenant.id).touching(memory_id).with_ends()
-    link: MemoryLink | None = rows.with_id(link_id).first()
-    if link is None:
-        raise Http404
+    link: MemoryLink = get_object_or_404(rows, pk=link_id)
     return link

@@ -5,7 +5,7 @@ from functools import partial
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -23,11 +23,10 @@ from memories.store.forms import (
     memory_form_initial,
 )
 from memories.store.views.memory_list import list_again, list_return_query
-from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memory_platform.web.flash_messages import add_flash, flash_error
+from memories.tenancy.views.page_actions import by_operator, errors_as_flash, errors_on_form
+from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.link_graph import LinkedNeighbour, link_graph
 from memory_platform.web.rendering import render_page
@@ -46,30 +45,23 @@ MEMORY_ACTIONS: Mapping[str, tuple[Callable[..., Memory], str, str]] = {
 @tenant_page("viewer", to_change="operator")
 def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Show a memory with its versions and links; save an edit as its next version."""
-    form = MemoryEditForm(request.POST, label_suffix="") if request.method == "POST" else None
+    form = MemoryEditForm(request.POST) if request.method == "POST" else None
     if form is None or not form.is_valid():
         return memory_page(request, memory_id, form)
-    try:
+    with errors_on_form(form):
         with tenant_scope(request.tenant.id):
             current = memory_or_404(request, memory_id)
-            before = current.version
-            saved = update_memory(
-                memory=current,
-                changes=form.changes_to(current),
-                if_version=form.cleaned_data["seen_version"],
-                by=operator_actor(request.operator),
-                now=timezone.now(),
-            )
-    except PlatformError as error:
-        form.add_error(error.field if error.field in form.fields else None, error.detail)
-        return memory_page(request, memory_id, form)
-    index_now(request.tenant.id, [memory_id])
-    if saved.version == before:
-        add_flash(request, "No changes made.")
-    else:
-        undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, before])
-        add_flash(request, f"Saved as version {saved.version}.", undo_url=undo)
-    return _again(request, memory_id)
+            before, seen = current.version, form.cleaned_data["seen_version"]
+            changes = form.changes_to(current)
+            saved = update_memory(memory=current, changes=changes, if_version=seen, **by_operator(request))
+        index_now(request.tenant.id, [memory_id])
+        if saved.version == before:
+            add_flash(request, "No changes made.")
+        else:
+            undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, before])
+            add_flash(request, f"Saved as version {saved.version}.", undo_url=undo)
+        return _again(request, memory_id)
+    return memory_page(request, memory_id, form)
 
 
 @tenant_page(to_change="operator")
@@ -97,12 +89,9 @@ def _perform(
     request: HtmxRequest, memory_id: UUID, action: Callable[..., Memory], message: str, undo_url: str
 ) -> HttpResponseBase:
     """Call an action on a memory, offer its undo, and show the page that the request came from."""
-    try:
+    with errors_as_flash(request):
         with tenant_scope(request.tenant.id):
-            action(memory=memory_or_404(request, memory_id), by=operator_actor(request.operator), now=timezone.now())
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
+            action(memory=memory_or_404(request, memory_id), **by_operator(request))
         index_now(request.tenant.id, [memory_id])
         from_list = _list_query(request)
         listed = "" if from_list is None else f"?{urlencode({'back': from_list})}"
@@ -128,9 +117,7 @@ def _list_query(request: HtmxRequest) -> str | None:
 
 def memory_or_404(request: HtmxRequest, memory_id: UUID) -> Memory:
     """Return a memory of the tenant; inside a scope."""
-    memory: Memory | None = Memory.objects.for_tenant(request.tenant.id).with_ids([memory_id]).first()
-    if memory is None:
-        raise Http404
+    memory: Memory = get_object_or_404(Memory.objects.for_tenant(request.tenant.id), pk=memory_id)
     return memory
 
 
@@ -158,8 +145,8 @@ def memory_page(
         "dossier": detail,
         "memory": memory,
         "graph": link_graph(memory.content, neighbours),
-        "form": form or MemoryEditForm(initial=memory_form_initial(memory), label_suffix=""),
-        "link_form": link_form or MemoryLinkForm(initial={"link_kind": DEFAULT_LINK_KIND}, label_suffix=""),
+        "form": form or MemoryEditForm(initial=memory_form_initial(memory)),
+        "link_form": link_form or MemoryLinkForm(initial={"link_kind": DEFAULT_LINK_KIND}),
         "link_kinds": COMMON_LINK_KINDS,
         "comparison": comparison,
         "is_expired": memory.expires_at is not None and memory.expires_at <= timezone.now(),

@@ -85,7 +85,7 @@ def list_again(request: HtmxRequest, back: str) -> HttpResponseBase:
 
 
 def _page(request: HtmxRequest) -> HttpResponse:
-    form = MemoryFilterForm(request.GET, label_suffix="")
+    form = MemoryFilterForm(request.GET)
     page: dict[str, Any] = {"section": "memories", "form": form, "address": request.path}
     is_valid = form.is_valid()
     if is_valid:

@@ -5,7 +5,6 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 
 from memories.embeddings.indexer import index_now
 from memories.models import Memory, Partition
@@ -13,9 +12,9 @@ from memories.services.store.drafts import NewMemory
 from memories.store.actions.store import store_memories
 from memories.store.forms import COMMON_KINDS, MemoryNewForm
 from memories.store.store_results import StoreStatus
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import acting, tenant_page
+from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import acting, submit
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -27,9 +26,9 @@ def memory_new(request: HtmxRequest) -> HttpResponseBase:
     if request.method != "POST":
         names = ("partition", "kind")
         given = {name: request.GET[name] for name in names if name in request.GET}
-        return _page(request, MemoryNewForm(initial=_defaults() | given, label_suffix=""))
-    form = MemoryNewForm(request.POST, label_suffix="")
-    memory = _stored(request, form) if form.is_valid() else None
+        return _page(request, MemoryNewForm(initial=_defaults() | given))
+    form = MemoryNewForm(request.POST)
+    memory = _stored(request, form)
     if memory is None:
         return _page(request, form)
     index_now(request.tenant.id, [memory.pk])
@@ -42,13 +41,11 @@ def _defaults() -> dict[str, Any]:
 
 
 def _stored(request: HtmxRequest, form: MemoryNewForm) -> Memory | None:
-    """Store the memory of a valid form and flash the result; None after errors, which are added to the form."""
-    try:
-        with tenant_scope(request.tenant.id):
-            (result,) = store_memories(rows=[form.new_memory()], **acting(request, timezone.now()))
-    except PlatformError as error:
-        form.add_error(None, error.detail)
+    """Store the memory and flash the result; None after errors, which are added to the form."""
+    stored = submit(request, form, lambda: store_memories(rows=[form.new_memory()], **acting(request)))
+    if stored is None:
         return None
+    (result,) = stored
     for problem in result.problems:
         form.add_error(problem.field if problem.field in form.fields else None, problem.detail)
     if result.memory is not None:

@@ -7,15 +7,14 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 
 from memories.models import ApiKey, AuditEntry, Partition
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.actions.api_keys import create_api_key, revoke_api_key
 from memories.tenancy.forms import ApiKeyForm
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import acting, submit, tenant_page
+from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import acting, by_operator, submit
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -43,21 +42,21 @@ class KeyRow:
 def api_keys(request: HtmxRequest) -> HttpResponseBase:
     """List and create keys. A key's text is only in the response to the POST."""
     if request.method != "POST":
-        return _keys_page(request, ApiKeyForm(label_suffix=""))
-    form = ApiKeyForm(request.POST, label_suffix="")
+        return _keys_page(request, ApiKeyForm())
+    form = ApiKeyForm(request.POST)
     created = submit(request, form, lambda: _create(request, form))
     if created is None:
         return _keys_page(request, form)
     key, plain = created
     search_url = request.build_absolute_uri(reverse("api-memories-search"))
-    return _keys_page(request, ApiKeyForm(label_suffix=""), {"made": key, "plain": plain, "search_url": search_url})
+    return _keys_page(request, ApiKeyForm(), {"made": key, "plain": plain, "search_url": search_url})
 
 
 def _create(request: HtmxRequest, form: ApiKeyForm) -> tuple[ApiKey, str]:
     fields = form.cleaned_data
     fields["partition"] = parse_partition(fields["partition"]) if fields["partition"] else None
     values = {name: fields[name] for name in ("name", "partition", "refuses_recalled_text")}
-    return create_api_key(scopes=form.scopes(), **values, **acting(request, timezone.now()))
+    return create_api_key(scopes=form.scopes(), **values, **acting(request))
 
 
 def _keys_page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = None) -> HttpResponse:
@@ -83,7 +82,7 @@ def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         key = get_object_or_404(ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix))
         if request.method == "POST":
-            revoke_api_key(key=key, by=operator_actor(request.operator), now=timezone.now())
+            revoke_api_key(key=key, **by_operator(request))
     if request.method != "POST" and not key.revoked:
         return render_page(request, "memories/tenancy/api_key_revoke.html", {"section": "api-keys", "key": key})
     add_flash(request, f"Key {key} revoked.")

@@ -59,7 +59,7 @@ class AuditTarget:
 @tenant_page("viewer")
 def audit_log(request: HtmxRequest) -> HttpResponseBase:
     """Show the audit log; filters, order and page are in the URL."""
-    form = AuditFilterForm(request.GET, label_suffix="")
+    form = AuditFilterForm(request.GET)
     page: dict[str, Any] = {"section": "audit-log", "form": form}
     entries = AuditEntry.objects.for_tenant(request.tenant.id)
     with tenant_scope(request.tenant.id):
@@ -78,7 +78,7 @@ def audit_log(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page("viewer")
 def audit_export(request: HtmxRequest) -> HttpResponseBase:
     """Download the filtered audit log with its seals, newest first, as CSV or JSON Lines."""
-    form = AuditExportForm(request.GET, label_suffix="")
+    form = AuditExportForm(request.GET)
     if not form.is_valid():
         flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect("audit-log", request.tenant.id)

@@ -43,7 +43,7 @@ def invitation(request: HttpRequest, tenant_id: UUID, secret: str) -> HttpRespon
     page = {"invited": invited, "invited_to": tenant, "is_member": is_member}
     if request.user.is_authenticated:
         return _join(request, page, secret=secret)
-    form = InvitedForm(request.POST if request.method == "POST" else None, label_suffix="")
+    form = InvitedForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
             return _accept(request, tenant, form, secret=secret, by=_inviter(invited))

@@ -14,12 +14,12 @@ from memories.models import Invitation, Membership
 from memories.tenancy.actions.invitations import create_invitation, revoke_invitation
 from memories.tenancy.actions.operators import add_member, change_role, remove_member
 from memories.tenancy.actions.second_factor import remove_second_factor
-from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import InvitationForm, MemberForm, RoleForm
-from memories.tenancy.members import operator_actor, tenant_members, users_with_fixed_roles
+from memories.tenancy.members import tenant_members, users_with_fixed_roles
 from memories.tenancy.queries.tenants import users_by_username
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import acting, submit, tenant_page
+from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import acting, by_operator, submit, tenant_change
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -38,7 +38,7 @@ def members(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page(to_change="admin")
 def member_add(request: HtmxRequest) -> HttpResponseBase:
     """Make an account a member: of the admin's tenants alone, or of none; other people consent by an invitation."""
-    form = MemberForm(request.POST, label_suffix="")
+    form = MemberForm(request.POST)
     person = users_by_username(form.cleaned_data["username"]).first() if form.is_valid() else None
     if person is not None and (role_of(person) is None or users_with_fixed_roles([person], request.operator)):
         person = None
@@ -47,7 +47,7 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
     if person is None or form.errors:
         return _members_page(request, member_form=form)
     with tenant_scope(request.tenant.id):
-        add_member(user=person, **acting(request, timezone.now()))
+        add_member(user=person, **acting(request))
     add_flash(request, f"{person.get_username()} is now a member of this tenant.")
     return redirect(_MEMBERS, request.tenant.id)
 
@@ -55,14 +55,14 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page(to_change="admin")
 def member_role(request: HtmxRequest, username: str) -> HttpResponseBase:
     """Change the role of a member."""
-    form, by, now = RoleForm(request.POST), operator_actor(request.operator), timezone.now()
+    form = RoleForm(request.POST)
     with tenant_scope(request.tenant.id):
         member = _member_or_404(request, username)
         is_fixed = member.user_id in users_with_fixed_roles([member.user], request.operator)
 
     def change() -> Role:
         named = {"role": form.cleaned_data["role"], "replaces": request.POST.get("replaces")}
-        return change_role(membership=member, **named, is_fixed=is_fixed, by=by, now=now)
+        return change_role(membership=member, **named, is_fixed=is_fixed, **by_operator(request))
 
     role = submit(request, form, change)
     if role is None:
@@ -82,14 +82,12 @@ def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
     if request.method != "POST":
         page = {"section": _MEMBERS, "member": member.user, "is_oneself": is_oneself}
         return render_page(request, "memories/tenancy/member_remove.html", page)
-    try:
-        with tenant_scope(request.tenant.id):
-            remove_member(membership=member, by=operator_actor(request.operator), now=timezone.now())
-    except PlatformError as error:
-        flash_error(request, error.detail)
-        return redirect(_MEMBERS, request.tenant.id)
-    add_flash(request, f"{username} removed from {request.tenant.name}.")
-    return redirect("overview") if is_oneself and not user.is_superuser else redirect(_MEMBERS, request.tenant.id)
+    with tenant_change(request):
+        remove_member(membership=member, **by_operator(request))
+        add_flash(request, f"{username} removed from {request.tenant.name}.")
+        if is_oneself and not user.is_superuser:
+            return redirect("overview")
+    return redirect(_MEMBERS, request.tenant.id)
 
 
 @tenant_page("admin", to_change="admin")
@@ -106,7 +104,7 @@ def member_second_factor(request: HtmxRequest, username: str) -> HttpResponseBas
         return render_page(
             request, "memories/tenancy/member_second_factor.html", {"section": _MEMBERS, "member": member}
         )
-    if remove_second_factor(user=member.user, by=operator_actor(request.operator), now=timezone.now()):
+    if remove_second_factor(user=member.user, **by_operator(request)):
         add_flash(request, f"{username} signs in with the password alone.")
     else:
         flash_error(request, f"{username} has no second factor.")
@@ -116,8 +114,8 @@ def member_second_factor(request: HtmxRequest, username: str) -> HttpResponseBas
 @tenant_page(to_change="admin")
 def invitation_create(request: HtmxRequest) -> HttpResponseBase:
     """Create an invitation. Its link is only in this response."""
-    form = InvitationForm(request.POST, label_suffix="")
-    created = submit(request, form, lambda: create_invitation(**form.cleaned_data, **acting(request, timezone.now())))
+    form = InvitationForm(request.POST)
+    created = submit(request, form, lambda: create_invitation(**form.cleaned_data, **acting(request)))
     if created is None:
         return _members_page(request, invitation_form=form)
     invitation, secret = created
@@ -129,10 +127,8 @@ def invitation_create(request: HtmxRequest) -> HttpResponseBase:
 def invitation_revoke(request: HtmxRequest, invitation_id: UUID) -> HttpResponseBase:
     """Make the link of an open invitation useless."""
     with tenant_scope(request.tenant.id):
-        invitation = Invitation.objects.for_tenant(request.tenant.id).open().with_id(invitation_id).first()
-        if invitation is None:
-            raise Http404
-        revoke_invitation(invitation=invitation, by=operator_actor(request.operator), now=timezone.now())
+        invitation = get_object_or_404(Invitation.objects.for_tenant(request.tenant.id).open(), pk=invitation_id)
+        revoke_invitation(invitation=invitation, **by_operator(request))
     add_flash(request, "Invitation revoked.")
     return redirect(_MEMBERS, request.tenant.id)
 
@@ -153,8 +149,8 @@ def _members_page(
 ) -> HttpResponse:
     tenant_id, now = request.tenant.id, timezone.now()
     page: dict[str, Any] = {"section": _MEMBERS, "roles": list(Role), "now": now, "made": made}
-    page["member_form"] = member_form or MemberForm(label_suffix="")
-    page["invitation_form"] = invitation_form or InvitationForm(initial={"role": Role.OPERATOR}, label_suffix="")
+    page["member_form"] = member_form or MemberForm()
+    page["invitation_form"] = invitation_form or InvitationForm(initial={"role": Role.OPERATOR})
     with tenant_scope(tenant_id):
         page["members"] = tenant_members(tenant_id, request.operator)
         if request.operator.can_administer:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from django.db import IntegrityError
 from django.forms import Form
 from django.http import Http404
 from django.utils import timezone
@@ -11,8 +12,11 @@ from django.utils import timezone
 from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.tenant_pages import tenant_of
 from memory_platform.web.flash_messages import flash_error
+from memory_platform.web.forms import PlatformForm
 from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.unavailable import is_conflict, log_conflict
 
 Done = TypeVar("Done")
 
@@ -20,6 +24,11 @@ Done = TypeVar("Done")
 def by_operator(request: HtmxRequest) -> dict[str, Any]:
     """Return the arguments that every action of a page takes: `by` and `now`."""
     return {"by": operator_actor(request.operator), "now": timezone.now()}
+
+
+def acting(request: HtmxRequest) -> dict[str, Any]:
+    """Return the arguments that actions of a page take: `tenant`, `by` and `now`."""
+    return {"tenant": tenant_of(request), "by": operator_actor(request.operator), "now": timezone.now()}
 
 
 def perform(request: HtmxRequest, action: Callable[..., Done], **values: Any) -> Done:
@@ -67,3 +76,21 @@ def missing_is_404() -> Iterator[None]:
         yield
     except (NotFound, InvalidInput) as error:
         raise Http404 from error
+
+
+def submit(request: HtmxRequest, form: PlatformForm, act: Callable[[], Done]) -> Done | None:
+    """Return the result of `act` in the tenant's scope; None for an invalid form or after an error, added to it.
+
+    That another request stored or deleted the same at that moment is such an error.
+    """
+    if not form.is_valid():
+        return None
+    try:
+        with errors_on_form(form), tenant_scope(request.tenant.id):
+            return act()
+    except IntegrityError as error:
+        if not is_conflict(error):
+            raise
+        log_conflict(error)
+        form.add_error(None, "Someone else changed the same thing at this moment. Try again.")
+    return None

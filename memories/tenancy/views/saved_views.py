@@ -4,20 +4,18 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 
 from memories.models import SavedView
 from memories.tenancy.actions.saved_views import change_view, delete_view, restore_view, save_view
-from memories.tenancy.exceptions import Conflict
 from memories.tenancy.forms import NewViewForm, SavedViewForm
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import acting, submit, tenant_page
-from memory_platform.web.flash_messages import add_flash, flash_error
+from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import acting, by_operator, submit, tenant_change
+from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 
@@ -25,12 +23,12 @@ from memory_platform.web.rendering import render_page
 @tenant_page(to_change="viewer")
 def saved_view_create(request: HtmxRequest) -> HttpResponseBase:
     """Save the filters of a list under a name."""
-    form = NewViewForm(request.POST, label_suffix="", may_share=request.operator.can_edit)
+    form = NewViewForm(request.POST, may_share=request.operator.can_edit)
 
     def save() -> SavedView:
         fields = form.cleaned_data
         names = {"name": fields["name"], "is_shared": fields["is_shared"], "list_name": fields["list"]}
-        return save_view(filters=fields["query"], **names, **acting(request, timezone.now()))
+        return save_view(filters=fields["query"], **names, **acting(request))
 
     view = submit(request, form, save)
     if view is None:
@@ -43,10 +41,9 @@ def saved_view_create(request: HtmxRequest) -> HttpResponseBase:
 def saved_view_change(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
     """Rename a view, share it or stop sharing it."""
     view = _own_view(request, view_id)
-    form = SavedViewForm(request.POST, label_suffix="", may_share=request.operator.can_edit)
-    who: dict[str, Any] = {"by": operator_actor(request.operator), "now": timezone.now()}
-    replaces = request.POST.get("replaces")
-    changed = submit(request, form, lambda: change_view(view=view, replaces=replaces, **form.cleaned_data, **who))
+    form = SavedViewForm(request.POST, may_share=request.operator.can_edit)
+    values = {"view": view, "replaces": request.POST.get("replaces"), **by_operator(request)}
+    changed = submit(request, form, lambda: change_view(**values, **form.cleaned_data))
     if changed is None:
         return _form_page(request, form, view.list, urlencode(view.filters))
     add_flash(request, f"View {view.name} saved.")
@@ -59,7 +56,7 @@ def saved_view_delete(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
     view = _own_view(request, view_id)
     address = view_address(view)
     with tenant_scope(request.tenant.id):
-        delete_view(view=view, by=operator_actor(request.operator), now=timezone.now())
+        delete_view(view=view, **by_operator(request))
     undo = reverse("saved-view-restore", args=[request.tenant.id, view.pk])
     add_flash(request, f"View {view.name} deleted.", undo_url=undo)
     return redirect(address)
@@ -69,12 +66,8 @@ def saved_view_delete(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
 def saved_view_restore(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
     """Bring a deleted view back."""
     view = _own_view(request, view_id, is_deleted=True)
-    try:
-        with tenant_scope(request.tenant.id):
-            restore_view(view=view, by=operator_actor(request.operator), now=timezone.now())
-    except Conflict as error:
-        flash_error(request, error.detail)
-    else:
+    with tenant_change(request):
+        restore_view(view=view, **by_operator(request))
         add_flash(request, f"View {view.name} restored.")
     return redirect(view_address(view))
 
@@ -88,9 +81,7 @@ def _own_view(request: HtmxRequest, view_id: UUID, *, is_deleted: bool = False) 
     """Return a view that the operator may change: an own one, or a shared one for operators and admins."""
     with tenant_scope(request.tenant.id):
         rows = SavedView.objects.for_tenant(request.tenant.id).visible_to(request.operator.user.pk)
-        view: SavedView | None = (rows.deleted() if is_deleted else rows.kept()).with_id(view_id).first()
-    if view is None:
-        raise Http404
+        view: SavedView = get_object_or_404(rows.deleted() if is_deleted else rows.kept(), pk=view_id)
     if view.is_shared and not request.operator.can_edit:
         raise PermissionDenied("Operators and admins change shared views.")
     return view

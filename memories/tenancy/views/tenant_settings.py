@@ -4,14 +4,14 @@ from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
-from django.utils import timezone
 
 from memories.embeddings.embedders import active_model_name
 from memories.search.actions import set_tenant_language
 from memories.search.forms import LanguageForm
 from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import acting, submit, tenant_of, tenant_page
+from memories.tenancy.tenant_pages import tenant_of, tenant_page
+from memories.tenancy.views.page_actions import acting, submit
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -24,9 +24,8 @@ def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
     """Show the settings; a POST changes the language."""
     if request.method != "POST":
         return _settings_page(request)
-    form = LanguageForm(request.POST, label_suffix="", languages=text_search_configs())
-    who = acting(request, timezone.now())
-    saved = submit(request, form, lambda: set_tenant_language(**form.cleaned_data, **who))
+    form = LanguageForm(request.POST, languages=text_search_configs())
+    saved = submit(request, form, lambda: set_tenant_language(**form.cleaned_data, **acting(request)))
     if saved is None:
         return _settings_page(request, language_form=form)
     language = form.cleaned_data["language"]
@@ -41,7 +40,6 @@ def _settings_page(request: HtmxRequest, *, language_form: LanguageForm | None =
         page: dict[str, Any] = {
             "section": _SETTINGS,
             "model_name": active_model_name(tenant.pk),
-            "language_form": language_form
-            or LanguageForm(initial=initial, label_suffix="", languages=text_search_configs()),
+            "language_form": language_form or LanguageForm(initial=initial, languages=text_search_configs()),
         }
     return render_page(request, "memories/tenancy/tenant_settings.html", page, form=language_form)

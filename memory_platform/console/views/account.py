@@ -23,6 +23,7 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor, tenants_of
 from memories.tenancy.second_factor import WRONG_CODE, new_second_factor_secret, use_second_factor_code
 from memories.tenancy.sign_in import count_sign_in_attempt, forget_sign_in_failures, note_failed_sign_in
+from memories.tenancy.views.page_actions import by_operator
 from memory_platform.console.forms import EmailForm, SecondFactorForm
 from memory_platform.console.views.sign_in import attempt_keys
 from memory_platform.web.flash_messages import add_flash
@@ -44,11 +45,9 @@ def account(request: HtmxRequest) -> HttpResponseBase:
     """Show what protects the account; store the e-mail address for notices."""
     request.tenants = tenants_of(request.operator)
     user = request.operator.user
-    form = EmailForm(request.POST if request.method == "POST" else {"email": user.email}, label_suffix="")
+    form = EmailForm(request.POST if request.method == "POST" else {"email": user.email})
     if request.method == "POST" and form.is_valid():
-        change_email(
-            user=user, email=form.cleaned_data["email"], by=operator_actor(request.operator), now=timezone.now()
-        )
+        change_email(user=user, email=form.cleaned_data["email"], **by_operator(request))
         add_flash(request, "E-mail address saved.")
         return redirect("account")
     page = {"form": form, "factor": SecondFactor.objects.of_user(user.pk).first(), "sends_mail": settings.EMAIL_URL}
@@ -99,7 +98,7 @@ def second_factor(request: HtmxRequest) -> HttpResponseBase:
     request.tenants = tenants_of(request.operator)
     user = request.operator.user
     factor: SecondFactor | None = SecondFactor.objects.of_user(user.pk).first()
-    form = SecondFactorForm(request.POST if request.method == "POST" else None, label_suffix="")
+    form = SecondFactorForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():
         return _second_factor_page(request, form, factor)
     typed = form.cleaned_data
@@ -127,7 +126,7 @@ def second_factor(request: HtmxRequest) -> HttpResponseBase:
         add_flash(request, "Two-factor sign-in is off.")
         return redirect("account")
     factor = SecondFactor.objects.of_user(user.pk).first()
-    return _second_factor_page(request, SecondFactorForm(label_suffix=""), factor, codes=codes)
+    return _second_factor_page(request, SecondFactorForm(), factor, codes=codes)
 
 
 def _change(request: HtmxRequest, secret: str, code: str) -> list[str]:

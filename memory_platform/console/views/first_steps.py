@@ -3,13 +3,13 @@
 from django.http import Http404, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 
 from context.models import Receipt
 from memories.tenancy.actions.first_steps import dismiss_first_steps, record_receipt_opened, show_first_steps
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import by_operator
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 
@@ -22,7 +22,7 @@ def first_receipt(request: HtmxRequest) -> HttpResponseBase:
         receipt = Receipt.objects.for_tenant(tenant_id).newest_first().without_details().first()
         if receipt is None:
             raise Http404
-        record_receipt_opened(tenant_id=tenant_id, by=operator_actor(request.operator), now=timezone.now())
+        record_receipt_opened(tenant_id=tenant_id, **by_operator(request))
     return redirect("receipt", tenant_id, receipt.pk)
 
 
@@ -30,7 +30,7 @@ def first_receipt(request: HtmxRequest) -> HttpResponseBase:
 def first_steps_dismiss(request: HtmxRequest) -> HttpResponseBase:
     """Hide the first steps from the operator."""
     with tenant_scope(request.tenant.id):
-        dismiss_first_steps(tenant_id=request.tenant.id, by=operator_actor(request.operator), now=timezone.now())
+        dismiss_first_steps(tenant_id=request.tenant.id, **by_operator(request))
     add_flash(request, "First steps hidden.", undo_url=reverse("first-steps-show", args=[request.tenant.id]))
     return redirect("tenant-overview", request.tenant.id)
 

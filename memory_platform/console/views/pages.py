@@ -24,10 +24,11 @@ from memories.embeddings.status import failed_embedding_backlogs, waiting_embedd
 from memories.models import AuditEntry, EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
 from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.members import operator_actor, tenants_of
+from memories.tenancy.members import tenants_of
 from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.views.page_actions import by_operator
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
 from memory_platform.console.activity import activity_curves
 from memory_platform.console.acts import UNDONE_BY_ADMINS, read_acts, verbs_of
@@ -144,7 +145,7 @@ def components_summary(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page("viewer")
 def job_list(request: HtmxRequest) -> HttpResponseBase:
     """List all background jobs, newest first; polls while some are unfinished."""
-    form = JobFilterForm(request.GET, label_suffix="")
+    form = JobFilterForm(request.GET)
     page: dict[str, Any] = {"section": "jobs", "form": form}
     with tenant_scope(request.tenant.id):
         if form.is_valid():
@@ -161,7 +162,7 @@ def job_list(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page("viewer")
 def act_list(request: HtmxRequest) -> HttpResponseBase:
     """List the acts of people, rules and agents, newest first, each with its undo."""
-    form = ActFilterForm(request.GET, label_suffix="")
+    form = ActFilterForm(request.GET)
     page: dict[str, Any] = {"section": "activity", "form": form}
     with tenant_scope(request.tenant.id):
         if form.is_valid():
@@ -183,7 +184,7 @@ def act_undo(request: HtmxRequest, entry_id: UUID) -> HttpResponseBase:
                 raise http.Http404
             if entry.verb in UNDONE_BY_ADMINS and not request.operator.can_administer:
                 raise PermissionDenied
-            said = undo_act(entry, by=operator_actor(request.operator), now=timezone.now())
+            said = undo_act(entry, **by_operator(request))
     except PlatformError as error:
         flash_error(request, f"Not undone: {error.detail}")
     else:

@@ -13,7 +13,7 @@ from django.test import RequestFactory
 from memories.models import Membership, Tenant
 from memories.tenancy.actions import operators
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import submit
+from memories.tenancy.views.page_actions import submit
 from memory_platform.web.forms import PlatformForm
 from tests.integration.page_helpers import client_of, page, text_of
 from tests.users import new_operator

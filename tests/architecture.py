@@ -51,7 +51,10 @@ def queries_in(source: str) -> list[int]:
 
 
 #: Ways past the ORM, as methods and as functions.
-RAW_SQL_WORDS = {"cursor", "prepared_cursor", "raw", "extra", "RawSQL", "execute_prepared", "send_prepared", "connect"}
+RAW_SQL_WORDS = {
+    *("cursor", "prepared_cursor", "raw", "extra", "RawSQL"),
+    *("execute_prepared", "send_prepared", "send_shared", "connect"),
+}
 
 
 def raw_sql_in(source: str) -> list[int]:
@@ -71,6 +74,7 @@ SQL_SENDERS = {
     "executemany",
     "execute_prepared",
     "send_prepared",
+    "send_shared",
     "send_select",
     "raw",
     "extra",

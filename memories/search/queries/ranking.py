@@ -4,7 +4,6 @@ The querysets of `memories.store.queries` mean the same; they also take filters 
 and planned again for each search.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -169,8 +168,7 @@ def send_nearest_vectors(
     more = _COUNTED.format(read="near") if index is None else _COUNTED.format(read="indexed") + f", {ANY_WAY}"
     values = {**scope.values, "vector": half_vector(vector), "limit": limit}
     # settings that are not in the statement decide how far the index is read
-    send = send_shared if index is None else send_prepared
-    return _send_packed(rows, values, more=more, before=f"WITH {near}", send=send)
+    return _send_packed(rows, values, more=more, before=f"WITH {near}", is_shared=index is None)
 
 
 def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str, limit: int) -> Ranking:
@@ -207,14 +205,10 @@ def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:
 
 
 def _send_packed(
-    rows: str,
-    values: dict[str, Any],
-    *,
-    more: str = "0",
-    before: str = "",
-    send: Callable[[str, dict[str, Any]], SentStatement] = send_shared,
+    rows: str, values: dict[str, Any], *, more: str = "0", before: str = "", is_shared: bool = True
 ) -> SentRanking:
-    return SentRanking(send(before + _PACKED.format(rows=rows, more=more), values))
+    statement = before + _PACKED.format(rows=rows, more=more)
+    return SentRanking(send_shared(statement, values) if is_shared else send_prepared(statement, values))
 
 
 def _quoted(model: str) -> str:

@@ -58,6 +58,28 @@ def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client,
     assert counted_rows() == before
 
 
+def test_a_long_table_is_loaded_when_it_is_opened(client: Client, tenant: Tenant) -> None:
+    for number in range(30):
+        row = (
+            f"ERR_4012 was seen {number} times" + " by the night shift" * (number % 5) + ".",
+            "agent=support",
+            "fact",
+        )
+        store_memories_for_pages(tenant, row, confidence=(number * 7 % 30) / 30)
+    new_version(tenant, "sure", numbers=ONLY_CONFIDENCE)
+    sides = {"query": QUESTION, "max_tokens": 4000, "left": "adr-0040", "right": "sure@1"}
+    closed, opened = (compare(client, tenant, HTMX, **sides, **more) for more in ({}, {"table": 1}))
+    shown = len(closed.context["shown_rows"])
+    assert shown >= 13
+    cells = [
+        text_of(each).count('<td class="memory-cell">') for each in (closed, opened, compare(client, tenant, **sides))
+    ]
+    folded = len(closed.context["folded_rows"])
+    assert cells == [folded, folded + shown, folded + shown]
+    assert 'table=1" hx-trigger="toggle once"' in text_of(closed)
+    assert "toggle once" not in text_of(opened)
+
+
 def test_sides_are_the_workbench_run_and_another_one_where_nobody_chose(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     response = compare(

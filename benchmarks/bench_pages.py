@@ -18,7 +18,7 @@ import gzip
 import importlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -103,6 +103,19 @@ def main() -> None:
 
 def bench_all_pages(options: argparse.Namespace) -> int:
     """Load, measure and print; return 1 when a page is over the limit."""
+    print(f"{'page':<44}{'p50 ms':>9}{'p95 ms':>9}{'queries':>9}{'gzip':>10}{'status':>8}")
+    slow = []
+    for measured in page_measurements(options):
+        print(measured, flush=True)
+        if options.limit_ms and median(measured.milliseconds) > options.limit_ms:
+            slow.append(measured.name.strip())
+    if slow:
+        print(f"beyond {options.limit_ms:.0f} ms: {', '.join(slow)}")
+    return 1 if slow else 0
+
+
+def page_measurements(options: argparse.Namespace) -> Iterator[PageMeasurement]:
+    """Load, then measure each page, and its result where it comes with a second request."""
     from django.conf import settings
     from django.contrib.auth.models import User
     from django.db import connection
@@ -125,22 +138,14 @@ def bench_all_pages(options: argparse.Namespace) -> int:
     watch = Stopwatch(is_wall=options.wall)
     with connection.cursor() as cursor:  # parallel workers would not be timed
         cursor.execute("SET max_parallel_workers_per_gather = 0")
-    print(f"{'page':<44}{'p50 ms':>9}{'p95 ms':>9}{'queries':>9}{'gzip':>10}{'status':>8}")
-    slow = []
     for place in console_pages(console_page_ids(tenant, _OPERATOR)):
         if not place.name.startswith(options.only) or place.name == "design":
             continue
-        measured = measure_page(client, place, watch, options.rounds)
-        print(measured, flush=True)
+        yield (measured := measure_page(client, place, watch, options.rounds))
         if measured.loads_result_later:
-            print(measure_page(client, place, watch, options.rounds, is_result=True), flush=True)
+            yield measure_page(client, place, watch, options.rounds, is_result=True)
         if options.explain:
             explain(client, place)
-        if options.limit_ms and median(measured.milliseconds) > options.limit_ms:
-            slow.append(measured.name)
-    if slow:
-        print(f"beyond {options.limit_ms:.0f} ms: {', '.join(slow)}")
-    return 1 if slow else 0
 
 
 def fill_tenant(memories: int) -> Any:

@@ -2,7 +2,8 @@
 
 Loads memories through HTTP bulk requests into a server started as by `make run`, then measures in one run, in turn with
 what each figure is compared with: contexts and the bare query, single writes and searches of mem0 and LangGraph's
-PostgresStore, messages of sessions, and the packers. `--out FOLDER` gets `bench.json` and `bench.md`.
+PostgresStore, messages of sessions, the console's pages, the packers, and a start of `make run`. `--million 1000000`
+adds the rows of `benchmarks.bench_million`, which take an hour. `--out FOLDER` gets `bench.json` and `bench.md`.
 
 The peers run in `.venv-bench`, which `make bench` creates from benchmarks/requirements-peers.txt. What cannot be
 measured is in the table with the reason.
@@ -13,14 +14,19 @@ import json
 import os
 import platform
 import random
+import signal
+import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,7 +35,9 @@ from uuid import UUID
 import psutil
 
 from benchmarks.bench_hot_path import BareQuery, HttpClient, Question, new_key, new_questions, timed, web_server
+from benchmarks.bench_million import RATIOS
 from benchmarks.bench_packers import packer_cases
+from benchmarks.bench_pages import page_measurements
 from benchmarks.bench_writes import BEAT, WORKER, Copies, Target, Usage, load, session_times
 from benchmarks.database import new_benchmark_tenant, throwaway_database
 from benchmarks.texts import note_with_rare_words
@@ -40,14 +48,8 @@ MAX_TOKENS = 4_000
 WARM_UP_ROUNDS = 20
 PEERS_PYTHON = Path(".venv-bench/bin/python")
 NO_PEERS = f"{PEERS_PYTHON} is missing; `make bench` creates it"
-NOT_MEASURED = {
-    "context p50 at 1,000,000 rows / at 10,000; a tenant of 1,000 among 1,000,000 / alone": (
-        "<= 2; <= 1.5",
-        "takes hours; compare two runs with --rows",
-    ),
-    "console pages at 100,000 memories": ("<= 150 ms", "see python -m benchmarks.bench_pages"),
-    "make run to the first page; memory idle": ("<= 8 s; <= 600 MB", "needs a machine without other work"),
-}
+MILLION_GOALS = ("<= 2", "<= 1.5")
+IDLE_SECONDS = 15
 PACKERS = {"greedy: 500 into 80,000": "<= .3 ms", "elastic, tokens: 500 into 80,000": "<= .5 ms"}
 PACKERS["optimal: 500 into 80,000"] = "<= 5 ms"
 
@@ -271,8 +273,56 @@ def measure(folder: Path, options: argparse.Namespace) -> list[Row]:
         rows = [*run.contexts(peers), *run.throughput(), *run.writes(peers), *rows, *run.sessions()]
         if peers:
             peers.close()
-    rows += packers()
-    return rows + [Row(name, goal, "", reason) for name, (goal, reason) in NOT_MEASURED.items()]
+    return rows + pages(options) + packers()
+
+
+def pages(options: argparse.Namespace) -> list[Row]:
+    """Return the slowest page of the console or request for its result, in a tenant beside the loaded one."""
+    from memory_platform.postgres.roles import CONSOLE, logged_in_as
+
+    given = {"memories": options.rows, "rounds": 5, "only": "", "wall": False, "explain": False}
+    with logged_in_as(CONSOLE):
+        measured = list(page_measurements(argparse.Namespace(**given)))
+    times = {page.name.strip(): median(page.milliseconds) for page in measured}
+    slowest = max(times, key=times.__getitem__)
+    value = f"{times[slowest]:.0f} ms of processor time ({slowest}); median of all {median(times.values()):.0f} ms"
+    return [Row(f"slowest of {len(times)} console pages and results at {options.rows:,} memories", "<= 150 ms", value)]
+
+
+def start(folder: Path) -> list[Row]:
+    """Return the time of a second start of `make run` to the first page, and the memory of all processes when idle."""
+    # the tests are not type-checked
+    new: Any = import_module("tests.integration.memory_platform.embedded.test_embedded_start").Start
+    more = {"WEB_CONCURRENCY": "2", "EMBEDDING_PROVIDER": "wordllama"}
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    new(folder / "start", port, more).wait_until_ready().end(signal.SIGINT)
+    begin = time.perf_counter()
+    running = new(folder / "start", port, more)
+    running.wait_until(lambda: running.status_of("/") == 200)
+    seconds = time.perf_counter() - begin
+    time.sleep(IDLE_SECONDS)
+    own = psutil.Process(running.process.pid)
+    mebibytes = sum(process.memory_full_info().pss for process in (own, *own.children(recursive=True))) >> 20
+    running.end(signal.SIGINT)
+    return [
+        Row("make run to the first page, second start", "<= 8 s", f"{seconds:.1f} s"),
+        Row(f"memory of all processes {IDLE_SECONDS} s later", "<= 600 MB", f"{mebibytes} MiB (proportional)"),
+    ]
+
+
+def million(memories: int) -> list[Row]:
+    """Return the rows of `benchmarks.bench_million`, which has a database of its own."""
+    if not memories:
+        names = ("context p50 at 1,000,000 / at 10,000", "a tenant of 1,000 among 1,000,000 / alone")
+        why = "takes an hour; --million 1000000"
+        return [Row(name, goal, "", why) for name, goal in zip(names, MILLION_GOALS, strict=True)]
+    command = [sys.executable, "-m", "benchmarks.bench_million", "--memories", str(memories)]
+    output = subprocess.run(command, check=True, text=True, capture_output=True).stdout
+    print(output)
+    found = [line.split(": ") for line in output.splitlines() if line.startswith(RATIOS)]
+    return [Row(name, goal, value) for (name, value), goal in zip(found, MILLION_GOALS, strict=True)]
 
 
 def as_markdown(rows: Sequence[Row], about: dict[str, Any]) -> str:
@@ -283,7 +333,7 @@ def as_markdown(rows: Sequence[Row], about: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    defaults = {"rows": 100_000, "rounds": 100, "seconds": 15.0, "clients": 2, "out": "var"}
+    defaults = {"rows": 100_000, "rounds": 100, "seconds": 15.0, "clients": 2, "out": "var", "million": 0}
     options = argument_parser(__doc__, **defaults).parse_args()
     options.memories, options.recall = options.rows, False
     about = {**machine(), "rows": options.rows, "rounds": options.rounds}
@@ -291,6 +341,7 @@ def main() -> None:
         folder = Path(temporary)
         with throwaway_database(folder):
             rows = measure(folder, options)
+        rows += start(folder) + million(options.million)
     about["load_at_the_end"] = [round(value, 1) for value in os.getloadavg()]
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,11 @@ from tests.integration.memories.search.test_search_planner import MODEL, along, 
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+BUILD_MEMORY = """
+SELECT 4 * pg_size_bytes(current_setting('maintenance_work_mem'))
+    = pg_size_bytes(current_setting('effective_cache_size'))
+"""
+
 
 @pytest.fixture(autouse=True)
 def _no_former_tail() -> Iterator[None]:
@@ -57,7 +62,11 @@ def test_long_tail_is_rebuilt_into_another_index(tenant: Tenant, monkeypatch: py
     former = vector_index(MODEL)
     steps = iter([TailStep.REBUILD, TailStep.WAIT])
     monkeypatch.setattr("memories.search.vector_index.next_tail_step", lambda **_: next(steps))
+    monkeypatch.setattr("memories.search.vector_index.BUILT_BYTES", 1 << 30)
     assert extend_vector_indexes(owner=known_owner()) == 200
+    with connections[known_owner()].cursor() as cursor:
+        cursor.execute(BUILD_MEMORY)
+        assert cursor.fetchone() == (True,), "as much as the index needs, but a quarter of the cache at most"
     index = vector_index(MODEL)
     assert index is not None
     assert former is not None

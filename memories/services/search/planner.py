@@ -23,7 +23,7 @@ SCAN_LIMIT_RATIO = 2
 #: Vectors read from the index at once: as many as are read, those in place of expired memories included (ADR-0223), or
 #: this many times as many for filters; within these bounds.
 FILTERED_SCAN_RATIO = 2.0
-MIN_EF_SEARCH, MAX_EF_SEARCH = 260, 1_000
+MIN_EF_SEARCH, MAX_EF_SEARCH = 300, 1_000
 #: A scope with this share of the index's rows finds enough at once; a scan that could go on takes a fifth longer.
 SINGLE_SCAN_SHARE = 0.9
 #: Maximum of vectors that an index scan reads.

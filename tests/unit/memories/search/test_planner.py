@@ -62,7 +62,7 @@ def test_tiny_and_filtered_scopes_read_memories_with_the_vectors() -> None:
 
 def test_scan_looks_wider_and_gives_up_later_where_the_index_is_shared() -> None:
     alone, shared = planned(100_000, 100_000), planned(100_000, 200_000)
-    assert (alone.ef_search, alone.max_scan_tuples) == (260, 520)
+    assert (alone.ef_search, alone.max_scan_tuples) == (300, 520)
     assert (shared.ef_search, shared.max_scan_tuples) == (520, 1_040)
     assert planned(100_000, 100_000, wanted=1).ef_search == planner.MIN_EF_SEARCH
     filtered = planned(100_000, 100_000, is_filtered=True)

@@ -225,8 +225,8 @@ STAGES: dict[str, tuple[Callable[[int], object], int]] = {
         lambda size: [signal(pool(size)) for name, signal in SIGNALS.items() if name != "supersession"],
         200,
     ),
-    # Fewer fit into the processor's cache, from which twice as many do not.
-    "context: greedy packing": (lambda size: GreedyKnapsackPacker(BUDGET).pack(scored(size), 9 * size), 8_000),
+    # Twice as many still fit into the processor's cache; from 1,000 on, each takes up to five times as long.
+    "context: greedy packing": (lambda size: GreedyKnapsackPacker(BUDGET).pack(scored(size), 9 * size), 250),
     "context: elastic packing": (
         lambda size: ElasticPacker(BUDGET, unit="tokens", fills_budget=True, target_items=size).pack(
             scored(size), 20 * size

@@ -150,11 +150,17 @@ def operator_patterns() -> list[URLPattern]:
     return [each for each in found if isinstance(each, URLPattern) and each.name not in OPEN_TO_ALL | PROBES]
 
 
+def converters_of(pattern: URLPattern) -> Mapping[str, Any]:
+    """The converters of what its address contains: of all with its name, the page's, which contains the tenant."""
+    named = get_resolver().reverse_dict.getlist(pattern.name)
+    return max((converters for *_, converters in named), key=len)
+
+
 def address_of(pattern: URLPattern, ids: Mapping[str, Any]) -> str:
     """Its address for the rows that `ids` names: "budget.name" counts there alone, "memory_id" everywhere."""
     wanted = {
         word: ids.get(f"{pattern.name}.{word}") or ids.get(word) or (1 if isinstance(each, IntConverter) else uuid4())
-        for word, each in pattern.pattern.converters.items()
+        for word, each in converters_of(pattern).items()
     }
     return reverse(pattern.name, kwargs=wanted)
 

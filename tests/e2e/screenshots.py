@@ -44,6 +44,7 @@ from tests.console_pages import (
     PAGES,
     address_of,
     console_pages,
+    converters_of,
     operator_patterns,
 )
 from tests.demo_fixture import (
@@ -141,7 +142,7 @@ def pages_of(show: ScreenshotTenants, empty: ScreenshotTenants) -> Iterator[tupl
         yield f"{look.page}-{look.name}", show.address(look)
     for name in PAGES:
         pattern = show.patterns.get(name)
-        if pattern is not None and set(pattern.pattern.converters) == {"tenant_id"} and "" in PAGES[name]:
+        if pattern is not None and set(converters_of(pattern)) == {"tenant_id"} and "" in PAGES[name]:
             yield f"empty-{name}", empty.address(PageState(name, "empty"))
 
 

@@ -52,4 +52,4 @@ def test_two_factor_sign_in_is_set_up_and_used(console: Page, acme: Tenant) -> N
     console.get_by_label("Code").fill(recovery_code)
     console.keyboard.press("Enter")
     console.wait_for_url(re.compile(r"/t/"))
-    expect(console.locator(".flash")).to_contain_text("1 failed sign-in of this account since")
+    expect(console.locator(".flash-error")).to_contain_text("1 failed sign-in of this account since")

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import URLPattern
 
 from memories.models import Tenant
-from tests.console_pages import OPEN_TO_ALL, address_of, console_pages, operator_patterns
+from tests.console_pages import OPEN_TO_ALL, address_of, console_pages, converters_of, operator_patterns
 from tests.console_roles import ADMIN, RULES, TABLE, Role, RoleRule
 from tests.demo_fixture import console_page_ids, load_demo_tenant
 from tests.integration.page_helpers import client_of, text_of
@@ -143,5 +143,5 @@ def knock(walk: Walk, people: People, pattern: URLPattern, method: str, ids: dic
             walk.ask(who, method, name, foreign, 404)
     if own != foreign:
         walk.ask(people.stranger, method, name, own, 404)
-    if pattern.pattern.converters.keys() - NO_ROWS:
+    if converters_of(pattern).keys() - NO_ROWS:
         walk.ask(people.stranger, method, name, foreign, 404)

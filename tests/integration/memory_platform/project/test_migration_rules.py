@@ -36,6 +36,7 @@ EXCEPTIONS = {
     ("memories", "0003_vector_tail"): "an index on vectors, whose large index the migration drops anyway",
     ("memories", "0004_audit_of_verb"): "an index on audit entries",
     ("memories", "0008_deleted_views"): "an index on the saved views of operators",
+    ("memories", "0010_more_saved_views"): "a constraint on the saved views of operators",
 }
 
 

@@ -46,7 +46,7 @@ class MemoryStanding:
     vector_rank: int | None
     text_rank: int | None
     score: float | None
-    score_breakdown: Mapping[str, float]
+    score_breakdown: Mapping[str, float] | None
     superseded_by: str | None = None
 
     def as_answer(self) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def _standing(candidate: CandidateOutcome) -> MemoryStanding:
 def _estimated(resolved: ResolvedContextRequest, memory: Memory, tenant_id: UUID) -> MemoryStanding:
     """Return the ranks and the score that a memory would have if the context considered it."""
     if resolved.query is None:
-        return MemoryStanding(None, None, None, {})
+        return MemoryStanding(None, None, None, None)
     budget = build_layout(resolved, budget_calculator()).budget_of(MEMORIES_SECTION)
     retrieval, _ = find_candidates(resolved, tenant_id, budget)
     given = resolved.given

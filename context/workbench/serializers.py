@@ -61,7 +61,7 @@ class ExplanationOutput(serializers.Serializer[Any]):
     vector_rank = serializers.IntegerField(allow_null=True, help_text="Null if this retriever does not find it.")
     text_rank = serializers.IntegerField(allow_null=True)
     score = serializers.FloatField(allow_null=True)
-    score_breakdown = ScoreBreakdownOutput()
+    score_breakdown = ScoreBreakdownOutput(allow_null=True, help_text="Null without a score.")
     is_estimated = serializers.BooleanField(
         help_text="The memory was no candidate: ranks and score are those it would have."
     )

@@ -30,7 +30,7 @@ If these were not yours, change the password and turn on two-factor sign-in: {ur
 
 @logged_in_for_maintenance()
 def report_lock_outs(*, now: datetime) -> int:
-    """Report the lock-outs that nobody was told of; return how many. One that fails does not delay the others."""
+    """Report the lock-outs that have not been reported; return how many. One that fails does not delay the others."""
     reported = 0
     for notice in list(SignInNotice.objects.unreported()[:REPORTED_BATCH]):
         try:

@@ -20,7 +20,7 @@ Vector = Sequence[float] | NDArray[np.float32]
 MAX_INDEX_DIMENSION = 4_000
 
 #: Ends what `begin_index_scan` began, as columns of the statement that reads along the index: it is planned before.
-ANY_WAY = "set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'auto', true)"
+INDEX_SCAN_ENDS = "set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'auto', true)"
 #: The newest valid index whose name begins so. The rows are an estimate, of the last vacuum or analysis.
 INDEX_FOUND = """
 SELECT kept.reltuples AS index_rows, kept.relname AS index_name
@@ -72,7 +72,7 @@ def half_vector(vector: Vector) -> HalfVector:
 
 
 def begin_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bool = False) -> None:
-    """Read rows ordered by the indexed distance only along the index, until `ANY_WAY`. Call in a transaction."""
+    """Read rows ordered by the indexed distance only along the index until `INDEX_SCAN_ENDS`, in a transaction."""
     # Without sorting, only the index provides the order, whatever the values, so one plan serves all searches
     # (ADR-0223). A strict order would drop rows that a later index read finds nearer; the rows are sorted afterwards
     # anyway.

@@ -12,7 +12,7 @@ import numpy as np
 from psycopg import sql
 
 from memories.search.queries.lexemes import any_lexeme, matched_bits
-from memories.search.queries.nearest import ANY_WAY, Vector, VectorIndex, half_vector
+from memories.search.queries.nearest import INDEX_SCAN_ENDS, Vector, VectorIndex, half_vector
 from memories.search.queries.shared_results import send_shared
 from memories.services.search.admission import UNKNOWN_TOKENS
 from memories.services.search.fusion import MAX_CANDIDATES
@@ -165,7 +165,7 @@ def send_nearest_vectors(
         near = ",".join(both) + _NEAR_OF_BOTH
     joined = _NEAREST_VECTORS.format(live=scope.has_live("memory"), tokens=tokens)
     rows = _NEAREST_IDS if is_all_live else joined
-    more = _COUNTED.format(read="near") if index is None else _COUNTED.format(read="indexed") + f", {ANY_WAY}"
+    more = _COUNTED.format(read="near") if index is None else _COUNTED.format(read="indexed") + f", {INDEX_SCAN_ENDS}"
     values = {**scope.values, "vector": half_vector(vector), "limit": limit}
     # settings that are not in the statement decide how far the index is read
     return _send_packed(rows, values, more=more, before=f"WITH {near}", is_shared=index is None)

@@ -73,7 +73,7 @@ class TenantRows(models.QuerySet[Any]):
         return self.filter(pk__in=list(row_ids))
 
     def with_id_between(self, first: UUID, last: UUID) -> Self:
-        """Rows with ids from `first` to `last`, for ids of which only a prefix is known."""
+        """Rows with ids from `first` to `last`, when only a prefix of an id is known."""
         return self.filter(pk__gte=first, pk__lte=last)
 
     def for_tenant(self, tenant_id: UUID) -> Self:

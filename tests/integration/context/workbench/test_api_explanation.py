@@ -34,6 +34,12 @@ def test_explanation_names_reason_ranks_and_budget_and_stores_nothing(api: APICl
     assert api.get("/api/v1/contexts").json()["results"] == []
 
 
+def test_explanation_without_a_query_has_no_score(api: APIClient, memory: dict[str, Any]) -> None:
+    explained = api.post(EXPLAIN, {"memory_id": memory["id"], "partition": "user=kim"}).json()
+    assert (explained["included"], explained["is_estimated"]) == (False, True)
+    assert (explained["score"], explained["score_breakdown"]) == (None, None)
+
+
 def test_explanation_refuses_what_it_cannot_answer(api: APIClient, tenant: Tenant, memory: dict[str, Any]) -> None:
     assert_problem(api.post(EXPLAIN, {"query": "x"}), 400, "required", "memory_id")
     assert_problem(api.post(EXPLAIN, {"query": "x", "memory_id": str(NOWHERE)}), 404, "not_found")

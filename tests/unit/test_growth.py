@@ -1,6 +1,5 @@
 """Twice the input takes at most 2.3 times as long, at every stage whose input people and agents determine."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -50,12 +49,10 @@ from memories.services.search.fusion import reciprocal_rank_fusion
 from memories.services.search.lexemes import search_columns, search_terms
 from memories.services.store.hidden_characters import show_hidden
 from memories.services.store.text_diff import diff_words
-from tests.timing import doubling_factor
+from tests.timing import assert_linear
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
 BUDGET = BudgetCalculator()
-#: With a quadratic step, the factor is 4.
-GROWTH_MAX = 2.3
 _NOTES = count_from(1)
 
 
@@ -304,15 +301,3 @@ def test_hostile_texts_are_read_in_linear_time(piece: str, reader: str) -> None:
 @pytest.mark.parametrize("stage", STAGES)
 def test_twice_the_input_takes_about_twice_as_long(stage: str) -> None:
     assert_linear(*STAGES[stage])
-
-
-def assert_linear(work: Callable[[int], object], size: int) -> None:
-    work(size)  # loads word lists
-    # On a busy machine the best attempt counts: a quadratic step fails all of them. Other work disturbs for a while.
-    factors: list[float] = []
-    for pause in (0, 0, 0.5, 1, 2, 4):
-        time.sleep(pause)
-        factors.append(doubling_factor(work, size, runs=3))
-        if factors[-1] <= GROWTH_MAX:
-            return
-    raise AssertionError(factors)

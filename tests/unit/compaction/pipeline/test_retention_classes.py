@@ -14,7 +14,7 @@ from compaction.services.pipeline.retention.constraints import constraint_lookup
 from compaction.services.pipeline.retention.languages import language_name, measured_share
 from compaction.services.pipeline.retention.stated import WithdrawnText, stated_turns, without_withdrawn
 from compaction.services.sessions.turns import SessionTurn
-from tests.timing import doubling_factor
+from tests.timing import assert_linear
 
 CLASSES = {
     "negation": [
@@ -185,7 +185,7 @@ def test_sentences_of_a_long_message_are_found_in_linear_time() -> None:
         assert len(facts) == FACTS_PER_MESSAGE_MAX
         sentences_with_facts(facts, {"m1": turn})
 
-    assert doubling_factor(work, 2_500) <= 2.3
+    assert_linear(work, 2_500)
 
 
 # --- Review ----------------------------------------------------------------------------------------------------------

@@ -5,11 +5,13 @@ Both sets of policies take turns in one database. Processor time of this process
     python -m benchmarks.bench_row_scopes --memories 20000
 """
 
+import gc
 import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -18,7 +20,7 @@ import psutil
 from benchmarks.bench_hot_path import load_memories, new_key
 from benchmarks.database import throwaway_database
 from benchmarks.texts import question_with_rare_words
-from benchmarks.timing import argument_parser
+from benchmarks.timing import argument_parser, median_interval
 
 WARM_UP_REQUESTS = 10
 _CHECKED = "row_scope('{kind}')"
@@ -58,13 +60,25 @@ def both_policies() -> Iterator[Callable[[bool], None]]:
         yield lambda is_checked: cursor.execute(_SET_POLICIES.format(replace="" if is_checked else _REPLACE))
 
 
-def processor_seconds() -> float:
-    """Return the time used by this process and by all processes of the database."""
-    total = time.process_time()
-    for server in psutil.Process().children(recursive=True):
-        times = server.cpu_times()
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
+class Processor:
+    """The processor time of this process and of those of the database that run when it is created."""
+
+    def __init__(self) -> None:
+        children = psutil.Process().children(recursive=True)
+        self._files = [Path(f"/proc/{process.pid}/schedstat") for process in children]
+
+    def milliseconds(self) -> float:
+        total = time.process_time_ns()
+        for file in self._files:
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+                total += int(file.read_text().split()[0])
+        return total / 1e6
+
+    def of(self, call: Callable[[], object]) -> float:
+        """Return the milliseconds that a call takes."""
+        start = self.milliseconds()
+        call()
+        return self.milliseconds() - start
 
 
 def requests(key: str) -> dict[str, Callable[[], Any]]:
@@ -84,10 +98,11 @@ def requests(key: str) -> dict[str, Callable[[], Any]]:
     }
 
 
-def measure(
-    call: Callable[[], Any], switch: Callable[[bool], None], rounds: int, count: int
-) -> tuple[float, float, float]:
-    """Return processor milliseconds of a request with and without the check, and the ratio: medians of the rounds."""
+def measure(call: Callable[[], Any], switch: Callable[[bool], None], rounds: int, count: int) -> str:
+    """Return columns: processor milliseconds of a request with and without, the ratio, and its 95 % interval.
+
+    All are medians of the rounds, each of which is the median of its requests.
+    """
     taken: dict[bool, list[float]] = {True: [], False: []}
     for number in range(rounds):
         for is_checked in (True, False) if number % 2 else (False, True):
@@ -96,23 +111,22 @@ def measure(
                 answer = call()
                 if answer.status_code >= 300:
                     raise RuntimeError(answer.content[:300])
-            start = processor_seconds()
-            for _ in range(count):
-                call()
-            taken[is_checked].append((processor_seconds() - start) * 1000 / count)
+            gc.collect()
+            processor = Processor()
+            taken[is_checked].append(median(processor.of(call) for _ in range(count)))
     ratios = [checked / plain for checked, plain in zip(taken[True], taken[False], strict=True)]
-    return median(taken[True]), median(taken[False]), median(ratios)
+    low, high = median_interval(ratios)
+    return f"{median(taken[True]):>12.2f}{median(taken[False]):>12.2f}{median(ratios):>10.3f}{low:>10.3f} to {high:.3f}"
 
 
 def main() -> int:
-    options = argument_parser(__doc__, memories=20_000, rounds=12, requests=40).parse_args()
+    options = argument_parser(__doc__, memories=20_000, rounds=40, requests=40).parse_args()
     with throwaway_database():
         key = new_key(load_memories(options.memories))
         with both_policies() as switch:
-            print(f"{'request':<18}{'checked ms':>12}{'unchecked ms':>14}{'median of paired ratios':>26}")
+            print(f"{'request':<18}{'checked ms':>12}{'plain ms':>12}{'ratio':>10}")
             for name, call in requests(key).items():
-                checked, plain, ratio = measure(call, switch, options.rounds, options.requests)
-                print(f"{name:<18}{checked:>12.2f}{plain:>14.2f}{ratio:>26.3f}")
+                print(f"{name:<18}{measure(call, switch, options.rounds, options.requests)}", flush=True)
             switch(True)
     return 0
 

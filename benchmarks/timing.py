@@ -24,6 +24,12 @@ def p95(values: Sequence[float]) -> float:
     return quantiles(values, n=20, method="inclusive")[-1]
 
 
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return the interval that contains the median of what was sampled in 95 of 100 cases (by order statistics)."""
+    ordered, half = sorted(values), 0.98 * len(values) ** 0.5
+    return ordered[max(0, int(len(values) / 2 - half))], ordered[min(len(values) - 1, int(len(values) / 2 + half))]
+
+
 @dataclass(frozen=True)
 class TimedCase:
     """Calls that are timed together, each `rounds` times; `limit_ms` is the highest median allowed."""

@@ -2,13 +2,15 @@
 
 import logging
 import os
+from time import monotonic
 from typing import Any
 
-from celery import Celery
+from celery import Celery, Task
 from celery.signals import beat_init, celeryd_init, task_postrun, worker_init, worker_process_init, worker_ready
 from django.conf import settings
 from prometheus_client import start_http_server
 
+from memories.services.time_limits import TimeIsUpError, work_until
 from memory_platform.console import heartbeats
 from memory_platform.observability import tracing
 from memory_platform.observability.memory import trim_memory
@@ -18,7 +20,27 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
 
 logger = logging.getLogger(__name__)
 
-app = Celery("memory_platform")
+#: The share of a task's time limit after which its loops end; the rest is for the batch that then runs.
+LOOP_SHARE = 0.8
+
+
+class TimedTask(Task):  # type: ignore[type-arg]
+    """A task whose loops end before its process would be killed; what is left is for the next run (ADR-0245)."""
+
+    abstract = True
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the task with a time limit for its loops."""
+        end = monotonic() + LOOP_SHARE * (self.time_limit or settings.CELERY_TASK_TIME_LIMIT)
+        try:
+            with work_until(lambda: monotonic() >= end):
+                return super().__call__(*arguments, **named)
+        except TimeIsUpError:
+            logger.warning("%s ran out of time; the next run continues.", self.name)
+            return None
+
+
+app = Celery("memory_platform", task_cls=TimedTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 heartbeats.connect_heartbeat_signals()

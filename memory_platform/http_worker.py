@@ -1,9 +1,12 @@
-"""Gunicorn's threaded worker for clients that send slowly (ADR-0113): `--worker-class` of the web process."""
+"""Gunicorn's threaded worker for slow clients (ADR-0113, ADR-0247): `--worker-class` of the web process."""
 
 import gc
 import json
+import re
 import time
+from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from selectors import EVENT_READ
@@ -16,13 +19,25 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from memory_platform.observability.memory import trim_memory
 
-#: A request whose line and headers take longer or are larger is refused.
+#: A request whose line, headers and small body take longer, or whose line and headers are larger, is refused.
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 64 * 1024
+#: A body up to this size is received before the request gets a thread.
+SMALL_BODY_BYTES_MAX = 64 * 1024
+#: How long a larger body may take, and how long its request waits for a thread.
+BODY_SECONDS = 60.0
+THREAD_WAIT_SECONDS = 30.0
+#: How long the client may take to read one piece of a response.
+SEND_SECONDS = 30.0
 RECEIVED_BYTES = 16 * 1024
 CLOSING_SECONDS = 2.0
 #: After a body of this size, unused memory is returned to the system.
 LARGE_BODY_BYTES = 64 * 1024
+
+_HEAD_END = b"\r\n\r\n"
+#: The client waits for "100 Continue", which is sent with a thread, or does not tell the size of the body.
+_IS_STREAMED = re.compile(rb"^(?:expect|transfer-encoding)[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_LENGTH = re.compile(rb"^content-length[ \t]*:[ \t]*(\d{1,18})", re.IGNORECASE | re.MULTILINE)
 
 _PROBLEMS = {
     LimitRequestLine: (HTTPStatus.REQUEST_URI_TOO_LONG, "uri_too_long", "The request line is too long."),
@@ -31,77 +46,158 @@ _PROBLEMS = {
         "headers_too_large",
         "The headers are too large, or there are too many.",
     ),
+    TimeoutError: (HTTPStatus.SERVICE_UNAVAILABLE, "try_again", "Too many large requests arrived at once; try again."),
 }
 
 
+@dataclass
+class _Arriving:
+    """What a connection has sent of its next request, and until when it may send the rest."""
+
+    data: bytearray
+    deadline: float
+    #: The bytes of the head and of a small body, and whether a large body follows; known once the head is whole.
+    size: int = 0
+    is_streamed: bool = False
+
+    def is_whole(self) -> bool:
+        """Whether the head and a small body have arrived; empty lines before the request do not count."""
+        if not self.size:
+            leading = len(self.data) - len(self.data.lstrip(b"\r\n"))
+            end = self.data.find(_HEAD_END, leading)
+            if end < 0:
+                return False
+            head = bytes(self.data[leading : end + len(_HEAD_END)])
+            declared = _LENGTH.search(head)
+            length = int(declared[1]) if declared else 0
+            self.is_streamed = length > SMALL_BODY_BYTES_MAX or bool(_IS_STREAMED.search(head))
+            self.size = end + len(_HEAD_END) + (0 if self.is_streamed else length)
+        return len(self.data) >= self.size
+
+    def is_too_large(self) -> bool:
+        return not self.size and len(self.data) > HEAD_BYTES_MAX
+
+
+class _TimedReader:
+    """The socket of a connection for the parser of its requests, which reads until a deadline."""
+
+    def __init__(self, client: socket) -> None:
+        self._client = client
+        self._timeout: float | None = None
+        self.deadline = 0.0
+
+    def recv(self, size: int) -> bytes:
+        """Return what has arrived, at least a byte. Raises `TimeoutError`."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the body took too long")
+        former = self._client.gettimeout()
+        self._client.settimeout(left if self._timeout is None else min(left, self._timeout))
+        try:
+            return self._client.recv(size)
+        finally:
+            self._client.settimeout(former)
+
+    def gettimeout(self) -> float | None:
+        return self._timeout
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Limit each read, as gunicorn does to discard a body."""
+        self._timeout = seconds
+
+
 class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
-    """Assigns a thread to a connection when its headers are complete; the main loop never waits for a client.
+    """Assigns a thread to a connection when its headers and a small body are complete; the main loop never waits.
 
     Gunicorn's own worker assigns a thread at the first byte, so that as many slow clients as there are threads block
-    the process, and its main loop waits until a client has closed its side.
+    the process, and its main loop waits until a client has closed its side. Requests with larger bodies, which are read
+    with a thread, get at most half of the threads.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        #: What each connection has sent of its next request and until when it may send the rest, the oldest first.
-        self._heads: dict[TConn, tuple[bytearray, float]] = {}
+        self._heads: dict[TConn, _Arriving] = {}
+        #: Connections that have a thread for a request with a large body, and those that wait for one.
+        self._streaming: set[TConn] = set()
+        self._waiting: deque[tuple[TConn, _Arriving]] = deque()
         #: Connections whose answer is sent, and until when their clients may close them.
         self._closing: dict[TConn, float] = {}
 
     def enqueue_req(self, conn: TConn) -> None:
         """Wait for the head of the next request; a part of it may have arrived with the previous request."""
-        head = bytearray(conn.parser.unreader.take_buffered() if conn.parser else b"")
-        if _is_whole(head):
-            self._submit(conn, head)
+        buffered = bytearray(conn.parser.unreader.take_buffered() if conn.parser else b"")
+        arriving = _Arriving(buffered, time.monotonic() + HEAD_SECONDS)
+        if arriving.is_whole():
+            self._submit(conn, arriving)
             return
         conn.sock.setblocking(False)
-        self._heads[conn] = head, time.monotonic() + HEAD_SECONDS
+        self._heads[conn] = arriving
         self.poller.register(conn.sock, EVENT_READ, partial(self._read_head, conn))
 
     def _read_head(self, conn: TConn, client: socket) -> None:
-        head, _ = self._heads[conn]
+        arriving = self._heads[conn]
         try:
             received = client.recv(RECEIVED_BYTES)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
             received = b""
-        head += received
+        arriving.data += received
         if not received:
             self._give_up(conn)
-        elif _is_whole(head):
+        elif arriving.is_whole():
             self._forget(conn)
-            self._submit(conn, head)
-        elif len(head) > HEAD_BYTES_MAX:
+            self._submit(conn, arriving)
+        elif arriving.is_too_large():
             _write_problem(client, LimitRequestHeaders)
             self._give_up(conn)
 
-    def _submit(self, conn: TConn, head: bytearray) -> None:
+    def _submit(self, conn: TConn, arriving: _Arriving) -> None:
+        """Give the request a thread, one with a large body only if few of them have one."""
+        if arriving.is_streamed:
+            if not self._may_stream():
+                arriving.deadline = time.monotonic() + THREAD_WAIT_SECONDS
+                self._waiting.append((conn, arriving))
+                return
+            self._streaming.add(conn)
         conn.sock.setblocking(True)
         conn.init()
-        conn.parser.unreader.unread(bytes(head))
+        unreader = conn.parser.unreader
+        if not isinstance(unreader.sock, _TimedReader):
+            unreader.sock = _TimedReader(unreader.sock)
+        unreader.sock.deadline = time.monotonic() + BODY_SECONDS
+        unreader.unread(bytes(arriving.data))
         super().enqueue_req(conn)
+
+    def _may_stream(self) -> bool:
+        return bool(len(self._streaming) < max(1, self.cfg.threads // 2))
 
     def _forget(self, conn: TConn) -> None:
         del self._heads[conn]
         self.poller.unregister(conn.sock)
 
     def _give_up(self, conn: TConn) -> None:
-        self._forget(conn)
+        if conn in self._heads:
+            self._forget(conn)
         self.nr_conns -= 1
         self._close(conn, graceful=True)
 
     def murder_pending(self) -> None:
-        """Close connections whose head or end takes too long; on shutdown, also those without a complete head."""
+        """Close connections whose request, thread or end takes too long; on shutdown, also incomplete requests."""
         super().murder_pending()
         now = time.monotonic()
-        for conn in [conn for conn, (_, deadline) in self._heads.items() if deadline <= now or not self.alive]:
+        for conn in [conn for conn, each in self._heads.items() if each.deadline <= now or not self.alive]:
+            self._give_up(conn)
+        while self._waiting and (self._waiting[0][1].deadline <= now or not self.alive):
+            conn, _ = self._waiting.popleft()
+            _write_problem(conn.sock, TimeoutError)
             self._give_up(conn)
         for conn in [conn for conn, deadline in self._closing.items() if deadline <= now]:
             self._closed(conn)
 
     def handle_request(self, req: Any, conn: TConn) -> Any:
         """Handle a request; after a large one, return its memory to the system."""
+        conn.sock.settimeout(SEND_SECONDS)
         try:
             return super().handle_request(req, conn)
         finally:
@@ -113,7 +209,10 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
     def finish_request(self, conn: TConn, request: Any) -> None:
         """Keep the connection for another request, or close it without waiting for the client."""
         conn.close = partial(self._close, conn)
+        self._streaming.discard(conn)
         super().finish_request(conn, request)
+        while self._waiting and self._may_stream():
+            self._submit(*self._waiting.popleft())
 
     def _close(self, conn: TConn, graceful: bool = False) -> None:
         """Close a connection; if `graceful`, only after its client has read the response, which would else be cut."""
@@ -162,16 +261,13 @@ def _is_large(headers: Iterable[tuple[str, str]]) -> bool:
     return "TRANSFER-ENCODING" in sizes or (declared.isdigit() and int(declared) >= LARGE_BODY_BYTES)
 
 
-def _is_whole(head: bytearray) -> bool:
-    """Whether the empty line after the headers has arrived; empty lines before the request do not count."""
-    return b"\r\n\r\n" in head.lstrip(b"\r\n")
-
-
 def _write_problem(client: socket, kind: type[Exception]) -> None:
     status, code, detail = _PROBLEMS[kind]
     problem = {"type": "about:blank", "title": status.phrase, "status": status, "code": code, "detail": detail}
     body = json.dumps({**problem, "errors": []}).encode()
-    lines = (f"HTTP/1.1 {status} {status.phrase}", "Connection: close", "Content-Type: application/problem+json")
+    lines = [f"HTTP/1.1 {status} {status.phrase}", "Connection: close", "Content-Type: application/problem+json"]
+    if status is HTTPStatus.SERVICE_UNAVAILABLE:
+        lines.append("Retry-After: 1")
     head = "\r\n".join((*lines, f"Content-Length: {len(body)}", "", "")).encode()
     try:
         write_nonblock(client, head + body)

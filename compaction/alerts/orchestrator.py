@@ -12,8 +12,9 @@ from django.db import OperationalError
 from compaction.alerts.conditions import measure
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from compaction.services.alerts.rules import AlertStep, alert_step
+from memories.services.time_limits import while_in_time
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
-from memories.tenancy.sweep_locks import sweep_lock
+from memories.tenancy.sweep_locks import sweep_lock, tenants_in_turn
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ def evaluate_alerts(*, now: datetime) -> list[NewDelivery]:
             return []
         with maintenance_scope():
             tenant_ids = AlertRule.objects.tenants_to_evaluate(TENANTS_MAX)
-        return [made for pk in tenant_ids if lock.renew() for made in _evaluate_or_log(pk, now)]
+        return [made for pk in while_in_time(tenant_ids) if lock.renew() for made in _evaluate_or_log(pk, now)]
 
 
 def _evaluate_or_log(tenant_id: UUID, now: datetime) -> list[NewDelivery]:
@@ -112,7 +113,7 @@ def delete_old_alerts(*, now: datetime) -> int:
         )
         tenant_ids = {tenant_id for rows in old for tenant_id in rows.tenant_ids()}
     deleted = 0
-    for tenant_id in tenant_ids:
+    for tenant_id in tenants_in_turn("old-alerts", tenant_ids):
         with tenant_scope(tenant_id):
             deleted += sum(rows.for_tenant(tenant_id).delete()[0] for rows in old)
     return deleted

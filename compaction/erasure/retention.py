@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
 from uuid import UUID
 
 from compaction.erasure.selection import Selection
 from compaction.models import Erasure, RetentionPolicy
 from memories.models import Tenant
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.sweep_locks import tenants_in_turn
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
 #: Dry runs name what they counted, so they are not kept.
@@ -19,7 +22,9 @@ def erasures_of_policies(*, now: datetime) -> list[Erasure]:
     """Queue an erasure for each retention policy with something to erase, and return them; opens its own scopes."""
     with maintenance_scope():
         policies = list(RetentionPolicy.objects.order_by("tenant_id", "partition_path"))
-    found = (_erasure_of(policy, now) for policy in policies)
+    of_tenants = {pk: list(own) for pk, own in groupby(policies, attrgetter("tenant_id"))}
+    turns = tenants_in_turn("retention-policies", of_tenants)
+    found = (_erasure_of(policy, now) for pk in turns for policy in of_tenants[pk])
     return [erasure for erasure in found if erasure is not None]
 
 
@@ -72,7 +77,7 @@ def delete_past_dry_runs(*, now: datetime) -> int:
     with maintenance_scope():
         tenant_ids: list[UUID] = Erasure.objects.past_dry_runs(now - DRY_RUN_KEPT).tenant_ids()
     deleted = 0
-    for tenant_id in tenant_ids:
+    for tenant_id in tenants_in_turn("past-dry-runs", tenant_ids):
         with tenant_scope(tenant_id):
             rows = Erasure.objects.for_tenant(tenant_id).past_dry_runs(now - DRY_RUN_KEPT)
             deleted += rows.delete()[0]

@@ -11,10 +11,11 @@ from compaction.pipeline.claims import TENANT_RUNS_MAX
 from compaction.pipeline.plans import open_compaction, plan_or_conflict
 from compaction.pipeline.policies import TenantPolicies
 from context.services.profiles.compaction_policy import CompactionPolicy
+from memories.services.time_limits import while_in_time
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
-from memories.tenancy.sweep_locks import sweep_lock
+from memories.tenancy.sweep_locks import sweep_lock, tenants_in_turn
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,8 @@ def open_idle_sessions(*, now: datetime) -> list[Opened]:
             return []
         with maintenance_scope():
             tenant_ids = Session.objects.all().open().tenant_ids()
-        return [opened for pk in tenant_ids if lock.renew() for opened in _open_of_tenant(pk, now)]
+        turns = tenants_in_turn("open-sessions", tenant_ids)
+        return [opened for pk in turns if lock.renew() for opened in _open_of_tenant(pk, now)]
 
 
 def abandoned_compaction_runs(*, now: datetime) -> list[Run]:
@@ -56,7 +58,7 @@ def _open_of_tenant(tenant_id: UUID, now: datetime) -> list[Opened]:
     stored: str | None = cache.get(place_key)
     place = UUID(stored) if stored else None
     opened: list[Opened] = []
-    for _ in range(BATCHES_MAX):
+    for _ in while_in_time(range(BATCHES_MAX)):
         batch, batch_opened = _open_batch(tenant_id, place, now)
         opened += batch_opened
         place = batch[-1].pk if len(batch) == SESSIONS_BATCH else None

@@ -33,11 +33,12 @@ from memories.models import Memory, Partition, PartitionSummary, Tenant
 from memories.partitions.actions import save_summary, withdraw_summary
 from memories.services.partitions.paths import parse_partition
 from memories.services.partitions.tree import parent_path
-from memories.services.time_limits import TimeIsUpError, work_until
+from memories.services.time_limits import TimeIsUpError, while_in_time, work_until
 from memories.services.tokens import count_tokens
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, PlatformError
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.sweep_locks import tenants_in_turn
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ def roll_up_changed_partitions(*, now: datetime) -> int:
     """Roll up changed partitions, the deepest first so that those above follow; return how many summaries are new."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.visible().values_list("pk", flat=True))
-    return sum(_roll_up_tenant(tenant_id, now) for tenant_id in tenant_ids)
+    return sum(_roll_up_tenant(tenant_id, now) for tenant_id in tenants_in_turn("roll-ups", tenant_ids))
 
 
 def _roll_up_tenant(tenant_id: UUID, now: datetime) -> int:
@@ -104,7 +105,7 @@ def _roll_up_tenant(tenant_id: UUID, now: datetime) -> int:
         with tenant_scope(tenant_id):
             rows = Partition.objects.for_tenant(tenant_id).needing_summary(style, now)
             waiting = {row.path: row for row in rows[:PARTITIONS_MAX]}
-        while waiting:
+        for _ in while_in_time(iter(waiting.__len__, 0)):
             deepest = max(waiting.values(), key=lambda row: (row.depth, row.path))
             del waiting[deepest.path]
             if _roll_up_by_schedule(deepest, style, now):

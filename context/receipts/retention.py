@@ -7,8 +7,10 @@ from context.models import Feedback, LongQuery, Receipt
 from context.profiles.budget_profiles import budget_profile_for
 from memories.models import Memory, MemoryFinding, Tenant
 from memories.services.hygiene.rules import UNHELPFUL, UNHELPFUL_RETRIEVALS_MIN, is_unhelpful
+from memories.services.time_limits import in_time
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.sweep_locks import tenants_in_turn
 from memory_platform.web.numerals import counted
 
 #: Receipts deleted in one transaction.
@@ -28,8 +30,8 @@ def prune_receipts_of_tenants(*, now: datetime) -> int:
     Votes on a receipt stay.
     """
     gone = 0
-    for tenant_id in _tenant_ids():
-        for _ in range(PRUNE_BATCHES_MAX):
+    for tenant_id in tenants_in_turn("prune-receipts", _tenant_ids()):
+        for _ in in_time(range(PRUNE_BATCHES_MAX)):
             batch = _prune_batch(tenant_id, now)
             gone += batch
             if batch < PRUNE_BATCH:
@@ -39,7 +41,7 @@ def prune_receipts_of_tenants(*, now: datetime) -> int:
 
 def find_unhelpful_memories(*, now: datetime) -> None:
     """Find memories that are retrieved often and judged not useful, tenant by tenant."""
-    for tenant_id in _tenant_ids():
+    for tenant_id in tenants_in_turn("unhelpful-memories", _tenant_ids()):
         with tenant_scope(tenant_id):
             MemoryFinding.objects.find(tenant_id, UNHELPFUL, now=now, ids=_unhelpful_of(tenant_id, now))
 
@@ -54,7 +56,7 @@ def _unhelpful_of(tenant_id: UUID, now: datetime) -> list[UUID]:
     shown = Memory.objects.for_tenant(tenant_id).live(now).retrieved_at_least(UNHELPFUL_RETRIEVALS_MIN)
     ids = list(shown)
     unhelpful: list[UUID] = []
-    for start in range(0, len(ids), VOTES_BATCH):
+    for start in in_time(range(0, len(ids), VOTES_BATCH)):
         batch = ids[start : start + VOTES_BATCH]
         sums = votes.on_memories(batch).sums_by_memory()
         counts = ((pk, *sums.get(pk, (0.0, 0.0))) for pk in batch)

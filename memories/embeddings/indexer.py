@@ -7,6 +7,7 @@ tenant get their vectors in the same step; those of remote ones are noted as mis
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from memories.embeddings.embedders import active_model_name, embedders_for_writi
 from memories.embeddings.providers import Embedder, EmbeddingError
 from memories.embeddings.vectors import EmbeddedBatch, PendingVector, VectorsAhead, add_missing_vectors, record_vectors
 from memories.models import EmbeddingModel, Memory
+from memories.services.time_limits import TimeIsUpError, in_time
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import SweepLock, sweep_lock
 
@@ -40,7 +42,7 @@ def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedd
     embedders = [embedder] if embedder else embedders_for_writing(tenant_id)
     size = embedders[0].batch_size
     batches = (ids[start : start + size] for start in range(0, len(ids), size))
-    return sum(_index_batch(tenant_id, batch, embedders) for batch in batches)
+    return sum(_index_batch(tenant_id, batch, embedders) for batch in in_time(batches))
 
 
 def embed_ahead(tenant_id: UUID, texts: Iterable[str], revision: int | None = None) -> VectorsAhead | None:
@@ -62,16 +64,17 @@ def embed_ahead(tenant_id: UUID, texts: Iterable[str], revision: int | None = No
 
 def _embedded(embedder: Embedder, texts: Sequence[str]) -> EmbeddedBatch:
     size = embedder.batch_size
-    batches = [embedder.embed(texts[start : start + size]) for start in range(0, len(texts), size)]
+    batches = [embedder.embed(texts[start : start + size]) for start in in_time(range(0, len(texts), size))]
     return EmbeddedBatch(embedder, np.concatenate(batches))
 
 
 def index_now(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
-    """Embed immediately after the commit if the model is local. After failures, memories stay pending for the sweep."""
+    """Embed immediately after the commit if the model is local; what fails or takes too long stays pending."""
     if not is_local_for(tenant_id):
         return
     try:
-        index_memories(tenant_id, memory_ids)
+        with suppress(TimeIsUpError):
+            index_memories(tenant_id, memory_ids)
     except EmbeddingError as error:
         logger.warning("Embedding in the request failed, left to the sweep: %s", error.detail)
 
@@ -129,7 +132,7 @@ def _embed_oldest(now: datetime, lock: SweepLock) -> int:
     done = 0
     failing: set[str] = set()
     passed_over: set[UUID] = set()
-    while lock.renew():
+    for _ in in_time(iter(lock.renew, False)):
         former = len(passed_over)
         for tenant_id, memory_ids in _pending_by_tenant(now, passed_over).items():
             model = active_model_name(tenant_id)

@@ -16,8 +16,9 @@ from memories.models import Memory, MemoryEmbedding, MemoryFinding, MemoryPair, 
 from memories.services.hygiene import rules
 from memories.services.store.content import RECALLED_TEXT_TTL, recalled_hash
 from memories.services.store.recalled_text import repeats_recalled_text
+from memories.services.time_limits import in_time
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
-from memories.tenancy.sweep_locks import SweepLock, sweep_lock
+from memories.tenancy.sweep_locks import SweepLock, sweep_lock, tenants_in_turn
 
 COMPARE_LOCK = "memories.compare-new-memories"
 #: Batches of one tenant in one sweep.
@@ -47,7 +48,12 @@ def compare_new_memories_of_tenants(*, now: datetime, goes_on: GoesOn = _always)
             return 0
         with maintenance_scope():
             tenant_ids = UncomparedMemory.objects.tenant_ids()
-        return sum(_compare_of_tenant(tenant_id, now, lock, goes_on) for tenant_id in tenant_ids)
+        compared = 0
+        for tenant_id in tenants_in_turn("compare-memories", tenant_ids):
+            compared += _compare_of_tenant(tenant_id, now, lock, goes_on)
+            if not goes_on():
+                break
+        return compared
 
 
 def _compare_of_tenant(tenant_id: UUID, now: datetime, lock: SweepLock, goes_on: GoesOn) -> int:
@@ -64,7 +70,7 @@ def find_unused_and_expiring_memories(*, now: datetime) -> None:
     """Find never retrieved and soon expiring memories of all tenants; delete pairs with an archived memory."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
-    for tenant_id in tenant_ids:
+    for tenant_id in tenants_in_turn("unused-memories", tenant_ids):
         with tenant_scope(tenant_id):
             findings = MemoryFinding.objects
             findings.find(tenant_id, rules.NEVER_RETRIEVED, now=now, before=now - rules.NEVER_RETRIEVED_AFTER)
@@ -106,7 +112,7 @@ def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, no
     own_ids = [pk for ids, _ in own_rows for pk in ids]
     own = np.concatenate([matrix for _, matrix in own_rows])
     found: list[DetectedPairs] = []
-    for ids, matrix in embeddings.current_in(live.within(path, exact=True), model).matrices(ROWS_READ):
+    for ids, matrix in in_time(embeddings.current_in(live.within(path, exact=True), model).matrices(ROWS_READ)):
         near = rules.nearest_pairs(own, matrix)
         found += [(own_ids[i], ids[j], cosine) for i, j, cosine in near if own_ids[i] != ids[j]]
     return rules.limit_pairs_per_memory(found)

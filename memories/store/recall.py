@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -12,9 +13,11 @@ from django.db.models import QuerySet
 from memories.models import IdempotencyRecord, Memory, RecalledText, RetrievalTick, Tenant
 from memories.services.store.content import RECALLED_TEXT_TTL, recalled_hash
 from memories.services.store.recalled_text import context_partition, repeats_recalled_text
+from memories.services.time_limits import in_time
 from memories.store.queries.ticks import RecalledRow
 from memories.tenancy.queries.insertions import Insertion
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.sweep_locks import tenants_in_turn
 
 #: Contexts folded in one transaction.
 TICKS_PER_FOLD = 500
@@ -57,12 +60,13 @@ def record_retrieval_tick(
 def fold_tenant_retrievals(tenant_id: UUID) -> int:
     """Fold the ticks of a tenant in batches, each one transaction; return how many. Call with no scope open."""
     folded = 0
-    while True:
+    for _ in in_time(count()):
         with tenant_scope(tenant_id):
             batch = RetrievalTick.objects.fold(tenant_id, TICKS_PER_FOLD)
         folded += batch
         if batch < TICKS_PER_FOLD:
-            return folded
+            break
+    return folded
 
 
 def recently_recalled_memories(
@@ -112,7 +116,7 @@ def fold_retrievals_of_tenants() -> int:
     """Fold the retrieval ticks of all tenants; return the number of contexts."""
     with maintenance_scope():
         tenant_ids = RetrievalTick.objects.tenant_ids()
-    return sum(fold_tenant_retrievals(tenant_id) for tenant_id in tenant_ids)
+    return sum(fold_tenant_retrievals(tenant_id) for tenant_id in tenants_in_turn("fold-retrievals", tenant_ids))
 
 
 def delete_expired_records(*, now: datetime) -> int:
@@ -120,7 +124,7 @@ def delete_expired_records(*, now: datetime) -> int:
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
     deleted = 0
-    for tenant_id in tenant_ids:
+    for tenant_id in tenants_in_turn("delete-expired-records", tenant_ids):
         answers = IdempotencyRecord.objects.for_tenant(tenant_id).created_before(now - IDEMPOTENCY_TTL)
         recalled = RecalledText.objects.for_tenant(tenant_id).recalled_before(now - RECALLED_TEXT_TTL)
         deleted += sum(_delete_in_batches(tenant_id, rows) for rows in (answers, recalled))
@@ -130,9 +134,10 @@ def delete_expired_records(*, now: datetime) -> int:
 def _delete_in_batches(tenant_id: UUID, rows: "QuerySet[Any]") -> int:
     """Delete all rows of a query, each batch in a transaction of its own, so that none is long; return how many."""
     deleted: int = 0
-    while True:
+    for _ in in_time(count()):
         with tenant_scope(tenant_id):
             ids = list(rows.values_list("pk", flat=True)[:FORGET_BATCH])
             deleted += int(rows.model.objects.filter(pk__in=ids).delete()[0])
         if len(ids) < FORGET_BATCH:
-            return deleted
+            break
+    return deleted

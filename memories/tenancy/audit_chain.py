@@ -3,11 +3,15 @@
 A worker seals: writing an entry never waits. Functions that open a scope say so; the others are steps in a scope.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
+from itertools import count
 from typing import Any, Self
 from uuid import UUID
+
+from django.core.cache import cache
 
 from memories.models import AuditCheck, AuditEntry, AuditSeal, Tenant, UnsealedAuditEntry
 from memories.services.tenancy.audit_seals import (
@@ -20,8 +24,10 @@ from memories.services.tenancy.audit_seals import (
     content_hash,
     seal_hash,
 )
+from memories.services.time_limits import in_time
 from memories.tenancy.queries.audit import delete_audit_rows, lock_audit_seals, redact_audit_rows
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.sweep_locks import tenants_in_turn
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
 #: Entries sealed in one transaction.
@@ -76,19 +82,22 @@ def seal_audit_entries(*, now: datetime) -> int:
     """Seal the waiting entries of all tenants; return how many. Opens its own scopes."""
     with maintenance_scope():
         tenant_ids = UnsealedAuditEntry.objects.tenant_ids()
-    return sum(seal_audit_entries_of(tenant_id, now=now) for tenant_id in tenant_ids)
+    return sum(
+        seal_audit_entries_of(tenant_id, now=now) for tenant_id in tenants_in_turn("seal-audit-entries", tenant_ids)
+    )
 
 
 @logged_in_for_maintenance()
 def seal_audit_entries_of(tenant_id: UUID, *, now: datetime) -> int:
     """Seal the waiting entries of a tenant in batches; return how many. Opens its own scopes."""
     sealed = 0
-    while True:
+    for _ in in_time(count()):
         with tenant_scope(tenant_id):
             batch = _seal_batch(tenant_id, now)
         sealed += batch
         if batch < SEALED_BATCH:
-            return sealed
+            break
+    return sealed
 
 
 def _seal_batch(tenant_id: UUID, now: datetime) -> int:
@@ -122,13 +131,23 @@ def delete_audit_log(tenant_ids: Iterable[UUID]) -> None:
         delete_audit_rows(tenant_id)
 
 
-def check_audit_log(tenant_id: UUID, *, known: KnownSeal | None = None, is_whole: bool = True) -> AuditLogState:
+def check_audit_log(
+    tenant_id: UUID,
+    *,
+    known: KnownSeal | None = None,
+    is_whole: bool = True,
+    start: KnownSeal = BEFORE_ALL,
+    reached: Callable[[KnownSeal], object] = lambda _: None,
+) -> AuditLogState:
     """Compare every entry of a tenant with its seal, and every seal with the one before. Opens its own scopes.
 
-    Unless `is_whole`, start with the seal `known`: what was changed before it is not found.
+    Unless `is_whole`, start with the seal `known`: what was changed before it is not found. An interrupted check goes
+    on at `start`, the last seal of which it called `reached`.
     """
-    check = ChainCheck(known) if is_whole or known is None else ChainCheck(known, start=_seal_before(tenant_id, known))
-    broken = _first_broken(tenant_id, check) or check.missing_end()
+    if not (is_whole or known is None or start.number):
+        start = _seal_before(tenant_id, known)
+    check = ChainCheck(known, start=start)
+    broken = _first_broken(tenant_id, check, reached) or check.missing_end()
     since = None if is_whole or check.last_sealed_at is None else check.last_sealed_at - LATE_ENTRIES_MAX
     with tenant_scope(tenant_id):
         broken = broken or _unsealed(tenant_id, since)
@@ -145,10 +164,11 @@ def _seal_before(tenant_id: UUID, known: KnownSeal) -> KnownSeal:
         return KnownSeal(number, AuditSeal.objects.for_tenant(tenant_id).hash_of(number))
 
 
-def _first_broken(tenant_id: UUID, check: ChainCheck) -> BrokenEntry | None:
+def _first_broken(tenant_id: UUID, check: ChainCheck, reached: Callable[[KnownSeal], object]) -> BrokenEntry | None:
     """Check batch by batch, each in a transaction of its own, so that sealing goes on meanwhile."""
     seals, entries = AuditSeal.objects.for_tenant(tenant_id), AuditEntry.objects.for_tenant(tenant_id)
-    while True:
+    broken: BrokenEntry | None = None
+    for _ in in_time(count()):
         with tenant_scope(tenant_id):
             # Redactions that follow would make their entries look changed.
             lock_audit_seals(tenant_id)
@@ -156,7 +176,9 @@ def _first_broken(tenant_id: UUID, check: ChainCheck) -> BrokenEntry | None:
             ids = [seal.entry_id for seal in batch]
             broken = check.first_broken(batch, entries.in_bulk(ids), seals.redacted_hashes(ids))
         if broken or len(batch) < CHECKED_BATCH:
-            return broken
+            break
+        reached(check.last)
+    return broken
 
 
 def _unsealed(tenant_id: UUID, since: datetime | None) -> BrokenEntry | None:
@@ -176,7 +198,7 @@ def check_audit_logs(*, now: datetime) -> int:
     """
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.visible().values_list("pk", flat=True))
-    return sum(_check_and_store(tenant_id, now) for tenant_id in tenant_ids)
+    return sum(_check_and_store(tenant_id, now) for tenant_id in tenants_in_turn("check-audit-logs", tenant_ids))
 
 
 def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
@@ -184,7 +206,11 @@ def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
         before = last_audit_check(tenant_id)
     known = KnownSeal(before.last_number, before.last_hash) if before else None
     is_whole = before is None or _needs_whole(before, now)
-    state = check_audit_log(tenant_id, known=known, is_whole=is_whole)
+    place = f"audit-check.{tenant_id}"  # of a check that ran out of time
+    start = KnownSeal(*cache.get(place, (BEFORE_ALL.number, BEFORE_ALL.seal_hash)))
+    keep = partial(_keep_place, place)
+    state = check_audit_log(tenant_id, known=known, is_whole=is_whole, start=start, reached=keep)
+    cache.delete(place)
     broken = state.broken
     values: dict[str, Any] = {
         "checked_at": now,
@@ -199,6 +225,10 @@ def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
     with tenant_scope(tenant_id):
         AuditCheck.objects.update_or_create(tenant_id=tenant_id, defaults=values)
     return broken is not None
+
+
+def _keep_place(place: str, seal: KnownSeal) -> None:
+    cache.set(place, (seal.number, seal.seal_hash), WHOLE_CHECK_INTERVAL.total_seconds())
 
 
 def _needs_whole(before: AuditCheck, now: datetime) -> bool:

@@ -35,26 +35,40 @@ def claim_idempotency_key(
 
 def renew_idempotency_claim(record: IdempotencyRecord, *, now: datetime) -> None:
     """Keep the claim of a request that still runs."""
-    IdempotencyRecord.objects.filter(pk=record.pk, status=None).update(created_at=now)
+    if IdempotencyRecord.objects.filter(pk=record.pk, status=None).update(created_at=now):
+        record.created_at = now
 
 
-def store_response(record: IdempotencyRecord, *, status: int, body: Any, headers: dict[str, str]) -> None:
-    """Store the response for repetitions."""
+def store_response(
+    record: IdempotencyRecord, *, status: int, body: Any, headers: dict[str, str]
+) -> IdempotencyRecord | None:
+    """Store the response for repetitions; return the record of the one that was stored first, if it is another.
+
+    Another request has the claim if this process was stopped for longer than a claim lasts. Both then get one response.
+    """
     answer = {"body": body, "headers": headers}
-    IdempotencyRecord.objects.filter(pk=record.pk).update(status=status, answer=answer)
+    key = {"api_key_id": record.api_key_id, "idempotency_key": record.idempotency_key}
+    claim = IdempotencyRecord.objects.filter(**key, request_hash=record.request_hash, status=None)
+    if claim.update(status=status, answer=answer):
+        return None
+    values = {name: getattr(record, name) for name in ("tenant_id", "request_hash", "created_at")}
+    first, is_new = IdempotencyRecord.objects.get_or_create(
+        **key, defaults={**values, "status": status, "answer": answer}
+    )
+    return None if is_new or first.request_hash != record.request_hash else first
 
 
 def release_idempotency_key(record: IdempotencyRecord) -> None:
-    """Delete the claim of a failed request, so that the client can retry."""
-    IdempotencyRecord.objects.filter(pk=record.pk, status=None).delete()
+    """Delete the claim of a failed request, so that the client can retry; not one that was renewed or taken over."""
+    IdempotencyRecord.objects.filter(pk=record.pk, status=None, created_at=record.created_at).delete()
 
 
 def _reclaim(record: IdempotencyRecord, request_hash: str, now: datetime) -> bool:
     kept = timedelta(hours=RESPONSE_TTL_HOURS) if record.status else timedelta(seconds=CLAIM_SECONDS)
     if record.created_at > now - kept:
         return False
-    expired = IdempotencyRecord.objects.filter(pk=record.pk, created_at=record.created_at)
+    expired = IdempotencyRecord.objects.filter(pk=record.pk, created_at=record.created_at, status=record.status)
     if not expired.update(request_hash=request_hash, status=None, answer=None, created_at=now):
         return False
-    record.answer = None
+    record.answer, record.created_at, record.request_hash = None, now, request_hash
     return True

@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError, transaction
 
 from memories.models import SignInNotice
 from memories.services.tenancy.sign_in_limits import WAIT_MAX
+from memories.services.time_limits import while_in_time
 from memories.tenancy.audit import Actor
 from memories.tenancy.members import record_of_account
 from memories.tenancy.queries.accounts import user_to_notify
@@ -32,7 +33,7 @@ If these were not yours, change the password and turn on two-factor sign-in: {ur
 def report_lock_outs(*, now: datetime) -> int:
     """Report the lock-outs that have not been reported; return how many. One that fails does not delay the others."""
     reported = 0
-    for notice in list(SignInNotice.objects.unreported()[:REPORTED_BATCH]):
+    for notice in while_in_time(list(SignInNotice.objects.unreported()[:REPORTED_BATCH])):
         try:
             reported += _report(notice, now)
         except (InterfaceError, OperationalError):  # the database is away: the task is repeated

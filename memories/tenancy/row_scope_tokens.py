@@ -1,6 +1,7 @@
 """Tokens that the database accepts as a row scope: signed, and valid in one connection (ADR-0128)."""
 
 import hmac
+import time
 from functools import lru_cache
 from typing import Any
 
@@ -18,10 +19,11 @@ _STORE_KEY = (
 def row_scope_token(name: str, argument: str, backend_pid: int) -> str:
     """Return the value of `app.scope` for a scope in the connection of a server process; `argument` names its tenants.
 
-    A pooler may give each transaction another connection, so tokens are valid in all of them where there is one.
+    A pooler may give each transaction another connection, so tokens are valid in all of them where there is one, but
+    only for `POOLED_TOKEN_SECONDS`.
     """
-    backend = 0 if settings.DATABASE_POOLER else backend_pid
-    signed = f"{name}:{argument}:{backend}:"
+    place = f"0:{int(time.time())}" if settings.DATABASE_POOLER else str(backend_pid)
+    signed = f"{name}:{argument}:{place}:"
     return signed + hmac.digest(_signing_key(), signed.encode(), "sha256").hex()
 
 

@@ -5,10 +5,15 @@ from collections.abc import Mapping
 from django.db import migrations
 from django.db.migrations.operations.base import Operation
 
+#: How long a token behind a pooler is valid before or after the transaction that gets it: the clocks of database and
+#: application may differ by as much.
+POOLED_TOKEN_SECONDS = 300
+
 #: The secret is in a schema of its own, on which the application's role has no rights. Returns the argument of the
-#: scope if `app.scope` is a token of that kind for this connection, else NULL. Types are qualified and there is no
-#: `SET search_path`, which would cost as much as the check: of the names that a caller could put in front, only types
-#: would be looked up.
+#: scope if `app.scope` is a token of that kind for this connection, else NULL; behind a pooler, if it was made a few
+#: minutes before (ADR-0246). Types are qualified and there is no `SET search_path`, which would cost as much as the
+#: check: of the names that a caller could put in front, only types would be looked up. Each further expression of
+#: plpgsql would cost a tenth of a microsecond.
 ROW_SCOPES = """
 CREATE SCHEMA IF NOT EXISTS row_scopes;
 CREATE TABLE IF NOT EXISTS row_scopes.signing_key (inner_pad bytea NOT NULL, outer_pad bytea NOT NULL);
@@ -16,24 +21,29 @@ CREATE OR REPLACE FUNCTION public.row_scope(kind pg_catalog.text) RETURNS pg_cat
 STABLE PARALLEL SAFE SECURITY DEFINER LANGUAGE plpgsql AS $$
 DECLARE
     token pg_catalog.text := pg_catalog.current_setting('app.scope', true);
-    signed pg_catalog.text;
-    key row_scopes.signing_key;
+    inner_key pg_catalog.bytea;
+    outer_key pg_catalog.bytea;
 BEGIN
-    IF pg_catalog.starts_with(token, kind) THEN
-        SELECT * INTO key FROM row_scopes.signing_key;
-        signed := pg_catalog.left(token, -64);
-        IF pg_catalog.split_part(signed, ':', 1) = kind
-            AND pg_catalog.split_part(signed, ':', 3) IN (pg_catalog.pg_backend_pid()::pg_catalog.text, '0')
-            AND pg_catalog.sha256(key.outer_pad || pg_catalog.sha256(key.inner_pad || signed::pg_catalog.bytea))
-                = pg_catalog.decode(pg_catalog.right(token, 64), 'hex')
-        THEN
-            RETURN pg_catalog.split_part(signed, ':', 2);
-        END IF;
+    IF token IS NULL OR NOT pg_catalog.starts_with(token, kind) THEN
+        RETURN NULL;
     END IF;
-    RETURN NULL;
+    SELECT inner_pad, outer_pad INTO inner_key, outer_key FROM row_scopes.signing_key;
+    RETURN CASE WHEN pg_catalog.split_part(token, ':', 1) = kind
+        AND pg_catalog.split_part(token, ':', 3) IN (pg_catalog.pg_backend_pid()::pg_catalog.text, '0')
+        AND pg_catalog.sha256(
+            outer_key || pg_catalog.sha256(inner_key || pg_catalog.left(token, -64)::pg_catalog.bytea)
+        ) = pg_catalog.decode(pg_catalog.right(token, 64), 'hex')
+        AND (
+            pg_catalog.split_part(token, ':', 3) <> '0'
+            OR pg_catalog.abs(
+                pg_catalog.date_part('epoch', pg_catalog.now())
+                - nullif(pg_catalog.split_part(pg_catalog.left(token, -64), ':', 4), '')::pg_catalog.float8
+            ) <= TOKEN_SECONDS
+        )
+    THEN pg_catalog.split_part(token, ':', 2) END;
 END
 $$
-"""
+""".replace("TOKEN_SECONDS", str(POOLED_TOKEN_SECONDS))
 
 
 def row_security_policies(

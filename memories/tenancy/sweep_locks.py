@@ -1,16 +1,24 @@
-"""A lock in the cache that names its owner, so that only one sweep of a kind runs at a time."""
+"""What sweeps share in the cache: a lock that names its owner, and the tenant at which one ran out of time."""
 
-from collections.abc import Iterator
+import logging
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.core.cache import cache, caches
 from django.core.cache.backends.redis import RedisCache
 
+from memories.services.time_limits import while_in_time
+
+logger = logging.getLogger(__name__)
+
 #: The lock of a killed worker expires after it; longer than one step of a sweep takes.
 SWEEP_LEASE_SECONDS = 300
+#: How long the place of an interrupted sweep is kept; longer than the interval between two runs.
+PLACE_SECONDS = 24 * 3600
 _IF_OWNED = (
     "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call(ARGV[2], KEYS[1], unpack(ARGV, 3))"
 )
@@ -51,3 +59,21 @@ def sweep_lock(name: str) -> Iterator[SweepLock | None]:
         yield lock
     finally:
         lock.release()
+
+
+def tenants_in_turn(sweep: str, tenant_ids: Iterable[UUID]) -> Iterator[UUID]:
+    """Return the tenants while there is time; after a run that was interrupted, begin behind its last tenant.
+
+    So no tenant waits for ever behind those with much work (ADR-0245).
+    """
+    place, ids = f"sweep.{sweep}", sorted(tenant_ids)
+    last, left = cache.get(place), len(ids)
+    first = bisect_right(ids, UUID(last)) if last else 0
+    for tenant_id in while_in_time([*ids[first:], *ids[:first]]):
+        cache.set(place, str(tenant_id), PLACE_SECONDS)
+        yield tenant_id
+        left -= 1
+    if left:
+        logger.warning("The sweep %s ran out of time; its next run begins with %d tenants.", sweep, left)
+    elif ids:
+        cache.delete(place)

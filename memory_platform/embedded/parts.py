@@ -9,13 +9,15 @@ from memory_platform.embedded.processes import ChildProcess
 #: The first restart is immediate; each further one within `STABLE_SECONDS` waits twice as long as the one before.
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
-#: A part that ran for this long has recovered.
-STABLE_SECONDS = 60.0
+#: The longest wait for a part that a signal has ended: it is back within three seconds however often it is killed.
+KILLED_WAIT_SECONDS = 1.0
+#: A part that ran for this long did not fail at its start.
+STABLE_SECONDS = 10.0
 
 
 @dataclass
 class Part:
-    """A process and how to start it; `restarts` counts the restarts since it last ran for a minute."""
+    """A process and how to start it; `restarts` counts the restarts since it last ran for `STABLE_SECONDS`."""
 
     start: Callable[[], ChildProcess]
     child: ChildProcess
@@ -28,7 +30,12 @@ class Part:
         """Record that it has ended; return the seconds until its restart."""
         if now - self.started_at >= STABLE_SECONDS:
             self.restarts = 0
-        wait = restart_wait_seconds(self.restarts)
+        is_killed = (self.child.process.returncode or 0) < 0
+        return self.postpone(now, longest=KILLED_WAIT_SECONDS if is_killed else LONGEST_WAIT_SECONDS)
+
+    def postpone(self, now: float, *, longest: float = LONGEST_WAIT_SECONDS) -> float:
+        """Set when it is restarted, later each time; return the seconds until then."""
+        wait = min(restart_wait_seconds(self.restarts), longest)
         self.restarts += 1
         self.due_at = now + wait
         return wait

@@ -46,10 +46,10 @@ from memory_platform.embedded.files import (
 )
 from memory_platform.embedded.forks import fork, limit_memory_arenas
 from memory_platform.embedded.parts import Part, describe_end
-from memory_platform.embedded.postgres import OS_USER, PROGRAMS, launch_postgres, start_postgres, wait_for_postgres
+from memory_platform.embedded.postgres import OS_USER, PROGRAMS, launch_postgres, wait_for_postgres
 from memory_platform.embedded.processes import ChildProcess
 from memory_platform.embedded.provision import EMBEDDED_ROLES, embedded_logins, provision
-from memory_platform.embedded.redis import launch_redis, start_redis, wait_for_redis
+from memory_platform.embedded.redis import launch_redis, wait_for_redis
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Together below the five seconds within which everything is gone.
@@ -164,7 +164,7 @@ class Supervisor:
         urls, superuser_url = config.database_urls, ""
         if not urls["app"]:
             postgres, superuser_url = launch_postgres(self._data_dir)
-            self._keep(self._servers, lambda: start_postgres(self._data_dir)[0], postgres)
+            self._keep(self._servers, lambda: launch_postgres(self._data_dir)[0], postgres)
             owner, *apps = embedded_logins(self._data_dir)
             waits.append(partial(wait_for_postgres, postgres, superuser_url))
             waits.append(partial(provision, superuser_url, database="memory", owner=owner, apps=apps))
@@ -190,7 +190,7 @@ class Supervisor:
         return endpoints, waits
 
     def _start_redis_again(self) -> ChildProcess:
-        if child := start_redis(self._data_dir).child:
+        if child := launch_redis(self._data_dir).child:
             return child
         raise StartError("The Redis program is missing.")
 
@@ -283,7 +283,7 @@ class Supervisor:
         sys.stdout.flush()
 
     def _watch(self) -> None:
-        """Restart parts that end, servers first, until a signal arrives."""
+        """Restart parts that end, servers first, until a signal arrives; no part waits until another is ready."""
         while True:
             for part in (*self._servers, *self._apps):
                 if part.due_at is None and not part.child.is_running():
@@ -302,7 +302,7 @@ class Supervisor:
         try:
             part.restart()
         except (StartError, OSError) as error:
-            wait = part.record_end(time.monotonic())
+            wait = part.postpone(time.monotonic())
             sys.stderr.write(f"{part.child.name} could not be started; the next attempt is in {wait:g} s. {error}\n")
             sys.stderr.flush()
         else:

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -29,6 +30,9 @@ CLIENTS = 8
 READY_SECONDS = 300.0
 #: The supervisor needs a moment to notice a killed part; until then the platform may still call itself ready.
 NOTICE_SECONDS = 0.3
+POLL_SECONDS = 0.02
+#: Within this time, a killed part works again.
+BACK_SECONDS = 3.0
 #: A killed worker's lease ends after five minutes, and a sweep then continues its run.
 SETTLE_SECONDS = 600.0
 #: A pool may still contain connections that ended with the server.
@@ -85,12 +89,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
+    parser.add_argument("--each", type=int, default=0, help="only kill each part so many times, one after the other")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         Path(folder).chmod(0o711)
         start = started(Path(folder))
         try:
-            faults = run(start, options.kills, options.seed)
+            faults = time_each(start, options.each) if options.each else run(start, options.kills, options.seed)
         finally:
             end(start)
     return int(any(faults.values()))
@@ -118,6 +123,49 @@ def run(start: Start, kills: int, seed: int, *, has_compaction: bool = True) -> 
     print(f"acknowledged: {len(load.memories)} memories, {len(load.messages)} messages; answers {load.statuses}")
     print("\n".join(f"{name}: {count}" for name, count in faults.items()))
     return faults
+
+
+def time_each(start: Start, times: int) -> dict[str, int]:
+    """Kill the main process of each part again and again as soon as it works; return how often it took too long."""
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}")
+    slow = {}
+    for part, does_work in MAIN_PROCESSES.items():
+        took = []
+        for _ in range(times):
+            pid, works = start.pid_of(part), does_work(start)
+            began = time.monotonic()
+            psutil.Process(pid).kill()
+            while start.pid_of(part) in {0, pid} or not works():
+                time.sleep(POLL_SECONDS)
+            took.append(time.monotonic() - began)
+        slow[f"{part} back late"] = sum(seconds > BACK_SECONDS for seconds in took)
+        print(f"{part}: works again after {', '.join(f'{seconds:.2f}' for seconds in took)} s", flush=True)
+    return slow
+
+
+def _answers(start: Start) -> Callable[[], bool]:
+    return lambda: start.status_of("/readyz") == HTTPStatus.OK
+
+
+def _is_consuming(start: Start) -> Callable[[], bool]:
+    """Return whether the worker has become ready once more."""
+    log = start.data_dir / "logs" / "worker.log"
+    before = log.read_text().count(" ready.")
+    return lambda: log.read_text().count(" ready.") > before
+
+
+def _is_running(start: Start) -> Callable[[], bool]:
+    return lambda: psutil.pid_exists(start.pid_of("beat"))
+
+
+#: What shows that a part works again, by the name that the supervisor gives it.
+MAIN_PROCESSES: dict[str, Callable[[Start], Callable[[], bool]]] = {
+    "PostgreSQL": _answers,
+    "Redis": _answers,
+    "web": _answers,
+    "worker": _is_consuming,
+    "beat": _is_running,
+}
 
 
 def kill(start: Start, part: str, randomness: random.Random) -> int:

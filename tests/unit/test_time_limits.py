@@ -29,7 +29,7 @@ from context.services.packer.knapsack import solve_knapsack
 from context.services.rendering import render_context
 from memories.services.search.excerpts import candidate_match_words
 from memories.services.store.text_diff import diff_words
-from memories.services.time_limits import TimeIsUpError, in_time, work_until
+from memories.services.time_limits import TimeIsUpError, in_time, while_in_time, work_until
 from memory_platform.console.time_limits import REQUEST_SECONDS
 from tests.unit.test_growth import BUDGET, Block, pool, scored
 
@@ -81,6 +81,13 @@ def test_limit_is_checked_before_each_item_and_ends_with_its_block() -> None:
         with pytest.raises(TimeIsUpError):
             next(items)
     assert list(in_time(range(9))) == list(range(9))
+
+
+def test_sweep_gets_what_there_is_time_for() -> None:
+    answers = iter([False, False, True])
+    with work_until(lambda: next(answers)):
+        assert list(while_in_time(range(9))) == [0, 1]
+    assert list(while_in_time(range(9))) == list(range(9))
 
 
 def test_request_ends_its_work_after_its_compaction_and_before_a_proxy_gives_up() -> None:

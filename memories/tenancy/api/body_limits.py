@@ -1,5 +1,6 @@
 """The maximum size of request bodies by endpoint."""
 
+from contextlib import suppress
 from typing import Protocol
 
 from memory_platform.rest.request_errors import RestError
@@ -25,8 +26,9 @@ class Readable(Protocol):
 def drain(stream: Readable | None, size: int) -> None:
     """Read the rest, because a client that is still sending would see a broken connection instead of the response."""
     size = min(size, DRAINED_BYTES_MAX)
-    while stream is not None and size > 0 and (piece := stream.read(min(PIECE_BYTES, size))):
-        size -= len(piece)
+    with suppress(OSError):  # it sends too slowly, or no longer
+        while stream is not None and size > 0 and (piece := stream.read(min(PIECE_BYTES, size))):
+            size -= len(piece)
 
 
 def too_large(limit: int) -> RestError:

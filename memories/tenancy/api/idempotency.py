@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from django.utils import timezone
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories.models import IdempotencyRecord
 from memories.tenancy.api.claims import claim_keeper
 from memories.tenancy.idempotency import claim_idempotency_key, release_idempotency_key, store_response
 from memories.tenancy.scopes import tenant_scope
@@ -32,23 +34,29 @@ def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
         _check(idempotency_key)
         claim = {"api_key_id": view.key.pk, "idempotency_key": idempotency_key, "request_hash": _request_hash(request)}
         with tenant_scope(view.tenant_id):
-            record = claim_idempotency_key(tenant_id=view.tenant_id, **claim, now=view.now)
+            # not the time at which the request began: it may have waited for its turn longer than a claim lasts
+            record = claim_idempotency_key(tenant_id=view.tenant_id, **claim, now=timezone.now())
         if record.answer is not None:
-            headers = {**record.answer["headers"], REPLAYED: "true"}
-            return Response(record.answer["body"], status=record.status, headers=headers)
+            return _replayed(record)
         try:
             with claim_keeper.renewing(record):
                 response = post(view, request, *args, **kwargs)
             with tenant_scope(view.tenant_id):
-                store_response(record, status=response.status_code, **_repeated(response, view.unrepeated))
+                repeated = _repeated(response, view.unrepeated)
+                first = store_response(record, status=response.status_code, **repeated)
         except BaseException:
             with tenant_scope(view.tenant_id):
                 release_idempotency_key(record)
             raise
-        return response
+        return response if first is None else _replayed(first)
 
     handler.is_idempotent = True  # type: ignore[attr-defined]  # for the documentation
     return handler
+
+
+def _replayed(record: IdempotencyRecord) -> Response:
+    answer: Any = record.answer
+    return Response(answer["body"], status=record.status, headers={**answer["headers"], REPLAYED: "true"})
 
 
 def _check(idempotency_key: str) -> None:

@@ -1,12 +1,18 @@
 """What a statement can reach that an attacker writes: the tenant of its own scope, and nothing else (ADR-0128)."""
 
+import hmac
 from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
+import time_machine
 from django.db import ProgrammingError, connection, transaction
+from django.utils import timezone
 
 from memories.models import Tenant
-from memories.tenancy.row_scope_tokens import row_scope_token
+from memories.tenancy.row_scope_tokens import _signing_key, row_scope_token
+from memories.tenancy.row_security import POOLED_TOKEN_SECONDS
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memory_platform.postgres import roles
 from tests.factories import make_memory
@@ -64,6 +70,28 @@ def test_application_makes_tokens_that_hold(tenant: Tenant) -> None:
         assert visible_memories() == 1
     with maintenance_scope():
         assert visible_memories() == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "seen"),
+    [(0, 1), (POOLED_TOKEN_SECONDS - 60, 1), (60 - POOLED_TOKEN_SECONDS, 1), (POOLED_TOKEN_SECONDS + 60, 0)],
+)
+def test_token_behind_a_pooler_expires(tenant: Tenant, settings: Any, seconds: int, seen: int) -> None:
+    make_memory(tenant)
+    settings.DATABASE_POOLER = True
+    with time_machine.travel(timezone.now() - timedelta(seconds=seconds)):
+        token = row_scope_token("tenant", str(tenant.pk), backend_pid())
+    with transaction.atomic():
+        take_scope(token)
+        assert visible_memories() == seen
+
+
+def test_token_behind_a_pooler_without_a_time_shows_nothing(tenant: Tenant) -> None:
+    make_memory(tenant)
+    signed = f"tenant:{tenant.pk}:0:"
+    with transaction.atomic():
+        take_scope(signed + hmac.digest(_signing_key(), signed.encode(), "sha256").hex())
+        assert visible_memories() == 0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import time
 from datetime import timedelta
 from threading import Barrier, Event, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from rest_framework.test import APIClient
 from memories.models import IdempotencyRecord, Tenant
 from memories.store.api import memories as endpoints
 from memories.tenancy import idempotency
-from memories.tenancy.api import claims
+from memories.tenancy.api import claims, endpoint
 from memories.tenancy.api import idempotency as idempotent_api
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest_helpers import BULK, CONTEXT, CONTEXTS, MEMORIES, all_stored_memories, assert_problem
@@ -101,6 +102,73 @@ def test_bad_idempotency_key_is_refused(api: APIClient, tenant: Tenant, name: st
     response = api.post(MEMORIES, {"content": "One"}, headers={"Idempotency-Key": name})
     assert_problem(response, 400, "bad_idempotency_key", "Idempotency-Key")
     assert all_stored_memories(tenant) == []
+
+
+def taken_over(tenant: Tenant) -> IdempotencyRecord:
+    """The claim of the running request, which another request has taken over."""
+    (running,) = records(tenant)
+    later = timezone.now() + timedelta(seconds=2 * idempotency.CLAIM_SECONDS)
+    names = ("tenant_id", "api_key_id", "idempotency_key", "request_hash")
+    with tenant_scope(tenant.pk):
+        return idempotency.claim_idempotency_key(**{name: getattr(running, name) for name in names}, now=later)
+
+
+def test_request_whose_claim_was_taken_over_gets_the_answer_that_was_stored_first(
+    api: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = endpoints.store_memories
+
+    def store_late(**arguments: Any) -> Any:
+        other = taken_over(tenant)
+        with tenant_scope(tenant.pk):
+            assert idempotency.store_response(other, status=201, body={"id": "first"}, headers={}) is None
+        return store(**arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(endpoints, "store_memories", store_late)
+        late = api.post(MEMORIES, {"content": "One"}, headers=ONCE)
+    again = api.post(MEMORIES, {"content": "One"}, headers=ONCE)
+    assert [answer.json() for answer in (late, again)] == [{"id": "first"}] * 2
+    assert [answer["Idempotent-Replayed"] for answer in (late, again)] == ["true"] * 2
+
+
+def test_claim_that_was_taken_over_is_not_released(api: APIClient, tenant: Tenant) -> None:
+    api.post(MEMORIES, {"content": "One"}, headers=ONCE)
+    with tenant_scope(tenant.pk):
+        IdempotencyRecord.objects.for_tenant(tenant.pk).update(status=None, answer=None)
+        (failed,) = IdempotencyRecord.objects.for_tenant(tenant.pk)
+    taken_over(tenant)
+    with tenant_scope(tenant.pk):
+        idempotency.release_idempotency_key(failed)
+    assert len(records(tenant)) == 1
+
+
+def test_answer_is_stored_although_the_claim_is_gone(api: APIClient, tenant: Tenant) -> None:
+    first = api.post(MEMORIES, {"content": "One"}, headers=ONCE).json()
+    (record,) = records(tenant)
+    with tenant_scope(tenant.pk):
+        IdempotencyRecord.objects.filter(pk=record.pk).delete()
+        answer = {"status": 201, "body": first, "headers": {}}
+        assert idempotency.store_response(record, **answer) is None
+    assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).json() == first
+
+
+def test_answer_that_is_stored_while_an_old_claim_is_read_is_not_replaced(api: APIClient, tenant: Tenant) -> None:
+    first = api.post(MEMORIES, {"content": "One"}, headers=ONCE).json()
+    (record,) = records(tenant)
+    record.status, record.answer = None, None  # as it was read before
+    with tenant_scope(tenant.pk):
+        assert not idempotency._reclaim(record, record.request_hash, timezone.now() + timedelta(minutes=1))
+    assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).json() == first
+
+
+def test_claim_begins_when_it_is_made_and_not_with_its_request(
+    api: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = timezone.now()
+    monkeypatch.setattr(endpoint, "timezone", SimpleNamespace(now=lambda: began - timedelta(minutes=1)))
+    assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).status_code == 201
+    assert records(tenant)[0].created_at >= began
 
 
 @pytest.mark.django_db(transaction=True)

@@ -21,6 +21,7 @@ ANSWER_SECONDS = http_worker.HEAD_SECONDS / 2
 #: Only a test that would never end waits as long.
 WAIT_MAX_SECONDS = 60
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+POST = b"POST /api/v1/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,13 @@ FIRST_BYTES = {
     "header": HEAD + b"X-Slow: ",
     "second request": HEAD + b"\r\n" + HEAD,
     "empty lines": b"\r\n\r\n\r\n" + HEAD,
+    "small body": POST + b"Content-Length: 60000\r\n\r\n{",
+}
+#: The bodies of these are read with a thread.
+LARGE_BODIES = {
+    "large body": POST + b"Content-Length: 8000000\r\n\r\n{",
+    "chunks": POST + b"Transfer-Encoding: chunked\r\n\r\nfffff\r\n{",
+    "announced body": POST + b"Content-Length: 100\r\nExpect: 100-continue\r\n\r\n",
 }
 
 
@@ -93,6 +101,15 @@ def test_health_is_answered_while_clients_drip_their_headers_and_they_are_discon
         assert slowest_answer(server, 3) < ANSWER_SECONDS
         for name, same in opened.items():
             assert all(is_closed_by(each, begun + http_worker.HEAD_SECONDS + WAIT_MAX_SECONDS) for each in same), name
+
+
+def test_health_and_small_bodies_are_answered_while_clients_drip_large_ones(server: Server) -> None:
+    with ExitStack() as stack:
+        opened = [stack.enter_context(connections(server, first)) for first in LARGE_BODIES.values()]
+        stack.enter_context(dripping([each for same in opened for each in same]))
+        assert slowest_answer(server, 3) < ANSWER_SECONDS
+        response, _ = server.request("POST", "/api/v1/memories", {"content": "a" * 50_000})
+        assert response.status == 401
 
 
 def is_closed_by(client: socket.socket, deadline: float) -> bool:
@@ -112,6 +129,18 @@ def is_closed_by(client: socket.socket, deadline: float) -> bool:
 def test_health_is_answered_while_clients_do_not_close(server: Server) -> None:
     with connections(server, HEAD + b"Connection: close\r\n\r\n"):
         assert slowest_answer(server, 3) < ANSWER_SECONDS
+
+
+def test_body_that_comes_in_pieces_is_read(server: Server) -> None:
+    body = b'{"content": "One"}'
+    for head in (b"Content-Length: 18\r\n\r\n", b"Content-Length: 18\r\nExpect: 100-continue\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_MAX_SECONDS) as client:
+            for piece in (POST, head, body[:5], body[5:]):
+                client.sendall(piece)
+                time.sleep(0.05)
+            received = b""
+            while b"401 Unauthorized" not in received:
+                received += client.recv(65536)
 
 
 def test_head_that_comes_in_pieces_is_answered_and_the_connection_kept(server: Server) -> None:

@@ -24,13 +24,23 @@ def test_first_restart_is_immediate_and_further_ones_wait_twice_as_long_up_to_th
     ]
 
 
-def test_part_that_ran_for_a_minute_has_recovered() -> None:
-    part = Part(lambda: ended(0), ended(1), started_at=100.0)
+def test_part_that_keeps_failing_at_its_start_waits_longer_until_it_has_run_for_a_while() -> None:
+    part = Part(lambda: ended(1), ended(1), started_at=100.0)
     assert [part.record_end(100.0), part.record_end(101.0), part.record_end(102.0)] == [0.0, 1.0, 2.0]
     assert part.due_at == 104.0
     part.restart()
     assert part.due_at is None
     assert part.record_end(part.started_at + STABLE_SECONDS) == 0.0
+
+
+def test_part_that_is_killed_again_and_again_restarts_within_a_second() -> None:
+    part = Part(lambda: ended(-9), ended(-9), started_at=100.0)
+    assert [part.record_end(100.0 + number) for number in range(6)] == [0.0, *[1.0] * 5]
+
+
+def test_part_that_cannot_be_started_waits_longer_however_long_it_ran_before() -> None:
+    part = Part(lambda: ended(-9), ended(-9), started_at=0.0)
+    assert [part.record_end(3600.0), part.postpone(3601.0), part.postpone(3602.0)] == [0.0, 1.0, 2.0]
 
 
 def test_line_says_how_it_ended_and_when_it_starts_again() -> None:

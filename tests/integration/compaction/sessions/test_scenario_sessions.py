@@ -1,9 +1,10 @@
-"""680 messages with tool calls between them, played into a session of 8,000 tokens: it never overflows, what was said
+"""Hundreds of messages and tool calls, played into a session of 8,000 tokens: it never overflows, what was said
 can still be found, and every compaction is undone to the same bytes.
 """
 
 import logging
 import re
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -36,14 +37,13 @@ __all__ = ["clock"]
 pytestmark = [pytest.mark.django_db, pytest.mark.long, NEEDS_CONVERSATION]
 
 WINDOW, TARGET = 8_000, 0.50
+#: Of the conversation: enough for a summary to be summarised again and again.
+SITTINGS = 14
 #: Of directive and summary; a plan counts them also where there is no summary yet.
 MARKERS = 8
-#: Shares of the words of answers. Measured: .52 in summary or memories, .22 in the summary, .47 in the memories.
-#: Statements chosen by rare words held .70, at the price of scraps that nobody would keep (ADR-0118). The floors lie
-#: .07 lower, for other wording.
-FLOOR_EITHER, FLOOR_SUMMARY, FLOOR_MEMORIES = 0.45, 0.15, 0.40
-#: Every so many questions one is asked.
-QUESTION_STEP = 3
+#: Shares of the words of answers. Measured: .57 in summary or memories, .40 in the summary, .52 in the memories.
+#: The floors lie .07 lower, for other wording.
+FLOOR_EITHER, FLOOR_SUMMARY, FLOOR_MEMORIES = 0.50, 0.33, 0.45
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_long_session_never_overflows_forgets_or_loses_a_byte(
 def lived_through(client: APIClient, tenant: Tenant, clock: MovingClock, data: dict[str, Any]) -> PlayedSession:
     """Every sitting of the conversation at its time; each context asked for meanwhile is checked by `Played`."""
     played, is_expanded = PlayedSession(client, tenant, clock, WINDOW), False
-    for at, rows in session_sittings(data):
+    for at, rows in islice(session_sittings(data), SITTINGS):
         clock.set(at)
         played.say(rows)
         is_full = played.read()["pressure"] >= SLEEP_PRESSURE
@@ -82,7 +82,8 @@ def lived_through(client: APIClient, tenant: Tenant, clock: MovingClock, data: d
         if not is_expanded and (made := played.applied()) and made[-1]["span"] is None:
             one_output_is_expanded(played, made[-1])
             is_expanded = True
-    turns = 680
+    turns = sum(row["role"] == "user" for row in played.rows)
+    assert turns > 300
     assert len(played.rows) == turns + 2 * (turns // TURNS_PER_CALL)
     assert [row["sequence"] for row in played.rows] == list(range(len(played.rows)))
     assert is_expanded
@@ -170,7 +171,7 @@ def facts_are_still_found(played: PlayedSession, data: dict[str, Any]) -> None:
     """Questions whose evidence is all compacted: how many of the answer's words summary and memories hold."""
     compacted = _compacted(played)
     found: dict[str, list[float]] = {"summary": [], "memories": [], "either": []}
-    asked = [question for question in data["qa"] if _is_about(question, set(compacted))][::QUESTION_STEP]
+    asked = [question for question in data["qa"] if _is_about(question, set(compacted))]
     assert len(asked) >= 50
     for question in asked:
         words = significant_words(question["answer"])

@@ -21,7 +21,7 @@ from memories.embeddings.embedders import active_model_name, embedder_of_model
 from memories.embeddings.providers import EmbeddingError
 from memories.search.retrieval import CandidateGate, Retrieval, RetrievalRequest, retrieve
 from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate_by_tokens, gate_costs
-from memories.store.readings import Candidate, SearchScope, read_linked_memories, read_successors, read_vectors
+from memories.store.readings import Candidate, SearchScope, read_linked_memories, read_vectors, send_successors
 from memories.tenancy.scopes import tenant_scope
 
 SEARCH_FAILED = ContextWarning(
@@ -165,9 +165,10 @@ def _find_successors(
     if not request.scoring.superseded_min or len(retrieval.candidates) < 2:
         return {}, []
     try:
-        with tenant_scope(tenant_id):
-            scope = SearchScope(tenant_id, request.partition.path, request.moment)
-            return read_successors(scope, [row.id for row in retrieval.candidates]), []
+        scope = SearchScope(tenant_id, request.partition.path, request.moment)
+        with tenant_scope(tenant_id, is_pipelined=True):
+            sent = send_successors(scope, [row.id for row in retrieval.candidates])
+        return sent.read(), []
     except DatabaseFailure as error:
         log_failure("successors", error)
         return {}, [SUCCESSORS_FAILED]
@@ -216,12 +217,13 @@ def gate_ranked_candidates(
     minimum: int = MIN_CANDIDATES,
     most: int | None = None,
 ) -> list[ScoredMemory]:
-    """Return the pinned memories of a pool, and the best others by score that the gate admits."""
+    """Return the pinned memories of a pool, then the best others by score that the gate admits."""
     room, encoding = budget.gate_budget, budget.encoding
-    counts = {item.memory["id"]: item.memory["token_counts"][encoding] for item in ranked if not item.memory["pinned"]}
-    costs = gate_costs(counts.values(), budget=room, marker_tokens=budget.marker_tokens, most=most)
-    chosen = set(gate_by_tokens(list(counts), costs, budget=room, overfetch_ratio=overfetch_ratio, minimum=minimum))
-    return [item for item in ranked if item.memory["pinned"] or item.memory["id"] in chosen]
+    pinned = [item for item in ranked if item.memory["pinned"]]
+    others = [item for item in ranked if not item.memory["pinned"]]
+    counts = (item.memory["token_counts"][encoding] for item in others)
+    costs = gate_costs(counts, budget=room, marker_tokens=budget.marker_tokens, most=most)
+    return [*pinned, *gate_by_tokens(others, costs, budget=room, overfetch_ratio=overfetch_ratio, minimum=minimum)]
 
 
 def _find_near_duplicates(

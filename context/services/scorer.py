@@ -178,7 +178,14 @@ def number_column(rows: Sequence[Mapping[str, Any]], field: str, default: float)
 
 def created_column(rows: Sequence[Mapping[str, Any]]) -> ScoreColumn:
     """Return the seconds since 1970 of each `created_at`; minus infinity, the oldest, where it is unknown."""
-    return np.array([_created_seconds(row.get("created_at")) for row in rows], dtype=np.float64)
+    times = [row.get("created_at") for row in rows]
+    return np.array(
+        [
+            time.timestamp() if type(time) is datetime and time.tzinfo is not None else _created_seconds(time)
+            for time in times
+        ],
+        dtype=np.float64,
+    )
 
 
 def _created_seconds(created_at: object) -> float:

@@ -15,10 +15,14 @@ from memories.models.memory import VERSION_COLUMNS
 from memories.services.partitions.paths import PartitionPath, is_within, parse_partition
 from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
 from memories.services.search.fusion import MAX_CANDIDATES
-from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
-from memories.store.queries.candidates import PLAIN_NAMES, send_plain_candidates, send_plain_neighbours
+from memories.store.queries.candidates import (
+    PLAIN_NAMES,
+    send_plain_candidates,
+    send_plain_neighbours,
+    send_superseding_links,
+)
 from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
 from memories.store.queries.texts import PositionSpan
 from memories.tenancy.queries.plain_scope import PlainScope
@@ -324,13 +328,24 @@ def read_linked_memories(scope: SearchScope, memory_id: UUID, query: CandidateQu
     return read_memories(scope, edges.targets(MAX_LINKS_FOLLOWED), query)
 
 
-def read_successors(scope: SearchScope, ids: Collection[UUID]) -> dict[UUID, list[UUID]]:
-    """Return which of the memories supersede another of them by a link, keyed by the id of the older one. One query."""
-    links = MemoryLink.objects.for_tenant(scope.tenant_id).at(scope.moment).of_kind(SUPERSEDES).among(ids)
-    successors: dict[UUID, list[UUID]] = defaultdict(list)
-    for newer, older in links.values_list("source_id", "target_id"):
-        successors[older].append(newer)
-    return successors
+@dataclass(frozen=True)
+class SentSuccessors:
+    """A sent statement that finds which memories supersede others by a link."""
+
+    rows: SentStatement
+
+    def read(self) -> dict[UUID, list[UUID]]:
+        """Wait for the newer ids by the id of the older one; a pipelined scope may have been closed before."""
+        successors: dict[UUID, list[UUID]] = defaultdict(list)
+        for older, newer in self.rows.rows():
+            successors[older].append(newer)
+        return successors
+
+
+def send_successors(scope: SearchScope, ids: Iterable[UUID]) -> SentSuccessors:
+    """Ask which of the memories supersede another of them by a link."""
+    at = scope.moment.at if scope.moment.reads_history else None
+    return SentSuccessors(send_superseding_links(scope.tenant_id, (pk.int for pk in ids), at))
 
 
 def read_partition_summaries(

@@ -34,6 +34,8 @@ REPETITION = "repetition"
 SUPERSEDED = "superseded"
 #: Reported with each candidate where the weights depend on it: the share of messages among the candidates.
 MESSAGE_SHARE = "message_share"
+#: The fields of a scored memory that are scores: the composite and the five components.
+_SCORE_NAMES = ("composite_score", *(f"{name}_score" for name in BASE_PARTS))
 #: The number of the best candidates that are compared with those above them.
 _COMPARED_MAX = 300
 
@@ -45,19 +47,27 @@ class ProfiledMemory(ScoredMemory):
     Last come `repetition`, `superseded` and `message_share`, where they count. `successor` superseded it.
     """
 
-    parts: Mapping[str, float]
+    part_names: Sequence[str]
+    part_values: Sequence[float]
     successor: UUID | None
 
     def __init__(
-        self,
-        memory: Mapping[str, Any],
-        composite_score: float,
-        base: Sequence[float],
-        parts: Mapping[str, float],
-        successor: UUID | None,
+        self, memory: Mapping[str, Any], scores: Sequence[float], part_names: Sequence[str], successor: UUID | None
     ) -> None:
-        super().__init__(memory, composite_score, *base)
-        self.__dict__.update(parts=parts, successor=successor)
+        """`scores` are the composite, the five components of ADR-0040 and the parts."""
+        # one update for all fields: most candidates of a pool are built only to be left out
+        self.__dict__.update(
+            zip(_SCORE_NAMES, scores, strict=False),
+            memory=memory,
+            part_names=part_names,
+            part_values=scores[len(_SCORE_NAMES) :],
+            successor=successor,
+        )
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """The components that count in the profile, by name."""
+        return dict(zip(self.part_names, self.part_values, strict=True))
 
     @property
     def superseded_by(self) -> UUID | None:
@@ -65,7 +75,7 @@ class ProfiledMemory(ScoredMemory):
 
     def breakdown(self) -> dict[str, float]:
         """Return the five components of ADR-0040, then those that the profile adds."""
-        return super().breakdown() | dict(self.parts)
+        return super().breakdown() | self.parts
 
 
 def needs_vectors(profile: ScoringProfile) -> bool:
@@ -120,21 +130,10 @@ class ProfiledScorer:
         if profile.conversation_weights is not None:
             parts[MESSAGE_SHARE] = np.full(len(pool), message_share)
             names = [*names, MESSAGE_SHARE]
-        composite = round_scores(clamp_unit(composite))
-        columns = {name: round_scores(column).tolist() for name, column in parts.items()}
-        base = list(zip(*(columns[name] for name in BASE_PARTS), strict=True))
-        own = list(zip(*(columns[name] for name in names), strict=True))
-        scores = composite.tolist()
-        return [
-            ProfiledMemory(
-                memories[place],
-                scores[place],
-                base[place],
-                dict(zip(names, own[place], strict=True)),
-                successors[place],
-            )
-            for place in ranked_order(memories, composite, pool.created)
-        ]
+        table = round_scores(np.stack([clamp_unit(composite), *(parts[name] for name in (*BASE_PARTS, *names))]))
+        order = ranked_order(memories, table[0], pool.created)
+        ranked = zip(order, *table[:, order].tolist(), strict=True)
+        return [ProfiledMemory(memories[place], values, names, successors[place]) for place, *values in ranked]
 
     def _base_parts(self, pool: CandidatePool) -> dict[str, ScoreColumn]:
         profile = self.profile
@@ -166,7 +165,9 @@ def recency(
     half_life_days_by_kind: Mapping[str, float],
 ) -> ScoreColumn:
     """Return 0..1 for each memory by its age: half after so many days, by kind."""
-    half_lives = np.array([half_life_days_by_kind.get(str(row.get("kind")), half_life_days) for row in rows])
+    half_lives: ScoreColumn | float = half_life_days
+    if half_life_days_by_kind:
+        half_lives = np.array([half_life_days_by_kind.get(str(row.get("kind")), half_life_days) for row in rows])
     return recency_by(age_seconds, lambda age_days: np.exp2(-age_days / half_lives))
 
 

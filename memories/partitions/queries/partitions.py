@@ -139,10 +139,6 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
     def of_kind(self, kind: str) -> Self:
         return self.filter(kind=kind)
 
-    def among(self, memory_ids: Collection[UUID]) -> Self:
-        """Links from one of these memories to another one of them."""
-        return self.filter(source_id__in=memory_ids, target_id__in=memory_ids)
-
     #: Links with both ends in `path` or below it.
     within = rows_within("source__partition_path", "target__partition_path")
 

@@ -1,13 +1,16 @@
-"""The statement that reads the present candidates of a plain scope (ADR-0115)."""
+"""The statements that read the present candidates of a plain scope, and links among candidates (ADR-0115)."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from memories.search.queries.lexemes import any_lexeme
 from memories.search.queries.nearest import Vector, half_vector
 from memories.services.search.filters import COUNTER_FIELDS
 from memories.services.search.fusion import MAX_CANDIDATES
+from memories.services.store.drafts import SUPERSEDES
 from memories.store.queries.texts import CANDIDATE_COLUMNS, TOKEN_COLUMNS, PositionSpan
 from memories.tenancy.queries.insertions import array_text
 from memories.tenancy.queries.plain_scope import PlainScope
@@ -45,6 +48,20 @@ _HOLDS = (
     " WHERE memory.search_vector @@ query)"
 )
 
+# A null time is the present, whose links are not replaced.
+_SUCCESSORS = """
+SELECT target_id, source_id FROM memories_memorylink
+WHERE tenant_id = %(tenant)s AND kind = %(kind)s
+    AND target_id = ANY(%(ids)s::uuid[]) AND source_id = ANY(%(ids)s::uuid[])
+    AND (recorded_to IS NULL OR recorded_to > %(at)s)
+    AND (%(at)s::timestamptz IS NULL OR recorded_from <= %(at)s)
+"""
+
+
+def send_superseding_links(tenant_id: UUID, ids: Iterable[int], at: datetime | None) -> SentStatement:
+    """Ask for the links by which one of these memories supersedes another: the ids of the older and the newer one."""
+    return send_prepared(_SUCCESSORS, {"tenant": tenant_id, "kind": SUPERSEDES, "ids": _ids_text(ids), "at": at})
+
 
 def send_plain_candidates(
     scope: PlainScope,
@@ -80,7 +97,7 @@ def send_plain_neighbours(
     return _send(scope, _IN_SPANS, values, vector, model, lexemes, with_vectors=with_vectors)
 
 
-def _ids_text(ids: Sequence[int]) -> str:
+def _ids_text(ids: Iterable[int]) -> str:
     """Return ids as one text, because the client converts a list one by one."""
     return array_text([f"{key:032x}" for key in ids])
 

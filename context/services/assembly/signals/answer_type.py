@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from context.services.assembly.signals.columns import CandidatePool
+from context.services.assembly.signals.texts import TextReading
 from context.services.scorer import ScoreColumn
 from memories.services.time_limits import in_time
 
@@ -105,12 +106,21 @@ _RULES = (
 def answer_type(pool: CandidatePool) -> ScoreColumn:
     """Return how well the form of each text suits the query, 0..1; 0 where the query asks for no known type."""
     asked = pool.question.text.strip().lower()
-    rule = next((rule for rule in _RULES if rule.asks.search(asked)), None)
-    return np.zeros(len(pool)) if rule is None else np.array([_suits(rule, body) for body in in_time(pool.bodies)])
+    number = next((number for number, rule in enumerate(_RULES) if rule.asks.search(asked)), None)
+    found = np.zeros(len(pool))
+    if number is not None:
+        found[:] = [_suits(number, text) for text in in_time(pool.texts)]
+    return found
 
 
-def _suits(rule: AnswerRule, body: str) -> float:
-    words = set(_WORD.findall(body.lower()))
-    if any(form.is_in(body, words) for form in rule.sure):
-        return rule.weight
-    return rule.weight * rule.maybe_share if any(form.is_in(body, words) for form in rule.maybe) else 0.0
+def _suits(number: int, text: TextReading) -> float:
+    """Return how well a text suits the rule of this number, which is read once for each text."""
+    found = text.answers.get(number)
+    if found is None:
+        rule, words = _RULES[number], set(_WORD.findall(text.body.lower()))
+        if any(form.is_in(text.body, words) for form in rule.sure):
+            found = rule.weight
+        else:
+            found = rule.weight * rule.maybe_share if any(form.is_in(text.body, words) for form in rule.maybe) else 0.0
+        text.answers[number] = found
+    return found

@@ -1,6 +1,5 @@
 """The candidates of one query as numpy columns, each made once and only when a signal needs it."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +10,8 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
+from context.services.assembly.near_duplicates import MAX_PRODUCT
+from context.services.assembly.signals.texts import TextReading, read_text
 from context.services.scorer import DEFAULT_SIMILARITY, ScoreColumn, clamp_unit, created_column, number_column
 from memories.services.time_limits import in_time
 
@@ -19,8 +20,6 @@ Places = npt.NDArray[np.intp]
 
 #: Messages up to this distance in one session are adjacent.
 REACH = 2
-#: "Ann:" or "Ann Marie:" at the start of a message.
-_SPEAKER = re.compile(r"([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}):\s+")
 #: A lexeme is a name cut by a stemmer, so it must share this many letters with it, or all of a shorter one.
 _STEM_LETTERS = 4
 
@@ -69,49 +68,60 @@ class CandidatePool:
     @cached_property
     def beside(self) -> dict[int, Places]:
         """By distance, -REACH..REACH without 0: the place of the message so far off in its session, -1 for none."""
-        keys = [
-            (str(row.get("partition_path") or ""), str(row["session"]), row["position"]) if is_turn else None
-            for row, is_turn in zip(self.rows, self.is_turn.tolist(), strict=True)
-        ]
-        place_of = {key: place for place, key in enumerate(keys) if key}
-        return {
-            distance: np.array(
-                [place_of.get((*key[:2], key[2] + distance), -1) if key else -1 for key in keys], dtype=np.intp
-            )
-            for distance in range(-REACH, REACH + 1)
-            if distance
-        }
+        beside = {distance: np.full(len(self), -1, dtype=np.intp) for distance in range(-REACH, REACH + 1) if distance}
+        turns = np.flatnonzero(self.is_turn)
+        rows = [self.rows[place] for place in turns.tolist()]
+        keys = [(row.get("partition_path") or "", row["session"]) for row in rows]
+        number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        sessions = np.array([number_of[key] for key in keys], dtype=np.intp)
+        positions = np.array([row["position"] for row in rows], dtype=np.int64)
+        order = np.lexsort((positions, sessions))
+        sessions, positions, turns = sessions[order], positions[order], turns[order]
+        is_last = np.ones(len(turns), dtype=bool)  # of two messages in one position, the later counts
+        is_last[:-1] = (sessions[1:] != sessions[:-1]) | (positions[1:] != positions[:-1])
+        last = np.flatnonzero(is_last)
+        own = np.cumsum(is_last) - is_last  # the number of the position of each message among all positions
+        sessions, positions = sessions[last], positions[last]
+        # a position so far off is at most so many positions further on
+        for step in range(1, REACH + 1):
+            is_same = sessions[step:] == sessions[:-step]
+            apart = positions[step:] - positions[:-step]
+            for distance in range(step, REACH + 1):
+                earlier = np.flatnonzero(is_same & (apart == distance))
+                for towards, here, there in ((distance, earlier, earlier + step), (-distance, earlier + step, earlier)):
+                    found = np.full(len(last), -1, dtype=np.intp)
+                    found[here] = turns[last[there]]
+                    places = found[own]
+                    beside[towards][turns[places >= 0]] = places[places >= 0]
+        return beside
 
     @cached_property
-    def speakers(self) -> list[str]:
-        """The speaker, in lower case, of messages that begin with "Name:"; else the empty text."""
-        return [match[1].lower() if match else "" for match in self._prefixes]
-
-    @cached_property
-    def bodies(self) -> list[str]:
-        """The texts without the name of their speaker."""
-        return [
-            str(row["content"])[match.end() if match else 0 :].strip()
-            for row, match in in_time(zip(self.rows, self._prefixes, strict=True))
-        ]
-
-    @cached_property
-    def _prefixes(self) -> list[re.Match[str] | None]:
-        return [
-            _SPEAKER.match(str(row["content"])) if is_turn else None
-            for row, is_turn in zip(self.rows, self.is_turn.tolist(), strict=True)
-        ]
+    def texts(self) -> list[TextReading]:
+        """What is read in each text."""
+        pairs = zip(self.rows, self.is_turn.tolist(), strict=True)
+        return [read_text(str(row["content"]), is_turn) for row, is_turn in in_time(pairs)]
 
     @cached_property
     def holds(self) -> ScoreColumn:
         """Candidates x lexemes of the query: 1 where the memory's text vector contains it."""
         number_of = {lexeme: number for number, lexeme in enumerate(self.lexemes)}
+        found = [
+            (place, number_of[lexeme])
+            for place, row in enumerate(self.rows)
+            for lexeme in row.get("holds") or ()
+            if lexeme in number_of
+        ]
         held = np.zeros((len(self.rows), len(self.lexemes)))
-        for place, row in enumerate(self.rows):
-            for lexeme in row.get("holds") or ():
-                if lexeme in number_of:
-                    held[place, number_of[lexeme]] = 1.0
+        if found:
+            held[tuple(np.array(found).T)] = 1.0
         return held
+
+    @cached_property
+    def years(self) -> list[int]:
+        """The years in which candidates lie."""
+        seconds = np.floor(self.created[np.isfinite(self.created)]).astype("datetime64[s]")
+        years: list[int] = (np.unique(seconds.astype("datetime64[Y]").astype(np.int64)) + 1970).tolist()
+        return years
 
     @cached_property
     def lexeme_weights(self) -> ScoreColumn:
@@ -119,7 +129,7 @@ class CandidatePool:
 
         The name of a speaker says nothing about a text: all of that person's messages begin with it.
         """
-        words = {word for speaker in set(self.speakers) for word in speaker.split()}
+        words = {word for speaker in {text.speaker for text in self.texts} for word in speaker.split()}
         is_name = np.array([any(_is_stem(lexeme, word) for word in words) for lexeme in self.lexemes], dtype=bool)
         weights = np.log((len(self.rows) + 1.0) / (self.holds.sum(axis=0) + 0.5)) * ~is_name
         total = weights.sum()
@@ -133,13 +143,20 @@ class CandidatePool:
     @cached_property
     def is_question(self) -> CandidateFlags:
         """Whether its text ends by asking."""
-        return np.array([body.endswith(("?", "？", "؟")) for body in self.bodies], dtype=bool)
+        return np.array([text.is_question for text in self.texts], dtype=bool)
 
     def vectors_of(self, places: Sequence[int]) -> npt.NDArray[np.float32]:
         """Return the vectors of these candidates, one a row; zeros for a candidate without one."""
         found = [self._vectors.get(self.rows[place]["id"]) for place in places]
         size = next((len(vector) for vector in found if vector is not None), 0)
-        return np.array([np.zeros(size) if vector is None else vector for vector in found], dtype=np.float32)
+        rows = [np.zeros(size) if vector is None else vector for vector in found]
+        return np.array(rows, dtype=np.float32).reshape(len(places), size)
+
+
+def inner_products(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return `left @ right.T` in parts of a size for which the linear algebra library starts no threads."""
+    step = max(MAX_PRODUCT // max(right.size, 1), 1)
+    return np.concatenate([left[top : top + step] @ right.T for top in range(0, max(len(left), 1), step)])
 
 
 def column_at(column: ScoreColumn, places: Places) -> ScoreColumn:

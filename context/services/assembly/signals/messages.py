@@ -16,7 +16,6 @@ WORDS_IN_FULL = 50
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['’]s\b")
-_SENTENCE = re.compile(r"[^.!?。！？؟]+[.!?。！？؟]*")
 
 
 def lexical_overlap(pool: CandidatePool) -> ScoreColumn:
@@ -47,28 +46,22 @@ def entity_match(pool: CandidatePool) -> ScoreColumn:
     """
     asked_words = _WORD.findall(_POSSESSIVE.sub("", pool.question.text))
     asked_about = {word.lower() for word in asked_words}
-    named = {speaker for speaker in set(pool.speakers) if speaker and asked_about & set(speaker.split())}
+    speakers = {text.speaker for text in pool.texts} - {""}
+    named = {speaker for speaker in speakers if asked_about & set(speaker.split())}
     names = {word for word in asked_words[1:] if word[0].isupper() and not word.isupper()}
     return np.array(
         [
-            float(speaker in named if is_turn else _has_any(body, names))
-            for speaker, is_turn, body in in_time(zip(pool.speakers, pool.is_turn.tolist(), pool.bodies, strict=True))
+            float(text.speaker in named if is_turn else _has_any(text.body, names))
+            for text, is_turn in in_time(zip(pool.texts, pool.is_turn.tolist(), strict=True))
         ]
     )
 
 
 def informativeness(pool: CandidatePool) -> ScoreColumn:
     """Return how much each text states, 0..1, by the logarithm of its words that ask nothing; 0 for a question."""
-    texts = in_time(zip(pool.bodies, pool.is_question.tolist(), strict=True))
-    counts = np.array([0 if asks else _stated_words(body) for body, asks in texts])
+    counts = np.array([text.stated_words for text in in_time(pool.texts)])
     return np.asarray(np.minimum(np.log1p(counts) / np.log1p(WORDS_IN_FULL), 1.0))
 
 
 def _has_any(body: str, names: set[str]) -> bool:
     return any(name in body for name in names) and not names.isdisjoint(_WORD.findall(body))
-
-
-def _stated_words(body: str) -> int:
-    if "?" not in body:
-        return len(body.split())
-    return sum(len(part.split()) for part in _SENTENCE.findall(body) if not part.endswith(("?", "？", "؟")))

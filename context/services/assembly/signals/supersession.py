@@ -10,7 +10,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from context.services.assembly.signals.columns import CandidatePool
+from context.services.assembly.signals.columns import CandidatePool, inner_products
 from context.services.assembly.signals.temporal_match import query_time_spans
 from context.services.scorer import SECONDS_PER_DAY, ScoreColumn
 
@@ -56,7 +56,7 @@ def supersession(pool: CandidatePool) -> ScoreColumn:
 def _rivalry(pool: CandidatePool, places: npt.NDArray[np.intp], share: ScoreColumn) -> npt.NDArray[np.float64]:
     """Return how much each two of them answer the same, 0..1: similar vectors, and both relevant to the query."""
     vectors = pool.vectors_of(places.tolist()).astype(np.float64)
-    alike = np.clip(vectors @ vectors.T / ALIKE_IN_FULL, 0.0, 1.0)
+    alike = np.clip(inner_products(vectors, vectors) / ALIKE_IN_FULL, 0.0, 1.0)
     rivalry = alike * np.outer(share, share) ** 2
     np.fill_diagonal(rivalry, 0.0)
     return rivalry

@@ -159,9 +159,7 @@ def temporal_match(pool: CandidatePool) -> ScoreColumn:
 
 def query_time_spans(pool: CandidatePool) -> list[TimeSpan]:
     """Return the times that the query names, those without a year in every year that a candidate is from."""
-    known = pool.created[np.isfinite(pool.created)]
-    years = sorted({datetime.fromtimestamp(seconds, UTC).year for seconds in np.unique(known).tolist()})
-    return named_time_spans(pool.question.text, QuestionTime(pool.question.asked_at, years))
+    return named_time_spans(pool.question.text, QuestionTime(pool.question.asked_at, pool.years))
 
 
 def named_time_spans(text: str, asked: QuestionTime) -> list[TimeSpan]:

@@ -5,7 +5,6 @@ A query is about now, about a named time, or about an earlier state ("originally
 """
 
 import re
-from datetime import UTC, datetime
 
 import numpy as np
 
@@ -77,10 +76,8 @@ def validity_order(pool: CandidatePool) -> ScoreColumn:
 def _queried_span(pool: CandidatePool) -> TimeSpan | None:
     """Return the time that the query names, in the latest year in which it has begun; None without one."""
     asked_at = pool.question.asked_at
-    known = pool.created[np.isfinite(pool.created)]
-    years = sorted({datetime.fromtimestamp(seconds, UTC).year for seconds in np.unique(known).tolist()})
     text = _FOREIGN_TIME.sub(lambda match: _ENGLISH[match[1].lower()].capitalize(), pool.question.text)
-    begun = [span for span in named_time_spans(text, QuestionTime(asked_at, years)) if span.start <= asked_at]
+    begun = [span for span in named_time_spans(text, QuestionTime(asked_at, pool.years)) if span.start <= asked_at]
     same = [span for span in begun if _day_of_year(span) == _day_of_year(begun[0])]
     return max(same, default=None)
 

@@ -4,8 +4,9 @@ Each two of the most relevant candidates are compared by their words, values, ve
 these features gives the probability that they are rivals (`python -m benchmarks.learn_rivals` learns its weights).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from context.services.assembly.signals.columns import CandidatePool, Places
+from context.services.assembly.signals.columns import CandidatePool, Places, inner_products
 from context.services.assembly.superseded.queried_time import validity_order
 from context.services.assembly.superseded.statements import Statement, read_statement
 from context.services.scorer import SECONDS_PER_DAY
@@ -81,11 +82,7 @@ def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] =
     log_odds = INTERCEPT + sum((FEATURE_WEIGHTS[name] * features[name] for name in FEATURE_WEIGHTS), np.array(0.0))
     probability = 1.0 / (1.0 + np.exp(-np.broadcast_to(log_odds, (len(places), len(places)))))
     has_common = (features["shared_words_older"] > 0.0) | (features["cosine"] >= COSINE_MIN)
-    statements = [read_statement(pool.bodies[place]) for place in places.tolist()]
-    can_replace = np.array(
-        [[newer.can_replace(older) for newer in statements] for older in in_time(statements)], dtype=bool
-    )
-    probability = np.where(has_common & can_replace.reshape(probability.shape), probability, 0.0)
+    probability = np.where(has_common & _can_replace(_statements_of(pool, places)), probability, 0.0)
     created = pool.created[places]
     # the features are those of (older, newer)
     probability = np.where(created[:, None] < created[None, :], probability, probability.T)
@@ -106,10 +103,10 @@ def compared_places(pool: CandidatePool) -> Places:
 
 def pair_features(pool: CandidatePool, places: Places) -> dict[str, Matrix]:
     """Return each feature as a matrix, (older, newer), of all pairs of these candidates."""
-    statements = [read_statement(pool.bodies[place]) for place in in_time(places.tolist())]
+    statements = _statements_of(pool, places)
     relevance = pool.strength[places] / (pool.strength.max(initial=0.0) + _TINY)
     vectors = pool.vectors_of(places.tolist()).astype(np.float64)
-    cosine = np.clip(vectors @ vectors.T, 0.0, 1.0)
+    cosine = np.clip(inner_products(vectors, vectors), 0.0, 1.0)
     shared, own = _shared_words(statements)
     likeness = shared / (own[:, None] + own[None, :] - shared + _TINY)
     same_numbers, other_numbers = _values([one.numbers for one in statements])
@@ -118,7 +115,7 @@ def pair_features(pool: CandidatePool, places: Places) -> dict[str, Matrix]:
     days = pool.created[places] / SECONDS_PER_DAY
     is_turn = pool.is_turn[places].astype(np.float64)
     changes = np.array([one.has_change for one in statements], dtype=np.float64)
-    lengths = np.log1p(np.array([len(pool.bodies[place]) for place in places.tolist()], dtype=np.float64))
+    lengths = np.log1p(np.array([len(pool.texts[place].body) for place in places.tolist()], dtype=np.float64))
     return {
         "cosine": cosine,
         "relevance_least": np.minimum(relevance[:, None], relevance[None, :]),
@@ -154,23 +151,46 @@ def _worse_rank(alike: Matrix) -> Matrix:
     return np.asarray(np.maximum(ranks, ranks.T))
 
 
+def _statements_of(pool: CandidatePool, places: Places) -> list[Statement]:
+    return [read_statement(pool.texts[place].body) for place in in_time(places.tolist())]
+
+
+def _incidence(sets: Sequence[frozenset[str]], words: Iterable[str]) -> Matrix:
+    """Return sets x words: 1 where the set contains the word."""
+    number_of = {word: number for number, word in enumerate(words)}
+    columns = [[number_of[word] for word in each if word in number_of] for each in sets]
+    holds = np.zeros((len(sets), len(number_of)))
+    holds[np.repeat(np.arange(len(sets)), [len(each) for each in columns]), list(chain(*columns))] = 1.0
+    return holds
+
+
 def _shared_words(statements: Sequence[Statement]) -> tuple[Matrix, npt.NDArray[np.float64]]:
     """Return the weight of the words that each two have in common, and of the words of each; rare words weigh more."""
-    number_of = {stem: number for number, stem in enumerate(sorted({stem for one in statements for stem in one.stems}))}
-    holds = np.zeros((len(statements), len(number_of)))
-    for place, one in enumerate(statements):
-        holds[place, [number_of[stem] for stem in one.stems]] = 1.0
+    sets = [one.stems for one in statements]
+    holds = _incidence(sets, sorted(frozenset().union(*sets)))
     weighted = holds * np.log((len(statements) + 1.0) / (holds.sum(axis=0) + 0.5))
-    return weighted @ holds.T, weighted.sum(axis=1)
+    return inner_products(weighted, holds), weighted.sum(axis=1)
 
 
 def _values(sets: Sequence[frozenset[str]]) -> tuple[Matrix, Matrix]:
     """Return 1 for two that have a value in common, and 1 for two that have values but none in common."""
-    common = [[not one.isdisjoint(other) for other in sets] for one in sets]
-    has_common = np.array(common, dtype=bool).reshape(len(sets), len(sets))
+    holds = _incidence(sets, frozenset().union(*sets))
+    has_common = holds @ holds.T > 0.0
     has_any = np.array([bool(one) for one in sets], dtype=bool)
     are_other = has_any[:, None] & has_any[None, :] & ~has_common
     return has_common.astype(np.float64), are_other.astype(np.float64)
+
+
+def _can_replace(statements: Sequence[Statement]) -> npt.NDArray[np.bool_]:
+    """Return whether the second states another value than the first, older one: a number, a name or a change."""
+    numbers, names = [one.numbers for one in statements], [one.names for one in statements]
+    all_names = frozenset().union(*names)
+    stated = _incidence(numbers, frozenset().union(*numbers))
+    named, said = _incidence(names, all_names), _incidence([one.words & all_names for one in statements], all_names)
+    has_change = np.array([one.has_change for one in statements], dtype=bool)
+    # what the newer one has beyond what the older one has
+    more_numbers, more_names = (1.0 - stated) @ stated.T > 0.0, (1.0 - said) @ named.T > 0.0
+    return np.asarray(has_change[None, :] | more_numbers | more_names)
 
 
 def _same_session(rows: Sequence[Mapping[str, Any]]) -> Matrix:

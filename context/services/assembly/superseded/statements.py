@@ -48,10 +48,6 @@ class Statement(NamedTuple):
     identifiers: frozenset[str]
     has_change: bool
 
-    def can_replace(self, older: "Statement") -> bool:
-        """Whether it states another value than an older one may: a number, a name or a change."""
-        return self.has_change or not self.numbers <= older.numbers or not self.names <= older.words
-
 
 @cached_texts(TEXTS_CACHED)
 def read_statement(text: str) -> Statement:

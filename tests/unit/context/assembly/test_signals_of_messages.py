@@ -95,8 +95,8 @@ def test_a_note_that_holds_the_name_is_about_them_whatever_its_kind():
 def test_a_colon_in_a_note_names_no_speaker():
     rows = [signal_memory("Deploy: every Friday", kind="episode"), signal_turn("Ann: hello", 1)]
     candidates = signal_pool(rows)
-    assert candidates.speakers == ["", "ann"]
-    assert candidates.bodies == ["Deploy: every Friday", "hello"]
+    read = [(text.speaker, text.body) for text in candidates.texts]
+    assert read == [("", "Deploy: every Friday"), ("ann", "hello")]
 
 
 def test_statements_before_assent_before_questions():

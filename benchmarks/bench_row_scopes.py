@@ -20,7 +20,7 @@ import psutil
 from benchmarks.bench_hot_path import load_memories, new_key
 from benchmarks.database import throwaway_database
 from benchmarks.texts import question_with_rare_words
-from benchmarks.timing import argument_parser, median_interval
+from benchmarks.timing import argument_parser, hodges_lehmann
 
 WARM_UP_REQUESTS = 10
 _CHECKED = "row_scope('{kind}')"
@@ -101,7 +101,7 @@ def requests(key: str) -> dict[str, Callable[[], Any]]:
 def measure(call: Callable[[], Any], switch: Callable[[bool], None], rounds: int, count: int) -> str:
     """Return columns: processor milliseconds of a request with and without, the ratio, and its 95 % interval.
 
-    All are medians of the rounds, each of which is the median of its requests.
+    A round is the median of its requests. The times are medians of the rounds, the ratio is `hodges_lehmann` of pairs.
     """
     taken: dict[bool, list[float]] = {True: [], False: []}
     for number in range(rounds):
@@ -115,8 +115,8 @@ def measure(call: Callable[[], Any], switch: Callable[[bool], None], rounds: int
             processor = Processor()
             taken[is_checked].append(median(processor.of(call) for _ in range(count)))
     ratios = [checked / plain for checked, plain in zip(taken[True], taken[False], strict=True)]
-    low, high = median_interval(ratios)
-    return f"{median(taken[True]):>12.2f}{median(taken[False]):>12.2f}{median(ratios):>10.3f}{low:>10.3f} to {high:.3f}"
+    ratio, low, high = hodges_lehmann(ratios)
+    return f"{median(taken[True]):>12.2f}{median(taken[False]):>12.2f}{ratio:>10.3f}{low:>10.3f} to {high:.3f}"
 
 
 def main() -> int:

@@ -24,10 +24,13 @@ def p95(values: Sequence[float]) -> float:
     return quantiles(values, n=20, method="inclusive")[-1]
 
 
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the interval that contains the median of what was sampled in 95 of 100 cases (by order statistics)."""
-    ordered, half = sorted(values), 0.98 * len(values) ** 0.5
-    return ordered[max(0, int(len(values) / 2 - half))], ordered[min(len(values) - 1, int(len(values) / 2 + half))]
+def hodges_lehmann(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the median of the means of all pairs of values, and its 95 % interval (by Wilcoxon's signed ranks)."""
+    means = sorted((one + other) / 2 for place, one in enumerate(values) for other in values[place:])
+    count = len(values)
+    half = 1.96 * (count * (count + 1) * (2 * count + 1) / 24) ** 0.5
+    low = max(0, int(len(means) / 2 - half))
+    return median(means), means[low], means[-1 - low]
 
 
 @dataclass(frozen=True)

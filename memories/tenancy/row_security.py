@@ -12,8 +12,7 @@ POOLED_TOKEN_SECONDS = 300
 #: The secret is in a schema of its own, on which the application's role has no rights. Returns the argument of the
 #: scope if `app.scope` is a token of that kind for this connection, else NULL; behind a pooler, if it was made a few
 #: minutes before (ADR-0246). Types are qualified and there is no `SET search_path`, which would cost as much as the
-#: check: of the names that a caller could put in front, only types would be looked up. Each further expression of
-#: plpgsql would cost a tenth of a microsecond.
+#: check: of the names that a caller could put in front, only types would be looked up.
 ROW_SCOPES = """
 CREATE SCHEMA IF NOT EXISTS row_scopes;
 CREATE TABLE IF NOT EXISTS row_scopes.signing_key (inner_pad bytea NOT NULL, outer_pad bytea NOT NULL);

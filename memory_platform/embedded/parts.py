@@ -10,7 +10,7 @@ from memory_platform.embedded.processes import ChildProcess
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
 #: The longest wait for a part that a signal has ended: it is back within three seconds however often it is killed.
-KILLED_WAIT_SECONDS = 1.0
+KILLED_WAIT_SECONDS = 0.5
 #: A part that ran for this long did not fail at its start.
 STABLE_SECONDS = 10.0
 

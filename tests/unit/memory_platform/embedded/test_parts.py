@@ -33,9 +33,9 @@ def test_part_that_keeps_failing_at_its_start_waits_longer_until_it_has_run_for_
     assert part.record_end(part.started_at + STABLE_SECONDS) == 0.0
 
 
-def test_part_that_is_killed_again_and_again_restarts_within_a_second() -> None:
+def test_part_that_is_killed_again_and_again_restarts_within_half_a_second() -> None:
     part = Part(lambda: ended(-9), ended(-9), started_at=100.0)
-    assert [part.record_end(100.0 + number) for number in range(6)] == [0.0, *[1.0] * 5]
+    assert [part.record_end(100.0 + number) for number in range(6)] == [0.0, *[0.5] * 5]
 
 
 def test_part_that_cannot_be_started_waits_longer_however_long_it_ran_before() -> None:

@@ -1,6 +1,5 @@
 """The WSGI entry point: gunicorn memory_platform.wsgi."""
 
-import gc
 import os
 
 from django.conf import settings
@@ -12,10 +11,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
 application = get_wsgi_application()
 if len(settings.SECRET_KEY) < settings.SECRET_KEY_MIN_CHARACTERS:
     raise ImproperlyConfigured("SECRET_KEY must be set: sessions and fences are signed with it")
-
-
-#: New objects after which the youngest ones are looked through, and how often the older generations (ADR-0152).
-GARBAGE_THRESHOLDS = (20_000, 20, 20)
 
 
 def _warm_up() -> None:
@@ -38,8 +33,6 @@ def _warm_up() -> None:
     connection.close()
     connection.close_pool()  # type: ignore[attr-defined]
     preload_models()
-    # A context makes 10,000 objects, nearly all without cycles; looking for cycles less often saves a twentieth.
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
 
 
 _warm_up()

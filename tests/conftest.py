@@ -37,7 +37,6 @@ from django.core.management import call_command
 from django.core.signals import setting_changed
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.migrations.state import ModelState, ProjectState
 from django.test import SimpleTestCase, TransactionTestCase
 from rest_framework.test import APIClient
 
@@ -133,13 +132,6 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         database_cleanup.delete_all_rows_if_grown()
 
 
-def add_model_alone(state: ProjectState, model: ModelState) -> None:
-    """Add a model to a state without making every model anew that it leads to: in an empty database all are new."""
-    state.models[model.app_label, model.name_lower] = model
-    if "apps" in state.__dict__:
-        state.apps.render_multiple([model.clone()])
-
-
 def keep_groups_of_roles() -> None:
     """The first operator of a database brings the groups; the operators of the tests then find them."""
     new_operator("first", "admin")
@@ -157,9 +149,7 @@ def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
 
 
 def migrate() -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ProjectState, "add_model", add_model_alone)
-        call_command("migrate", verbosity=0, interactive=False)
+    call_command("migrate", verbosity=0, interactive=False)
     keep_groups_of_roles()
     close_connections()
 

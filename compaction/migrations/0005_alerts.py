@@ -34,6 +34,40 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        models.F("tenant"),
+                        models.OrderBy(models.F("opened_at"), descending=True),
+                        models.F("id"),
+                        name="alert_newest",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("closed_at__isnull", True)),
+                        fields=("tenant", "kind"),
+                        name="alert_is_open_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kind__in",
+                                [
+                                    "contradictions",
+                                    "full_sessions",
+                                    "worse_evaluation",
+                                    "embedder_fails",
+                                    "summariser_fails",
+                                    "embedding_backlog",
+                                    "index_backlog",
+                                ],
+                            )
+                        ),
+                        name="alert_kind_is_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="AlertDestination",
@@ -55,6 +89,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["email", "webhook"])), name="alert_destination_kind_is_known"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("removed_at__isnull", True)),
+                        fields=("tenant", "kind", "address"),
+                        name="alert_destination_is_one_of_its_address",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="AlertDelivery",
@@ -113,6 +159,33 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        models.F("tenant"),
+                        models.OrderBy(models.F("created_at"), descending=True),
+                        models.F("id"),
+                        name="alert_delivery_newest",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "waiting")), fields=["due_at"], name="alert_delivery_due"
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("event__in", ["opened", "closed", "test"])),
+                        name="alert_delivery_event_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["waiting", "done", "failed"])),
+                        name="alert_delivery_state_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("event", "test"), ("alert__isnull", False), _connector="XOR"),
+                        name="alert_delivery_has_an_alert_unless_it_is_a_test",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="AlertRule",
@@ -134,123 +207,36 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="alert",
-            index=models.Index(
-                models.F("tenant"),
-                models.OrderBy(models.F("opened_at"), descending=True),
-                models.F("id"),
-                name="alert_newest",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alert",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("closed_at__isnull", True)), fields=("tenant", "kind"), name="alert_is_open_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alert",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "kind__in",
-                        [
-                            "contradictions",
-                            "full_sessions",
-                            "worse_evaluation",
-                            "embedder_fails",
-                            "summariser_fails",
-                            "embedding_backlog",
-                            "index_backlog",
-                        ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("is_enabled", True)), fields=["evaluated_at"], name="alert_rule_enabled"
                     )
-                ),
-                name="alert_kind_is_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alertdestination",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["email", "webhook"])), name="alert_destination_kind_is_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alertdestination",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("removed_at__isnull", True)),
-                fields=("tenant", "kind", "address"),
-                name="alert_destination_is_one_of_its_address",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="alertdelivery",
-            index=models.Index(
-                models.F("tenant"),
-                models.OrderBy(models.F("created_at"), descending=True),
-                models.F("id"),
-                name="alert_delivery_newest",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="alertdelivery",
-            index=models.Index(condition=models.Q(("state", "waiting")), fields=["due_at"], name="alert_delivery_due"),
-        ),
-        migrations.AddConstraint(
-            model_name="alertdelivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("event__in", ["opened", "closed", "test"])), name="alert_delivery_event_is_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alertdelivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["waiting", "done", "failed"])), name="alert_delivery_state_is_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alertdelivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("event", "test"), ("alert__isnull", False), _connector="XOR"),
-                name="alert_delivery_has_an_alert_unless_it_is_a_test",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="alertrule",
-            index=models.Index(
-                condition=models.Q(("is_enabled", True)), fields=["evaluated_at"], name="alert_rule_enabled"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alertrule",
-            constraint=models.UniqueConstraint(fields=("tenant", "kind"), name="alert_rule_is_one_of_its_kind"),
-        ),
-        migrations.AddConstraint(
-            model_name="alertrule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "kind__in",
-                        [
-                            "contradictions",
-                            "full_sessions",
-                            "worse_evaluation",
-                            "embedder_fails",
-                            "summariser_fails",
-                            "embedding_backlog",
-                            "index_backlog",
-                        ],
-                    )
-                ),
-                name="alert_rule_kind_is_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="alertrule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("threshold__gte", 1)), name="alert_rule_threshold_is_positive"
-            ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "kind"), name="alert_rule_is_one_of_its_kind"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kind__in",
+                                [
+                                    "contradictions",
+                                    "full_sessions",
+                                    "worse_evaluation",
+                                    "embedder_fails",
+                                    "summariser_fails",
+                                    "embedding_backlog",
+                                    "index_backlog",
+                                ],
+                            )
+                        ),
+                        name="alert_rule_kind_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("threshold__gte", 1)), name="alert_rule_threshold_is_positive"
+                    ),
+                ],
+            },
         ),
         enable_row_security("compaction_alertrule"),
         enable_row_security("compaction_alertdestination"),

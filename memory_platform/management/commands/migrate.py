@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.state import ModelState, ProjectState
 from django.db.utils import ProgrammingError
 
 from memories.tenancy.row_scope_tokens import store_signing_key
@@ -37,6 +38,19 @@ def repeat_while_locked(work: Callable[[], object], tell: Callable[[str], object
             time.sleep(LOCK_PAUSE_SECONDS)
         else:
             return
+
+
+def add_model_alone(state: ProjectState, model: ModelState) -> None:
+    """Add a model to a state without making every model anew that it leads to: none refers to one that is new.
+
+    Django's own way takes half of the processor time of the first start.
+    """
+    state.models[model.app_label, model.name_lower] = model
+    if "apps" in state.__dict__:
+        state.apps.render_multiple([model.clone()])
+
+
+ProjectState.add_model = add_model_alone  # type: ignore[method-assign,assignment]
 
 
 class Command(migrate.Command):

@@ -1,4 +1,7 @@
-"""Compaction survives anything: workers killed at every step, two at once, messages that change, Redis restarted."""
+"""Compaction survives anything: workers killed at every step, two at once, messages that change.
+
+Redis restarted meanwhile: test_scenario_sessions_troubled.py.
+"""
 
 import os
 import subprocess
@@ -24,7 +27,6 @@ from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.embedded.processes import ChildProcess, stop_processes
 from memory_platform.embedded.redis import start_redis
-from tests.fakes.chat_server import FAKE_CHAT_API_KEY, running_chat_server, slow_chat
 from tests.integration.compaction_helpers import (
     compact,
     conversation,
@@ -288,51 +290,8 @@ class Runtime:
         assert done.returncode == 0, done.stderr[-2000:]
 
 
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    with running_chat_server() as server:
-        server.mode = slow_chat(2.0)
-        runtime = Runtime(tmp_path, LLM_BASE_URL=server.base_url, LLM_API_KEY=FAKE_CHAT_API_KEY)
-        try:
-            yield runtime
-        finally:
-            runtime.end()
-
-
 def wait_for(condition: Any, runtime: Runtime) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
     while not condition():
         assert time.monotonic() < deadline, (runtime.folder / "worker.log").read_text()[-3000:]
         time.sleep(0.1)
-
-
-SEND = """
-from compaction.tasks import enqueue_compaction
-enqueue_compaction(uuid.UUID(sys.argv[1]), uuid.UUID(sys.argv[2]))
-"""
-SWEEP = "from compaction import tasks\nassert tasks.sweep_runs() == 1"
-
-
-def test_redis_restarted_in_the_middle_loses_nothing_and_doubles_nothing(
-    tenant: Tenant, session: dict[str, Any], run: Run, runtime: Runtime
-) -> None:
-    runtime.call(SEND, tenant.pk, run.pk)
-    wait_for(lambda: stored_runs(tenant)[0].state == "running", runtime)
-    runtime.stop_redis()
-    runtime.start()
-    wait_for(lambda: stored_runs(tenant)[0].state == "done", runtime)
-    (made,) = stored_compactions(tenant)
-    assert made.state in {"applied", "proposed"}
-    assert len(live_memories(tenant, "context_synthesis")) <= 1
-
-
-def test_request_made_while_redis_is_away_is_swept_up(
-    tenant: Tenant, session: dict[str, Any], run: Run, runtime: Runtime
-) -> None:
-    runtime.stop_redis()
-    runtime.call(SEND, tenant.pk, run.pk)
-    runtime.start()
-    with tenant_scope(tenant.pk):
-        Run.objects.filter(pk=run.pk).update(created_at=timezone.now() - timedelta(minutes=5))
-    runtime.call(SWEEP)
-    wait_for(lambda: stored_runs(tenant)[0].state == "done", runtime)

@@ -233,12 +233,8 @@ def send_neighbours(
     In a plain scope, those `known` are left out. With `with_vectors`, also for the vectors (as `read_vectors`) of those
     that have one.
     """
-    places = [(row.partition_path, row.session, row.position) for row in around if row.session]
-    spans = sorted(
-        PositionSpan(path, session, max(position - reach, 0), position + reach)
-        for path, session, position in set(places)
-        if position is not None
-    )
+    places = {(row.partition_path, row.session, row.position) for row in around if row.session}
+    spans = _spans_around(((path, session, at) for path, session, at in places if at is not None), reach)
     if not spans:
         return SentNeighbours(query, ranks, None)
     if (plain := scope.plain()) is not None:
@@ -249,6 +245,17 @@ def send_neighbours(
     found = [candidate for rows in sources for candidate in _candidates(rows, query, ranks)]
     versions = {row.id: row.version for row in found} if with_vectors else {}
     return SentNeighbours(query, ranks, None, (found, read_vectors(scope.tenant_id, versions, query.model)))
+
+
+def _spans_around(places: Iterable[tuple[str, str, int]], reach: int) -> list[PositionSpan]:
+    """Return the spans within `reach` of positions, those that touch as one, because each span is looked up."""
+    spans: list[PositionSpan] = []
+    for path, session, position in sorted(places):
+        first, last = max(position - reach, 0), position + reach
+        if spans and spans[-1][:2] == (path, session) and spans[-1].last >= first - 1:
+            first = spans.pop().first
+        spans.append(PositionSpan(path, session, first, last))
+    return spans
 
 
 def read_vectors(tenant_id: UUID, versions: Mapping[UUID, int], model: str) -> dict[UUID, EmbeddingVectors]:
@@ -380,9 +387,7 @@ def _plain_candidates(
 
 
 def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: CandidateRanks) -> Candidate:
-    candidate = Candidate.__new__(Candidate)
-    values = candidate.__dict__  # filled once, instead of twenty guarded assignments
-    values.update(zip(PLAIN_NAMES, row, strict=False))  # what follows the names is converted below
+    values = dict(zip(PLAIN_NAMES, row, strict=False))  # what follows the names is converted below
     *counts, holds, _ = row[len(PLAIN_NAMES) :]
     key = values["id"].int
     values["token_counts"] = dict(zip(ENCODINGS, counts, strict=True))
@@ -390,6 +395,8 @@ def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: Candidat
     values["vector_rank"] = ranks.by_vector.get(key)
     values["text_rank"] = ranks.by_text.get(key)
     values["fused_score"] = ranks.fused.get(key)
+    candidate = Candidate.__new__(Candidate)
+    object.__setattr__(candidate, "__dict__", values)  # at once, instead of twenty guarded assignments
     return candidate
 
 

@@ -24,7 +24,7 @@ from memories.store.queries.candidates import (
     send_superseding_links,
 )
 from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
-from memories.store.queries.texts import PositionSpan
+from memories.store.queries.texts import spans_around
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.queries.prepared import SentStatement
 
@@ -234,7 +234,7 @@ def send_neighbours(
     that have one.
     """
     places = {(row.partition_path, row.session, row.position) for row in around if row.session}
-    spans = _spans_around(((path, session, at) for path, session, at in places if at is not None), reach)
+    spans = spans_around(((path, session, at) for path, session, at in places if at is not None), reach)
     if not spans:
         return SentNeighbours(query, ranks, None)
     if (plain := scope.plain()) is not None:
@@ -245,17 +245,6 @@ def send_neighbours(
     found = [candidate for rows in sources for candidate in _candidates(rows, query, ranks)]
     versions = {row.id: row.version for row in found} if with_vectors else {}
     return SentNeighbours(query, ranks, None, (found, read_vectors(scope.tenant_id, versions, query.model)))
-
-
-def _spans_around(places: Iterable[tuple[str, str, int]], reach: int) -> list[PositionSpan]:
-    """Return the spans within `reach` of positions, those that touch as one, because each span is looked up."""
-    spans: list[PositionSpan] = []
-    for path, session, position in sorted(places):
-        first, last = max(position - reach, 0), position + reach
-        if spans and spans[-1][:2] == (path, session) and spans[-1].last >= first - 1:
-            first = spans.pop().first
-        spans.append(PositionSpan(path, session, first, last))
-    return spans
 
 
 def read_vectors(tenant_id: UUID, versions: Mapping[UUID, int], model: str) -> dict[UUID, EmbeddingVectors]:
@@ -335,24 +324,18 @@ def read_linked_memories(scope: SearchScope, memory_id: UUID, query: CandidateQu
     return read_memories(scope, edges.targets(MAX_LINKS_FOLLOWED), query)
 
 
-@dataclass(frozen=True)
-class SentSuccessors:
-    """A sent statement that finds which memories supersede others by a link."""
-
-    rows: SentStatement
-
-    def read(self) -> dict[UUID, list[UUID]]:
-        """Wait for the newer ids by the id of the older one; a pipelined scope may have been closed before."""
-        successors: dict[UUID, list[UUID]] = defaultdict(list)
-        for older, newer in self.rows.rows():
-            successors[older].append(newer)
-        return successors
-
-
-def send_successors(scope: SearchScope, ids: Iterable[UUID]) -> SentSuccessors:
+def send_successors(scope: SearchScope, ids: Iterable[UUID]) -> SentStatement:
     """Ask which of the memories supersede another of them by a link."""
     at = scope.moment.at if scope.moment.reads_history else None
-    return SentSuccessors(send_superseding_links(scope.tenant_id, (pk.int for pk in ids), at))
+    return send_superseding_links(scope.tenant_id, (pk.int for pk in ids), at)
+
+
+def successors_of(sent: SentStatement) -> dict[UUID, list[UUID]]:
+    """Return the newer ids by the id of the older one; a pipelined scope may have been closed before."""
+    successors: dict[UUID, list[UUID]] = defaultdict(list)
+    for older, newer in sent.rows():
+        successors[older].append(newer)
+    return successors
 
 
 def read_partition_summaries(

@@ -21,7 +21,14 @@ from memories.embeddings.embedders import active_model_name, embedder_of_model
 from memories.embeddings.providers import EmbeddingError
 from memories.search.retrieval import CandidateGate, Retrieval, RetrievalRequest, retrieve
 from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate_by_tokens, gate_costs
-from memories.store.readings import Candidate, SearchScope, read_linked_memories, read_vectors, send_successors
+from memories.store.readings import (
+    Candidate,
+    SearchScope,
+    read_linked_memories,
+    read_vectors,
+    send_successors,
+    successors_of,
+)
 from memories.tenancy.scopes import tenant_scope
 
 SEARCH_FAILED = ContextWarning(
@@ -168,7 +175,7 @@ def _find_successors(
         scope = SearchScope(tenant_id, request.partition.path, request.moment)
         with tenant_scope(tenant_id, is_pipelined=True):
             sent = send_successors(scope, [row.id for row in retrieval.candidates])
-        return sent.read(), []
+        return successors_of(sent), []
     except DatabaseFailure as error:
         log_failure("successors", error)
         return {}, [SUCCESSORS_FAILED]

@@ -18,7 +18,7 @@ from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve,
 from memories.services.partitions.paths import PartitionPath
 from memories.services.search.fusion import MIN_CANDIDATES
 from memories.services.store.moments import PointInTime
-from memories.store.readings import SearchScope, read_memory_versions, send_successors
+from memories.store.readings import SearchScope, read_memory_versions, send_successors, successors_of
 from memories.tenancy.scopes import tenant_scope
 
 #: The scorer ranks this many times `top_k` of the best by fused rank: more would let old counters and fresh dates push
@@ -93,7 +93,7 @@ def search_scored_memories(
     if profile.superseded_min:
         with tenant_scope(tenant_id, is_pipelined=True):
             sent = send_successors(scope, [row.id for row in found.candidates])
-        successors = sent.read()
+        successors = successors_of(sent)
     scorer = ProfiledScorer(profile, ScoringQuestion(query, moment.at, found.query.lexemes), found.vectors, successors)
     least = request.threshold or 0.0
     scored = [item for item in scorer.score(found.candidates) if item.composite_score >= least][: request.top_k]

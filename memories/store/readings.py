@@ -24,7 +24,7 @@ from memories.store.queries.candidates import (
     send_superseding_links,
 )
 from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
-from memories.store.queries.texts import PositionSpan
+from memories.store.queries.texts import spans_around
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.queries.prepared import SentStatement
 
@@ -233,12 +233,8 @@ def send_neighbours(
     In a plain scope, those `known` are left out. With `with_vectors`, also for the vectors (as `read_vectors`) of those
     that have one.
     """
-    places = [(row.partition_path, row.session, row.position) for row in around if row.session]
-    spans = sorted(
-        PositionSpan(path, session, max(position - reach, 0), position + reach)
-        for path, session, position in set(places)
-        if position is not None
-    )
+    places = {(row.partition_path, row.session, row.position) for row in around if row.session}
+    spans = spans_around(((path, session, at) for path, session, at in places if at is not None), reach)
     if not spans:
         return SentNeighbours(query, ranks, None)
     if (plain := scope.plain()) is not None:
@@ -328,24 +324,18 @@ def read_linked_memories(scope: SearchScope, memory_id: UUID, query: CandidateQu
     return read_memories(scope, edges.targets(MAX_LINKS_FOLLOWED), query)
 
 
-@dataclass(frozen=True)
-class SentSuccessors:
-    """A sent statement that finds which memories supersede others by a link."""
-
-    rows: SentStatement
-
-    def read(self) -> dict[UUID, list[UUID]]:
-        """Wait for the newer ids by the id of the older one; a pipelined scope may have been closed before."""
-        successors: dict[UUID, list[UUID]] = defaultdict(list)
-        for older, newer in self.rows.rows():
-            successors[older].append(newer)
-        return successors
-
-
-def send_successors(scope: SearchScope, ids: Iterable[UUID]) -> SentSuccessors:
+def send_successors(scope: SearchScope, ids: Iterable[UUID]) -> SentStatement:
     """Ask which of the memories supersede another of them by a link."""
     at = scope.moment.at if scope.moment.reads_history else None
-    return SentSuccessors(send_superseding_links(scope.tenant_id, (pk.int for pk in ids), at))
+    return send_superseding_links(scope.tenant_id, (pk.int for pk in ids), at)
+
+
+def successors_of(sent: SentStatement) -> dict[UUID, list[UUID]]:
+    """Return the newer ids by the id of the older one; a pipelined scope may have been closed before."""
+    successors: dict[UUID, list[UUID]] = defaultdict(list)
+    for older, newer in sent.rows():
+        successors[older].append(newer)
+    return successors
 
 
 def read_partition_summaries(
@@ -380,9 +370,7 @@ def _plain_candidates(
 
 
 def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: CandidateRanks) -> Candidate:
-    candidate = Candidate.__new__(Candidate)
-    values = candidate.__dict__  # filled once, instead of twenty guarded assignments
-    values.update(zip(PLAIN_NAMES, row, strict=False))  # what follows the names is converted below
+    values = dict(zip(PLAIN_NAMES, row, strict=False))  # what follows the names is converted below
     *counts, holds, _ = row[len(PLAIN_NAMES) :]
     key = values["id"].int
     values["token_counts"] = dict(zip(ENCODINGS, counts, strict=True))
@@ -390,6 +378,8 @@ def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: Candidat
     values["vector_rank"] = ranks.by_vector.get(key)
     values["text_rank"] = ranks.by_text.get(key)
     values["fused_score"] = ranks.fused.get(key)
+    candidate = Candidate.__new__(Candidate)
+    object.__setattr__(candidate, "__dict__", values)  # at once, instead of twenty guarded assignments
     return candidate
 
 

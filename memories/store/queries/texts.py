@@ -36,6 +36,17 @@ class PositionSpan(NamedTuple):
     last: int
 
 
+def spans_around(places: Iterable[tuple[str, str, int]], reach: int) -> list[PositionSpan]:
+    """Return the spans within `reach` of positions, those that touch as one, because each span is looked up."""
+    spans: list[PositionSpan] = []
+    for path, session, position in sorted(places):
+        first, last = max(position - reach, 0), position + reach
+        if spans and spans[-1][:2] == (path, session) and spans[-1].last >= first - 1:
+            first = spans.pop().first
+        spans.append(PositionSpan(path, session, first, last))
+    return spans
+
+
 #: One join that reads an index range for each span.
 _IDS_IN_SPANS = (
     "SELECT near.id FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[])"

@@ -116,6 +116,8 @@ def test_a_link_says_what_is_superseded_where_the_texts_do_not(tenant: Tenant) -
     context = ask(tenant, question, max_tokens=2_000)
     assert breakdowns(context)[older]["superseded"] == 1.0
     assert texts(context)[:2] == [newer, older]
+    past = ask(tenant, question, max_tokens=2_000, as_of=CONTEXT_NOW - timedelta(days=1))
+    assert breakdowns(past)[older]["superseded"] == 0.0
     request = SearchRequest(question, parse_partition(""), profile="recall", top_k=2)
     found = search_scored_memories(request, tenant_id=tenant.pk, reach="", now=CONTEXT_NOW)
     assert [hit.memory.content for hit in found.hits] == [newer, older]

@@ -92,6 +92,23 @@ def test_a_note_that_holds_the_name_is_about_them_whatever_its_kind():
     assert entity_match(signal_pool(rows, "Where does Priya live?")).tolist() == [1.0, 0.0, 0.0]
 
 
+def test_messages_are_beside_each_other_in_one_session_and_of_two_in_one_position_the_later_counts():
+    places = [("s1", 1), ("s2", 2), ("s1", 2), ("s1", 2), ("s1", 4), ("s1", 7)]
+    beside = signal_pool([signal_turn("Hi", at, session=session) for session, at in places]).beside
+    assert {distance: found.tolist() for distance, found in beside.items()} == {
+        -2: [-1, -1, -1, -1, 3, -1],
+        -1: [-1, -1, 0, 0, -1, -1],
+        1: [3, -1, -1, -1, -1, -1],
+        2: [-1, -1, 4, 4, -1, -1],
+    }
+
+
+def test_a_text_is_read_once_for_all_queries_unless_it_is_long():
+    first, again = (signal_pool([signal_turn("Ann: hello", 1), signal_turn("a" * 501, 2)]).texts for _ in range(2))
+    assert first[0] is again[0]
+    assert first[1] is not again[1]
+
+
 def test_a_colon_in_a_note_names_no_speaker():
     rows = [signal_memory("Deploy: every Friday", kind="episode"), signal_turn("Ann: hello", 1)]
     candidates = signal_pool(rows)

@@ -1,0 +1,70 @@
+"""Compare the processor time of scoring profiles: `python -m benchmarks.bench_profile_speed CORPUS...`.
+
+All corpora (folders, or conversations of the LoCoMo data set, which is not part of this project) are loaded into one
+tenant of a temporary database. Their questions are asked in the whole tenant, with each profile in turn, as previews.
+Prints the median of the processor milliseconds of this process and its database process, and its ratio to the default.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from uuid import uuid4
+
+from benchmarks.bench_signals import LATE
+from benchmarks.database import analyse, benchmark_actor, throwaway_database
+from benchmarks.timing import Stopwatch, argument_parser
+from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
+from context.services.profiles.scoring_profiles import ADR_0040, SHIPPED_PROFILES
+
+BUDGETS_TOKENS = (250, 1000, 4000)
+_WARM_UP_QUESTIONS = 3
+
+
+def read_together(paths: list[Path]) -> Corpus:
+    """Return one corpus of all memories and questions; the ids of each are preceded by its number."""
+    corpora = [read_corpus(path) for path in paths]
+    memories = [replace(one, id=f"{number}-{one.id}") for number, each in enumerate(corpora) for one in each.memories]
+    return replace(corpora[0], memories=memories, questions=[one for each in corpora for one in each.questions])
+
+
+def measure_profiles(corpus: Corpus, count: int) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yield each budget with the median milliseconds of a context by profile."""
+    from context.assembly.orchestrator import assemble_context
+    from context.evaluation.staging import load_staged_corpus
+    from context.receipts.results import AssembledContext, ContextRequest
+
+    tenant_id, _ = load_staged_corpus(uuid4(), corpus, now=LATE, loaded=lambda _: None)
+    analyse()
+    watch = Stopwatch(is_wall=False)
+    questions = corpus.questions[:: max(len(corpus.questions) // count, 1)][:count]
+
+    def assemble(question: CorpusQuestion, name: str, budget: int) -> AssembledContext:
+        asked = ContextRequest(query=question.text, preview=True, max_tokens=budget, scoring=SHIPPED_PROFILES[name])
+        return assemble_context(asked, tenant_id=tenant_id, reach="", actor=benchmark_actor(), now=LATE)
+
+    for budget in BUDGETS_TOKENS:
+        times: dict[str, list[float]] = {name: [] for name in SHIPPED_PROFILES}
+        for number, question in enumerate([*questions[:_WARM_UP_QUESTIONS], *questions]):
+            for name in list(times)[:: 1 if number % 2 else -1]:
+                taken, _ = watch.measure(lambda: assemble(question, name, budget))  # noqa: B023 - called at once
+                if number >= _WARM_UP_QUESTIONS:
+                    times[name].append(taken)
+        yield budget, {name: median(each) for name, each in times.items()}
+
+
+def main() -> None:
+    parser = argument_parser(__doc__, questions=40)
+    parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
+    options = parser.parse_args()
+    corpus = read_together(options.corpora)
+    with throwaway_database():
+        print(f"{len(corpus.memories):,} memories, {options.questions} questions")
+        for budget, medians in measure_profiles(corpus, options.questions):
+            base = medians[ADR_0040.name]
+            told = [f"{name} {each:.1f} ms ({each / base:.2f})" for name, each in medians.items()]
+            print(f"{budget:>5} tokens: {', '.join(told)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

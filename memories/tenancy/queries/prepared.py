@@ -61,7 +61,7 @@ def answer_so_far() -> None:
     """In a pipelined scope, have the server answer the statements so far before it runs those that are sent next."""
     pipeline = cast(Any, connection).connection._pipeline
     if pipeline is not None:
-        pipeline.command_queue.append(pipeline.pgconn.send_flush_request)
+        pipeline.answer_so_far()
 
 
 def set_locally(values: Mapping[str, str]) -> None:

@@ -167,7 +167,9 @@ def trim_blocks_to_budget(
             tenant_id=str(tenant_id),
             has_days=request.has_days,
         )
-        tokens = calculator.count_tokens(rendered.text, request.model)
+        tokens = calculator.count_around(
+            rendered.text, [(block.text, block.tokens) for block in ordered], request.model
+        )
         if tokens <= request.max_tokens or not kept:
             placed = [block.at(position) for position, block in enumerate(ordered)]
             included = {id(block) for block in kept}

@@ -8,13 +8,14 @@ from typing import Any, Protocol
 
 from context.services.assembly.model_catalog import (
     DEFAULT_MODEL,
+    encoding_and_factor,
     family_of,
     find_family,
     load_catalog,
     longest_name_of,
     scaled_count,
 )
-from memories.services.tokens import TokenTableError, count_tokens
+from memories.services.tokens import TokenTableError, count_tokens, count_tokens_around
 
 # SPEC, Budgets. The response reserve: a share of the window, then at most, then at least so many tokens.
 RESPONSE_RESERVE_SHARE = 0.15
@@ -95,6 +96,19 @@ class BudgetCalculator:
     def count_tokens(self, content: str, model: str | None = DEFAULT_MODEL) -> int:
         """Return the tokens of `content` for `model`."""
         return self.measure(content, model).tokens
+
+    def count_around(self, content: str, parts: Iterable[tuple[str, int]], model: str | None = DEFAULT_MODEL) -> int:
+        """Return the tokens of `content`, which contains the `parts` in their order, each with its tokens for `model`.
+
+        Where the model's tokens are those of an encoding, most of the parts is not counted again.
+        """
+        encoding, factor = encoding_and_factor(model)
+        if factor != 1.0 or longest_name_of(model, self._counters):
+            return self.count_tokens(content, model)
+        try:
+            return count_tokens_around(content, parts, encoding)
+        except TokenTableError:
+            return self.count_tokens(content, model)
 
     def measure(self, content: str, model: str | None = DEFAULT_MODEL) -> TokenCount:
         """Return the tokens of `content` for `model` by the best counter there is, with its name.

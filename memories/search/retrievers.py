@@ -43,7 +43,7 @@ from memories.services.search.planner import (
 )
 from memories.services.search.text_ranking import TEXT_HIT, TextHits, rank_text_hits
 from memories.store.readings import CandidateRows, SearchScope
-from memories.tenancy.queries.prepared import SentStatement
+from memories.tenancy.queries.prepared import SentStatement, answer_so_far
 
 #: Vectors that an exact search reads for any plan.
 _DEEPEST = MAX_CANDIDATES + MAX_CANDIDATES // ROWS_PER_SPARE_ROW
@@ -289,6 +289,7 @@ class SentVectorSearch:
             # as deep for every side of a comparison, whose plans differ in nothing else
             limit = _DEEPEST if is_sharing() else plan.limit_with_spare
             return ranking.send_nearest_vectors(plain, self.vector, self.model, self.tokens, limit)
+        answer_so_far()  # while the index is read, the words of the query are already known
         begin_index_scan(**plan.scan)
         index = VectorIndex(rows=0, bound=plan.index_bound)
         return ranking.send_nearest_vectors(*values, index=index, is_all_live=plan.is_all_live)

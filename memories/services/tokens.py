@@ -6,7 +6,7 @@ tiktoken would download a missing table and delete a changed one, so each table 
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -66,6 +66,38 @@ def count_tokens(text: str, encoding: str = ENCODINGS[0]) -> int:
     """Return the tokens of `text`; beyond 100,000 characters, a cut inside a long line may add one."""
     table = load_encoding(encoding)
     return sum(len(table.encode_ordinary(piece)) for piece in _pieces(text))
+
+
+def count_tokens_around(text: str, parts: Iterable[tuple[str, int]], encoding: str = ENCODINGS[0]) -> int:
+    """Return the tokens of `text`, which contains the `parts` in their order, each given with its own tokens.
+
+    Of a part, only its first and last words are counted again, with what surrounds them (ADR-0239). Others than plain
+    English ones, and those written differently in the text, are counted there as a whole.
+    """
+    around, heads, tails = [], [], []
+    known = place = 0
+    for part, tokens in parts:
+        first, last = part.find(" "), part.rfind(" ")
+        start = text.find(part, place) if _ends_tokens(part, first) and _ends_tokens(part, last) else -1
+        if start < 0 or not (part[:first].isalnum() and part[last:].isprintable()):
+            continue
+        known += tokens
+        around.append(text[place : start + first])
+        place = start + last
+        heads.append(part[:first])
+        tails.append(part[last:])
+    if not heads:
+        return count_tokens(text, encoding)
+    around.append(text[place:])
+    # each head begins with a letter or digit, so that the end of the line before it is a token of its own
+    again = count_tokens("\n".join(heads) + "".join(tails), encoding) - (len(heads) - 1)
+    return count_tokens("".join(around), encoding) + known - again
+
+
+def _ends_tokens(text: str, space: int) -> bool:
+    """Whether a space is between two ASCII letters: in either table a token ends before it, whatever comes before."""
+    around = text[space - 1 : space] + text[space + 1 : space + 2]
+    return space > 0 and len(around) == 2 and around.isascii() and around.isalpha()
 
 
 def _pieces(text: str) -> Iterator[str]:

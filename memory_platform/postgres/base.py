@@ -181,6 +181,10 @@ class PreparedCursor(Cursor[Any]):
         connection._pipeline.result_queue.append((self, None))
         return True
 
+    def _fetch_pipeline(self) -> None:
+        super()._fetch_pipeline()
+        super()._fetch_pipeline()  # again, if the server was asked to answer earlier statements first
+
 
 class DatabaseOperations(operations.DatabaseOperations):
     def last_executed_query(self, cursor: Any, sql: str, params: Any) -> Any:
@@ -197,6 +201,13 @@ class BatchingPipeline(Pipeline):
     """
 
     _is_ending = False
+    #: The number of statements whose results are read on their own, 0 for all.
+    _answered_first = 0
+
+    def answer_so_far(self) -> None:
+        """Have the server answer the statements so far at once; the next read does not wait for later ones."""
+        self.command_queue.append(self.pgconn.send_flush_request)
+        self._answered_first = len(self.result_queue)
 
     def _communicate_gen(self) -> PQGen[None]:
         """Send nothing yet; psycopg calls this after each statement."""
@@ -213,9 +224,19 @@ class BatchingPipeline(Pipeline):
         if self._is_ending:
             # the library sends all with the end of a pipeline; asking the server to send its answers would be a second
             # system call, which wakes it up once more
-            self._is_ending, flush = False, False
+            self._is_ending, flush, self._answered_first = False, False, 0
             yield from send(self.pgconn)
-        yield from super()._fetch_gen(flush=flush)
+        later: list[Any] = []
+        if self._answered_first:
+            flush = False  # it was requested after the statements that are read
+            while len(self.result_queue) > self._answered_first:
+                later.append(self.result_queue.pop())
+            self._answered_first = 0
+            yield from send(self.pgconn)
+        try:
+            yield from super()._fetch_gen(flush=flush)
+        finally:
+            self.result_queue.extend(reversed(later))
 
 
 class TransactionStart:

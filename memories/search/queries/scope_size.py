@@ -1,8 +1,9 @@
 """The size of a search scope by the folded counts of partitions plus pending changes (ADR-0077)."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 from uuid import UUID
 
 from memories.search.queries.nearest import INDEX_FOUND, VectorIndex
@@ -11,7 +12,10 @@ from memories.services.partitions.paths import subtree_bounds
 from memories.tenancy.queries.conditions import segment_paths
 from memories.tenancy.queries.prepared import SentStatement
 
-# Raw SQL, because every search runs it.
+#: How long the size of a scope of so many rows is kept in the process, and how many sizes (ADR-0238).
+KEPT_SECONDS, KEPT_ROWS_MIN, KEPT_MAX = 5.0, 20_000, 1_000
+
+# Raw SQL, because every search of a small scope runs it.
 _HERE = "tenant_id = %(tenant)s AND (path = %(path)s OR path >= %(low)s AND path < %(high)s)"
 _MEASURE = """
 SELECT ({rows}), EXISTS (
@@ -47,26 +51,47 @@ class CountedScope:
     index: VectorIndex | None
 
 
+#: Sizes of large scopes, each with the time until which it counts.
+_kept: dict[Hashable, tuple[float, CountedScope]] = {}
+
+
 @dataclass(frozen=True)
 class SentScopeSize:
-    """A count whose query was sent; the name of the index begins with `prefix`."""
+    """A count whose query was sent, or that is known; the name of the index begins with `prefix`."""
 
-    statement: SentStatement
+    sent: SentStatement | CountedScope
     prefix: str
+    place: Hashable
 
     def read(self) -> CountedScope:
         """Wait for the result."""
-        ((rows, has_expired, index_rows, name),) = self.statement.rows()
-        return CountedScope(max(int(rows or 0), 0), has_expired, VectorIndex.found(self.prefix, index_rows, name))
+        if isinstance(self.sent, CountedScope):
+            return self.sent
+        ((rows, has_expired, index_rows, name),) = self.sent.rows()
+        counted = CountedScope(max(int(rows or 0), 0), has_expired, VectorIndex.found(self.prefix, index_rows, name))
+        if counted.rows >= KEPT_ROWS_MIN:
+            if len(_kept) >= KEPT_MAX:
+                _kept.clear()
+            _kept[self.place] = monotonic() + KEPT_SECONDS, counted
+        return counted
 
 
 def send_scope_size(
     tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str, now: datetime
 ) -> SentScopeSize:
-    """Send the query for the rows of a partition, pending changes included, and the index with the prefix `index`."""
+    """Send the query for the rows of a partition, pending changes included, and the index with the prefix `index`.
+
+    A large scope was counted at most `KEPT_SECONDS` ago. Its plan stays right: rows that have expired since are left
+    out when the memories are read, and a new index contains the vectors of the former one.
+    """
+    required = segment_paths(segments)
+    place = (tenant_id, path, exact, tuple(required), index)
+    end, counted = _kept.get(place, (0.0, None))
+    if counted is not None and monotonic() < end:
+        return SentScopeSize(counted, index, place)
     low, high = ("", "") if exact else subtree_bounds(path)
     values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
-    values |= {"segments": segment_paths(segments), "index": index, "now": now}
+    values |= {"segments": required, "index": index, "now": now}
     within = _WITH_SEGMENTS if segments else _WITHIN
     statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_FOUND)
-    return SentScopeSize(send_shared(statement, values), index)
+    return SentScopeSize(send_shared(statement, values), index, place)

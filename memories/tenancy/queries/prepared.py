@@ -57,6 +57,13 @@ def execute_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) 
     return send_prepared(statement, values).rows()
 
 
+def answer_so_far() -> None:
+    """In a pipelined scope, have the server answer the statements so far before it runs those that are sent next."""
+    pipeline = cast(Any, connection).connection._pipeline
+    if pipeline is not None:
+        pipeline.answer_so_far()
+
+
 def set_locally(values: Mapping[str, str]) -> None:
     """Set database settings until the end of the transaction; with DATABASE_CITUS, on the nodes too (ADR-0228)."""
     if not settings.DATABASE_CITUS:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from io import StringIO
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -347,6 +348,18 @@ def test_vectors_alone_find_the_same_while_no_memory_has_expired(
     assert alone.candidates == joined.candidates
     assert len({row.id for row in alone.candidates} - {memory.pk for memory in memories[40:]}) == 0
     assert alone.plan["gated_rows"] == len(alone.candidates) < 100
+
+
+def test_large_scope_is_measured_again_only_after_seconds(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memories.search.queries.scope_size.KEPT_ROWS_MIN", 2)
+    make_memory(tenant, partition="user=al")
+    assert [rows_in(tenant), rows_in(tenant, "user=al")] == [1, 1]
+    make_memory(tenant)
+    assert rows_in(tenant) == 2, "a small scope is always measured"
+    make_memory(tenant)
+    assert [rows_in(tenant), rows_in(tenant, "", is_exact=True)] == [2, 2], "each scope is measured on its own"
+    monkeypatch.setattr("memories.search.queries.scope_size.monotonic", lambda: monotonic() + 6)
+    assert rows_in(tenant) == 3
 
 
 # --- Building it ----------------------------------------------------------------------------------------------------

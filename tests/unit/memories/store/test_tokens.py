@@ -111,3 +111,18 @@ def test_counting_works_with_every_socket_blocked():
     )
     answer = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "{'o200k_base': 2, 'cl100k_base': 2}"
+
+
+_WORDS = st.sampled_from(
+    ["the", "cat", "Ünïcode", "don't", "2026", "中文", "'S", "\u0301", "a/b", "end.", "\n", "  ", "-", "x²"]
+)
+_TEXTS = st.lists(_WORDS, min_size=1, max_size=6).map(" ".join)
+_JOINTS = st.sampled_from(["\n- ", "\n", " ", "x", ", ", "</m>"])
+
+
+@pytest.mark.parametrize("encoding", tokens.ENCODINGS)
+@given(parts=st.lists(st.tuples(_JOINTS, _TEXTS, st.booleans()), max_size=5), end=_JOINTS)
+def test_tokens_around_known_texts_are_those_of_the_whole(encoding, parts, end):
+    text = "".join(joint + (part.upper() if is_changed else part) for joint, part, is_changed in parts) + end
+    known = [(part, tokens.count_tokens(part, encoding)) for _, part, _ in parts]
+    assert tokens.count_tokens_around(text, known, encoding) == tokens.count_tokens(text, encoding)

@@ -89,7 +89,12 @@ def check_undone(client: Client, tenant: Tenant, act: Callable[[], object], stat
 
 def test_texts_links_and_snapshots_are_undone(admin: Client, tenant: Tenant) -> None:
     one, other, *_ = make_bakery_memories(tenant)
-    summary: dict[str, Any] = {"tenant": tenant, "partition": parse_partition("agent=oven"), "style": "compact", "origin": "operator"}
+    summary: dict[str, Any] = {
+        "tenant": tenant,
+        "partition": parse_partition("agent=oven"),
+        "style": "compact",
+        "origin": "operator",
+    }
 
     def memo() -> str:
         return getattr(TenantMemo.objects.for_tenant(tenant.pk).current().first(), "content", "")
@@ -159,7 +164,12 @@ def test_profiles_questions_and_destinations_are_undone(admin: Client, tenant: T
     check_undone(admin, tenant, lambda: retire_scoring_profile(**retired, **by_now()), drafts)
     question: dict[str, Any] = {"text": "When do we open?", "memory_ids": [one.pk], "partition": None} | own
     check_undone(admin, tenant, lambda: collect_golden_question(**question, **by_now()), questions)
-    address: dict[str, Any] = {"kind": "email", "address": "ops@bakery.example", "sends_closing": True, "tenant": tenant}
+    address: dict[str, Any] = {
+        "kind": "email",
+        "address": "ops@bakery.example",
+        "sends_closing": True,
+        "tenant": tenant,
+    }
     check_undone(admin, tenant, lambda: add_alert_destination(**address, **by_now()), destinations)
     perform(tenant, add_alert_destination, **address | {"address": "oven@bakery.example"})
 

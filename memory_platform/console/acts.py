@@ -3,6 +3,7 @@
 An act is an entry of the audit log that an operator may want to undo. Called inside a scope.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,67 +11,38 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from compaction.models import Compaction
-from context.models import BudgetProfile, BudgetProfileAssignment, ScoringProfileAssignment, ScoringProfileVersion
-from memories.models import AuditEntry, HygieneAct, Memory, PartitionSummary
+from compaction.models import AlertDestination, Compaction, Message, Session
+from context.models import (
+    BudgetProfile,
+    BudgetProfileAssignment,
+    EvaluationRun,
+    GoldenQuestion,
+    ScoringProfileAssignment,
+    ScoringProfileVersion,
+)
+from memories.models import AuditEntry, EmbeddingModel, HygieneAct, Memory, Partition, PartitionSummary, Snapshot
 from memories.services.tenancy.audit_targets import audit_target_page, displayed_target_id
+from memories.tenancy.queries.audit import AuditEntryQuerySet
+from memory_platform.console.act_kinds import (
+    ACT_LABELS,
+    AGENT_TRAFFIC,
+    FINAL,
+    NOTES,
+    STORED_ACTS,
+    UNDONE_BY_ADMINS,
+    UNDONE_WHILE_LATEST,
+    VERBS,
+)
 
 #: Targets of an act that are shown.
 TARGETS_SHOWN_MAX = 3
 _EXCERPT_CHARACTERS = 90
-MEMORIES, COMPACTIONS, PROFILES, TEXTS = "memories", "compactions", "profiles", "texts"
-GROUPS = {MEMORIES: "Memories", COMPACTIONS: "Compactions", PROFILES: "Profiles", TEXTS: "Summaries and memo"}
-
-#: Acts that have a row with what their undo needs.
-STORED_ACTS = {
-    "merge_memories": "Merged memories",
-    "archive_memories": "Archived memories",
-    "restore_memories": "Restored memories",
-    "pin_memories": "Pinned memories",
-    "unpin_memories": "Unpinned memories",
-    "change_memories": "Changed the kind",
-    "move_memories": "Moved memories",
-    "replace_memories": "Replaced a fact",
-    "import_memories": "Imported memories",
-    "dismiss_findings": "Dismissed findings",
-}
-_OF_MEMORIES = STORED_ACTS | {
-    "archive_memory": "Archived a memory",
-    "restore_memory": "Restored a memory",
-    **{f"undo_{act}": f"Undid: {act}" for act in HygieneAct.Act.values},
-}
-_OF_COMPACTIONS = {
-    "apply_compaction": "Applied a compaction",
-    "approve_compaction": "Approved a compaction",
-    "reject_compaction": "Rejected a compaction",
-    "roll_back_compaction": "Rolled back a compaction",
-    "reopen_compaction": "Reopened a compaction",
-    "mark_compaction_reviewed": "Reviewed a compaction",
-}
-_OF_PROFILES = {
-    "create_budget_profile": "Created a budget profile",
-    "save_budget_profile": "Saved a budget profile",
-    "roll_back_budget_profile": "Rolled back a budget profile",
-    "retire_budget_profile": "Retired a budget profile",
-    "restore_budget_profile": "Restored a budget profile",
-    "assign_budget_profile": "Assigned a budget profile",
-    "unassign_budget_profile": "Ended an assignment",
-    "publish_scoring_profile": "Published a scoring profile",
-    "roll_back_scoring_profile": "Rolled back a scoring profile",
-    "retire_scoring_profile": "Retired a scoring profile",
-    "assign_scoring_profile": "Assigned a scoring profile",
-    "unassign_scoring_profile": "Ended an assignment",
-}
-_OF_TEXTS = {
-    "set_memo": "Changed the memo",
-    "save_summary": "Saved a summary",
-    "withdraw_summary": "Withdrew a summary",
-}
-_VERBS = {MEMORIES: _OF_MEMORIES, COMPACTIONS: _OF_COMPACTIONS, PROFILES: _OF_PROFILES, TEXTS: _OF_TEXTS}
-ACT_LABELS: Mapping[str, str] = {verb: label for verbs in _VERBS.values() for verb, label in verbs.items()}
+#: Characters of the id of a target without a name.
+_ID_CHARACTERS = 8
 #: The state of a compaction in which a decision about it can be undone.
 _DECIDED = {
     "apply_compaction": "applied",
@@ -78,12 +50,15 @@ _DECIDED = {
     "reject_compaction": "rejected",
     "roll_back_compaction": "rolled_back",
 }
-#: Only admins may undo these, as they alone may roll a scoring profile back.
-UNDONE_BY_ADMINS = ("publish_scoring_profile", "roll_back_scoring_profile")
 #: Single acts on memories, which a larger act at the same time consists of.
 _PARTS = ("archive_memory", "restore_memory")
+#: Acts that leave a version of a memory.
+_WRITTEN = ("store_memory", "update_memory")
+_CREATED_BUDGETS = ("create_budget_profile", "restore_budget_profile")
+#: Kinds of which a tenant has one target.
+_SINGLE = ("tenant_memo", "prompt")
 #: Of acts at the same time, only those of the highest rank are shown: undoing an approval also rolls it back.
-_RANKS = {**dict.fromkeys(_PARTS, 0), "roll_back_compaction": 1}
+_RANKS = {**dict.fromkeys((*_PARTS, *_WRITTEN, "link_memories", "unlink_memories"), 0), "roll_back_compaction": 1}
 _HIGHEST_RANK = 2
 
 
@@ -97,7 +72,7 @@ class ActTarget:
 
 @dataclass(frozen=True)
 class ActRow:
-    """An act; `changes` are former and new values; `undo` is possible, done, or "" for an act that cannot be undone."""
+    """An act; `changes` are former and new values; `undo` is a state below, "" if it cannot be undone now."""
 
     entry: AuditEntry
     targets: Sequence[ActTarget]
@@ -109,22 +84,45 @@ class ActRow:
         return ACT_LABELS[self.entry.verb]
 
     @property
+    def note(self) -> str:
+        """What is shown instead of Undo."""
+        return NOTES.get(self.entry.verb, "Changed since")
+
+    @property
+    def note_url(self) -> str:
+        """The page on which a person can do what the note says, "" without one."""
+        has_page = self.entry.verb in NOTES and self.note != FINAL and self.targets
+        return self.targets[0].url if has_page else ""
+
+    @property
     def more(self) -> int:
         """How many changed rows are not shown."""
         return max(len(self.entry.target_ids) - TARGETS_SHOWN_MAX, 0) if self.entry.target_kind == "memory" else 0
 
 
-_TITLED = ("compaction", "partition_summary")
-POSSIBLE, DONE = "possible", "undone"
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TITLED = ("compaction", "partition_summary", "session")
+#: The model and the column of the names of other targets.
+_NAMED: Mapping[str, tuple[Any, str]] = {
+    "alert_destination": (AlertDestination, "address"),
+    "embedding_model": (EmbeddingModel, "name"),
+    "evaluation": (EvaluationRun, "corpus_name"),
+    "golden_question": (GoldenQuestion, "text"),
+    "partition": (Partition, "path"),
+    "message": (Message, "content"),
+    "snapshot": (Snapshot, "name"),
+}
+POSSIBLE, FOR_ADMINS, DONE = "possible", "admins", "undone"
 
 
-def verbs_of(group: str) -> Collection[str]:
-    """Return the verbs of a group of `GROUPS`, of all groups for ""."""
-    return _VERBS.get(group, ACT_LABELS)
+def list_acts(tenant_id: UUID, *, group: str, by: str) -> AuditEntryQuerySet:
+    """Return the entries of a group and by a kind of actor, "" for all, without what agents do in every turn."""
+    entries: AuditEntryQuerySet = AuditEntry.objects.for_tenant(tenant_id)
+    return entries.of_verbs(VERBS.get(group, ACT_LABELS)).without_keys(AGENT_TRAFFIC).narrowed({"actor_kind": by})
 
 
 def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool) -> list[ActRow]:
-    """Return the rows of these entries, without parts of larger acts. Up to eleven queries."""
+    """Return the rows of these entries, without parts of larger acts. The kinds of targets decide how many queries."""
     shown = _largest(entries)
     acts = HygieneAct.objects.for_tenant(tenant_id).in_bulk([row.pk for row in shown if row.verb in STORED_ACTS])
     memories = _memories(tenant_id, shown)
@@ -135,10 +133,14 @@ def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool)
             entry,
             targets=[_target(tenant_id, entry, place, texts, is_admin) for place in range(_shown_targets(entry))],
             changes=list(_changes(acts[entry.pk])) if entry.pk in acts else entry.fields if _has_fields(entry) else [],
-            undo="" if entry.verb in UNDONE_BY_ADMINS and not is_admin else states.get(entry.pk, ""),
+            undo=_shown_state(entry, states.get(entry.pk, ""), is_admin),
         )
         for entry in shown
     ]
+
+
+def _shown_state(entry: AuditEntry, state: str, is_admin: bool) -> str:
+    return FOR_ADMINS if state == POSSIBLE and entry.verb in UNDONE_BY_ADMINS and not is_admin else state
 
 
 def _largest(entries: Sequence[AuditEntry]) -> list[AuditEntry]:
@@ -172,20 +174,41 @@ def _memories(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, Memor
 
 
 def _titles(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
-    """Return the titles of the sessions of compactions, and the partitions of summaries, by id. Two queries."""
+    """Return the titles of the sessions of compactions, and the partitions of summaries, by id."""
     ids = {kind: {pk for row in entries if row.target_kind == kind for pk in row.target_ids} for kind in _TITLED}
     compactions = Compaction.objects.for_tenant(tenant_id).with_ids(ids["compaction"]).with_titled_sessions()
     summaries = PartitionSummary.objects.for_tenant(tenant_id).filter(summary_id__in=ids["partition_summary"])
     paths = summaries.values_list("summary_id", "partition__path", "style").distinct()
     titles = {str(row.pk): row.session.title for row in compactions.without_details()} if ids["compaction"] else {}
     named = {str(pk): f"{path or '(root)'}, {style}" for pk, path, style in paths} if ids["partition_summary"] else {}
-    return titles | named
+    sessions = Session.objects.for_tenant(tenant_id).with_ids(ids["session"]).with_titles() if ids["session"] else []
+    return titles | named | {str(row.pk): row.title for row in sessions} | _names(tenant_id, entries)
+
+
+def _names(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
+    """Return the names of targets of `_NAMED` and of users by id. One query for each kind."""
+    ids: dict[str, set[str]] = {}
+    for entry in entries:
+        ids.setdefault(entry.target_kind, set()).update(entry.target_ids[:TARGETS_SHOWN_MAX])
+    names: dict[str, str] = {}
+    for kind in ids.keys() & _NAMED.keys():
+        model, column = _NAMED[kind]
+        # a roll-up names its partition by the path, which needs no other name
+        row_ids = {pk for pk in ids[kind] if kind != "partition" or pk.isdecimal()}
+        rows = model.objects.for_tenant(tenant_id).with_ids(row_ids)
+        names |= {str(pk): name for pk, name in rows.values_list("pk", column) if name}
+    if user_ids := ids.get("user"):
+        users = get_user_model().objects.filter(pk__in=user_ids)
+        names |= {str(pk): name for pk, name in users.values_list("pk", "username")}
+    return names
 
 
 def _target(tenant_id: UUID, entry: AuditEntry, place: int, texts: Mapping[str, str], is_admin: bool) -> ActTarget:
     target_id = entry.target_ids[place]
     is_memo = entry.target_kind == "tenant_memo"  # its id says nothing
-    text = "Tenant memo" if is_memo else texts.get(target_id, displayed_target_id(target_id)).strip()
+    kind = entry.target_kind.replace("_", " ").capitalize()
+    unnamed = f"{kind} {target_id[:_ID_CHARACTERS]}" if _UUID.fullmatch(target_id) else displayed_target_id(target_id)
+    text = "Tenant memo" if is_memo else texts.get(target_id, unnamed).strip()
     page = audit_target_page(entry.verb, entry.target_kind, target_id, is_first=not place)
     url = ""
     if page is not None and (is_admin or not page.admins_only):
@@ -221,9 +244,13 @@ def _undo_states(
         if entry.verb in _PARTS and (row := memories.get(entry.target_ids[0])):
             is_as_left = is_archived_by(entry, row) if entry.verb == "archive_memory" else row.archived_at is None
             states[entry.pk] = POSSIBLE if is_as_left else DONE
+        elif entry.verb in _WRITTEN and (row := memories.get(entry.target_ids[0])):
+            is_as_written = row.archived_at is None and row.recorded_from <= entry.at
+            states[entry.pk] = POSSIBLE if is_as_written else ""
     possible = {
         *_compactions(tenant_id, [entry for entry in entries if entry.verb in _DECIDED]),
         *_profiles(tenant_id, [entry for entry in entries if entry.target_kind.endswith("_profile")]),
+        *latest_acts(tenant_id, [entry for entry in entries if entry.verb in UNDONE_WHILE_LATEST]),
     }
     return states | dict.fromkeys(possible, POSSIBLE)
 
@@ -243,6 +270,21 @@ def _compactions(tenant_id: UUID, entries: Sequence[AuditEntry]) -> Iterator[UUI
         is_current = row is not None and row.decided_at == _decided_at(entry) and row.state == _DECIDED[entry.verb]
         if row is not None and is_current and (row.state != "applied" or row.pk in latest):
             yield entry.pk
+
+
+def latest_acts(tenant_id: UUID, entries: Sequence[AuditEntry]) -> set[UUID]:
+    """Return the ids of those entries that no other act on the same target followed. Up to two queries."""
+    current = {entry.pk for entry in entries}
+    memos = [entry for entry in entries if entry.target_kind in _SINGLE]  # every version has an id of its own
+    others = [entry for entry in entries if entry.target_kind not in _SINGLE]
+    rows = AuditEntry.objects.for_tenant(tenant_id).of_verbs(ACT_LABELS)
+    latest: set[UUID] = set()
+    if others:
+        ids = {target_id for entry in others for target_id in entry.target_ids}
+        latest |= rows.latest_about({entry.target_kind for entry in others}, ids)
+    if memos:
+        latest |= rows.latest_of_kinds({entry.target_kind for entry in memos})
+    return current & latest
 
 
 def _profiles(tenant_id: UUID, entries: Sequence[AuditEntry]) -> Iterator[UUID]:
@@ -272,7 +314,8 @@ def _is_in_use(entry: AuditEntry, active: Collection[str], holders: Mapping[str,
     if entry.verb.startswith("unassign_"):
         return entry.target_ids[1] not in holders
     name, _, version = entry.target_ids[-1].rpartition(" ")
-    if entry.verb == "retire_budget_profile":
-        return name not in {each.rpartition(" ")[0] for each in active}
+    if entry.verb == "retire_budget_profile" or entry.verb in _CREATED_BUDGETS:
+        is_used = name in {each.rpartition(" ")[0] for each in active}
+        return is_used == (entry.verb in _CREATED_BUDGETS)
     is_reversible = entry.verb.startswith(("save_", "roll_back_", "publish_"))
     return is_reversible and entry.target_ids[-1] in active and version != "0"

@@ -5,18 +5,51 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from compaction.models import Compaction
+from compaction.alerts.actions import remove_alert_destination, restore_alert_destination
+from compaction.models import AlertDestination, Compaction, Message, Session
+from compaction.pipeline.actions import save_prompt
+from compaction.pipeline.prompt_versions import prompt_version_text
 from compaction.review.actions import reopen_compaction, undo_approval
-from context.models import ScoringProfileVersion
+from compaction.sessions.actions import close_session, pin_message, restore_session
+from context.evaluation.actions.golden_questions import remove_golden_question, restore_golden_question
+from context.models import GoldenQuestion, ScoringProfileVersion
 from context.profiles.actions.assignments import BUDGET_ASSIGNMENTS, SCORING_ASSIGNMENTS
-from context.profiles.actions.budget_profiles import restore_budget_profile, roll_back_budget_profile
-from context.profiles.actions.scoring_profiles import roll_back_scoring_profile
+from context.profiles.actions.budget_profiles import (
+    restore_budget_profile,
+    retire_budget_profile,
+    roll_back_budget_profile,
+)
+from context.profiles.actions.scoring_profiles import (
+    restore_scoring_profile,
+    retire_scoring_profile,
+    roll_back_scoring_profile,
+)
 from memories.hygiene.actions import undo_hygiene
-from memories.models import ApiKey, AuditEntry, Memory
-from memories.store.actions.edit import archive_memory, restore_memory
+from memories.models import (
+    ApiKey,
+    AuditEntry,
+    Memory,
+    MemoryLink,
+    MemoryVersion,
+    PartitionSummary,
+    Snapshot,
+    Tenant,
+    TenantMemo,
+)
+from memories.partitions.actions import (
+    delete_snapshot,
+    link_memories,
+    save_summary,
+    set_tenant_memo,
+    unlink_memories,
+    withdraw_summary,
+)
+from memories.services.partitions.paths import parse_partition
+from memories.store.actions.edit import RESTORED_FIELDS, archive_memory, restore_memory, update_memory
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, NotFound
-from memory_platform.console.acts import STORED_ACTS, is_archived_by
+from memory_platform.console.act_kinds import STORED_ACTS, UNDONE_WHILE_LATEST
+from memory_platform.console.acts import is_archived_by, latest_acts
 
 _APPLIED = ("apply_compaction", "approve_compaction")
 _ASSIGNMENTS = {"budget_profile": BUDGET_ASSIGNMENTS, "scoring_profile": SCORING_ASSIGNMENTS}
@@ -27,7 +60,13 @@ def undo_act(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
     undo = _undo_hygiene if entry.verb in STORED_ACTS else _UNDO.get(entry.verb)
     if undo is None:
         raise Conflict("cannot_undo", "This act cannot be undone.")
+    if entry.verb in UNDONE_WHILE_LATEST and not latest_acts(entry.tenant_id, [entry]):
+        raise _changed()
     return undo(entry, by=by, now=now)
+
+
+def _changed() -> Conflict:
+    return Conflict("changed", "Another act has changed this since then. Undo that act first.")
 
 
 def _undo_hygiene(entry: AuditEntry, **who: Any) -> str:
@@ -54,6 +93,84 @@ def _memory(entry: AuditEntry) -> Memory:
     return row
 
 
+def _former_version(entry: AuditEntry, **who: Any) -> str:
+    memory = _memory(entry)
+    rows = MemoryVersion.objects.for_tenant(entry.tenant_id).of_memory(memory.pk)
+    former = rows.numbered(memory.version - 1)
+    if memory.recorded_from > entry.at or former is None:
+        raise _changed()
+    changes = {name: getattr(former, name) for name in RESTORED_FIELDS}
+    update_memory(memory=memory, changes=changes, if_version=memory.version, **who)
+    return f"Undone: version {former.version} is current again."
+
+
+def _target(entry: AuditEntry, model: Any) -> Any:
+    """Return the row that an act is about."""
+    row = model.objects.for_tenant(entry.tenant_id).with_id(entry.target_ids[0]).first()
+    if row is None:
+        raise NotFound("not_found", "What the act changed no longer exists.")
+    return row
+
+
+def _by_action(action: Callable[..., Any], model: Any, name: str, said: str, **options: Any) -> Callable[..., str]:
+    """Return the undo that calls an action with the target as its argument `name`."""
+
+    def undo(entry: AuditEntry, **who: Any) -> str:
+        action(**{name: _target(entry, model)}, **options, **who)
+        return f"Undone: {said}"
+
+    return undo
+
+
+def _return_to_memo(entry: AuditEntry, **who: Any) -> str:
+    current, *former = TenantMemo.objects.for_tenant(entry.tenant_id).newest_first()[:2]
+    content = former[0].content if former else ""
+    tenant = Tenant.objects.get(pk=entry.tenant_id)
+    set_tenant_memo(tenant=tenant, content=content, if_version=current.version, **who)
+    return "Undone: the memo has its former text again." if former else "Undone: the memo is empty again."
+
+
+def _return_to_summary(entry: AuditEntry, **who: Any) -> str:
+    rows = PartitionSummary.objects.for_tenant(entry.tenant_id).of_summary(UUID(entry.target_ids[0]))
+    latest, *others = rows[:2]
+    is_withdrawn = latest.recorded_to is not None
+    former = latest if is_withdrawn else next((row for row in others if row.recorded_to == latest.recorded_from), None)
+    if former is None:
+        withdraw_summary(summary=latest, **who)
+        return "Undone: the partition has no such summary again."
+    save_summary(
+        tenant=Tenant.objects.get(pk=entry.tenant_id),
+        partition=parse_partition(former.partition.path),
+        style=former.style,
+        content=former.content,
+        origin=former.origin,
+        summariser=former.summariser,
+        is_fallback=former.is_fallback,
+        if_version=0 if is_withdrawn else latest.version,
+        **who,
+    )
+    return f"Undone: the text of version {former.version} is active again."
+
+
+def _change_link(entry: AuditEntry, **who: Any) -> str:
+    source, target = map(UUID, entry.target_ids)
+    links = MemoryLink.objects.for_tenant(entry.tenant_id).from_memory(source).to_memory(target)
+    if entry.verb == "link_memories":
+        for link in links.current().began_at(entry.at):
+            unlink_memories(link=link, **who)
+        return "Undone: the memories are no longer linked."
+    for link in links.ended_at(entry.at).select_related("source", "target"):
+        link_memories(source=link.source, target=link.target, kind=link.kind, **who)
+    return "Undone: the memories are linked again."
+
+
+def _return_to_prompt(entry: AuditEntry, **who: Any) -> str:
+    version = int(entry.target_ids[0])
+    text = prompt_version_text(entry.tenant_id, version - 1)
+    save_prompt(tenant_id=entry.tenant_id, text=text, edited_from=version, rolled_back_to=version - 1, **who)
+    return f"Undone: the prompt has the text of version {version - 1} again."
+
+
 def _review_again(entry: AuditEntry, **who: Any) -> str:
     rows = Compaction.objects.for_tenant(entry.tenant_id).with_sessions()
     row: Compaction | None = rows.with_id(entry.target_ids[0]).first()
@@ -75,6 +192,24 @@ def _restore_budget(entry: AuditEntry, **who: Any) -> str:
     name, _ = _version(entry)
     restore_budget_profile(tenant_id=entry.tenant_id, name=name, **who)
     return f"Undone: {name} is in use again."
+
+
+def _retire_budget(entry: AuditEntry, **who: Any) -> str:
+    name, _ = _version(entry)
+    retire_budget_profile(tenant_id=entry.tenant_id, name=name, **who)
+    return f"Undone: {name} is retired."
+
+
+def _retire_scoring(entry: AuditEntry, **who: Any) -> str:
+    name, version = _version(entry)
+    retire_scoring_profile(tenant_id=entry.tenant_id, name=name, version=version, **who)
+    return f"Undone: version {version} of {name} is retired."
+
+
+def _restore_scoring(entry: AuditEntry, **who: Any) -> str:
+    name, version = _version(entry)
+    row = restore_scoring_profile(tenant_id=entry.tenant_id, name=name, version=version, retired_at=entry.at, **who)
+    return f"Undone: version {version} of {name} is {row.get_state_display().lower()} again."
 
 
 def _return_to_scoring(entry: AuditEntry, **who: Any) -> str:
@@ -106,13 +241,44 @@ def _return_assignment(entry: AuditEntry, **who: Any) -> str:
 
 _UNDO: Mapping[str, Callable[..., str]] = {
     "archive_memory": _restore,
-    "restore_memory": _archive,
+    **dict.fromkeys(("restore_memory", "store_memory"), _archive),
+    "update_memory": _former_version,
+    **dict.fromkeys(("link_memories", "unlink_memories"), _change_link),
+    "create_snapshot": _by_action(delete_snapshot, Snapshot, "snapshot", "the snapshot is deleted."),
+    "set_memo": _return_to_memo,
+    **dict.fromkeys(("save_summary", "withdraw_summary"), _return_to_summary),
+    "close_session": _by_action(restore_session, Session, "session", "the session is open again."),
+    "restore_session": _by_action(close_session, Session, "session", "the session is closed again."),
+    "pin_message": _by_action(pin_message, Message, "message", "the message is not pinned.", pinned=False),
+    "unpin_message": _by_action(pin_message, Message, "message", "the message is pinned again.", pinned=True),
+    **dict.fromkeys(
+        ("collect_golden_question", "restore_golden_question"),
+        _by_action(remove_golden_question, GoldenQuestion, "question", "the question is removed."),
+    ),
+    "remove_golden_question": _by_action(
+        restore_golden_question, GoldenQuestion, "question", "the question is restored."
+    ),
+    **dict.fromkeys(
+        ("add_alert_destination", "restore_alert_destination"),
+        _by_action(remove_alert_destination, AlertDestination, "destination", "the destination is removed."),
+    ),
+    "remove_alert_destination": _by_action(
+        restore_alert_destination, AlertDestination, "destination", "the destination is restored."
+    ),
+    "save_prompt": _return_to_prompt,
     **dict.fromkeys((*_APPLIED, "reject_compaction", "roll_back_compaction"), _review_again),
     **dict.fromkeys(("save_budget_profile", "roll_back_budget_profile"), _return_to_budget),
     "retire_budget_profile": _restore_budget,
+    **dict.fromkeys(("create_budget_profile", "restore_budget_profile"), _retire_budget),
+    **dict.fromkeys(("create_scoring_profile", "edit_scoring_profile", "restore_scoring_profile"), _retire_scoring),
+    "retire_scoring_profile": _restore_scoring,
     **dict.fromkeys(("publish_scoring_profile", "roll_back_scoring_profile"), _return_to_scoring),
     **{f"{verb}_{kind}": _return_assignment for verb in ("assign", "unassign") for kind in _ASSIGNMENTS},
 }
+
+
+#: Every verb whose acts can be undone as long as they are in effect.
+UNDONE_VERBS = frozenset(STORED_ACTS) | _UNDO.keys()
 
 
 def find_act(tenant_id: UUID, entry_id: UUID) -> AuditEntry | None:

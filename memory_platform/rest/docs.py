@@ -18,12 +18,14 @@ _USUAL_ERRORS = {
     400: ("invalid", "The request is not valid: surprise.", "surprise"),
     401: ("key_missing", "Send a key as `Authorization: Bearer <key>` or `X-API-Key`.", ""),
     403: ("forbidden", "This key does not permit this request.", ""),
-    404: ("not_found", "This URL does not exist.", ""),
-    409: ("idempotency_key_reused", "This Idempotency-Key was already used for another request.", ""),
+    409: ("conflict", "Another request stored the same at that moment; read it again.", ""),
     412: ("stale_version", "It has changed in the meantime. Read it again.", ""),
     413: ("too_large", "The body is larger than 64 KiB.", ""),
     429: ("rate_limited", "Too many requests with this key; wait and try again.", ""),
+    503: ("try_again", "The request conflicted with another one on the same rows; try again.", ""),
 }
+_KEY_REUSED = ("idempotency_key_reused", "This Idempotency-Key was already used for another request.", "")
+_URL_PARAMETER = re.compile(r"\{(\w+?)(?:_id)?\}")
 
 
 def add_operation_summaries(result: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -39,10 +41,10 @@ def add_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     `python -m tests.behaviour examples` records them.
     """
     recorded = _recorded_examples()
-    for operation in _operations(result):
+    for path, operation in ((path, each) for path, methods in result["paths"].items() for each in methods.values()):
         answers = recorded.get(operation["operationId"], {})
         for status, response in operation["responses"].items():
-            example = answers.get(status) or _usual_error(int(status))
+            example = answers.get(status) or _usual_error(int(status), path, operation)
             for content in response.get("content", {}).values() if example is not None else ():
                 content.setdefault("example", example)
     return result
@@ -71,13 +73,24 @@ def _recorded_examples() -> dict[str, dict[str, Any]]:
     return examples
 
 
-def _usual_error(status: int) -> dict[str, Any] | None:
-    if status not in _USUAL_ERRORS:
+def _usual_error(status: int, path: str, operation: dict[str, Any]) -> dict[str, Any] | None:
+    headers = {parameter["name"] for parameter in operation.get("parameters", ())}
+    errors = _USUAL_ERRORS | {404: ("not_found", f"There is no such {_what(path)}.", "")}
+    if "Idempotency-Key" in headers:
+        errors[409] = _KEY_REUSED
+    if status not in errors:
         return None
-    code, detail, field = _USUAL_ERRORS[status]
+    code, detail, field = errors[status]
     faults = [{"field": field, "code": "unknown_field", "detail": "There is no such field."}] if field else []
     problem = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "code": code}
     return {**problem, "detail": detail, "errors": faults}
+
+
+def _what(path: str) -> str:
+    """Return what the last parameter of a URL names, or the singular of its last part."""
+    names = _URL_PARAMETER.findall(path)
+    word = names[-1] if names else path.rpartition("/")[2].removesuffix("s")
+    return {"name": "profile", "place": "partition"}.get(word, word.replace("_", " ").replace("-", " "))
 
 
 def _operations(result: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -149,9 +149,35 @@ def retire_scoring_profile(
     if row.is_active and (count := assignments.how_many()):
         targets = "one target" if count == 1 else f"{count} targets"
         raise Conflict("assigned", f"The profile is assigned to {targets}; end that, or roll back instead.")
-    row.state, row.recorded_to = _State.RETIRED, max(now, row.recorded_from)
+    # a superseded version keeps its end, so that undoing this does not activate it
+    row.state, row.recorded_to = _State.RETIRED, row.recorded_to or max(now, row.recorded_from)
     row.save(update_fields=["state", "recorded_to"])
     _audit(row, "retire", ["state"], by, now)
+    return row
+
+
+@transaction.atomic
+def restore_scoring_profile(
+    *, tenant_id: UUID, name: str, version: int, retired_at: datetime, by: Actor, now: datetime
+) -> ScoringProfileVersion:
+    """Undo the retirement of a version at that time: a draft is a draft again, an active one active. Idempotent.
+
+    Raises `Conflict` `profile_changed` if the version was active and another one is now.
+    """
+    rows = _locked_versions(tenant_id, name)
+    row = _of_number(rows, version)
+    if row.state != _State.RETIRED:
+        return row
+    was_in_use = row.recorded_to is None or row.recorded_to >= retired_at
+    if row.published_at is not None:
+        if was_in_use:
+            _active_version(rows, 0)
+        row.state = _State.PUBLISHED
+    else:
+        row.state = _State.EVALUATED if row.evaluation_run_id else _State.DRAFT
+    row.recorded_to = None if was_in_use else row.recorded_to
+    row.save(update_fields=["state", "recorded_to"])
+    _audit(row, "restore", ["state"], by, now)
     return row
 
 

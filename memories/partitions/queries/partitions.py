@@ -114,6 +114,9 @@ class PartitionQuerySet(TenantRows):
 
 
 class MemoryLinkQuerySet(VersionedByRecordedTime):
+    began_at = rows_by("recorded_from")
+    ended_at = rows_by("recorded_to")
+
     def from_memory(self, memory_id: UUID) -> Self:
         return self.filter(source_id=memory_id)
 

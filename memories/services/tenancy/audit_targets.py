@@ -19,14 +19,17 @@ _LISTS = {
     "alert_rule": "alerts",
     "api_key": "api-keys",
     "embedding_model": "embeddings",
+    "erasure": "erasures",
     "invitation": "members",
     "partition_summary": "partitions",
     "prompt": "prompts",
-    "run": "runs",
+    "retention_policy": "erasures",
+    "run": "jobs",
     "tenant": "tenant-settings",
     "tenant_memo": "memo",
     "user": "members",
 }
+_OF_ADMINS = {"api_key", "erasure", "prompt", "retention_policy"}
 _PROFILES = {"budget_profile": "budget", "scoring_profile": "scoring-profile"}
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PROFILE_ID = re.compile(r"([-a-zA-Z0-9_]+)( \d+)?")
@@ -53,7 +56,7 @@ def displayed_target_id(target_id: str) -> str:
 def audit_target_page(verb: str, target_kind: str, target_id: str, *, is_first: bool = True) -> AuditTargetPage | None:
     """Return the page about one id of an audit row, None without one; a profile's page only for the first id."""
     if target_kind in _LISTS:
-        return AuditTargetPage(_LISTS[target_kind], admins_only=target_kind in {"api_key", "prompt"})
+        return AuditTargetPage(_LISTS[target_kind], admins_only=target_kind in _OF_ADMINS)
     if target_kind in _PAGES and not verb.startswith("delete_") and _UUID.fullmatch(target_id):
         return AuditTargetPage(_PAGES[target_kind], (target_id,))
     if target_kind in _PROFILES and is_first and (profile := _PROFILE_ID.fullmatch(target_id)):

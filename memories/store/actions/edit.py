@@ -15,6 +15,9 @@ from memories.store.live_rows import archive_expired, changed_values, source_hol
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invalid
 
+#: The fields that undoing an edit restores.
+RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")
+
 
 @transaction.atomic
 def update_memory(

@@ -20,8 +20,9 @@ _REASONS = {
     412: "`If-Match` names another version.",
     413: "The body exceeds the limit of this endpoint: 64 KiB, 2 MiB or 8 MiB.",
     429: "Too many requests; see `Retry-After`.",
+    503: "Overloaded, or the database is busy; see `Retry-After`.",
 }
-ALWAYS = (400, 401, 403, 413, 429)
+ALWAYS = (400, 401, 403, 413, 429, 503)
 #: The tags of operations whose id does not begin with its tag.
 _TAGS = {
     "acts": "hygiene",

@@ -14,7 +14,7 @@ from memories.embeddings.indexer import index_now
 from memories.hygiene.findings import memory_comparison
 from memories.models import Memory, MemoryVersion
 from memories.search.browsing import read_memory_detail
-from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.actions.edit import RESTORED_FIELDS, archive_memory, restore_memory, update_memory
 from memories.store.forms import (
     COMMON_LINK_KINDS,
     DEFAULT_LINK_KIND,
@@ -31,8 +31,6 @@ from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.link_graph import LinkedNeighbour, link_graph
 from memory_platform.web.rendering import render_page
 
-# The fields that undoing an edit restores.
-RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")
 #: By the last part of the URL: the action, its message, and the URL name of its undo.
 MEMORY_ACTIONS: Mapping[str, tuple[Callable[..., Memory], str, str]] = {
     "archive": (archive_memory, "Archived. Contexts no longer include it.", "memory-restore"),

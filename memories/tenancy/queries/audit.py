@@ -29,6 +29,21 @@ class AuditEntryQuerySet(TenantRows):
     def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
         return self.filter(target_kind=target_kind, target_ids__overlap=[str(target_id) for target_id in target_ids])
 
+    def without_keys(self, verbs: Collection[str]) -> Self:
+        """Entries without those of API keys with these verbs."""
+        return self.exclude(actor_kind="key", verb__in=list(verbs))
+
+    def latest_about(self, target_kinds: Iterable[str], target_ids: Iterable[str]) -> set[UUID]:
+        """The ids of the newest entries about each combination of targets that contains one of these."""
+        rows = self.filter(target_kind__in=list(target_kinds), target_ids__overlap=list(target_ids))
+        newest = rows.order_by("target_kind", "target_ids", "-at", "id").distinct("target_kind", "target_ids")
+        return set(newest.values_list("pk", flat=True))
+
+    def latest_of_kinds(self, target_kinds: Iterable[str]) -> set[UUID]:
+        """The ids of the newest entries of these kinds."""
+        rows = self.filter(target_kind__in=list(target_kinds)).order_by("target_kind", "-at", "id")
+        return set(rows.distinct("target_kind").values_list("pk", flat=True))
+
     def actor_ids(self, actor_kind: str) -> list[str]:
         """The ids of the actors of this kind, each once."""
         return list(self.filter(actor_kind=actor_kind).order_by().values_list("actor_id", flat=True).distinct())

@@ -21,7 +21,7 @@ from django_htmx.http import trigger_client_event
 from compaction.models import Session
 from context.models import Receipt
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
-from memories.models import AuditEntry, EmbeddingModel, Memory, Partition, Tenant, TenantMemo
+from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import tenants_of
@@ -29,9 +29,10 @@ from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import by_operator
+from memory_platform.console.act_kinds import UNDONE_BY_ADMINS
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
 from memory_platform.console.activity import activity_curves
-from memory_platform.console.acts import UNDONE_BY_ADMINS, read_acts, verbs_of
+from memory_platform.console.acts import list_acts, read_acts
 from memory_platform.console.design_samples import component_samples
 from memory_platform.console.first_steps import first_steps
 from memory_platform.console.forms import ActFilterForm, JobFilterForm, RangeForm, SearchForm
@@ -167,8 +168,8 @@ def act_list(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         if form.is_valid():
             fields = form.cleaned_data
-            entries = AuditEntry.objects.for_tenant(request.tenant.id).of_verbs(verbs_of(fields["group"]))
-            table = read_table(request, _ACT_COLUMNS, entries.narrowed({"actor_kind": fields["by"]}).page)
+            entries = list_acts(request.tenant.id, group=fields["group"], by=fields["by"])
+            table = read_table(request, _ACT_COLUMNS, entries.page)
             rows = read_acts(request.tenant.id, table.rows, is_admin=request.operator.can_administer)
             page |= {"table": table, "rows": rows}
     return render_page(request, "memory_platform/console/activity.html", page, fragment="fragment", form=form)

@@ -98,6 +98,22 @@ def test_every_response_with_a_body_has_an_example_that_its_schema_allows(schema
                 assert problem is None, f"{name} {status}: {problem.json_path}: {problem.message}"
 
 
+def test_every_documented_error_has_an_example_about_its_own_operation(schema: dict[str, Any]) -> None:
+    counted = 0
+    for path, operations in schema["paths"].items():
+        for operation in operations.values():
+            headers = {parameter["name"] for parameter in operation.get("parameters", ())}
+            for status in (status for status in operation["responses"] if status >= "400"):
+                example = operation["responses"][status]["content"][PROBLEM]["example"]
+                where = f"{operation['operationId']} {status}: {example}"
+                assert str(example["status"]) == status, where
+                assert "URL" not in example["detail"], where
+                assert "Idempotency-Key" in headers or not example["code"].startswith("idempotency"), where
+                counted += 1
+            assert "503" in operation["responses"], path
+    assert counted > 6 * len(schema["paths"])
+
+
 def test_operations_come_in_the_order_of_the_tags(schema: dict[str, Any]) -> None:
     tags = [tag["name"] for tag in schema["tags"]]
     shown = [next(iter(operations.values()))["tags"][0] for operations in schema["paths"].values()]

@@ -42,6 +42,7 @@ from rest_framework.test import APIClient
 
 from memories.embeddings import providers
 from memories.models import Tenant
+from memory_platform.web.roles import Role
 from tests.database_roles import make_member, take_roles_in_transactions
 from tests.users import (
     User,
@@ -133,8 +134,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def keep_groups_of_roles() -> None:
-    """The first operator of a database brings the groups; the operators of the tests then find them."""
-    new_operator("first", "admin")
+    """The first operator with a role brings its group; the operators of the tests then find it."""
+    for role in Role:
+        new_operator(f"first-{role}", role)
     database_cleanup.delete_all_rows()
 
 

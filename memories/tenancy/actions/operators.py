@@ -46,7 +46,7 @@ def create_operator(
             user.save()
     except IntegrityError as error:
         raise Conflict("duplicate", f"An operator named {username!r} already exists.", "username") from error
-    user.groups.add(_groups()[operator_role])
+    user.groups.add(_group(operator_role))
     for tenant in tenants:
         add_member(user=user, tenant=tenant, by=by, now=now)
     return user
@@ -82,7 +82,7 @@ def change_role(
         with authentication_scope():
             tenant_ids = Membership.objects.all().of_users([user.pk]).tenant_ids()
         _keep_an_admin(membership, tenant_ids)
-    groups = _groups()
+    groups = {role: _group(role) for role in Role}
     user.groups.remove(*groups.values())
     user.groups.add(groups[new])
     tenant_id = membership.tenant_id
@@ -125,9 +125,10 @@ def _check_username(user: User) -> None:
         raise ValidationError("Enter a name with a letter or a digit.")
 
 
-def _groups() -> dict[Role, Group]:
-    """Return the three groups, created if absent; only `admin` has permissions in Django admin."""
-    groups = {role: Group.objects.get_or_create(name=role.value)[0] for role in Role}
-    rights = Permission.objects.filter(content_type__app_label="memories", content_type__model__in=ADMIN_MODELS)
-    groups[Role.ADMIN].permissions.set(rights)
-    return groups
+def _group(role: Role) -> Group:
+    """Return the group of a role, created if absent; only `admin` has permissions in Django admin."""
+    group, _ = Group.objects.get_or_create(name=role.value)
+    if role is Role.ADMIN:
+        rights = Permission.objects.filter(content_type__app_label="memories", content_type__model__in=ADMIN_MODELS)
+        group.permissions.set(rights)
+    return group

@@ -36,8 +36,7 @@ COUNT_MAX = {
     "never_in_summary": 4,
     "false_labels": 3,
     **{f"never_{reason}": 0 for reason in NEVER_REASONS},
-    "never_speculation": 4,
-    "never_small_talk": 4,
+    "never_small_talk": 1,
 }
 
 

@@ -6,6 +6,7 @@ Processor time of this process and of the database until the page is ready; what
 """
 
 import sys
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -48,7 +49,7 @@ def main() -> int:
             for number in range(options.attempts + 3):
                 for name in names if number % 2 else reversed(names):
                     SignInFailures.objects.all().delete()  # or attempts would have to wait
-                    taken[name].append(Processor().of(lambda name=name: attempt(name)))
+                    taken[name].append(Processor().of(partial(attempt, name)))
         print(f"{'account':<12}{'ms':>10}{'ratio to unknown':>20}")
         for name, times in taken.items():
             ratios = [one / other for one, other in zip(times[3:], taken[UNKNOWN][3:], strict=True)]

@@ -1,5 +1,6 @@
 """Keep a budget that was found for a question, with its effect on the saved questions."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,8 +13,9 @@ from context.profiles.actions.keep_budget import KeepBudgetIn, keep_budget
 from context.profiles.budget_fields import bound_budget_form
 from context.profiles.budget_profiles import budget_profile_for
 from context.profiles.forms import KeepBudgetForm
-from context.workbench.forms import PreviewForm
+from context.workbench.forms import PreviewForm, uuid_or_none
 from context.workbench.long_queries import typed_inputs
+from memories.models import Memory
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_on_form, missing_is_404, perform
@@ -33,6 +35,7 @@ def budget_keep(request: HtmxRequest) -> HttpResponseBase:
     partition, name = fields.get("partition", ""), fields.get("budget_profile") or None
     with missing_is_404(), tenant_scope(request.tenant.id):
         profile = budget_profile_for(request.tenant.id, api_key_id=None, partition_path=partition, name=name)
+        golden = _golden(request, fields)
     initial = {"max_tokens": fields.get("max_tokens"), "keep_in": KeepBudgetIn.PROFILE, "edited_from": profile.version}
     form = KeepBudgetForm(request.POST if request.method == "POST" else None, initial=initial)
     if form.is_valid():
@@ -46,6 +49,7 @@ def budget_keep(request: HtmxRequest) -> HttpResponseBase:
         "partition": partition,
         "query_text": fields.get("query", ""),
         "effect_query": _effect_query(profile, form["max_tokens"].value()),
+        "golden": golden,
         "link": request.build_absolute_uri(_workbench(request, request.GET.urlencode())),
     }
     return render_page(request, "context/profiles/budget_keep.html", page, form=form)
@@ -69,6 +73,17 @@ def _keep(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, pa
     elif keep_in is KeepBudgetIn.PARTITION:
         inputs.pop("budget_profile", None)
     return redirect(_workbench(request, inputs.urlencode()))
+
+
+def _golden(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the inputs of a golden question that expects the memory in the address; None without a question."""
+    if not fields.get("query", "").strip():
+        return None
+    query, as_of = request.GET.copy(), fields["as_of"]
+    memory_id = uuid_or_none("".join(query.pop("memory", [])[-1:]))
+    memory = Memory.objects.for_tenant(request.tenant.id).with_id(memory_id).first() if memory_id else None
+    values = {name: fields[name] for name in ("partition", "max_tokens")} | {"text": fields["query"]}
+    return values | {"memory": memory, "as_of": as_of.isoformat() if as_of else "", "back": query.urlencode()}
 
 
 def _workbench(request: HtmxRequest, query: str) -> str:

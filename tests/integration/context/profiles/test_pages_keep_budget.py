@@ -7,10 +7,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from context.models import BudgetProfile, BudgetProfileAssignment
+from context.models import BudgetProfile, BudgetProfileAssignment, GoldenQuestion
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.page_helpers import client_of, page, text_of, undo_of
+from tests.integration.page_helpers import client_of, make_bakery_memories, page, text_of, undo_of
 
 INPUTS = {"query": "What does ERR_4012 mean?", "partition": "agent=support", "max_tokens": 669}
 
@@ -55,3 +55,18 @@ def test_new_profile_needs_a_free_name_and_a_changed_profile_is_not_overwritten(
     for typed in ({"keep_in": "new"}, {"keep_in": "new", "new_name": "long"}, {"keep_in": "profile", "edited_from": 9}):
         assert keep(client, tenant, **typed).status_code == 422
     assert budgets(tenant) == {"long": 669}
+
+
+def test_budget_is_kept_as_a_golden_question_of_the_memory(client: Client, tenant: Tenant) -> None:
+    memory, *_ = make_bakery_memories(tenant)
+    address = f"{page('budget-keep', tenant)}?{urlencode(INPUTS | {'partition': ''})}"
+    assert "Choose the expected memories" in text_of(client.get(address))
+    golden = client.get(f"{address}&memory={memory.pk}").context["golden"]
+    assert golden["memory"] == memory
+    assert "memory" not in golden["back"]
+    assert client.get(f"{address}&memory=x").context["golden"]["memory"] is None
+    client.post(page("golden-collect", tenant), golden | {"memory": golden["memory"].pk})
+    with tenant_scope(tenant.pk):
+        question = GoldenQuestion.objects.for_tenant(tenant.pk).get()
+        assert list(question.evidence.values_list("memory_id", flat=True)) == [memory.pk]
+    assert (question.text, question.max_tokens) == (INPUTS["query"], 669)

@@ -118,7 +118,7 @@ def request_test_delivery(*, destination: AlertDestination, by: Actor, now: date
     """Write a test message to a destination; the caller delivers it. Raises `Conflict` `too_many`."""
     lock_alert_settings(destination.tenant_id)
     recent = AlertDelivery.objects.for_tenant(destination.tenant_id).tests_since(now - TESTS_WITHIN)
-    if recent.how_many() >= TESTS_MAX:
+    if recent.row_count() >= TESTS_MAX:
         raise Conflict("too_many", f"A tenant sends at most {TESTS_MAX} tests an hour.")
     delivery: AlertDelivery = AlertDelivery.objects.create(
         tenant_id=destination.tenant_id,
@@ -137,7 +137,7 @@ def _check_room(tenant_id: UUID, kind: str, address: str) -> None:
     active = AlertDestination.objects.for_tenant(tenant_id).active()
     if active.at_address(kind, address).exists():
         raise _duplicate()
-    if active.how_many() >= DESTINATIONS_MAX:
+    if active.row_count() >= DESTINATIONS_MAX:
         raise Conflict("too_many", f"A tenant has at most {DESTINATIONS_MAX} destinations.", "address")
 
 

@@ -95,7 +95,7 @@ class AlertRuleEndpoint(AlertEndpoint):
             raise NotFound("not_found", "There is no such alert rule.")
         values = self.body(schemas.AlertRuleInput, kind=RULE_KINDS[kind])
         with tenant_scope(self.tenant_id):
-            actions.change_alert_rule(kind=kind, **values, **self.acting)
+            actions.change_alert_rule(kind=kind, **values, **self.action_arguments)
             return response_with_etag(request, self.shown(kind))
 
 
@@ -123,7 +123,7 @@ class AlertDestinationListEndpoint(AlertEndpoint):
         """Add a destination. Every alert that opens is sent to all of them."""
         values = self.body(schemas.AlertDestinationInput)
         with tenant_scope(self.tenant_id):
-            made = actions.add_alert_destination(**values, **self.acting)
+            made = actions.add_alert_destination(**values, **self.action_arguments)
         secret = webhook_secrets(made)[0] if made.kind == AlertDestination.Kind.WEBHOOK else None
         answer = {**schemas.AlertDestinationOutput(made).data, "secret": secret}
         headers = {"Location": f"/api/v1/alert-destinations/{made.pk}"}

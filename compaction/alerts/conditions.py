@@ -51,9 +51,9 @@ _MEASURES: Mapping[str, Callable[[UUID, datetime], float]] = {
     # Three queries: the budget profiles and their assignments name the thresholds.
     rules.FULL_SESSIONS: lambda pk, _: full_session_backlogs([pk]).get(pk, Backlog()).count,
     rules.WORSE_EVALUATION: _evaluation_loss,
-    rules.EMBEDDER_FAILS: lambda pk, _: Memory.objects.for_tenant(pk).with_failed_provider().how_many(),
+    rules.EMBEDDER_FAILS: lambda pk, _: Memory.objects.for_tenant(pk).with_failed_provider().row_count(),
     rules.SUMMARISER_FAILS: lambda pk, now: (
-        ProviderBreaker.objects.for_tenant(pk).off_since(now - BREAKER_REMEMBERED).how_many()
+        ProviderBreaker.objects.for_tenant(pk).off_since(now - BREAKER_REMEMBERED).row_count()
     ),
     rules.EMBEDDING_BACKLOG: _embedding_backlog,
     # Three queries: the active model, its index and the vectors that the index lacks.

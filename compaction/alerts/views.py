@@ -22,7 +22,7 @@ from compaction.alerts.forms import AlertDestinationForm, AlertRulesForm
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memories.tenancy.views.page_actions import acting, by_operator, errors_as_flash, submit
+from memories.tenancy.views.page_actions import action_arguments, by_operator, errors_as_flash, submit
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import render_page
@@ -38,7 +38,7 @@ def alerts(request: HtmxRequest) -> HttpResponseBase:
     if request.method != "POST":
         return _alerts_page(request)
     form = AlertRulesForm(request.POST)
-    changed = submit(request, form, lambda: set_alert_rules(**form.changes(), **acting(request)))
+    changed = submit(request, form, lambda: set_alert_rules(**form.changes(), **action_arguments(request)))
     if changed is None:
         return _alerts_page(request, rules_form=form)
     add_flash(request, "Rules saved. They are evaluated every minute." if changed else "Nothing to save.")
@@ -49,7 +49,7 @@ def alerts(request: HtmxRequest) -> HttpResponseBase:
 def destination_add(request: HtmxRequest) -> HttpResponseBase:
     """Add a destination. The secret of a webhook is only in the answer to the POST."""
     form = AlertDestinationForm(request.POST)
-    added = submit(request, form, lambda: add_alert_destination(**form.cleaned_data, **acting(request)))
+    added = submit(request, form, lambda: add_alert_destination(**form.cleaned_data, **action_arguments(request)))
     if added is None:
         return _alerts_page(request, destination_form=form)
     if added.kind == AlertDestination.Kind.WEBHOOK:

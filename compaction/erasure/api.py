@@ -51,7 +51,7 @@ class ErasureListEndpoint(ErasureEndpointBase):
         """
         values = self.body(schemas.ErasureInput)
         with tenant_scope(self.tenant_id):
-            erasure = actions.request_erasure(**values, **self.acting)
+            erasure = actions.request_erasure(**values, **self.action_arguments)
         answer = schemas.ErasureOutput(erasure).data
         headers = {"Location": f"/api/v1/erasures/{erasure.pk}"}
         return Response(answer, status=status.HTTP_202_ACCEPTED, headers=headers)
@@ -95,7 +95,7 @@ class RetentionPolicyListEndpoint(ErasureEndpointBase):
         with tenant_scope(self.tenant_id):
             replaced = RetentionPolicy.objects.for_tenant(self.tenant_id).of(path, values["age_from"])
             require_etag(request, lambda: _etag_of(replaced.select_for_update().first()))
-            policy = actions.set_retention_policy(**{**values, "partition": path}, **self.acting)
+            policy = actions.set_retention_policy(**{**values, "partition": path}, **self.action_arguments)
             answer = schemas.RetentionPolicyOutput(policy).data
         return Response(answer, headers={"ETag": content_etag(answer)})
 

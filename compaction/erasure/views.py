@@ -23,7 +23,7 @@ from compaction.models import Erasure, RetentionPolicy
 from memories.tenancy.members import tenants_of
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
-from memories.tenancy.views.page_actions import acting, by_operator, errors_as_flash, submit, tenant_change
+from memories.tenancy.views.page_actions import action_arguments, by_operator, errors_as_flash, submit, tenant_change
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.permissions import operator_required
@@ -43,7 +43,7 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
     form = RetentionForm(request.POST if request.method == "POST" else None)
     past = _unconfirmed(request, form) if request.method == "POST" else None
     if request.method == "POST" and past is None:
-        who = {"shown_at": form.cleaned_data.get("shown_at"), **acting(request)}
+        who = {"shown_at": form.cleaned_data.get("shown_at"), **action_arguments(request)}
         if submit(request, form, lambda: set_retention_policy(**form.policy(), **who)):
             add_flash(request, "Retention policy saved. It is applied every hour.")
             return redirect("erasures", request.tenant.id)
@@ -85,7 +85,7 @@ def erase(request: HtmxRequest) -> HttpResponseBase:
         raise Http404
     if request.method == "POST":
         with tenant_change(request):
-            erasure = request_erasure(**form.target(), is_dry_run=True, **acting(request))
+            erasure = request_erasure(**form.target(), is_dry_run=True, **action_arguments(request))
             return redirect("erasure", request.tenant.id, erasure.pk)
         return redirect("erasures", request.tenant.id)
     page = {"section": _SECTION, **form.cleaned_data}
@@ -113,7 +113,7 @@ def erasure(request: HtmxRequest, tenant_id: UUID, erasure_id: UUID) -> HttpResp
 def _confirm(request: HtmxRequest, row: Erasure) -> HttpResponseBase:
     """Request the erasure of a finished dry run, or continue a failed one."""
     form = ConfirmForm(request.POST, name=_name_to_type(request, row))
-    who = acting(request)
+    who = action_arguments(request)
     if row.state == Erasure.State.FAILED:
         with tenant_scope(row.tenant_id):
             retry_erasure(erasure=row, by=who["by"], now=who["now"])

@@ -191,7 +191,7 @@ def memories_archived_by_roll_back(compaction: Compaction) -> int:
     if compaction.state != Compaction.State.APPLIED:
         return 0
     rows = Memory.objects.for_tenant(compaction.tenant_id).unarchived()
-    return rows.with_ids(exclusive_memories(compaction)).how_many()
+    return rows.with_ids(exclusive_memories(compaction)).row_count()
 
 
 def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:

@@ -79,7 +79,7 @@ def publishing_gate(
     if run is not None:
         sought |= rows.open().of_numbers(base.numbers)
     unfinished = None if conditions[0].is_met else sought.first()
-    golden = GoldenQuestion.objects.for_tenant(row.tenant_id).not_removed().how_many()
+    golden = GoldenQuestion.objects.for_tenant(row.tenant_id).not_removed().row_count()
     return PublishingGate(conditions, base, run, baseline, comparison, unfinished, golden)
 
 

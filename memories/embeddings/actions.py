@@ -51,7 +51,7 @@ def start_reembedding(
     row.filled_at = row.retired_at = row.activated_at = row.deactivated_at = None
     row.save()
     MissingVector.objects.add_all(tenant.pk, row.pk, row.name, with_pending=True)
-    row.needed = MissingVector.objects.for_tenant(tenant.pk).of_model(row.pk).how_many()
+    row.needed = MissingVector.objects.for_tenant(tenant.pk).of_model(row.pk).row_count()
     row.save(update_fields=["needed"])
     audit_rows("start_reembedding", [row], fields=["state", "switches_when_filled"], by=by, now=now)
     tasks.enqueue_model_work(tenant.pk, row.pk)
@@ -172,12 +172,12 @@ def _target(tenant: Tenant, model: str) -> EmbeddingModel:
 
 def _switch(target: EmbeddingModel, confirm_missing: bool, by: Actor, now: datetime) -> ModelSwitchResult:
     missing = MissingVector.objects.for_tenant(target.tenant_id).of_model(target.pk)
-    refused = missing.refused().how_many() if target.activated_at is None else 0
+    refused = missing.refused().row_count() if target.activated_at is None else 0
     if refused and not confirm_missing:
         texts = counted(refused, "text", "texts")
         detail = f"{target.name} rejected {texts}. Retry them, or switch without their vectors."
         raise Conflict("refused_texts", detail)
-    waiting = missing.waiting().how_many() if target.state == EmbeddingModelState.FILLING else 0
+    waiting = missing.waiting().row_count() if target.state == EmbeddingModelState.FILLING else 0
     waiting = waiting or reembedding.count_lost_vectors(target.tenant_id, target)
     if confirm_missing or (not waiting and target.state == EmbeddingModelState.STANDBY):
         reembedding.switch_active_model(target.tenant_id, target, by=by, now=now)

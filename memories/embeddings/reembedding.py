@@ -219,7 +219,7 @@ def _finish_filling(lease: _Lease) -> bool:
 
 
 def _switch_if_nothing_is_refused(lease: _Lease, model: EmbeddingModel) -> None:
-    refused = lease.missing.refused().how_many()
+    refused = lease.missing.refused().row_count()
     if refused and model.activated_at is None:
         detail = (
             f"All vectors are complete except {refused}, whose texts the model rejected; "

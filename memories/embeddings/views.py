@@ -16,7 +16,7 @@ from memories.embeddings.status import ModelStatus, model_history, model_statuse
 from memories.models import EmbeddingModel
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memories.tenancy.views.page_actions import acting, submit, tenant_change
+from memories.tenancy.views.page_actions import action_arguments, submit, tenant_change
 from memory_platform.web.flash_messages import add_flash, watch_job
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.numerals import counted
@@ -38,7 +38,7 @@ def embeddings(request: HtmxRequest) -> HttpResponseBase:
             probe_embedder(form.cleaned_data["model"])
         except EmbeddingError as error:
             form.add_error("model", error.detail)
-    row = submit(request, form, lambda: actions.start_reembedding(**form.cleaned_data, **acting(request)))
+    row = submit(request, form, lambda: actions.start_reembedding(**form.cleaned_data, **action_arguments(request)))
     if row is None:
         return _page(request, form)
     add_flash(request, f"Re-embedding with {row.name} started.")
@@ -69,7 +69,7 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
 
     def change(status: ModelStatus) -> str:
         name, confirm = status.model.name, request.POST.get("confirm_missing") == "on"
-        if actions.switch_embedding_model(model=name, confirm_missing=confirm, **acting(request)).is_done:
+        if actions.switch_embedding_model(model=name, confirm_missing=confirm, **action_arguments(request)).is_done:
             return f"Search now uses {name}."
         watch_job(request, "embedding_model", model_id)
         return f"Search will use {name} when its vectors are complete."
@@ -82,7 +82,7 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Confirm, then retire a model and remove its vectors."""
 
     def change(status: ModelStatus) -> str:
-        row = actions.retire_embedding_model(model=status.model.name, **acting(request))
+        row = actions.retire_embedding_model(model=status.model.name, **action_arguments(request))
         watch_job(request, "embedding_model", row.pk)
         return f"Removing the vectors of {row.name}."
 
@@ -92,7 +92,7 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
 @tenant_page(to_change="admin")
 def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Retry the texts that a model refused."""
-    who = acting(request)
+    who = action_arguments(request)
     with tenant_scope(request.tenant.id):
         model = _status(request, model_id).model
         if model.state == _ACTIVE:

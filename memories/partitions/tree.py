@@ -52,7 +52,7 @@ class PartitionContents:
 def list_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str = "") -> PartitionListing:
     """Return all partitions, or the levels that lead to `place`. Two queries."""
     rows = Partition.objects.for_tenant(tenant_id).without_root()
-    total = rows.how_many()
+    total = rows.row_count()
     if total <= WHOLE_MAX and not after:
         return PartitionListing([PartitionBranch(row.path) for row in rows], total, is_whole=True)
     lineage = [step.path for step in (*place.ancestors(), place)]

@@ -25,7 +25,7 @@ from memories.tenancy.exceptions import StaleVersion
 from memories.tenancy.forms import with_unix_line_ends
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memories.tenancy.views.page_actions import acting, by_operator, submit
+from memories.tenancy.views.page_actions import action_arguments, by_operator, submit
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import loads_result_later, render_page
@@ -46,7 +46,7 @@ def memo(request: HtmxRequest) -> HttpResponseBase:
 
     def act() -> TenantMemo:
         content, seen = form.cleaned_data["content"], form.cleaned_data["seen_version"]
-        return actions.set_tenant_memo(content=content, if_version=seen, **acting(request))
+        return actions.set_tenant_memo(content=content, if_version=seen, **action_arguments(request))
 
     saved = submit(request, form, act)
     if saved is None:
@@ -117,7 +117,7 @@ def summary_restore(request: HtmxRequest) -> HttpResponseBase:
     try:
         with tenant_scope(request.tenant.id):
             values = {"style": style, "content": latest.content, "origin": latest.origin, "if_version": 0}
-            saved = actions.save_summary(partition=parse_partition(path), **values, **acting(request))
+            saved = actions.save_summary(partition=parse_partition(path), **values, **action_arguments(request))
     except StaleVersion:
         flash_error(request, f"A {style} summary is already active.")
     else:
@@ -140,7 +140,7 @@ def _address(request: HtmxRequest, path: str) -> str:
 def snapshots(request: HtmxRequest) -> HttpResponseBase:
     """List snapshots, the latest recorded time first, with the form that creates one."""
     form = SnapshotForm(request.POST if request.method == "POST" else None)
-    made = submit(request, form, lambda: actions.create_snapshot(**form.cleaned_data, **acting(request)))
+    made = submit(request, form, lambda: actions.create_snapshot(**form.cleaned_data, **action_arguments(request)))
     if made is not None:
         add_flash(request, f"Snapshot {made.name} created.")
         return redirect("snapshots", request.tenant.id)

@@ -151,7 +151,7 @@ def check_audit_log(
     since = None if is_whole or check.last_sealed_at is None else check.last_sealed_at - LATE_ENTRIES_MAX
     with tenant_scope(tenant_id):
         broken = broken or _unsealed(tenant_id, since)
-        waiting = UnsealedAuditEntry.objects.for_tenant(tenant_id).how_many()
+        waiting = UnsealedAuditEntry.objects.for_tenant(tenant_id).row_count()
     return AuditLogState(check.last, check.last_sealed_at, broken, waiting)
 
 

@@ -268,9 +268,9 @@ def _model_notification(model: EmbeddingModel, waiting: int, refused: int) -> Jo
 def _embeddings(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
     memories, url = Memory.objects.for_tenant(tenant_id), reverse("memories", args=[tenant_id])
     outcome = None
-    if not memories.pending_embedding().unarchived().how_many():
+    if not memories.pending_embedding().unarchived().row_count():
         outcome = JobNotification("Every memory has its vector.", url)
-        if failed := memories.with_failed_embedding().how_many():
+        if failed := memories.with_failed_embedding().row_count():
             text = f"{counted(failed, 'text', 'texts')} could not be embedded."
             outcome = JobNotification(text, f"{url}?state=failed", is_failed=True)
     return dict.fromkeys(ids, outcome)

@@ -43,7 +43,7 @@ def golden_questions(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_counts(timezone.now())
         page = {"section": "golden-questions", "table": read_table(request, _COLUMNS, rows.page)}
-        page |= {"questions": rows.how_many(), "questions_min": QUESTIONS_MIN}
+        page |= {"questions": rows.row_count(), "questions_min": QUESTIONS_MIN}
     return render_page(request, "context/evaluation/golden_questions.html", page, fragment="rows")
 
 

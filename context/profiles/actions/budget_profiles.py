@@ -52,7 +52,7 @@ def retire_budget_profile(*, tenant_id: UUID, name: str, by: Actor, now: datetim
     if row is None:
         raise NotFound("not_found", "There is no budget profile of this name.")
     assigned = BudgetProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
-    if count := assigned.how_many():
+    if count := assigned.row_count():
         detail = f"The profile has {counted(count, 'assignment', 'assignments')}; end or change them first."
         raise Conflict("assigned", detail)
     row.recorded_to = max(now, row.recorded_from)

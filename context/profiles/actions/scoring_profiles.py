@@ -146,7 +146,7 @@ def retire_scoring_profile(
     if row.state == _State.RETIRED:
         return row
     assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
-    if row.is_active and (count := assignments.how_many()):
+    if row.is_active and (count := assignments.row_count()):
         targets = "one target" if count == 1 else f"{count} targets"
         raise Conflict("assigned", f"The profile is assigned to {targets}; end that, or roll back instead.")
     # a superseded version keeps its end, so that undoing this does not activate it

@@ -92,7 +92,7 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
     """Show the consequences; a POST retires the version."""
     with missing_is_404(), tenant_scope(request.tenant.id):
         row = selected_version(scoring_profile_versions(request.tenant.id, name), str(version))
-        assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).active().of_profile(name).how_many()
+        assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).active().of_profile(name).row_count()
     if request.method != "POST":
         lines = ["Receipts that name it stay readable.", *(["You can roll back to it."] if row.published_at else [])]
         if row.is_active:

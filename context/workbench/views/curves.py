@@ -31,7 +31,7 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
         with errors_on_form(form):
             page |= {"is_coming": True} if loads_result_later(request) else _curve(request, form)
     with tenant_scope(request.tenant.id):
-        page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().how_many()
+        page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().row_count()
     return render_page(request, "context/workbench/budget_curve.html", page, fragment="result", form=form)
 
 

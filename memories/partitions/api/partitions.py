@@ -69,7 +69,7 @@ class PartitionListEndpoint(Endpoint):
         """Create a partition and those above it; storing a memory does this too."""
         partition = writable_partition(self.key, requested_partition(self.body(serializers.PartitionInput)))
         with tenant_scope(self.tenant_id):
-            created, is_new = actions.create_partition(partition=partition, **self.acting)
+            created, is_new = actions.create_partition(partition=partition, **self.action_arguments)
             rows = Partition.objects.for_tenant(self.tenant_id).at([created.path])
             answer = serializers.PartitionOutput(rows.with_contents(self.now)[0]).data
         return Response(answer, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
@@ -113,7 +113,7 @@ class PartitionSummaryEndpoint(Endpoint):
             current = self._current(partition, values["style"])
             if_version = if_match_version(request, current.version if current else 0)
             values |= {"origin": PartitionSummary.Origin.AGENT, "if_version": if_version}
-            saved = actions.save_summary(partition=partition, **values, **self.acting)
+            saved = actions.save_summary(partition=partition, **values, **self.action_arguments)
             answer = serializers.PartitionSummaryOutput(saved).data
         code = status.HTTP_200_OK if current else status.HTTP_201_CREATED
         return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
@@ -172,7 +172,7 @@ class TenantMemoEndpoint(Endpoint):
         with tenant_scope(self.tenant_id):
             current = self._current()
             if_version = if_match_version(request, current.version if current else 0)
-            memo = actions.set_tenant_memo(**values, if_version=if_version, **self.acting)
+            memo = actions.set_tenant_memo(**values, if_version=if_version, **self.action_arguments)
             answer = serializers.TenantMemoOutput(memo).data
         return Response(answer, headers={"ETag": memory_etag(answer)})
 

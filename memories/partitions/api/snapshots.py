@@ -60,7 +60,7 @@ class SnapshotListEndpoint(SnapshotEndpointBase):
         require_whole_tenant(self.key)
         values = self.body(serializers.SnapshotInput)
         with tenant_scope(self.tenant_id):
-            snapshot = create_snapshot(**values, **self.acting)
+            snapshot = create_snapshot(**values, **self.action_arguments)
         return Response(serializers.SnapshotOutput(snapshot).data, status=status.HTTP_201_CREATED)
 
 

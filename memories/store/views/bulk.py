@@ -122,7 +122,7 @@ def _preview(request: HtmxRequest, action: BulkAction, ids: Iterable[UUID], form
         page["effect"] = effect = preview_bulk_action(request.tenant.id, action, ids, now=timezone.now())
         text = QueryDict(back).get("q", "").strip()[:QUERY_MAX_CHARACTERS]
         rows = Memory.objects.for_tenant(request.tenant.id).with_ids(row.pk for row in effect.rows)
-        page["by_words"] = rows.matching(text).how_many() if text else None
+        page["by_words"] = rows.matching(text).row_count() if text else None
         offered = Partition.objects.for_tenant(request.tenant.id).offered_paths
         page["partitions"] = offered() if action is MOVE else []
         return render_page(request, "memories/store/memories_bulk.html", page, form=form)

@@ -28,7 +28,7 @@ from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memories.tenancy.views.page_actions import acting
+from memories.tenancy.views.page_actions import action_arguments
 from memory_platform.web.downloads import download
 from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest
@@ -93,7 +93,7 @@ def _file(form: MemoryImportForm, now: datetime, **part: range) -> ImportFile:
 
 
 def _preview(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
-    who = acting(request)
+    who = action_arguments(request)
     read = _file(form, who["now"])
     results = preview_import(tenant=who["tenant"], rows=list(read.rows.values()), now=who["now"])
     packed = pack_text(form.cleaned_data["text"])
@@ -111,7 +111,7 @@ def _preview(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
 
 def _import_batch(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
     """Store the rows after those already done; the response requests the next batch or reports the end."""
-    fields, who = form.cleaned_data, acting(request)
+    fields, who = form.cleaned_data, action_arguments(request)
     done = fields["done"] or 0
     read = _file(form, who["now"], part=range(done, done + IMPORT_BATCH_ROWS))
     stored = import_memories(rows=list(read.rows.values()), act_id=fields["act"], **who)

@@ -14,7 +14,7 @@ from memories.store.forms import COMMON_KINDS, MemoryNewForm
 from memories.store.store_results import StoreStatus
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memories.tenancy.views.page_actions import acting, submit
+from memories.tenancy.views.page_actions import action_arguments, submit
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -42,7 +42,7 @@ def _defaults() -> dict[str, Any]:
 
 def _stored(request: HtmxRequest, form: MemoryNewForm) -> Memory | None:
     """Store the memory and flash the result; None after errors, which are added to the form."""
-    stored = submit(request, form, lambda: store_memories(rows=[form.new_memory()], **acting(request)))
+    stored = submit(request, form, lambda: store_memories(rows=[form.new_memory()], **action_arguments(request)))
     if stored is None:
         return None
     (result,) = stored

@@ -75,7 +75,7 @@ def _others(view: SavedView) -> SavedViewQuerySet:
 
 
 def _check_room(view: SavedView) -> None:
-    if _others(view).how_many() >= VIEWS_MAX:
+    if _others(view).row_count() >= VIEWS_MAX:
         raise Conflict("too_many", f"You already have {VIEWS_MAX} views of this list. Delete one first.")
 
 

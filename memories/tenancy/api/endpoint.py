@@ -131,7 +131,7 @@ class Endpoint(APIView):
         return Actor.key(self.key)
 
     @property
-    def acting(self) -> dict[str, Any]:
+    def action_arguments(self) -> dict[str, Any]:
         """The arguments that most actions take: `tenant`, `by` and `now`."""
         return {"tenant": self.key.tenant, "by": self.actor, "now": self.now}
 

@@ -39,7 +39,7 @@ class ApiKeyListEndpoint(Endpoint):
         require_whole_tenant(self.key)
         values = self.body(ApiKeyInput)
         with tenant_scope(self.tenant_id):
-            key, plain = create_api_key(**values, **self.acting)
+            key, plain = create_api_key(**values, **self.action_arguments)
         return Response({**ApiKeyOutput(key).data, "key": plain}, status=status.HTTP_201_CREATED)
 
 

@@ -91,7 +91,7 @@ class TenantRows(models.QuerySet[Any]):
         """Lock the row until the transaction ends."""
         list(self.filter(pk=row_id).order_by().select_for_update().values_list("pk"))
 
-    def how_many(self) -> int:
+    def row_count(self) -> int:
         return self.count()
 
     def backlogs(self, since: str) -> dict[UUID, Backlog]:

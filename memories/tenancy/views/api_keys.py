@@ -14,7 +14,7 @@ from memories.tenancy.actions.api_keys import create_api_key, revoke_api_key
 from memories.tenancy.forms import ApiKeyForm
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memories.tenancy.views.page_actions import acting, by_operator, submit
+from memories.tenancy.views.page_actions import action_arguments, by_operator, submit
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -56,7 +56,7 @@ def _create(request: HtmxRequest, form: ApiKeyForm) -> tuple[ApiKey, str]:
     fields = form.cleaned_data
     fields["partition"] = parse_partition(fields["partition"]) if fields["partition"] else None
     values = {name: fields[name] for name in ("name", "partition", "refuses_recalled_text")}
-    return create_api_key(scopes=form.scopes(), **values, **acting(request))
+    return create_api_key(scopes=form.scopes(), **values, **action_arguments(request))
 
 
 def _keys_page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = None) -> HttpResponse:

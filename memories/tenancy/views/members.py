@@ -19,7 +19,7 @@ from memories.tenancy.members import tenant_members, users_with_fixed_roles
 from memories.tenancy.queries.tenants import users_by_username
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memories.tenancy.views.page_actions import acting, by_operator, submit, tenant_change
+from memories.tenancy.views.page_actions import action_arguments, by_operator, submit, tenant_change
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -47,7 +47,7 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
     if person is None or form.errors:
         return _members_page(request, member_form=form)
     with tenant_scope(request.tenant.id):
-        add_member(user=person, **acting(request))
+        add_member(user=person, **action_arguments(request))
     add_flash(request, f"{person.get_username()} is now a member of this tenant.")
     return redirect(_MEMBERS, request.tenant.id)
 
@@ -115,7 +115,7 @@ def member_second_factor(request: HtmxRequest, username: str) -> HttpResponseBas
 def invitation_create(request: HtmxRequest) -> HttpResponseBase:
     """Create an invitation. Its link is only in this response."""
     form = InvitationForm(request.POST)
-    created = submit(request, form, lambda: create_invitation(**form.cleaned_data, **acting(request)))
+    created = submit(request, form, lambda: create_invitation(**form.cleaned_data, **action_arguments(request)))
     if created is None:
         return _members_page(request, invitation_form=form)
     invitation, secret = created

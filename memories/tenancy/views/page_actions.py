@@ -26,7 +26,7 @@ def by_operator(request: HtmxRequest) -> dict[str, Any]:
     return {"by": operator_actor(request.operator), "now": timezone.now()}
 
 
-def acting(request: HtmxRequest) -> dict[str, Any]:
+def action_arguments(request: HtmxRequest) -> dict[str, Any]:
     """Return the arguments that actions of a page take: `tenant`, `by` and `now`."""
     return {"tenant": tenant_of(request), "by": operator_actor(request.operator), "now": timezone.now()}
 

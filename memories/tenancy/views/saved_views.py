@@ -14,7 +14,7 @@ from memories.tenancy.actions.saved_views import change_view, delete_view, resto
 from memories.tenancy.forms import NewViewForm, SavedViewForm
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memories.tenancy.views.page_actions import acting, by_operator, submit, tenant_change
+from memories.tenancy.views.page_actions import action_arguments, by_operator, submit, tenant_change
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -28,7 +28,7 @@ def saved_view_create(request: HtmxRequest) -> HttpResponseBase:
     def save() -> SavedView:
         fields = form.cleaned_data
         names = {"name": fields["name"], "is_shared": fields["is_shared"], "list_name": fields["list"]}
-        return save_view(filters=fields["query"], **names, **acting(request))
+        return save_view(filters=fields["query"], **names, **action_arguments(request))
 
     view = submit(request, form, save)
     if view is None:

@@ -11,7 +11,7 @@ from memories.search.forms import LanguageForm
 from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
-from memories.tenancy.views.page_actions import acting, submit
+from memories.tenancy.views.page_actions import action_arguments, submit
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -25,7 +25,7 @@ def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
     if request.method != "POST":
         return _settings_page(request)
     form = LanguageForm(request.POST, languages=text_search_configs())
-    saved = submit(request, form, lambda: set_tenant_language(**form.cleaned_data, **acting(request)))
+    saved = submit(request, form, lambda: set_tenant_language(**form.cleaned_data, **action_arguments(request)))
     if saved is None:
         return _settings_page(request, language_form=form)
     language = form.cleaned_data["language"]

@@ -131,16 +131,16 @@ def second_factor(request: HtmxRequest) -> HttpResponseBase:
 
 def _change(request: HtmxRequest, secret: str, code: str) -> list[str]:
     """Do what the form asks for; return new recovery codes, none after the second factor was turned off."""
-    acting: dict[str, Any] = {
+    action_arguments: dict[str, Any] = {
         "user": request.operator.user,
         "by": operator_actor(request.operator),
         "now": timezone.now(),
     }
     if secret:
-        return enable_second_factor(secret=secret, code=code, **acting)
+        return enable_second_factor(secret=secret, code=code, **action_arguments)
     if "off" not in request.POST or needs_second_factor(request.operator.role):
-        return renew_recovery_codes(**acting)
-    remove_second_factor(**acting)
+        return renew_recovery_codes(**action_arguments)
+    remove_second_factor(**action_arguments)
     return []
 
 

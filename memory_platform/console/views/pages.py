@@ -112,12 +112,12 @@ def _tenant_figures(tenant_id: UUID, now: datetime) -> dict[str, Any]:
     return {
         "memories": tally,
         "gone": gone,
-        "partition_count": Partition.objects.for_tenant(tenant_id).how_many(),
+        "partition_count": Partition.objects.for_tenant(tenant_id).row_count(),
         "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
         "contexts": list(receipts.newest_first().without_details()[:RECENT_CONTEXTS_MAX]),
         "needs": [need for need in needs if need.backlog.count],
         "failed_embeddings": next(need for need in needs if need.name == "embeddings"),
-        "open_sessions": Session.objects.for_tenant(tenant_id).open().how_many(),
+        "open_sessions": Session.objects.for_tenant(tenant_id).open().row_count(),
         "parts": cached_components(),
     }
 

@@ -129,7 +129,7 @@ def test_difference_since_a_context_shows_text_of_what_was_added_alone(
     assert new["tokens_estimated_added"] == added["tokens"] > 0
     assert "Lisbon" not in str(new)
     with tenant_scope(tenant.pk):
-        assert Receipt.objects.for_tenant(tenant.pk).how_many() == 1
+        assert Receipt.objects.for_tenant(tenant.pk).row_count() == 1
     assert {memory.retrieval_count for memory in all_stored_memories(tenant)} <= {0, 1}
 
 

@@ -36,6 +36,6 @@ def test_contexts_over_the_same_memories_neither_deadlock_nor_lose_a_count() -> 
     assert fold_tenant_retrievals(tenant.pk) == CONTEXTS
     with tenant_scope(tenant.pk):
         counts = list(Memory.objects.for_tenant(tenant.pk).values_list("retrieval_count", flat=True))
-        assert Receipt.objects.for_tenant(tenant.pk).how_many() == CONTEXTS
+        assert Receipt.objects.for_tenant(tenant.pk).row_count() == CONTEXTS
     assert sum(counts) == packed
     assert len(counts) == len(BAKERY)

@@ -260,7 +260,7 @@ def test_replays_store_and_count_nothing(tenant: Tenant) -> None:
     for mode in ("recorded", "today"):
         again(tenant, given, mode)
     with tenant_scope(tenant.pk):
-        assert Receipt.objects.for_tenant(tenant.pk).how_many() == 1
+        assert Receipt.objects.for_tenant(tenant.pk).row_count() == 1
     assert fold_tenant_retrievals(tenant.pk) == 0
 
 

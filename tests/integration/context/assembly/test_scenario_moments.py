@@ -165,7 +165,7 @@ def everything_is_replayed_byte_for_byte(life: Life, end: datetime) -> None:
         assert again.context.blocks == one.context.blocks
     assert any(block.truncated for one in life.given for block in one.context.blocks)
     with tenant_scope(life.tenant.pk):
-        assert Receipt.objects.for_tenant(life.tenant.pk).how_many() == len(life.given)
+        assert Receipt.objects.for_tenant(life.tenant.pk).row_count() == len(life.given)
 
 
 def every_moment_holds_the_versions_it_held(life: Life, end: datetime) -> None:

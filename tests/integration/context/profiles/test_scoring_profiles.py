@@ -89,7 +89,7 @@ def test_profile_is_not_retired_while_it_is_being_assigned() -> None:
     )
     assert outcomes in (["", "not_published"], ["assigned", ""])
     with tenant_scope(tenant.pk):
-        assert ScoringProfileAssignment.objects.for_tenant(tenant.pk).how_many() == (outcomes[1] == "")
+        assert ScoringProfileAssignment.objects.for_tenant(tenant.pk).row_count() == (outcomes[1] == "")
     assert in_force(tenant) == ([1] if outcomes[1] == "" else [])
 
 
@@ -105,4 +105,4 @@ def test_of_two_who_edit_one_draft_at_once_one_is_told() -> None:
     )
     assert sorted(outcomes) == ["", "profile_changed"]
     with tenant_scope(tenant.pk):
-        assert ScoringProfileVersion.objects.for_tenant(tenant.pk).how_many() == 2
+        assert ScoringProfileVersion.objects.for_tenant(tenant.pk).row_count() == 2

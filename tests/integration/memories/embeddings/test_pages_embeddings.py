@@ -136,7 +136,7 @@ def test_provider_that_is_away_is_told_at_the_form_and_nothing_begins(
     assert "The embedding endpoint cannot be reached." in text_of(response)
     assert begin(admin, tenant, "no-such-model").status_code == 422
     with tenant_scope(tenant.pk):
-        assert EmbeddingModel.objects.for_tenant(tenant.pk).how_many() == 1
+        assert EmbeddingModel.objects.for_tenant(tenant.pk).row_count() == 1
 
 
 def test_fragment_is_the_body_alone(client: Client, tenant: Tenant) -> None:

@@ -49,7 +49,7 @@ def perform(client: Client, tenant: Tenant, act: str, *rows: Memory, **fields: A
 
 def archived(tenant: Tenant) -> int:
     with tenant_scope(tenant.pk):
-        return Memory.objects.for_tenant(tenant.pk).archived().how_many()
+        return Memory.objects.for_tenant(tenant.pk).archived().row_count()
 
 
 def test_preview_says_what_would_change_and_changes_nothing(client: Client, tenant: Tenant) -> None:

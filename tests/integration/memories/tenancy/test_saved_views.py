@@ -81,7 +81,7 @@ def test_view_of_one_operator_is_seen_by_no_other_unless_it_is_shared(
     stranger = client_of(new_operator("sam", "admin", other_tenant))
     assert "Ours" not in chips(stranger, other_tenant)
     with tenant_scope(tenant.pk):
-        assert AuditEntry.objects.for_tenant(tenant.pk).of_verbs(["save_view"]).how_many() == 1
+        assert AuditEntry.objects.for_tenant(tenant.pk).of_verbs(["save_view"]).row_count() == 1
 
 
 def test_view_is_renamed_shared_and_deleted(client: Client, tenant: Tenant) -> None:

@@ -20,7 +20,7 @@ from compaction.services.sessions.turns import LIVE, SessionTurn
 #: Roles with lasting facts: the session keeps what tools answer and systems order.
 SPEAKING = frozenset({"user", "assistant"})
 #: A summary takes no statement that is worth less, a journal none that less probably deserves a memory of its own.
-SUMMARY_WORTH_MIN, JOURNAL_LASTING_MIN = 0.2, 0.2
+SUMMARY_WORTH_MIN, JOURNAL_LASTING_MIN = 0.2, 0.1
 #: Statements of at least this worth make a summary longer than planned.
 LONGER_WORTH_MIN = 0.4
 

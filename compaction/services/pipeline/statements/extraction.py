@@ -3,12 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 
 from compaction.services.pipeline.statements import filters
 from compaction.services.pipeline.statements.dates import resolve_dates
 from compaction.services.pipeline.statements.kinds import BINDING
-from compaction.services.pipeline.statements.languages import Language
 from compaction.services.pipeline.statements.model import (
     PART_DISTANCE_MAX,
     ReplacedStatement,
@@ -18,7 +17,6 @@ from compaction.services.pipeline.statements.model import (
 )
 from compaction.services.pipeline.statements.parsing import SPOKEN, ParsedMessage, parse_messages
 from compaction.services.pipeline.statements.prediction import Form, Prediction, predict_sentences, predict_text
-from compaction.services.pipeline.statements.rarity import stem, word_weights
 from compaction.services.pipeline.statements.sentences import SourceSentence, run_text
 from compaction.services.pipeline.statements.succession import Claim, Outdated, find_outdated
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES
@@ -42,8 +40,6 @@ _UNDERSTOOD: Mapping[Form, Sequence[Form]] = {
     Form.TWO_BEFORE: (Form.ALONE, Form.ONE_BEFORE, Form.TWO_BEFORE),
     Form.WITH_QUESTION: (Form.ALONE, Form.WITH_QUESTION),
 }
-#: How probably a sentence that is not understood otherwise is, with the sentence whose words it takes up.
-TAKEN_UP_SHARE = 0.5
 #: Of a span without statements.
 OPENING_CHARACTERS_MAX = 160
 #: Spans whose statements are remembered.
@@ -187,15 +183,10 @@ class _Extraction:
         best: tuple[float, _Run] | None = None
         for form, cost in FORM_COSTS.items():
             share = sum(predicted.forms[one] for one in _UNDERSTOOD[form])
-            is_reply = form == Form.WITH_QUESTION
-            takes_up = is_reply and self._takes_up(number, place)
-            share += TAKEN_UP_SHARE * predicted.forms[Form.NONE] if takes_up else 0.0
             if best is not None and share - cost <= best[0]:
                 continue
-            if is_reply:
-                run = self._pair(number, place, share, takes_up=takes_up)
-            else:
-                run = self._own(number, place, form, share)
+            is_reply = form == Form.WITH_QUESTION
+            run = self._pair(number, place, share) if is_reply else self._own(number, place, form, share)
             if run is not None:
                 best = (share - cost, run)
         return best[1] if best else None
@@ -218,54 +209,25 @@ class _Extraction:
         is_same = (sentence.paragraph, sentence.role) == (claimed.paragraph, claimed.role)
         return is_same and sentence.paragraph not in self._injected[number]
 
-    def _pair(self, number: int, place: int, share: float, *, takes_up: bool) -> _Run | None:
-        """A reply with the question or statement with which another speaker ended, word for word."""
+    def _pair(self, number: int, place: int, share: float) -> _Run | None:
+        """A reply with the question with which another speaker ended, word for word."""
         if not number:
             return None
         before, read = self._parsed[number - 1], self._parsed[number]
-        last = before.sentences[-1]
-        if last.role not in SPOKEN or before.message.speaker == read.message.speaker:
+        question = len(before.sentences) - 1
+        if before.sentences[question].role not in SPOKEN or not filters.is_question(before.sentences[question].text):
             return None
-        if not (takes_up or filters.is_question(last.text)):
+        if before.message.speaker == read.message.speaker:
             return None
-        opened = before.opened(last.text) or last.text
+        question_text = before.opened(before.sentences[question].text) or before.sentences[question].text
         reply = filters.strip_emoji(read.sentences[place].text)
         label = f"{read.message.speaker}: " if read.message.speaker else ""
-        text = f'"{opened}" – {label}{reply}'
-        if filters.is_unfit(text) or last.paragraph in self._injected[number - 1]:
+        text = f'"{question_text}" – {label}{reply}'
+        if filters.is_unfit(text) or filters.is_injection(question_text, before.language):
             return None
-        is_clear = 1.0 - self._predictions[number - 1][-1].forms[Form.NONE]
+        is_clear = 1.0 - self._predictions[number - 1][question].forms[Form.NONE]
         ids = (before.message.id, read.message.id)
         return _Run(text, text, ids, before.message.speaker, share * is_clear)
-
-    def _takes_up(self, number: int, place: int) -> bool:
-        """Whether a person begins a message with words of the statement that ended the message before.
-
-        Names of speakers and days do not count, and neither do options of the assistant.
-        """
-        if not number or place != self._beginnings[number]:
-            return False
-        before, read = self._parsed[number - 1], self._parsed[number]
-        last = before.sentences[-1]
-        is_proposed = before.message.role == ASSISTANT_ROLE and filters.is_hedged(last.text, before.language)
-        if read.message.role == ASSISTANT_ROLE or filters.is_question(last.text) or is_proposed:
-            return False
-        shared = word_weights(last.text).keys() & word_weights(read.sentences[place].text).keys()
-        speakers = word_weights(f"{before.message.speaker} {read.message.speaker}").keys()
-        return bool(shared - speakers - _day_stems(read.language))
-
-    @cached_property
-    def _beginnings(self) -> Sequence[int]:
-        """The place of the first sentence of each message that is more than an acknowledgement, -1 without one."""
-        return [
-            next((place for place, one in enumerate(read.sentences) if read.opened(one.text)), -1)
-            for read in self._parsed
-        ]
-
-
-@cache
-def _day_stems(language: Language) -> frozenset[str]:
-    return frozenset(map(stem, language.words("days")))
 
 
 def _once(statements: Sequence[Statement]) -> list[Statement]:

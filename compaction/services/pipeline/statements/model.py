@@ -104,9 +104,8 @@ class Statement:
         return self.claim or self.body
 
     def contains(self, other: "Statement") -> bool:
-        """Return whether the run of another statement of the same messages is a part of this one's."""
-        is_cited = set(other.message_ids) <= set(self.message_ids)
-        return is_cited and len(other.text) < len(self.text) and other.body in self.body
+        """Return whether the run of another statement of the same message is a part of this one's."""
+        return self.message_ids == other.message_ids and len(other.text) < len(self.text) and other.body in self.body
 
 
 def render_statements(statements: Sequence[Statement]) -> str:

@@ -36,7 +36,8 @@ COUNT_MAX = {
     "never_in_summary": 4,
     "false_labels": 3,
     **{f"never_{reason}": 0 for reason in NEVER_REASONS},
-    "never_small_talk": 1,
+    "never_speculation": 4,
+    "never_small_talk": 4,
 }
 
 

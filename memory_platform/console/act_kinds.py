@@ -187,7 +187,7 @@ NOTES: Mapping[str, str] = {
     **dict.fromkeys(("change_password", "change_email", "lock_out", "create_tenant", "import", "export"), FINAL),
     **dict.fromkeys(("enable_second_factor", "renew_recovery_codes", "remove_second_factor"), FINAL),
     "save_view": "Delete it on its list",
-    "delete_view": FINAL,
+    "delete_view": "Restore it on its list",
     **dict.fromkeys(("set_language", "set_alert_rules", "set_retention", "remove_retention"), _CAN_BE_CHANGED),
     **dict.fromkeys(("start_reembedding", "request_embedding_switch", "switch_embedding_model"), _CAN_BE_CHANGED),
     **dict.fromkeys(("retire_embedding_model", "retry_embeddings", "retry_refused_vectors"), FINAL),

@@ -99,6 +99,7 @@ def main() -> int:
 
 
 def _request_stop(_number: int, _frame: FrameType | None) -> None:
+    Supervisor.is_stop_requested = True
     _ignore_signals()  # the first one is enough: the end must not be interrupted
     raise StopRequested
 
@@ -110,6 +111,9 @@ def _ignore_signals() -> None:
 
 class Supervisor:
     """Starts all processes of a DATA_DIR and restarts those that end."""
+
+    #: Python ignores the exception of a signal that arrives in a finaliser, so the next pause raises it again.
+    is_stop_requested = False
 
     def __init__(self, config: EmbeddedConfig, lock: IO[str]) -> None:
         self._config, self._lock = config, lock
@@ -216,7 +220,7 @@ class Supervisor:
         prepare = self._keep(self._apps, lambda: self._fork("prepare", application.prepare, []))
         application.preload()  # meanwhile
         while prepare.child.is_running():
-            time.sleep(SUPERVISOR_POLL_SECONDS)
+            self._pause()
         self._apps.remove(prepare)
         if prepare.child.process.returncode:
             reason = last_log_line(prepare.child.log)
@@ -275,7 +279,7 @@ class Supervisor:
             if time.monotonic() > deadline:
                 log = self._data_dir / "logs" / "web.log"
                 raise StartError(f"The web process does not respond. See the end of {log}.")
-            time.sleep(SUPERVISOR_POLL_SECONDS)
+            self._pause()
         # An outside database may have had its operators before this DATA_DIR.
         login = self._data_dir / "secrets" / "first-login.txt"
         where = f"the first user's credentials are in {login}" if login.is_file() else "its operators sign in as before"
@@ -290,7 +294,12 @@ class Supervisor:
                     self._note_end(part)
                 if part.due_at is not None and time.monotonic() >= part.due_at:
                     self._restart(part)
-            time.sleep(SUPERVISOR_POLL_SECONDS)
+            self._pause()
+
+    def _pause(self) -> None:
+        if self.is_stop_requested:
+            raise StopRequested
+        time.sleep(SUPERVISOR_POLL_SECONDS)
 
     def _note_end(self, part: Part) -> None:
         # What it left in its group, such as web workers, must not stay beside the new ones.

@@ -18,7 +18,7 @@ from memory_platform.backup.database import describe, dumped
 from memory_platform.backup.files import BackupError
 from memory_platform.embedded.provision import DatabaseLogin
 from memory_platform.management.commands import _backup
-from tests import servers
+from tests import database_roles, servers
 from tests.factories import make_memory
 from tests.users import api_client, new_key, new_shared_tenant
 
@@ -47,6 +47,7 @@ def disconnect() -> None:
 def run(*arguments: Any) -> None:
     disconnect()
     call_command(*map(str, arguments), "--superuser-url", URL)
+    database_roles.make_member()  # a restored database has none of the tests' own grants
 
 
 def superuser(name: str = "") -> psycopg.Connection:

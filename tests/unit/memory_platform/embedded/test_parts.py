@@ -1,9 +1,17 @@
 """When a part of `make run` starts again."""
 
+import os
+from contextlib import suppress
+from io import StringIO
 from pathlib import Path
+from signal import SIGTERM
 from subprocess import Popen
 from typing import cast
 
+import pytest
+
+from memory_platform.embedded import supervisor
+from memory_platform.embedded.config import config_from
 from memory_platform.embedded.parts import STABLE_SECONDS, Part, describe_end, restart_wait_seconds
 from memory_platform.embedded.processes import ChildProcess
 
@@ -47,3 +55,15 @@ def test_line_says_how_it_ended_and_when_it_starts_again() -> None:
     log = "Its log is logs/beat.log.\n"
     assert describe_end(ended(-9), 0.0) == f"beat ended (signal 9) and is restarted at once. {log}"
     assert describe_end(ended(3), 4.0) == f"beat ended (exit code 3) and is restarted in 4 s. {log}"
+
+
+def test_signal_whose_exception_is_lost_in_a_finaliser_still_ends_the_supervisor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "_ignore_signals", lambda: None)
+    monkeypatch.setattr(supervisor.Supervisor, "is_stop_requested", False)
+    watched = supervisor.Supervisor(config_from(os.environ), StringIO())
+    with suppress(supervisor.StopRequested):
+        supervisor._request_stop(SIGTERM, None)
+    with pytest.raises(supervisor.StopRequested):
+        watched._watch()

@@ -51,6 +51,7 @@ class FakeDatabase:
         return self.row
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("row", "said"),
     [

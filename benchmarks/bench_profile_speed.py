@@ -62,8 +62,8 @@ def main() -> None:
         print(f"{len(corpus.memories):,} memories, {options.questions} questions")
         for budget, medians in measure_profiles(corpus, options.questions):
             base = medians[ADR_0040.name]
-            told = [f"{name} {each:.1f} ms ({each / base:.2f})" for name, each in medians.items()]
-            print(f"{budget:>5} tokens: {', '.join(told)}", flush=True)
+            figures = [f"{name} {each:.1f} ms ({each / base:.2f})" for name, each in medians.items()]
+            print(f"{budget:>5} tokens: {', '.join(figures)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -206,7 +206,8 @@ def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
         before = last_audit_check(tenant_id)
     known = KnownSeal(before.last_number, before.last_hash) if before else None
     is_whole = before is None or _needs_whole(before, now)
-    place = f"audit-check.{tenant_id}"  # of a check that ran out of time
+    # of a check that ran out of time; a whole one must not go on where an hourly one did, which never saw the beginning
+    place = f"audit-check.{'whole' if is_whole else 'hourly'}.{tenant_id}"
     start = KnownSeal(*cache.get(place, (BEFORE_ALL.number, BEFORE_ALL.seal_hash)))
     keep = partial(_keep_place, place)
     state = check_audit_log(tenant_id, known=known, is_whole=is_whole, start=start, reached=keep)

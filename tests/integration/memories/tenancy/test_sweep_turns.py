@@ -158,7 +158,23 @@ def test_check_of_a_long_audit_log_goes_on_where_its_time_was_up(monkeypatch: py
     with tenant_scope(tenant.pk):
         check = AuditCheck.objects.get()
     assert (check.last_number, check.whole_checked_at) == (8, LATER)
-    assert cache.get(f"audit-check.{tenant.pk}") is None
+    assert cache.get(f"audit-check.whole.{tenant.pk}") is None
+
+
+def test_whole_check_does_not_go_on_where_an_hourly_one_ran_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    tenant = make_tenant()
+    leave_audit_entries(tenant, 5)
+    audit_chain.seal_audit_entries(now=LATER)
+    audit_chain.check_audit_logs(now=LATER)
+    leave_audit_entries(tenant, 7)
+    audit_chain.seal_audit_entries(now=LATER)
+    monkeypatch.setattr(audit_chain, "CHECKED_BATCH", 3)
+    with pytest.raises(TimeIsUpError), work_until(over_after(3)):  # a tenant and two batches
+        audit_chain.check_audit_logs(now=LATER + timedelta(hours=1))
+    read: list[UUID] = []
+    monkeypatch.setattr(audit_chain, "lock_audit_seals", read.append)
+    assert audit_chain.check_audit_logs(now=LATER + audit_chain.WHOLE_CHECK_INTERVAL) == 0
+    assert len(read) == 5  # 13 entries, three at a time
 
 
 def test_loops_over_tenants_take_turns() -> None:

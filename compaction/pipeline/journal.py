@@ -3,6 +3,7 @@
 A fact that gives an attribute another value replaces the memory that states the former one (ADR-0103).
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.hygiene.actions import undo_hygiene
 from memories.models import Memory, MemoryEmbedding
 from memories.services.hygiene.replacement import replaces
+from memories.services.hygiene.rules import limit_pairs_per_memory, nearest_pairs
 from memories.services.hygiene.statements import states_the_same
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import MAX_CONTENT_BYTES, content_hash, recalled_hash
@@ -63,7 +65,8 @@ NEAR_MEMORIES_MAX = 20_000
 NEAREST_COMPARED = 10
 #: The memories without a vector, those with the most words in common, that a fact may replace besides the nearest.
 WORDS_COMPARED = 10
-VECTORS_BATCH = 64
+#: Vectors of memories that are read at once: they and their cosines take a few MB.
+ROWS_READ = 1_000
 #: Message ids that a memory's metadata names.
 _SOURCES_MAX = 50
 
@@ -313,26 +316,20 @@ def _nearest_memories(
     tenant_id: UUID, path: str, places: Sequence[int], vectors: EmbeddingVectors, model: str, now: datetime
 ) -> dict[int, list[tuple[Memory, float]]]:
     """Return by index the stored memories nearest to each vector with their cosines."""
+    found: list[tuple[int, UUID, float]] = []
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
         rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_newest(live, model, NEAR_MEMORIES_MAX)
-        found = [(memory_id, vector) for memory_id, _, vector in rows.vectors()]
-        if not found:
-            return {}
-        matrix = np.stack([vector for _, vector in found]).T
-        nearest: dict[int, list[tuple[UUID, float]]] = {}
-        for start in range(0, len(places), VECTORS_BATCH):
-            some = places[start : start + VECTORS_BATCH]
-            similarities = vectors[some] @ matrix
-            count = min(NEAREST_COMPARED, len(found))
-            best = np.argpartition(-similarities, count - 1, axis=1)[:, :count]
-            for place, row, columns in zip(some, similarities, best, strict=True):
-                nearest[place] = [(found[each][0], float(row[each])) for each in columns]
-        memories = {row.pk: row for row in live.with_ids({str(pk) for some in nearest.values() for pk, _ in some})}
-    return {
-        place: [(memories[pk], similarity) for pk, similarity in some if pk in memories]
-        for place, some in nearest.items()
-    }
+        for ids, matrix in in_time(rows.matrices(ROWS_READ)):
+            near = nearest_pairs(vectors[places], matrix, count=NEAREST_COMPARED, minimum=-1.0)
+            found += [(places[i], ids[j], cosine) for i, j, cosine in near]
+            found = limit_pairs_per_memory(found, NEAREST_COMPARED)
+        memories = {row.pk: row for row in live.with_ids({pk for _, pk, _ in found})}
+    nearest = defaultdict[int, list[tuple[Memory, float]]](list)
+    for place, pk, cosine in found:
+        if pk in memories:
+            nearest[place].append((memories[pk], cosine))
+    return nearest
 
 
 def _memory(

@@ -25,7 +25,7 @@ COMPARE_LOCK = "memories.compare-new-memories"
 COMPARE_BATCHES_MAX = 20
 #: Memories compared at once with their partition, and rows of the partition read at once.
 COMPARED_BATCH = 500
-ROWS_READ = 5_000
+ROWS_READ = 1_000
 
 #: One memory, the other, and the cosine of their vectors.
 DetectedPairs = tuple[UUID, UUID, float]

@@ -35,6 +35,7 @@ REPLACED = "replaced"
 NEVER_RETRIEVED, UNHELPFUL, EXPIRES_SOON = "never_retrieved", "unhelpful", "expires_soon"
 
 PairKey = TypeVar("PairKey")
+Other = TypeVar("Other")
 PairVectors = NDArray[np.float32]
 
 
@@ -116,26 +117,30 @@ LISTS: Mapping[str, HygieneList] = {
 }
 
 
-def nearest_pairs(own: PairVectors, others: PairVectors) -> list[tuple[int, int, float]]:
-    """Return (row of `own`, row of `others`, cosine) of near unit vectors, at most `NEIGHBOURS_MAX` + 1 per row."""
+def nearest_pairs(
+    own: PairVectors, others: PairVectors, *, count: int = NEIGHBOURS_MAX + 1, minimum: float = CANDIDATE_SIMILARITY_MIN
+) -> list[tuple[int, int, float]]:
+    """Return (row of `own`, row of `others`, cosine) of near unit vectors, at most `count` per row."""
     if not len(own) or not len(others):
         return []
     cosines = np.minimum(own @ others.T, np.float32(1.0))
-    count = min(NEIGHBOURS_MAX + 1, len(others))
+    count = min(count, len(others))
     nearest = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
     rows = np.repeat(np.arange(len(own)), count)
     columns = nearest.ravel()
     values = cosines[rows, columns]
-    near = np.flatnonzero(values >= CANDIDATE_SIMILARITY_MIN)
+    near = np.flatnonzero(values >= minimum)
     return list(zip(rows[near].tolist(), columns[near].tolist(), values[near].tolist(), strict=True))
 
 
-def limit_pairs_per_memory(found: Iterable[tuple[PairKey, PairKey, float]]) -> list[tuple[PairKey, PairKey, float]]:
-    """Return the `NEIGHBOURS_MAX` nearest (one, other, cosine) of each `one`; ties in input order."""
-    by_one = defaultdict[PairKey, list[tuple[PairKey, PairKey, float]]](list)
+def limit_pairs_per_memory(
+    found: Iterable[tuple[PairKey, Other, float]], count: int = NEIGHBOURS_MAX
+) -> list[tuple[PairKey, Other, float]]:
+    """Return the `count` nearest (one, other, cosine) of each `one`; ties in input order."""
+    by_one = defaultdict[PairKey, list[tuple[PairKey, Other, float]]](list)
     for row in found:
         by_one[row[0]].append(row)
-    return [row for rows in by_one.values() for row in sorted(rows, key=lambda row: -row[2])[:NEIGHBOURS_MAX]]
+    return [row for rows in by_one.values() for row in sorted(rows, key=lambda row: -row[2])[:count]]
 
 
 def classify_pair(older: str, newer: str, similarity: float, *, was_shown: bool) -> str | None:

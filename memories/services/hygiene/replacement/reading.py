@@ -14,7 +14,7 @@ from memories.services.text_cache import cached_texts
 #: Characters and words of a statement that is read; a longer one replaces nothing.
 CHARACTERS_MAX, WORDS_MAX = 600, 80
 #: Facts that are remembered.
-FACTS_CACHED = 2_048
+FACTS_CACHED = 512
 
 #: "Ann:" or "[3 May] Ann Bell:" before a statement.
 _SPEAKER = re.compile(r"\s*(?:[\[(][^\])]{1,40}[\])]\s*)?([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}):\s+(?=\S)")

@@ -1,11 +1,15 @@
 """A journal entry repeats a stored memory only where it states the same."""
 
+from typing import Any
+
 import pytest
 
 from compaction.pipeline import journal
 from compaction.pipeline.journal import JournalEntry, classify_entries
 from compaction.services.pipeline.stored_statements import CitedStatement
 from memories.models import Tenant
+from memories.services.hygiene import rules
+from memories.services.hygiene.rules import PairVectors
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, make_memory
 from tests.sessions import new_session
@@ -49,3 +53,19 @@ def test_entry_is_compared_with_a_few_of_many_that_differ_in_a_number(
     entries = classify(tenant, [CitedStatement(text, ("m1",)) for text in numbers])
     assert len(entries) == len(numbers)
     assert 0 < max(map(compared.count, numbers)) <= journal.NEAREST_COMPARED
+
+
+def test_stored_memories_are_compared_a_few_at_a_time(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+
+    def nearest_pairs(own: PairVectors, others: PairVectors, **options: Any) -> list[tuple[int, int, float]]:
+        compared.append(len(others))
+        return rules.nearest_pairs(own, others, **options)
+
+    monkeypatch.setattr(journal, "ROWS_READ", 2)
+    monkeypatch.setattr(journal, "nearest_pairs", nearest_pairs)
+    texts = [STORED, "The oven is hot.", "Alex sings.", "The mill is old.", "Rye flour is dark."]
+    stored = {text: make_memory(tenant, text, partition="user=alex", is_embedded=True).pk for text in texts}
+    entries = classify(tenant, [CitedStatement(text.replace(".", "!"), ("m1",)) for text in texts])
+    assert [(entry.status, entry.memory_id) for entry in entries] == [("near_duplicate", pk) for pk in stored.values()]
+    assert compared == [2, 2, 1]

@@ -1,5 +1,6 @@
 """Which list a pair stands in, who is unhelpful, what is kept of several and what it becomes."""
 
+import tracemalloc
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -7,6 +8,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from memories.hygiene.maintenance import COMPARED_BATCH, ROWS_READ
 from memories.services.hygiene.rules import (
     LOOP_WINDOW,
     NEAR_DUPLICATE_SIMILARITY_MIN,
@@ -65,12 +67,22 @@ def test_shown_before_is_within_the_window_and_not_after() -> None:
     assert was_recently_recalled(NOW - LOOP_WINDOW * 9, NOW + moment, NOW)
 
 
+def test_comparing_memories_takes_a_few_megabytes() -> None:
+    own, others = np.ones((COMPARED_BATCH, 8), np.float32), np.ones((ROWS_READ, 8), np.float32)
+    tracemalloc.start()
+    nearest_pairs(own, others)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 12_000_000
+
+
 def test_nearest_are_few_and_near() -> None:
     vectors = np.eye(4, dtype=np.float32)
     assert nearest_pairs(vectors[:2], vectors) == [(0, 0, 1.0), (1, 1, 1.0)]
     assert nearest_pairs(vectors[:0], vectors) == nearest_pairs(vectors, vectors[:0]) == []
     same = np.tile(vectors[0], (50, 1))
     assert len(nearest_pairs(same[:1], same)) == NEIGHBOURS_MAX + 1
+    assert nearest_pairs(vectors[:1], vectors, count=2, minimum=-1.0)[:1] == [(0, 0, 1.0)]
     many = [("a", number, number / 100) for number in range(80, 100)]
     assert [cosine for *_, cosine in limit_pairs_per_memory(many)] == [0.99, 0.98, 0.97, 0.96, 0.95]
 

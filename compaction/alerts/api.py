@@ -17,7 +17,7 @@ from compaction.services.alerts.rules import RULE_KINDS
 from memories.store.api.schema import operation
 from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
 from memories.tenancy.api.etags import conditional, response_with_etag
-from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.postgres import roles
@@ -184,7 +184,7 @@ class AlertDestinationTestEndpoint(AlertEndpoint):
     scopes = _ADMIN
 
     @operation("alert_destinations_test", {201: schemas.AlertDeliveryOutput}, 404)
-    @idempotent
+    @idempotent_in_steps
     def post(self, request: Request, destination_id: UUID) -> Response:
         """Send a test message now, within about five seconds, and return its delivery. It is tried once."""
         self.body(EmptyInput)
@@ -192,6 +192,7 @@ class AlertDestinationTestEndpoint(AlertEndpoint):
             rows = AlertDestination.objects.for_tenant(self.tenant_id).active().with_id(destination_id)
             destination = self.found(rows, "alert destination")
             made = actions.request_test_delivery(destination=destination, by=self.actor, now=self.now)
+            self.note_partial_write()
         sent = deliver(self.tenant_id, made.pk, now=self.now) or made
         return Response(schemas.AlertDeliveryOutput(sent).data, status=status.HTTP_201_CREATED)
 

@@ -50,7 +50,7 @@ from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, item_overhead_t
 from memories.services.store.moments import TimeAxis
 from memories.store.recall import record_retrieval_tick
 from memories.tenancy.audit import Actor
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.scopes import last_write_scope
 from memory_platform.observability.metrics import record_context
 
 KEY_ACTOR = "key"
@@ -243,7 +243,7 @@ def _record(
     receipt = build_receipt(context, moment=request.moment, tenant_id=tenant_id, api_key_id=api_key_id)
     insertion = Receipt.objects.insertion(receipt)
     try:
-        with tenant_scope(tenant_id, is_pipelined=True):
+        with last_write_scope(tenant_id, is_pipelined=True):
             if request.moment.reads_history:
                 insertion.run()
             else:

@@ -20,7 +20,7 @@ from memories.models import Memory
 from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import PageInput, page_of
@@ -117,7 +117,7 @@ class OutcomeEndpoint(Endpoint):
         request=OutcomeInput,
         examples={"What the model said": _ANSWER},
     )
-    @idempotent
+    @idempotent_in_steps
     def post(self, request: Request, receipt_id: UUID) -> Response:
         """Count the memories that the model's answer used; each gains a little usefulness, at most once a day."""
         usage = record_answer_usage(

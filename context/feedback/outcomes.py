@@ -23,7 +23,7 @@ from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import EmbeddingError
 from memories.models import Memory, MemoryEmbedding, MemoryVersion
 from memories.tenancy.audit import Actor
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.scopes import last_write_scope, tenant_scope
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def record_answer_usage(
     usage = AnswerUsage(overlaps=overlaps, warnings=warnings)
     if not usage.used:
         return usage
-    with tenant_scope(tenant_id):
+    with last_write_scope(tenant_id):
         given = record_implicit_votes(
             usage.used, tenant_id=tenant_id, receipt_id=receipt_id, reach=reach, by=by, now=now
         )

@@ -5,7 +5,8 @@ ADR-0128). A scope opens a transaction and sets it; outside of any scope a query
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar, cast
 from uuid import UUID
@@ -26,6 +27,10 @@ Result = TypeVar("Result")
 
 _SCOPE = "app.scope"
 _READ = "SELECT coalesce(current_setting('app.scope', true), '')"
+#: The scope of the innermost block inside a transaction.
+_open: ContextVar[tuple[str, str] | None] = ContextVar("open scope", default=None)
+#: What ends the transaction of the last write of a request; see `last_write_held`.
+_last_write: ContextVar[ExitStack | None] = ContextVar("last write", default=None)
 
 
 def _set_scope(name: str, argument: str) -> None:
@@ -36,22 +41,28 @@ def _set_scope(name: str, argument: str) -> None:
 
 @contextmanager
 def _scope(name: str, argument: str = "") -> Iterator[None]:
-    """Run a transaction in a scope; a nested scope restores the outer one.
+    """Run a transaction in a scope; a nested scope restores the outer one, and sets nothing if it is the same.
 
     An exception rolls back to the savepoint, which restores it too.
     """
-    database = cast(DatabaseWrapper, connection)
-    if not connection.in_atomic_block:
+    is_outermost = not connection.in_atomic_block
+    is_set = not is_outermost and _open.get() == (name, argument)
+    before = _open.set((name, argument))
+    try:
         with transaction.atomic():
-            start = partial(_set_scope, name, argument)
-            with connection.execute_wrapper(TransactionStart(database, start)):
+            if is_outermost:
+                start = partial(_set_scope, name, argument)
+                with connection.execute_wrapper(TransactionStart(cast(DatabaseWrapper, connection), start)):
+                    yield
+            elif is_set:
                 yield
-        return
-    with transaction.atomic():
-        ((outer,),) = execute_prepared(_READ, [])
-        _set_scope(name, argument)
-        yield
-        set_locally({_SCOPE: outer})
+            else:
+                ((outer,),) = execute_prepared(_READ, [])
+                _set_scope(name, argument)
+                yield
+                set_locally({_SCOPE: outer})
+    finally:
+        _open.reset(before)
 
 
 @contextmanager
@@ -87,19 +98,42 @@ def tenant_scope(tenant_id: UUID, *, is_pipelined: bool = False) -> AbstractCont
     return (_pipelined_scope if is_pipelined else _scope)("tenant", str(tenant_id))
 
 
+@contextmanager
+def last_write_held() -> Iterator[None]:
+    """Keep the transaction of a `last_write_scope` in the block open until the end of the block (ADR-0256)."""
+    with ExitStack() as stack:
+        before = _last_write.set(stack)
+        try:
+            yield
+        finally:
+            _last_write.reset(before)
+
+
+def last_write_scope(tenant_id: UUID, *, is_pipelined: bool = False) -> AbstractContextManager[None]:
+    """Write in a tenant scope what a request writes last, so that its response can be stored in the transaction.
+
+    What the request still does afterwards is short, because the transaction may be open until its end.
+    """
+    stack = _last_write.get()
+    if stack is not None and not connection.in_atomic_block:
+        stack.enter_context(tenant_scope(tenant_id))
+    return tenant_scope(tenant_id, is_pipelined=is_pipelined)
+
+
 def write_in_tenant_scope(tenant_id: UUID, write: Callable[[], Result]) -> Result:
-    """Return the result of `write` in a tenant scope of its own; run it again, twice at most, after a conflict.
+    """Return the result of `write` in a `last_write_scope`; run it again, twice at most, after a conflict.
 
     Two writes can each hold a row that the other's unique key needs; the database ends one of them, undone. An erasure
     can delete a partition that the write has found.
     """
+    is_nested = connection.in_atomic_block
     for tries_left in reversed(range(CONFLICT_TRIES_MAX)):
         try:
-            with tenant_scope(tenant_id):
+            with last_write_scope(tenant_id):
                 return write()
         except (OperationalError, IntegrityError) as error:
             is_conflict = isinstance(error.__cause__, (DeadlockDetected, ForeignKeyViolation))
-            if not (tries_left and is_conflict) or connection.in_atomic_block:
+            if not (tries_left and is_conflict) or is_nested:
                 raise
     raise AssertionError("the last try returns or raises")
 

@@ -37,8 +37,8 @@ from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import conditional
-from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
+from memories.tenancy.scopes import last_write_scope, tenant_scope
 from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
@@ -113,18 +113,20 @@ class SessionCompactEndpoint(CompactionEndpointBase):
         request=schemas.CompactSessionInput,
         examples={"What would be done": {"dry_run": True}, "Do it now": {"wait": True}},
     )
-    @idempotent
+    @idempotent_in_steps
     def post(self, request: Request, session_id: UUID) -> Response:
         """Compact the session, in a worker or while you wait, or report what would be done."""
         values = self.body(schemas.CompactSessionInput)
         if values["wait"]:
             self.begin_slow_request()
-        with tenant_scope(self.tenant_id):
+        with (tenant_scope if values["wait"] else last_write_scope)(self.tenant_id):
             session = self.session(session_id)
             if values["dry_run"]:
                 plan = plan_session(session, session_policy(session), is_forced=True)
                 return Response(schemas.DryRunOutput(plan, context={"pressure": session.pressure}).data)
             run = request_compaction(session=session, is_enqueued=not values["wait"], by=self.actor, now=self.now)
+            if values["wait"]:
+                self.note_partial_write()
         return self._run_and_respond(run) if values["wait"] else self.started(run)
 
     def _run_and_respond(self, run: Run) -> Response:

@@ -22,7 +22,7 @@ from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import conditional
-from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_scope, writable_partition
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition, requested_segments
@@ -170,7 +170,7 @@ class SessionContextEndpoint(Endpoint):
             "In 2,000 tokens, searching for something else than the last message": _SMALL,
         },
     )
-    @idempotent
+    @idempotent_in_steps
     def post(self, request: Request, session_id: UUID) -> Response:
         """Directive, memories for the newest message, summary and the newest messages in one exact budget.
 

@@ -24,7 +24,7 @@ from memories.services.partitions.paths import PartitionPath
 from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.idempotency import idempotent_in_steps
 from memories.tenancy.api.permissions import readable_partition, require_scope
 from memories.tenancy.audit import record_read
 from memories.tenancy.scopes import tenant_scope
@@ -91,7 +91,7 @@ class ContextEndpoint(AssemblingEndpoint):
     body_bytes_max = TEXT_BODY_BYTES
 
     @operation("context_create", {200: ContextOutput}, 404, request=ContextInput, examples=_EXAMPLES)
-    @idempotent
+    @idempotent_in_steps
     def post(self, request: Request) -> Response:
         """The best text for a query within a token budget, with its receipt. A preview needs the scope read only."""
         values = self.body(ContextInput)

@@ -23,7 +23,7 @@ from memories.store.serializers.import_export import (
 )
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.idempotency import idempotent_in_steps
 from memories.tenancy.api.permissions import readable_partition, writable_partition
 from memories.tenancy.audit import record_export
 from memories.tenancy.exceptions import Forbidden, InvalidInput
@@ -94,7 +94,7 @@ class ImportEndpoint(Endpoint):
     @operation(
         "memories_import", {200: ImportOutput}, request=dict.fromkeys(FILE_CONTENT_TYPES.values(), OpenApiTypes.STR)
     )
-    @idempotent
+    @idempotent_in_steps
     def post(self, request: Request) -> Response:
         """Store each line of a file (JSON lines or CSV, by Content-Type) as `POST memories` would.
 

@@ -46,7 +46,7 @@ from memories.store.store_results import StoreResult, StoreStatus
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version
-from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.api.idempotency import idempotent_in_steps
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, invalid
 from memories.tenancy.scopes import tenant_scope, write_in_tenant_scope
@@ -165,7 +165,7 @@ class MemoryListEndpoint(MemoryEndpointBase):
         request=_proxy("NewMemoryOrMessages", MemoryInput, MemoryMessagesInput),
         examples=_NEW_MEMORY | _MESSAGES,
     )
-    @idempotent
+    @idempotent_in_steps
     def post(self, request: Request) -> Response:
         """Store a memory, or return the live one that already has this text.
 
@@ -293,7 +293,7 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
     body_bytes_max = LARGE_BODY_BYTES
 
     @operation("memories_bulk", {200: MemoryBulkOutput}, request=MemoryBulkInputSchema, examples=_BULK)
-    @idempotent
+    @idempotent_in_steps
     def post(self, request: Request) -> Response:
         """Store the valid rows and report the errors of the others; each row is stored as by `POST memories`."""
         rows = BulkRows(self.body(MemoryBulkInput)["memories"], key=self.key, now=self.now)

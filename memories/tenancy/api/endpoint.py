@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from memories.models import ApiKey
+from memories.models import ApiKey, IdempotencyRecord
 from memories.tenancy.api.authentication import KeyAuthentication, KeyThrottle
 from memories.tenancy.api.body_limits import SMALL_BODY_BYTES, drain, too_large
 from memories.tenancy.api.etags import response_with_etag
@@ -27,6 +27,7 @@ from memories.tenancy.api.permissions import HasScope, require_whole_tenant
 from memories.tenancy.api.slow_requests import slow_requests
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
+from memories.tenancy.idempotency import mark_partly_done
 from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import tenant_scope
@@ -65,6 +66,8 @@ class Endpoint(APIView):
     edited_row: Callable[..., Any]
     output: type[Serializer[Any]]
     now: datetime
+    #: The claim of this request's Idempotency-Key.
+    claim: IdempotencyRecord | None = None
     #: What the request gives back at its end.
     _turns: ExitStack
 
@@ -92,6 +95,14 @@ class Endpoint(APIView):
     def begin_slow_request(self) -> None:
         """Count this request as slow until its end. Raises `RestError` if its tenant or all have too many."""
         self._turns.enter_context(slow_requests.one_of(self.tenant_id))
+
+    def note_partial_write(self) -> None:
+        """Let a repetition by Idempotency-Key be refused from the commit of the open scope until there is a response.
+
+        For work that must not be done twice, by a request whose response is not part of the same transaction.
+        """
+        if self.claim is not None:
+            mark_partly_done(self.claim)
 
     def _take_turn(self, request: HttpRequest) -> None:
         """Wait for the turn with the body as bytes; the parsed body takes many times as much memory."""

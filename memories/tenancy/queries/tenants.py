@@ -11,14 +11,30 @@ from django.db.models.functions import Lower
 
 from memories.services.tenancy.tenant_names import HIDDEN_PREFIX
 from memories.tenancy.queries.methods import rows_among, rows_by, rows_where, rows_with
+from memories.tenancy.queries.prepared import execute_prepared
 from memories.tenancy.queries.rows import TenantRows
 
 #: Partitions that a form offers; others can be typed.
 PATHS_OFFERED_MAX = 300
 
 
+_CLAIM = """
+INSERT INTO memories_idempotencyrecord (tenant_id, api_key_id, idempotency_key, request_hash, created_at)
+VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING id
+"""
+
+
 class IdempotencyRecordQuerySet(TenantRows):
     created_before = rows_by("created_at__lt")
+    unanswered = rows_where(answer__isnull=True)
+
+    def claim(self, record: Any) -> bool:
+        """Insert the record and set its id; return False if there is one with its key."""
+        names = ("tenant_id", "api_key_id", "idempotency_key", "request_hash", "created_at")
+        rows = execute_prepared(_CLAIM, [getattr(record, name) for name in names])
+        if rows:
+            ((record.pk,),), record._state.adding = rows, False
+        return bool(rows)
 
 
 class TenantQuerySet(models.QuerySet[Any]):

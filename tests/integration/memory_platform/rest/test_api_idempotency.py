@@ -113,15 +113,22 @@ def taken_over(tenant: Tenant) -> IdempotencyRecord:
         return idempotency.claim_idempotency_key(**{name: getattr(running, name) for name in names}, now=later)
 
 
-def test_request_whose_claim_was_taken_over_gets_the_answer_that_was_stored_first(
+@pytest.mark.django_db(transaction=True)
+def test_request_whose_claim_was_taken_over_gets_the_answer_that_was_stored_first_and_writes_nothing(
     api: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = endpoints.store_memories
 
-    def store_late(**arguments: Any) -> Any:
+    def answer_first() -> None:
         other = taken_over(tenant)
         with tenant_scope(tenant.pk):
             assert idempotency.store_response(other, status=201, body={"id": "first"}, headers={}) is None
+        connection.close()
+
+    def store_late(**arguments: Any) -> Any:
+        thread = Thread(target=answer_first)
+        thread.start()
+        thread.join()
         return store(**arguments)
 
     with monkeypatch.context() as patched:
@@ -130,6 +137,24 @@ def test_request_whose_claim_was_taken_over_gets_the_answer_that_was_stored_firs
     again = api.post(MEMORIES, {"content": "One"}, headers=ONCE)
     assert [answer.json() for answer in (late, again)] == [{"id": "first"}] * 2
     assert [answer["Idempotent-Replayed"] for answer in (late, again)] == ["true"] * 2
+    assert all_stored_memories(tenant) == []
+
+
+@pytest.mark.parametrize("age", [0, 2 * idempotency.CLAIM_SECONDS])
+def test_request_that_was_partly_done_is_never_run_again(api: APIClient, tenant: Tenant, age: int) -> None:
+    api.post(MEMORIES, {"content": "One"}, headers=ONCE)
+    with tenant_scope(tenant.pk):
+        IdempotencyRecord.objects.for_tenant(tenant.pk).update(status=None, answer=None)
+    (record,) = records(tenant)
+    with tenant_scope(tenant.pk):
+        idempotency.mark_partly_done(record)
+        idempotency.release_idempotency_key(record)
+    with time_machine.travel(timezone.now() + timedelta(seconds=age)):
+        answer = api.post(MEMORIES, {"content": "One"}, headers=ONCE)
+    assert_problem(answer, 409, "idempotency_outcome_unknown" if age else "idempotency_key_in_use")
+    with tenant_scope(tenant.pk):
+        assert idempotency.store_response(record, status=200, body={"id": "late"}, headers={}) is None
+    assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).json() == {"id": "late"}
 
 
 def test_claim_that_was_taken_over_is_not_released(api: APIClient, tenant: Tenant) -> None:

@@ -150,17 +150,6 @@ VERBS: Mapping[str, Mapping[str, str]] = {
     },
 }
 ACT_LABELS: Mapping[str, str] = {verb: label for verbs in VERBS.values() for verb, label in verbs.items()}
-#: Verbs that are not listed: reading, and text that a page stores for its address.
-UNLISTED = frozenset({"read_context", "store_long_query"})
-#: What API keys do in every turn of a conversation. These are listed only if a person or a rule does them.
-AGENT_TRAFFIC = frozenset(
-    {
-        *("store_memory", "store_memories", "update_memory", "link_memories", "unlink_memories"),
-        *("give_feedback", "withdraw_feedback", "record_outcome", "export"),
-        *("create_session", "update_session", "close_session", "restore_session", "append_messages"),
-        *("request_compaction", "create_partition"),
-    }
-)
 
 FINAL = "Can't be undone"
 _CAN_BE_CHANGED, _CAN_BE_EDITED = "Change it on its page", "Edit it on its page"

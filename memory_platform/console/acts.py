@@ -29,7 +29,6 @@ from memories.services.tenancy.audit_targets import audit_target_page, displayed
 from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memory_platform.console.act_kinds import (
     ACT_LABELS,
-    AGENT_TRAFFIC,
     FINAL,
     NOTES,
     STORED_ACTS,
@@ -119,7 +118,7 @@ POSSIBLE, FOR_ADMINS, DONE = "possible", "admins", "undone"
 def list_acts(tenant_id: UUID, *, group: str, by: str) -> AuditEntryQuerySet:
     """Return the entries of a group and by a kind of actor, "" for all, without what agents do in every turn."""
     entries: AuditEntryQuerySet = AuditEntry.objects.for_tenant(tenant_id)
-    return entries.of_verbs(VERBS.get(group, ACT_LABELS)).without_keys(AGENT_TRAFFIC).narrowed({"actor_kind": by})
+    return entries.of_verbs(VERBS.get(group, ACT_LABELS)).without_agent_traffic().narrowed({"actor_kind": by})
 
 
 def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool) -> list[ActRow]:
@@ -281,7 +280,7 @@ def latest_acts(tenant_id: UUID, entries: Sequence[AuditEntry]) -> set[UUID]:
     rows = AuditEntry.objects.for_tenant(tenant_id).of_verbs(ACT_LABELS)
     latest: set[UUID] = set()
     if others:
-        ids = {target_id for entry in others for target_id in entry.target_ids}
+        ids = {entry.target_ids[0] for entry in others}
         latest |= rows.latest_about({entry.target_kind for entry in others}, ids)
     if memos:
         latest |= rows.latest_of_kinds({entry.target_kind for entry in memos})

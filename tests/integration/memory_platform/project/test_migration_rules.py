@@ -64,7 +64,7 @@ def split(statement: str) -> list[str]:
     return [statement] if "$$" in statement else statement.split(";")
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)  # indexes are built concurrently outside of transactions
 def test_migrations_since_the_first_schema_hold_up_no_requests() -> None:
     graph = MigrationExecutor(connection).loader.graph
     first = {key for last in FIRST_SCHEMA for key in graph.forwards_plan(last)}

@@ -1,3 +1,4 @@
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import migrations, models
 from django.db.models import F, Q
@@ -25,6 +26,8 @@ class Migration(migrations.Migration):
     atomic = False
     dependencies = [("memories", "0011_tokens_that_expire")]
     operations = [
-        *(AddIndexConcurrently("auditentry", index) for index in _INDEXES),
         RemoveIndexConcurrently("auditentry", "audit_about"),
+        # a type without a length rewrites neither table nor other indexes
+        migrations.AlterField("auditentry", "target_ids", ArrayField(models.CharField(), default=list)),
+        *(AddIndexConcurrently("auditentry", index) for index in _INDEXES),
     ]

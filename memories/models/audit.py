@@ -39,7 +39,8 @@ class AuditEntry(models.Model):
     actor_label = models.CharField(max_length=150, default="", blank=True)
     verb = models.CharField(max_length=64)
     target_kind = models.CharField(max_length=64)
-    target_ids = ArrayField(models.CharField(max_length=150), default=list)
+    #: Paths of partitions among them are longer than ids.
+    target_ids = ArrayField(models.CharField(), default=list)
     fields = ArrayField(models.CharField(max_length=64), default=list, blank=True)
     reason = models.TextField(
         default="", blank=True, help_text="The reason that the actor gave, where one is required."

@@ -24,7 +24,17 @@ from context.models import (
     ScoringProfileAssignment,
     ScoringProfileVersion,
 )
-from memories.models import AuditEntry, EmbeddingModel, HygieneAct, Memory, Partition, PartitionSummary, Snapshot
+from memories.models import (
+    ApiKey,
+    AuditEntry,
+    EmbeddingModel,
+    HygieneAct,
+    Invitation,
+    Memory,
+    Partition,
+    PartitionSummary,
+    Snapshot,
+)
 from memories.services.tenancy.audit_targets import audit_target_page, displayed_target_id
 from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memory_platform.console.act_kinds import (
@@ -105,9 +115,11 @@ _TITLED = ("compaction", "partition_summary", "session")
 #: The model and the column of the names of other targets.
 _NAMED: Mapping[str, tuple[Any, str]] = {
     "alert_destination": (AlertDestination, "address"),
+    "api_key": (ApiKey, "name"),
     "embedding_model": (EmbeddingModel, "name"),
     "evaluation": (EvaluationRun, "corpus_name"),
     "golden_question": (GoldenQuestion, "text"),
+    "invitation": (Invitation, "note"),
     "partition": (Partition, "path"),
     "message": (Message, "content"),
     "snapshot": (Snapshot, "name"),
@@ -195,7 +207,7 @@ def _names(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
         model, column = _NAMED[kind]
         # a roll-up names its partition by the path, which needs no other name
         row_ids = {pk for pk in ids[kind] if kind != "partition" or pk.isdecimal()}
-        rows = model.objects.for_tenant(tenant_id).with_ids(row_ids)
+        rows = model.objects.for_tenant(tenant_id).filter(pk__in=row_ids)
         names |= {str(pk): name for pk, name in rows.values_list("pk", column) if name}
     if user_ids := ids.get("user"):
         users = get_user_model().objects.filter(pk__in=user_ids)
@@ -205,16 +217,26 @@ def _names(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
 
 def _target(tenant_id: UUID, entry: AuditEntry, place: int, texts: Mapping[str, str], is_admin: bool) -> ActTarget:
     target_id = entry.target_ids[place]
-    is_memo = entry.target_kind == "tenant_memo"  # its id says nothing
-    kind = entry.target_kind.replace("_", " ").capitalize()
-    unnamed = f"{kind} {target_id[:_ID_CHARACTERS]}" if _UUID.fullmatch(target_id) else displayed_target_id(target_id)
-    text = "Tenant memo" if is_memo else texts.get(target_id, unnamed).strip()
+    text = texts.get(target_id) or _unnamed(entry.target_kind, target_id)
     page = audit_target_page(entry.verb, entry.target_kind, target_id, is_first=not place)
     url = ""
     if page is not None and (is_admin or not page.admins_only):
         url = reverse(page.name, args=[tenant_id, *page.args])
         url = f"{url}?{urlencode(page.query)}" if page.query else url
     return ActTarget(text if len(text) <= _EXCERPT_CHARACTERS else f"{text[: _EXCERPT_CHARACTERS - 1]}…", url)
+
+
+def _unnamed(kind: str, target_id: str) -> str:
+    """Return what a target without a name is called."""
+    title = kind.replace("_", " ").capitalize()
+    match kind:
+        case "tenant" | "tenant_memo":  # there is one
+            return title
+        case "prompt":
+            return f"Version {target_id}"
+        case "alert_rule":
+            return target_id.replace("_", " ").capitalize()
+    return f"{title} {target_id[:_ID_CHARACTERS]}" if _UUID.fullmatch(target_id) else displayed_target_id(target_id)
 
 
 def _changes(act: HygieneAct) -> Iterator[str]:

@@ -140,6 +140,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "switch_embedding_model": "Switched the embedding model",
         "retire_embedding_model": "Retired an embedding model",
         "retry_embeddings": "Retried embeddings",
+        "reembed_memories": "Re-embedded memories",
         "retry_refused_vectors": "Retried refused vectors",
         "set_retention": "Set a retention rule",
         "remove_retention": "Removed a retention rule",
@@ -179,7 +180,8 @@ NOTES: Mapping[str, str] = {
     "delete_view": "Restore it on its list",
     **dict.fromkeys(("set_language", "set_alert_rules", "set_retention", "remove_retention"), _CAN_BE_CHANGED),
     **dict.fromkeys(("start_reembedding", "request_embedding_switch", "switch_embedding_model"), _CAN_BE_CHANGED),
-    **dict.fromkeys(("retire_embedding_model", "retry_embeddings", "retry_refused_vectors"), FINAL),
+    **dict.fromkeys(("retire_embedding_model", "retry_refused_vectors"), FINAL),
+    **dict.fromkeys(("retry_embeddings", "reembed_memories"), FINAL),
     **dict.fromkeys(("prune_receipts", "request_erasure", "retry_erasure", "erase", "test_alert_destination"), FINAL),
 }
 #: Only admins may undo these, as only they may perform them.

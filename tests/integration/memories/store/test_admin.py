@@ -11,7 +11,7 @@ from django.urls import reverse
 from rest_framework_api_key.models import APIKey
 
 from memories.hygiene.actions import undo_hygiene
-from memories.models import ApiKey, AuditEntry, HygieneAct, Membership, Memory, MemoryVersion, Tenant
+from memories.models import ApiKey, AuditEntry, HygieneAct, Membership, Memory, MemoryEmbedding, MemoryVersion, Tenant
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.actions.operators import add_member
@@ -158,14 +158,40 @@ def test_restore_onto_a_duplicate_restores_none(client: Client, tenant: Tenant) 
     assert reread_memory(free).archived_at is not None
 
 
-def test_failed_embedding_is_tried_again_by_a_button(client: Client, tenant: Tenant) -> None:
-    memory = make_memory(tenant, "was refused")
+def test_selected_memories_are_embedded_again(client: Client, tenant: Tenant) -> None:
+    ready, failed, old = (make_memory(tenant, text, is_embedded=True) for text in ("Rye", "Oats", "Barley"))
+
+    def vectors() -> dict[Any, list[float]]:
+        with tenant_scope(tenant.pk):
+            rows = MemoryEmbedding.objects.for_tenant(tenant.pk)
+            return {row.memory_id: list(row.vector) for row in rows}
+
+    def embed(*memories: Memory) -> str:
+        chosen = {"action": "embed_selected", "_selected_action": [str(memory.pk) for memory in memories]}
+        return client.post(page("memory_changelist"), chosen, follow=True).content.decode()
+
+    before = vectors()
     with tenant_scope(tenant.pk):
-        Memory.objects.for_tenant(tenant.pk).update(embedding_state="failed", embedding_error="refused")
-    client.post(page("memory_changelist"), {"action": "embed_selected", "_selected_action": [str(memory.pk)]})
-    assert (reread_memory(memory).embedding_state, reread_memory(memory).embedding_error) == ("ready", "")
+        archive_memory(memory=old, by=TESTER, now=FACTORY_NOW)
+        Memory.objects.for_tenant(tenant.pk).filter(pk=failed.pk).update(embedding_state="failed", embedding_error="no")
+        MemoryEmbedding.objects.for_tenant(tenant.pk).update(vector=before[old.pk])
+    assert "2 memories are queued for re-embedding. 1 archived skipped." in embed(ready, failed, old)
+    assert vectors() == before
+    assert [(row.embedding_state, row.embedding_error) for row in map(reread_memory, (ready, failed))] == [
+        ("ready", "")
+    ] * 2
     with tenant_scope(tenant.pk):
-        assert AuditEntry.objects.for_tenant(tenant.pk).about(memory.pk).filter(verb="retry_embeddings").exists()
+        assert AuditEntry.objects.for_tenant(tenant.pk).about(failed.pk).filter(verb="reembed_memories").exists()
+
+
+def test_memories_are_embedded_again_by_admins_alone(tenant: Tenant) -> None:
+    memory = make_memory(tenant, "Rye", is_embedded=True)
+    operator = Client()
+    operator.force_login(new_operator("oda", "operator", tenant))
+    chosen = {"action": "embed_selected", "_selected_action": [str(memory.pk)]}
+    assert operator.post(page("memory_changelist"), chosen).status_code == 403
+    with tenant_scope(tenant.pk):
+        assert not AuditEntry.objects.for_tenant(tenant.pk).filter(verb="reembed_memories").exists()
 
 
 def test_list_searches_and_filters_within_the_tenants_of_a_person(

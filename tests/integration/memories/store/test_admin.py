@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from rest_framework_api_key.models import APIKey
@@ -289,10 +290,27 @@ def test_selected_memories_of_one_tenant_are_exported(
     assert "of another tenant" not in mixed.content.decode()
 
 
-def test_list_leads_to_the_import_of_own_tenants(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
-    text = client.get(page("memory_changelist")).content.decode()
-    assert reverse("memory-import-export", args=[tenant.pk]) in text
-    assert reverse("memory-import-export", args=[other_tenant.pk]) not in text
+@pytest.mark.parametrize(("action", "file_type"), [("export_json_lines", "jsonl"), ("export_csv", "csv")])
+def test_exported_memories_are_previewed_imported_and_shown_in_the_list_again(
+    client: Client, tenant: Tenant, other_tenant: Tenant, action: str, file_type: str
+) -> None:
+    listed = client.get(page("memory_changelist")).content.decode()
+    address = reverse("memory-import-export", args=[tenant.pk])
+    assert address in listed
+    assert reverse("memory-import-export", args=[other_tenant.pk]) not in listed
+    memory = make_memory(tenant, "Rye needs 50 minutes.")
+    exported = client.post(page("memory_changelist"), {"action": action, "_selected_action": [memory.pk]})
+    text = exported.content.decode().replace("50 minutes", "40 minutes") + (
+        '{"kind": 1}' if file_type == "jsonl" else ",,\n"
+    )
+    preview = client.post(address, {"file": SimpleUploadedFile(f"m.{file_type}", text.encode())})
+    assert "1 invalid line will be skipped" in preview.content.decode()
+    assert [row["status"] for row in preview.context["lines"]] == ["created", "invalid"]
+    stored = client.post(address, {"packed": preview.context["packed"], "type": file_type}).content.decode()
+    (back,) = re.findall(r'href="([^"]+)">Show in Django admin', stored)
+    shown = client.get(back).content.decode()
+    assert "Rye needs 50 minutes." in shown
+    assert "Rye needs 40 minutes." in shown
 
 
 def test_tenant_name_is_stored_by_the_rules_of_the_verb(superuser: Client) -> None:

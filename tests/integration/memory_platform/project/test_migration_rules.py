@@ -37,6 +37,7 @@ EXCEPTIONS = {
     ("memories", "0004_audit_of_verb"): "an index on audit entries",
     ("memories", "0008_deleted_views"): "an index on the saved views of operators",
     ("memories", "0010_more_saved_views"): "a constraint on the saved views of operators",
+    ("memories", "0013_saved_views_of_all_lists"): "a constraint on the saved views of operators",
     ("memories", "0012_audit_indexes"): "removes the length from a type, which rewrites no row",
 }
 

@@ -11,6 +11,7 @@ from compaction.tasks import enqueue_erasure
 from memories.models import Memory, Partition, Tenant
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
+from memory_platform.web.numerals import counted
 
 
 @transaction.atomic
@@ -94,7 +95,7 @@ def set_retention_policy(
         age_from=age_from,
         defaults={"days": days, "created_by": by.stored_label, "created_at": now},
     )
-    record_audit("set_retention", "retention_policy", [policy.pk], tenant_id=tenant.pk, fields=["days"], by=by, now=now)
+    _audit_policy("set_retention", policy, by, now)
     return policy
 
 
@@ -104,9 +105,15 @@ def remove_retention_policy(
 ) -> None:
     """End a policy; what it has not erased yet stays. Raises `StaleVersion` if it was set after `shown_at`."""
     _require_unchanged(policy, shown_at)
-    tenant_id = policy.tenant_id
-    record_audit("remove_retention", "retention_policy", [policy.pk], tenant_id=tenant_id, by=by, now=now)
+    _audit_policy("remove_retention", policy, by, now)
     policy.delete()
+
+
+def _audit_policy(verb: str, policy: RetentionPolicy, by: Actor, now: datetime) -> None:
+    """Name the partition, so that an erasure can redact it, and the period, because the policy changes or ends."""
+    period = f"erased {counted(policy.days, 'day', 'days')} after {policy.get_age_from_display()}"
+    targets = [policy.partition_path or "Whole tenant", period]
+    record_audit(verb, "retention_policy", targets, tenant_id=policy.tenant_id, fields=["days"], by=by, now=now)
 
 
 def _require_unchanged(policy: RetentionPolicy, shown_at: datetime | None) -> None:

@@ -130,7 +130,7 @@ def last_review_change(compaction: Compaction, *, reader_id: str) -> ReviewChang
         if later is not None:
             at = later.finished_at or later.created_at
             return ReviewChange(later.requested_by or "Someone", "regenerated it", at)
-    entries = AuditEntry.objects.for_tenant(compaction.tenant_id).of_kind("compaction").about(compaction.pk)
+    entries = AuditEntry.objects.for_tenant(compaction.tenant_id).about_any("compaction", [compaction.pk])
     entry: AuditEntry | None = entries.of_verbs(_DONE).newest_first().first()
     if entry is None:
         return None

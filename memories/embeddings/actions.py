@@ -1,8 +1,9 @@
-"""Change a tenant's embedding model: start, switch, roll back, retire, retry refused texts (ADR-0082)."""
+"""Change a tenant's embedding model, retry refused texts, and compute vectors again (ADR-0082)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -11,7 +12,7 @@ from memories import tasks
 from memories.embeddings import reembedding
 from memories.embeddings.providers import KnownModel, UnknownModel, default_model, model_named
 from memories.embeddings.vectors import ensure_active_model
-from memories.models import EmbeddingModel, Memory, MissingVector, Tenant
+from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MissingVector, Tenant
 from memories.tenancy.audit import Actor, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memory_platform.web.numerals import counted
@@ -114,17 +115,27 @@ def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetim
 
 
 @transaction.atomic
-def retry_embeddings(
-    *, tenant: Tenant, memory_ids: Iterable[UUID] | None = None, by: Actor, now: datetime
-) -> list[UUID]:
-    """Make memories whose embedding failed (all, or those of `memory_ids`) pending again; return their ids."""
-    failed = Memory.objects.for_tenant(tenant.pk).with_failed_embedding()
-    rows = failed if memory_ids is None else failed.with_ids(memory_ids)
-    ids = list(rows.locked().values_list("pk", flat=True))
+def retry_embeddings(*, tenant: Tenant, by: Actor, now: datetime) -> list[UUID]:
+    """Make memories whose embedding failed pending again; return their ids."""
+    return _make_pending("retry_embeddings", tenant, Memory.objects.with_failed_embedding(), by, now)
+
+
+@transaction.atomic
+def reembed_memories(*, tenant: Tenant, memory_ids: Iterable[UUID], by: Actor, now: datetime) -> list[UUID]:
+    """Have the vectors of these memories computed again, without archived ones; return their ids.
+
+    The old vectors are deleted at once, so until a memory has new ones, only its words are found.
+    """
+    ids = _make_pending("reembed_memories", tenant, Memory.objects.unarchived().with_ids(memory_ids), by, now)
+    MemoryEmbedding.objects.for_tenant(tenant.pk).filter(memory_id__in=ids, is_current=True).delete()
+    return ids
+
+
+def _make_pending(verb: str, tenant: Tenant, rows: Any, by: Actor, now: datetime) -> list[UUID]:
+    ids = list(rows.for_tenant(tenant.pk).locked().values_list("pk", flat=True))
     if ids:
         Memory.objects.filter(pk__in=ids).update(embedding_state=Memory.EmbeddingState.PENDING, embedding_error="")
-        fields = ["embedding_state"]
-        record_audit("retry_embeddings", "memory", ids, tenant_id=tenant.pk, fields=fields, by=by, now=now)
+        record_audit(verb, "memory", ids, tenant_id=tenant.pk, fields=["embedding_state"], by=by, now=now)
         tasks.enqueue_embedding(tenant.pk, ids)
     return ids
 

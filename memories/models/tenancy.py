@@ -109,24 +109,35 @@ class Membership(models.Model):
         return f"user {self.user_id} in tenant {self.tenant_id}"
 
 
+class SavedViewList(models.TextChoices):
+    """The lists with saved views, by the URL names of their pages: all with filters or an order in their URLs."""
+
+    MEMORIES = "memories", "Memories"
+    PARTITIONS = "partitions", "Partitions"
+    CONTEXTS = "context-log", "Context log"
+    AGENTS = "agents", "Agents"
+    SESSIONS = "sessions", "Sessions"
+    REVIEWS = "reviews", "Reviews"
+    HYGIENE = "hygiene", "Hygiene"
+    QUESTIONS = "golden-questions", "Golden questions"
+    EVALUATIONS = "evaluations", "Evaluations"
+    ACTIVITY = "activity", "Activity"
+    ALERTS = "alerts", "Alerts"
+    JOBS = "jobs", "Jobs"
+    AUDIT = "audit-log", "Audit log"
+    KEYS = "api-keys", "API keys"
+    ERASURES = "erasures", "Erasures"
+
+
 class SavedView(models.Model):
     """The filters of a list, stored under a name for one operator or for the tenant (ADR-0145)."""
 
-    class List(models.TextChoices):
-        """The lists by the URL names of their pages."""
-
-        MEMORIES = "memories", "Memories"
-        CONTEXTS = "context-log", "Context log"
-        SESSIONS = "sessions", "Sessions"
-        AUDIT = "audit-log", "Audit log"
-        HYGIENE = "hygiene", "Hygiene"
-        ACTIVITY = "activity", "Activity"
-        JOBS = "jobs", "Jobs"
+    List = SavedViewList
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
-    list = models.CharField(max_length=16, choices=List)
+    list = models.CharField(max_length=16, choices=SavedViewList)
     name = models.CharField(max_length=60)
     filters = models.JSONField(help_text="The query parameters of the list, without the page.")
     is_shared = models.BooleanField(default=False)
@@ -142,11 +153,7 @@ class SavedView(models.Model):
                 condition=models.Q(deleted_at=None),
                 name="saved_view_name_is_unique",
             ),
-            one_of(
-                "list",
-                ["memories", "context-log", "sessions", "audit-log", "hygiene", "activity", "jobs"],
-                "saved_view_list_is_known",
-            ),
+            one_of("list", SavedViewList.values, "saved_view_list_is_known"),
         ]
         indexes = [models.Index(fields=["user"], name="saved_view_of_user")]
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import Truncator
 
-from memories.embeddings.actions import retry_embeddings
+from memories.embeddings.actions import reembed_memories
 from memories.embeddings.indexer import index_now
 from memories.models import Memory, MemoryVersion, Partition
 from memories.services.store.bulk import BULK_CHANGE_KIND
@@ -237,14 +237,19 @@ class MemoryAdmin(TenantModelAdmin):
             transaction.on_commit(partial(index_now, row.tenant_id, [row.pk]))
         messages.success(request, f"{counted(len(rows), 'memory is', 'memories are')} live.")
 
-    @admin.action(description="Retry failed embeddings of selected memories", permissions=["change"])
+    @admin.action(description="Re-embed selected memories", permissions=["change"])
     def embed_selected(self, request: HttpRequest, queryset: Any) -> None:
+        """Queue them; a local model computes the vectors right after the commit."""
         chosen = sorted(queryset, key=lambda memory: str(memory.tenant_id))
+        queued = 0
         for tenant, rows in groupby(chosen, key=lambda memory: memory.tenant):
             with tenant_scope(tenant.pk):
-                retried = retry_embeddings(tenant=tenant, memory_ids=[row.pk for row in rows], **by_now(request))
-            transaction.on_commit(partial(index_now, tenant.pk, retried))
-        messages.success(request, "Failed embeddings are being retried.")
+                ids = reembed_memories(tenant=tenant, memory_ids=[row.pk for row in rows], **by_now(request))
+            transaction.on_commit(partial(index_now, tenant.pk, ids))
+            queued += len(ids)
+        text = f"{counted(queued, 'memory is', 'memories are')} queued for re-embedding."
+        skipped = len(chosen) - queued
+        messages.success(request, f"{text} {skipped:,} archived skipped." if skipped else text)
 
     @admin.action(description="Export selected live memories as JSON lines", permissions=["view"])
     def export_json_lines(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:

@@ -140,6 +140,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "switch_embedding_model": "Switched the embedding model",
         "retire_embedding_model": "Retired an embedding model",
         "retry_embeddings": "Retried embeddings",
+        "reembed_memories": "Re-embedded memories",
         "retry_refused_vectors": "Retried refused vectors",
         "set_retention": "Set a retention rule",
         "remove_retention": "Removed a retention rule",
@@ -150,17 +151,6 @@ VERBS: Mapping[str, Mapping[str, str]] = {
     },
 }
 ACT_LABELS: Mapping[str, str] = {verb: label for verbs in VERBS.values() for verb, label in verbs.items()}
-#: Verbs that are not listed: reading, and text that a page stores for its address.
-UNLISTED = frozenset({"read_context", "store_long_query"})
-#: What API keys do in every turn of a conversation. These are listed only if a person or a rule does them.
-AGENT_TRAFFIC = frozenset(
-    {
-        *("store_memory", "store_memories", "update_memory", "link_memories", "unlink_memories"),
-        *("give_feedback", "withdraw_feedback", "record_outcome", "export"),
-        *("create_session", "update_session", "close_session", "restore_session", "append_messages"),
-        *("request_compaction", "create_partition"),
-    }
-)
 
 FINAL = "Can't be undone"
 _CAN_BE_CHANGED, _CAN_BE_EDITED = "Change it on its page", "Edit it on its page"
@@ -190,7 +180,8 @@ NOTES: Mapping[str, str] = {
     "delete_view": "Restore it on its list",
     **dict.fromkeys(("set_language", "set_alert_rules", "set_retention", "remove_retention"), _CAN_BE_CHANGED),
     **dict.fromkeys(("start_reembedding", "request_embedding_switch", "switch_embedding_model"), _CAN_BE_CHANGED),
-    **dict.fromkeys(("retire_embedding_model", "retry_embeddings", "retry_refused_vectors"), FINAL),
+    **dict.fromkeys(("retire_embedding_model", "retry_refused_vectors"), FINAL),
+    **dict.fromkeys(("retry_embeddings", "reembed_memories"), FINAL),
     **dict.fromkeys(("prune_receipts", "request_erasure", "retry_erasure", "erase", "test_alert_destination"), FINAL),
 }
 #: Only admins may undo these, as only they may perform them.

@@ -24,12 +24,21 @@ from context.models import (
     ScoringProfileAssignment,
     ScoringProfileVersion,
 )
-from memories.models import AuditEntry, EmbeddingModel, HygieneAct, Memory, Partition, PartitionSummary, Snapshot
+from memories.models import (
+    ApiKey,
+    AuditEntry,
+    EmbeddingModel,
+    HygieneAct,
+    Invitation,
+    Memory,
+    Partition,
+    PartitionSummary,
+    Snapshot,
+)
 from memories.services.tenancy.audit_targets import audit_target_page, displayed_target_id
 from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memory_platform.console.act_kinds import (
     ACT_LABELS,
-    AGENT_TRAFFIC,
     FINAL,
     NOTES,
     STORED_ACTS,
@@ -58,7 +67,8 @@ _CREATED_BUDGETS = ("create_budget_profile", "restore_budget_profile")
 #: Kinds of which a tenant has one target.
 _SINGLE = ("tenant_memo", "prompt")
 #: Of acts at the same time, only those of the highest rank are shown: undoing an approval also rolls it back.
-_RANKS = {**dict.fromkeys((*_PARTS, *_WRITTEN, "link_memories", "unlink_memories"), 0), "roll_back_compaction": 1}
+_PARTS_OF_OTHERS = (*_PARTS, *_WRITTEN, "store_memories", "link_memories", "unlink_memories")
+_RANKS = {**dict.fromkeys(_PARTS_OF_OTHERS, 0), "roll_back_compaction": 1}
 _HIGHEST_RANK = 2
 
 
@@ -105,9 +115,11 @@ _TITLED = ("compaction", "partition_summary", "session")
 #: The model and the column of the names of other targets.
 _NAMED: Mapping[str, tuple[Any, str]] = {
     "alert_destination": (AlertDestination, "address"),
+    "api_key": (ApiKey, "name"),
     "embedding_model": (EmbeddingModel, "name"),
     "evaluation": (EvaluationRun, "corpus_name"),
     "golden_question": (GoldenQuestion, "text"),
+    "invitation": (Invitation, "note"),
     "partition": (Partition, "path"),
     "message": (Message, "content"),
     "snapshot": (Snapshot, "name"),
@@ -118,7 +130,7 @@ POSSIBLE, FOR_ADMINS, DONE = "possible", "admins", "undone"
 def list_acts(tenant_id: UUID, *, group: str, by: str) -> AuditEntryQuerySet:
     """Return the entries of a group and by a kind of actor, "" for all, without what agents do in every turn."""
     entries: AuditEntryQuerySet = AuditEntry.objects.for_tenant(tenant_id)
-    return entries.of_verbs(VERBS.get(group, ACT_LABELS)).without_keys(AGENT_TRAFFIC).narrowed({"actor_kind": by})
+    return entries.of_verbs(VERBS.get(group, ACT_LABELS)).without_agent_traffic().narrowed({"actor_kind": by})
 
 
 def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool) -> list[ActRow]:
@@ -195,7 +207,7 @@ def _names(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
         model, column = _NAMED[kind]
         # a roll-up names its partition by the path, which needs no other name
         row_ids = {pk for pk in ids[kind] if kind != "partition" or pk.isdecimal()}
-        rows = model.objects.for_tenant(tenant_id).with_ids(row_ids)
+        rows = model.objects.for_tenant(tenant_id).filter(pk__in=row_ids)
         names |= {str(pk): name for pk, name in rows.values_list("pk", column) if name}
     if user_ids := ids.get("user"):
         users = get_user_model().objects.filter(pk__in=user_ids)
@@ -205,16 +217,26 @@ def _names(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
 
 def _target(tenant_id: UUID, entry: AuditEntry, place: int, texts: Mapping[str, str], is_admin: bool) -> ActTarget:
     target_id = entry.target_ids[place]
-    is_memo = entry.target_kind == "tenant_memo"  # its id says nothing
-    kind = entry.target_kind.replace("_", " ").capitalize()
-    unnamed = f"{kind} {target_id[:_ID_CHARACTERS]}" if _UUID.fullmatch(target_id) else displayed_target_id(target_id)
-    text = "Tenant memo" if is_memo else texts.get(target_id, unnamed).strip()
+    text = texts.get(target_id) or _unnamed(entry.target_kind, target_id)
     page = audit_target_page(entry.verb, entry.target_kind, target_id, is_first=not place)
     url = ""
     if page is not None and (is_admin or not page.admins_only):
         url = reverse(page.name, args=[tenant_id, *page.args])
         url = f"{url}?{urlencode(page.query)}" if page.query else url
     return ActTarget(text if len(text) <= _EXCERPT_CHARACTERS else f"{text[: _EXCERPT_CHARACTERS - 1]}…", url)
+
+
+def _unnamed(kind: str, target_id: str) -> str:
+    """Return what a target without a name is called."""
+    title = kind.replace("_", " ").capitalize()
+    match kind:
+        case "tenant" | "tenant_memo":  # there is one
+            return title
+        case "prompt":
+            return f"Version {target_id}"
+        case "alert_rule":
+            return target_id.replace("_", " ").capitalize()
+    return f"{title} {target_id[:_ID_CHARACTERS]}" if _UUID.fullmatch(target_id) else displayed_target_id(target_id)
 
 
 def _changes(act: HygieneAct) -> Iterator[str]:
@@ -280,7 +302,7 @@ def latest_acts(tenant_id: UUID, entries: Sequence[AuditEntry]) -> set[UUID]:
     rows = AuditEntry.objects.for_tenant(tenant_id).of_verbs(ACT_LABELS)
     latest: set[UUID] = set()
     if others:
-        ids = {target_id for entry in others for target_id in entry.target_ids}
+        ids = {entry.target_ids[0] for entry in others}
         latest |= rows.latest_about({entry.target_kind for entry in others}, ids)
     if memos:
         latest |= rows.latest_of_kinds({entry.target_kind for entry in memos})

@@ -214,11 +214,12 @@ def _restore_scoring(entry: AuditEntry, **who: Any) -> str:
 
 def _return_to_scoring(entry: AuditEntry, **who: Any) -> str:
     name, version = _version(entry)
-    rows = ScoringProfileVersion.objects.for_tenant(entry.tenant_id).named(name)
-    former = rows.filter(published_at__isnull=False, recorded_to__isnull=False).exclude(version=version)
-    before: ScoringProfileVersion | None = former.order_by("-recorded_to").first()
+    published = ScoringProfileVersion.objects.for_tenant(entry.tenant_id).named(name).filter(published_at__isnull=False)
+    # what this act superseded, or a later one that made the same version active again
+    before = published.filter(recorded_to__gte=entry.at).exclude(version=version).order_by("-recorded_to").first()
     if before is None:
-        raise Conflict("no_former_version", "No other version of this profile was published. Retire it instead.")
+        retire_scoring_profile(tenant_id=entry.tenant_id, name=name, version=version, **who)
+        return f"Undone: no version of {name} is active again."
     number = before.version
     roll_back_scoring_profile(tenant_id=entry.tenant_id, name=name, version=number, replaces=version, **who)
     return f"Undone: version {number} of {name} is active again."

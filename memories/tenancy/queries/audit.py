@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
+from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC, UNLISTED
 from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by
 from memories.tenancy.queries.rows import TenantRows
@@ -24,18 +25,26 @@ class AuditEntryQuerySet(TenantRows):
     at_any = rows_among("at")
 
     def about(self, target_id: object) -> Self:
-        return self.filter(target_ids__contains=[str(target_id)])
+        return self._about_any([str(target_id)])
 
     def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
-        return self.filter(target_kind=target_kind, target_ids__overlap=[str(target_id) for target_id in target_ids])
+        return self._about_any([str(target_id) for target_id in target_ids]).of_kind(target_kind)
 
-    def without_keys(self, verbs: Collection[str]) -> Self:
-        """Entries without those of API keys with these verbs."""
-        return self.exclude(actor_kind="key", verb__in=list(verbs))
+    def _about_any(self, target_ids: list[str]) -> Self:
+        """Entries with one of these ids among their targets.
+
+        An index finds the first target. Operators of arrays cannot use an index, so all others are read (ADR-0259).
+        """
+        several = self.filter(target_ids__1__isnull=False, target_ids__overlap=target_ids)
+        return self.filter(pk__in=self.filter(target_ids__0__in=target_ids).values("pk").union(several.values("pk")))
+
+    def without_agent_traffic(self) -> Self:
+        """Entries without what API keys do in every turn."""
+        return self.exclude(actor_kind="key", verb__in=[*AGENT_TRAFFIC, *UNLISTED])
 
     def latest_about(self, target_kinds: Iterable[str], target_ids: Iterable[str]) -> set[UUID]:
-        """The ids of the newest entries about each combination of targets that contains one of these."""
-        rows = self.filter(target_kind__in=list(target_kinds), target_ids__overlap=list(target_ids))
+        """The ids of the newest entries about each combination of targets that begins with one of these."""
+        rows = self.filter(target_kind__in=list(target_kinds), target_ids__0__in=list(target_ids))
         newest = rows.order_by("target_kind", "target_ids", "-at", "id").distinct("target_kind", "target_ids")
         return set(newest.values_list("pk", flat=True))
 
@@ -51,14 +60,9 @@ class AuditEntryQuerySet(TenantRows):
     def narrowed(self, filters: Mapping[str, Any]) -> Self:
         """Entries with these texts in actor and action, about this kind and id, within these times; "" for any."""
         lookups = {"actor": "actor_label__icontains", "action": "verb__contains", "target_kind": "target_kind"}
-        lookups |= {
-            "actor_kind": "actor_kind",
-            "target_id": "target_ids__contains",
-            "after": "at__gte",
-            "before": "at__lte",
-        }
-        values = {name: [value] if name == "target_id" else value for name, value in filters.items() if value}
-        return self.filter(**{lookups[name]: value for name, value in values.items()})
+        lookups |= {"actor_kind": "actor_kind", "after": "at__gte", "before": "at__lte"}
+        rows = self.about(filters["target_id"]) if filters.get("target_id") else self
+        return rows.filter(**{lookups[name]: value for name, value in filters.items() if value and name in lookups})
 
     def names_in_newest(self, count: int) -> dict[str, list[str]]:
         """`actors`, `actions` and `kinds` of the newest `count` entries in alphabetical order."""

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from rest_framework_api_key.models import APIKey
 
 from memories.hygiene.actions import undo_hygiene
-from memories.models import ApiKey, AuditEntry, HygieneAct, Membership, Memory, MemoryVersion, Tenant
+from memories.models import ApiKey, AuditEntry, HygieneAct, Membership, Memory, MemoryEmbedding, MemoryVersion, Tenant
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.actions.operators import add_member
@@ -158,14 +159,40 @@ def test_restore_onto_a_duplicate_restores_none(client: Client, tenant: Tenant) 
     assert reread_memory(free).archived_at is not None
 
 
-def test_failed_embedding_is_tried_again_by_a_button(client: Client, tenant: Tenant) -> None:
-    memory = make_memory(tenant, "was refused")
+def test_selected_memories_are_embedded_again(client: Client, tenant: Tenant) -> None:
+    ready, failed, old = (make_memory(tenant, text, is_embedded=True) for text in ("Rye", "Oats", "Barley"))
+
+    def vectors() -> dict[Any, list[float]]:
+        with tenant_scope(tenant.pk):
+            rows = MemoryEmbedding.objects.for_tenant(tenant.pk)
+            return {row.memory_id: list(row.vector) for row in rows}
+
+    def embed(*memories: Memory) -> str:
+        chosen = {"action": "embed_selected", "_selected_action": [str(memory.pk) for memory in memories]}
+        return client.post(page("memory_changelist"), chosen, follow=True).content.decode()
+
+    before = vectors()
     with tenant_scope(tenant.pk):
-        Memory.objects.for_tenant(tenant.pk).update(embedding_state="failed", embedding_error="refused")
-    client.post(page("memory_changelist"), {"action": "embed_selected", "_selected_action": [str(memory.pk)]})
-    assert (reread_memory(memory).embedding_state, reread_memory(memory).embedding_error) == ("ready", "")
+        archive_memory(memory=old, by=TESTER, now=FACTORY_NOW)
+        Memory.objects.for_tenant(tenant.pk).filter(pk=failed.pk).update(embedding_state="failed", embedding_error="no")
+        MemoryEmbedding.objects.for_tenant(tenant.pk).update(vector=before[old.pk])
+    assert "2 memories are queued for re-embedding. 1 archived skipped." in embed(ready, failed, old)
+    assert vectors() == before
+    assert [(row.embedding_state, row.embedding_error) for row in map(reread_memory, (ready, failed))] == [
+        ("ready", "")
+    ] * 2
     with tenant_scope(tenant.pk):
-        assert AuditEntry.objects.for_tenant(tenant.pk).about(memory.pk).filter(verb="retry_embeddings").exists()
+        assert AuditEntry.objects.for_tenant(tenant.pk).about(failed.pk).filter(verb="reembed_memories").exists()
+
+
+def test_memories_are_embedded_again_by_admins_alone(tenant: Tenant) -> None:
+    memory = make_memory(tenant, "Rye", is_embedded=True)
+    operator = Client()
+    operator.force_login(new_operator("oda", "operator", tenant))
+    chosen = {"action": "embed_selected", "_selected_action": [str(memory.pk)]}
+    assert operator.post(page("memory_changelist"), chosen).status_code == 403
+    with tenant_scope(tenant.pk):
+        assert not AuditEntry.objects.for_tenant(tenant.pk).filter(verb="reembed_memories").exists()
 
 
 def test_list_searches_and_filters_within_the_tenants_of_a_person(
@@ -263,10 +290,27 @@ def test_selected_memories_of_one_tenant_are_exported(
     assert "of another tenant" not in mixed.content.decode()
 
 
-def test_list_leads_to_the_import_of_own_tenants(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
-    text = client.get(page("memory_changelist")).content.decode()
-    assert reverse("memory-import-export", args=[tenant.pk]) in text
-    assert reverse("memory-import-export", args=[other_tenant.pk]) not in text
+@pytest.mark.parametrize(("action", "file_type"), [("export_json_lines", "jsonl"), ("export_csv", "csv")])
+def test_exported_memories_are_previewed_imported_and_shown_in_the_list_again(
+    client: Client, tenant: Tenant, other_tenant: Tenant, action: str, file_type: str
+) -> None:
+    listed = client.get(page("memory_changelist")).content.decode()
+    address = reverse("memory-import-export", args=[tenant.pk])
+    assert address in listed
+    assert reverse("memory-import-export", args=[other_tenant.pk]) not in listed
+    memory = make_memory(tenant, "Rye needs 50 minutes.")
+    exported = client.post(page("memory_changelist"), {"action": action, "_selected_action": [memory.pk]})
+    text = exported.content.decode().replace("50 minutes", "40 minutes") + (
+        '{"kind": 1}' if file_type == "jsonl" else ",,\n"
+    )
+    preview = client.post(address, {"file": SimpleUploadedFile(f"m.{file_type}", text.encode())})
+    assert "1 invalid line will be skipped" in preview.content.decode()
+    assert [row["status"] for row in preview.context["lines"]] == ["created", "invalid"]
+    stored = client.post(address, {"packed": preview.context["packed"], "type": file_type}).content.decode()
+    (back,) = re.findall(r'href="([^"]+)">Show in Django admin', stored)
+    shown = client.get(back).content.decode()
+    assert "Rye needs 50 minutes." in shown
+    assert "Rye needs 40 minutes." in shown
 
 
 def test_tenant_name_is_stored_by_the_rules_of_the_verb(superuser: Client) -> None:

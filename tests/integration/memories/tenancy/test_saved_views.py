@@ -11,6 +11,7 @@ from memories.models import AuditEntry, SavedView, Tenant
 from memories.tenancy.actions.saved_views import VIEWS_MAX
 from memories.tenancy.queries.tenants import SavedViewQuerySet
 from memories.tenancy.scopes import tenant_scope
+from tests.architecture import ROOT
 from tests.integration.page_helpers import HTMX, client_of, page, text_of
 from tests.users import new_operator
 
@@ -25,6 +26,14 @@ LISTS = {
     "hygiene": "list=contradiction&partition=agent%3Dsupport",
     "activity": "by=key&group=profiles",
     "jobs": "kind=compaction&state=failed",
+    "agents": "by=partition&range=7d",
+    "alerts": "sort=when",
+    "api-keys": "sort=-name",
+    "erasures": "sort=requested",
+    "evaluations": "sort=requested",
+    "golden-questions": "sort=collected",
+    "partitions": "after=agent%3Da",
+    "reviews": "order=oldest",
 }
 
 
@@ -52,10 +61,18 @@ def chips(client: Client, tenant: Tenant, name: str = "memories", query: str = "
     return text_of(client.get(f"{page(name, tenant)}?{query}"))
 
 
+def test_every_list_with_filters_or_an_order_has_views() -> None:
+    assert set(LISTS) == set(SavedView.List.values)
+    texts = {path: path.read_text() for path in (ROOT / "templates").rglob("*.html")}
+    lists = {path.stem for path, text in texts.items() if 'id="filters"' in text or "{% sort_link" in text}
+    assert lists - {path.stem for path, text in texts.items() if "{% saved_views" in text} == {"overview"}, (
+        "only the list of tenants belongs to no tenant"
+    )
+
+
 @pytest.mark.parametrize("name", LISTS)
-def test_filters_of_every_list_are_saved_without_their_page_and_opened_again(
-    name: str, client: Client, tenant: Tenant
-) -> None:
+def test_filters_of_every_list_are_saved_without_their_page_and_opened_again(name: str, tenant: Tenant) -> None:
+    client = client_of(new_operator("ada", "admin", tenant))
     assert "Save view" in chips(client, tenant, name, LISTS[name])
     address = save(client, tenant, list=name, query=f"{LISTS[name]}&cursor=x&q=")["Location"]
     assert address == f"{page(name, tenant)}?{LISTS[name]}"

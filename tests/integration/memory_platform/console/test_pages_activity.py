@@ -1,10 +1,12 @@
 """The Activity page: every act with what it changed, and its undo when the message is long gone."""
 
+import re
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -14,10 +16,11 @@ from context.profiles.actions.assignments import BUDGET_ASSIGNMENTS
 from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
 from context.profiles.budget_profiles import current_budget_profile
 from memories.hygiene.actions import merge_memories
-from memories.models import Tenant
+from memories.models import AuditEntry, Tenant
 from memories.store.actions.bulk import apply_bulk_action
 from memories.store.actions.edit import archive_memory, restore_memory
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.console.acts import list_acts
 from tests.integration.page_helpers import HTMX, TESTER, as_stored, client_of, make_bakery_memories, page, text_of
 from tests.integration.session_scripts import as_decided, compacted, make_long_session, under_review
 from tests.users import new_operator
@@ -141,3 +144,18 @@ def test_acts_are_narrowed_and_undone_by_those_who_may(client: Client, tenant: T
     assert stranger.post(page("activity-undo", tenant, row.entry.pk)).status_code == 404
     assert stranger.post(page("activity-undo", other_tenant, row.entry.pk)).status_code == 404
     assert as_stored(one).archived_at is not None
+
+
+def test_acts_and_targets_are_found_by_indexes_in_a_log_of_agent_traffic(tenant: Tenant) -> None:
+    def indexes_of(rows: Any) -> set[str]:
+        return set(re.findall(r"using (audit_\w+)", rows.explain()))
+
+    row = {"at": timezone.now(), "actor_kind": "key", "verb": "store_memory", "target_kind": "memory"}
+    with tenant_scope(tenant.pk), connection.cursor() as cursor:
+        entries = AuditEntry.objects.for_tenant(tenant.pk)
+        AuditEntry.objects.bulk_create([AuditEntry(tenant=tenant, target_ids=[n], **row) for n in range(2_000)])
+        cursor.execute("ANALYZE memories_auditentry")
+        assert indexes_of(list_acts(tenant.pk, group="", by="").page("-at", count=51)) == {"audit_acts"}
+        for by in ("operator", "system", "key"):
+            assert indexes_of(list_acts(tenant.pk, group="", by=by).page("-at", count=51)) == {"audit_acts_by"}
+        assert {"audit_about_one", "audit_about_several"} <= indexes_of(entries.about("7").newest_first())

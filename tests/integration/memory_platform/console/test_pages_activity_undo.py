@@ -9,10 +9,18 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from compaction.alerts.actions import add_alert_destination, remove_alert_destination
+from compaction.alerts.actions import (
+    RuleSetting,
+    add_alert_destination,
+    remove_alert_destination,
+    set_alert_rules,
+)
+from compaction.erasure.actions import set_retention_policy
 from compaction.models import AlertDestination
+from compaction.pipeline.actions import save_prompt
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.models import BudgetProfile, GoldenQuestion, ScoringProfileVersion
+from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.actions.budget_profiles import (
     create_budget_profile,
     restore_budget_profile,
@@ -29,10 +37,11 @@ from memories.partitions.actions import (
     withdraw_summary,
 )
 from memories.services.partitions.paths import parse_partition
+from memories.services.tenancy.audit_verbs import UNLISTED
 from memories.store.actions.edit import update_memory
 from memories.tenancy.actions.api_keys import create_api_key
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.console.act_kinds import ACT_LABELS, NOTES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST, UNLISTED
+from memory_platform.console.act_kinds import ACT_LABELS, NOTES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
 from memory_platform.console.undo import UNDONE_VERBS
 from tests.architecture import ROOT
 from tests.integration.page_helpers import TESTER, as_stored, client_of, make_bakery_memories, page, text_of
@@ -65,7 +74,7 @@ def test_every_recorded_verb_is_listed_with_an_undo_or_a_note() -> None:
                 verbs |= {
                     part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
                 }
-    missing = {verb for verb in verbs if "_" in verb and not verb.endswith("_")} - ACT_LABELS.keys() - UNLISTED
+    missing = {verb for verb in verbs if "_" in verb and not verb.endswith("_")} - ACT_LABELS.keys() - {*UNLISTED}
     assert verbs
     assert not missing
     assert NOTES.keys() | UNDONE_VERBS == ACT_LABELS.keys()
@@ -198,3 +207,18 @@ def test_lines_without_undo_say_why(admin: Client, tenant: Tenant) -> None:
     assert "Created an API key" in text
     assert "Revoke it on its page" in text
     assert "Admins can undo" not in text
+
+
+def test_targets_are_named_in_words_and_paths_may_be_long(admin: Client, tenant: Tenant) -> None:
+    long = f"agent={'x' * 120}/user={'y' * 120}"
+    perform(tenant, set_retention_policy, tenant=tenant, partition=long, days=30, age_from="archived")
+    perform(tenant, assign_budget_profile, tenant_id=tenant.pk, profile_name="default", partition_path=long)
+    perform(tenant, set_alert_rules, tenant=tenant, settings={"embedding_backlog": RuleSetting(True, 60)})
+    perform(tenant, create_api_key, tenant=tenant, name="oven", scopes=["read"])
+    perform(tenant, save_prompt, tenant_id=tenant.pk, text="Be brief.")
+    rows = admin.get(page("activity", tenant)).context["rows"]
+    prompt, key, rules, assigned, retention, _, created = ([target.text for target in row.targets] for row in rows)
+    assert (prompt, key, rules, created) == (["Version 2"], ["oven"], ["Embedding backlog"], ["Tenant"])
+    assert retention == [f"{long[:89]}…", "erased 30 days after it was archived or closed"]
+    assert assigned == ["default", f"{long[:89]}…"]
+    assert rows[3].undo == "possible"

@@ -37,6 +37,8 @@ EXCEPTIONS = {
     ("memories", "0004_audit_of_verb"): "an index on audit entries",
     ("memories", "0008_deleted_views"): "an index on the saved views of operators",
     ("memories", "0010_more_saved_views"): "a constraint on the saved views of operators",
+    ("memories", "0013_saved_views_of_all_lists"): "a constraint on the saved views of operators",
+    ("memories", "0012_audit_indexes"): "removes the length from a type, which rewrites no row",
 }
 
 
@@ -64,7 +66,7 @@ def split(statement: str) -> list[str]:
     return [statement] if "$$" in statement else statement.split(";")
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)  # indexes are built concurrently outside of transactions
 def test_migrations_since_the_first_schema_hold_up_no_requests() -> None:
     graph = MigrationExecutor(connection).loader.graph
     first = {key for last in FIRST_SCHEMA for key in graph.forwards_plan(last)}

@@ -1,0 +1,10 @@
+"""Verbs of the audit log that no list of acts shows for API keys."""
+
+#: What API keys do in every turn of a conversation. Lists of acts show these only if a person or a rule does them.
+AGENT_TRAFFIC = (
+    *("append_messages", "close_session", "create_partition", "create_session", "export", "give_feedback"),
+    *("link_memories", "record_outcome", "request_compaction", "restore_session", "store_memories", "store_memory"),
+    *("unlink_memories", "update_memory", "update_session", "withdraw_feedback"),
+)
+#: Verbs that are never listed as acts: reading, and text that a page stores for its address.
+UNLISTED = ("read_context", "store_long_query")

@@ -66,7 +66,9 @@ def answer_so_far() -> None:
 
 def send_now(*, is_last: bool = False) -> None:
     """In a pipelined scope, send the statements so far without waiting; after the last ones, its transaction ends."""
-    cast(Any, connection).connection._pipeline.send_now(is_last=is_last)
+    pipeline = cast(Any, connection).connection._pipeline
+    if pipeline is not None:
+        pipeline.send_now(is_last=is_last)
 
 
 def set_locally(values: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ a task may do what theirs may.
 import inspect
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import psycopg
@@ -112,6 +112,8 @@ _REPLACED = {
     "init_connection_state": _take_role,
     "_close": _leave_role,
     "pool": base.DatabaseWrapper.pool,
+    # which would have no role
+    "second_connection": lambda _: nullcontext(),
 }
 _OWN = {name: inspect.getattr_static(DatabaseWrapper, name) for name in _REPLACED}
 

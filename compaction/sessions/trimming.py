@@ -101,7 +101,7 @@ class TrimmedSessionContext:
     def blocks(self) -> list[Block]:
         """The blocks of all parts, numbered by their place."""
         blocks = [block for part in self.parts for block in part.blocks]
-        return [block.at(position) for position, block in enumerate(blocks)]
+        return [block.changed(position=position) for position, block in enumerate(blocks)]
 
 
 def trim_turns_to_budget(

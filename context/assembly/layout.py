@@ -171,7 +171,7 @@ def trim_blocks_to_budget(
             rendered.text, [(block.text, block.tokens) for block in ordered], request.model
         )
         if tokens <= request.max_tokens or not kept:
-            placed = [block.at(position) for position, block in enumerate(ordered)]
+            placed = [block.changed(position=position) for position, block in enumerate(ordered)]
             included = {id(block) for block in kept}
             dropped = [block for block in blocks if id(block) not in included]
             return TrimmedContext(rendered.text, tokens, rendered.nonce_counter, placed, dropped)

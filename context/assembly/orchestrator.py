@@ -50,6 +50,7 @@ from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, item_overhead_t
 from memories.services.store.moments import TimeAxis
 from memories.store.recall import record_retrieval_tick
 from memories.tenancy.audit import Actor
+from memories.tenancy.queries.prepared import send_now
 from memories.tenancy.scopes import last_write_scope
 from memory_platform.observability.metrics import record_context
 
@@ -112,7 +113,7 @@ def assemble_context(
             context = replace(context, request={**context.request, "actor": {"kind": actor.kind, "label": actor.label}})
         with timer.step("receipt"):
             context = _record(context, resolved, tenant_id, api_key_id, now)
-        context = replace(context, timings=timer.timings())
+        context = context.changed(timings=timer.timings())
     record_context(context.timings, tokens=context.budget.used, is_preview=request.preview)
     return context
 
@@ -257,7 +258,9 @@ def _record(
                     segments=context.request["segments"],
                     beside=insertion,
                 )
+            send_now(is_last=True)
+            _ = context.items  # the answer is built while the receipt waits for the disk (ADR-0265)
     except DatabaseFailure as error:
         log_failure("receipt", error)
-        return replace(context, warnings=[*context.warnings, RECEIPT_FAILED])
-    return replace(context, id=receipt.id)
+        return context.changed(warnings=[*context.warnings, RECEIPT_FAILED])
+    return context.changed(id=receipt.id)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Self
 from uuid import UUID
 
@@ -120,11 +121,6 @@ class Block(FastFrozen):
     def truncated(self) -> bool:
         """Whether the text was shortened to fit."""
         return self.cut is not None
-
-    def at(self, position: int) -> Self:
-        placed = self.__new__(type(self))
-        placed.__dict__.update(self.__dict__, position=position)
-        return placed
 
     def as_known_at(self, moment: datetime) -> Self:
         """Return the block without an end of validity that was recorded later."""
@@ -252,7 +248,7 @@ class ContextBudget:
 
 
 @dataclass(frozen=True)
-class AssembledContext:
+class AssembledContext(FastFrozen):
     """A context with everything that the API answers and the pages show. `id` is None for a preview; timings in ms.
 
     `scoring` is the profile that ranked it, `minimum_score` the least score that a memory needs; both are None for a
@@ -278,13 +274,20 @@ class AssembledContext:
     scoring: ScoringProfile | None = None
     minimum_score: float | None = None
 
+    @cached_property
+    def items(self) -> dict[str, list[dict[str, Any]]]:
+        """The included and excluded items of the answer."""
+        return {
+            "blocks": [block.as_answer() for block in self.blocks],
+            "omitted": [omission.as_answer() for omission in self.omitted],
+        }
+
     def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the answer of `POST context`; `explain` adds the candidates, the retrieval plan and the optimality."""
         answer: dict[str, Any] = {
             "id": None if self.id is None else str(self.id),
             "text": self.text,
-            "blocks": [block.as_answer() for block in self.blocks],
-            "omitted": [omission.as_answer() for omission in self.omitted],
+            **self.items,
             "budget": self.budget.as_answer(),
             "profile": self.profile,
             "budget_profile": self.budget_profile,

@@ -12,3 +12,9 @@ class FastFrozen:
         made = cls.__new__(cls)
         made.__dict__.update(values)
         return made
+
+    def changed(self, **values: Any) -> Self:
+        """Return a copy with other values of some fields; what it has cached stays valid for the others."""
+        made = self.__new__(type(self))
+        made.__dict__.update(self.__dict__, **values)
+        return made

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import partial
 from math import ceil
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from memories.embeddings.embedders import embedder_of
@@ -39,7 +39,7 @@ from memories.store.readings import (
 )
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.replica import read_from_replica
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.scopes import SecondScope, second_tenant_scope, tenant_scope
 
 logger = logging.getLogger(__name__)
 
@@ -164,51 +164,71 @@ def _retrieve(request: RetrievalRequest) -> Retrieval:
         detail = "The embedder is unavailable; only full-text search was used."
         warnings.append(RetrievalWarning("embedder_unavailable", detail))
     with ExitStack() as stack:
+        second = stack.enter_context(second_tenant_scope(scope.tenant_id))
         stack.enter_context(tenant_scope(scope.tenant_id, is_pipelined=True))
-        by_vector: Ranking = {}
-        by_text: Ranking = {}
-        lexemes, tokens = query.lexemes, gate.column
-        vector = None if mode is RetrievalMode.LEXICAL else query.vector
-        words = request.query if query.vector is None or mode is not RetrievalMode.VECTOR else None
-        model = query.model if vector is not None else ""
-        sent = retrievers.SentLookups.send(scope, words, tokens, with_pinned=request.with_pinned, model=model)
-        nearest = matching = None
-        if vector is not None and sent.size is not None:
-            nearest = retrievers.send_nearest(scope, vector, model, tokens, wanted=wanted, size=sent.size)
-        if sent.lexemes is not None:
-            has_own_plan = nearest is None or nearest.plan.search is SearchMethod.EXACT
-            matching = retrievers.SentTextSearch.of_lexemes(
-                scope, sent.lexemes, tokens, wanted, has_own_plan=has_own_plan
-            )
-        if nearest is not None:
-            by_vector = nearest.read_traced(trace)
-        elif vector is not None:
-            by_vector = retrievers.rank_by_vector_in_history(scope, vector, model, tokens, trace)
-        if matching is not None:
-            by_text, lexemes = matching.read_traced(trace), matching.text.lexemes
-        fused = fuse(list(by_vector), list(by_text))
-        pinned = retrievers.rank_pinned(scope, sent.pinned, gate.column, trace) if request.with_pinned else {}
-        ranks = CandidateRanks(retrievers.ranks_of(by_vector), retrievers.ranks_of(by_text), fused)
-        query = CandidateQuery(query.vector, query.model, lexemes)
+        ranked = _rank(request, query, wanted, trace, second)
+        fused = fuse(list(ranked.by_vector), list(ranked.by_text))
+        ranks = CandidateRanks(retrievers.ranks_of(ranked.by_vector), retrievers.ranks_of(ranked.by_text), fused)
+        query = replace(query, lexemes=ranked.lexemes)
         compared = query if request.with_lexemes else replace(query, lexemes=())
         with_vectors = request.with_vectors and bool(query.model)
         choose = partial(gate.choose_results, list(fused))
-        admission = Admission(
-            gate.choose(list(pinned), pinned), choose, by_vector | by_text | pinned, known=by_text.values()
-        )
+        pinned, tokens = ranked.pinned, ranked.by_vector | ranked.by_text | ranked.pinned
+        admission = Admission(gate.choose(list(pinned), pinned), choose, tokens, known=ranked.by_text.values())
         read = partial(send_candidates, scope, query=compared, ranks=ranks, with_vectors=with_vectors)
         with trace.step("read") as entry:
-            found, vectors = _read_admitted(request, admission, read, stack)
+            found, vectors = _read_admitted(request, admission, read, stack, second)
             entry["rows"] = len(admission.chosen)
         if request.adjacent_turn_reach > 0:
             best = admission.results
             beside, own = _neighbours(request, found, best, query, ranks, trace, stack, with_vectors=with_vectors)
             found, vectors = [*found, *beside], own | vectors
-    if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector:
+    if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not ranked.by_vector:
         detail = f"No memory in scope has a vector of the model {query.model}."
         warnings.append(RetrievalWarning("no_embeddings", detail))
     trace.values |= {"fused_rows": len(fused), "gated_rows": len(admission.chosen)}
     return Retrieval(found, trace.values, warnings, query, vectors)
+
+
+class _Ranked(NamedTuple):
+    """What the retrievers found, with tokens, and the lexemes of the query."""
+
+    by_vector: Ranking
+    by_text: Ranking
+    pinned: Ranking
+    lexemes: Sequence[str]
+
+
+def _rank(
+    request: RetrievalRequest, query: CandidateQuery, wanted: int, trace: RetrievalTrace, second: SecondScope
+) -> _Ranked:
+    """Return the rankings of the retrievers. On a second connection, words are searched while the index is read."""
+    scope, mode, tokens = request.scope, RetrievalMode(request.mode), request.gate.column
+    vector = None if mode is RetrievalMode.LEXICAL else query.vector
+    words = request.query if query.vector is None or mode is not RetrievalMode.VECTOR else None
+    model = query.model if vector is not None else ""
+    with second.sending():
+        sent = retrievers.SentLookups.send(scope, words, tokens, with_pinned=request.with_pinned, model=model)
+    nearest = matching = None
+    if vector is not None and sent.size is not None:
+        nearest = retrievers.send_nearest(scope, vector, model, tokens, wanted=wanted, size=sent.size)
+        second.start_first()
+    if sent.lexemes is not None:
+        has_own_plan = nearest is None or nearest.plan.search is SearchMethod.EXACT
+        with second.sending():
+            matching = retrievers.SentTextSearch.of_lexemes(
+                scope, sent.lexemes, tokens, wanted, has_own_plan=has_own_plan
+            )
+    by_vector: Ranking = {}
+    by_text = matching.read_traced(trace) if matching is not None and second.is_open else {}
+    if nearest is not None:
+        by_vector = nearest.read_traced(trace)
+    elif vector is not None:
+        by_vector = retrievers.rank_by_vector_in_history(scope, vector, model, tokens, trace)
+    if matching is not None and not second.is_open:  # which the connection has run last
+        by_text = matching.read_traced(trace)
+    pinned = retrievers.rank_pinned(scope, sent.pinned, tokens, trace) if request.with_pinned else {}
+    return _Ranked(by_vector, by_text, pinned, query.lexemes if matching is None else matching.text.lexemes)
 
 
 def _embed_query(request: RetrievalRequest, text: str, trace: RetrievalTrace) -> CandidateQuery:
@@ -229,20 +249,26 @@ def _read_admitted(
     admission: Admission,
     read: Callable[[Sequence[int]], SentCandidates],
     stack: ExitStack,
+    second: SecondScope,
 ) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
-    """Return the admitted candidates and their vectors; close the scope unless neighbours follow."""
+    """Return the admitted candidates and their vectors; close the scope unless neighbours follow.
+
+    A second connection reads half of them.
+    """
     found: list[Candidate] = []
     vectors: dict[UUID, EmbeddingVectors] = {}
-    needs_tokens = request.gate.needs_tokens
     scope: AbstractContextManager[object] = stack
     while unread := admission.unread():
         # the end of the scope comes with the last rows; where they were too few, others follow in one of their own
         with nullcontext() if request.adjacent_turn_reach else scope:
-            sent = read(unread)
-        more, more_vectors = sent.read()
-        found, vectors = [*found, *more], vectors | more_vectors
-        if needs_tokens:
-            admission.learn([(row.id.int, row.token_counts[request.gate.encoding]) for row in more])
+            own = len(unread) // 2 if second.is_open else len(unread)
+            with second.sending(is_last=True):
+                others = read(unread[own:])
+            sent = read(unread[:own])
+        for more, more_vectors in (sent.read(), others.read()):
+            found, vectors = [*found, *more], vectors | more_vectors
+            if request.gate.needs_tokens:
+                admission.learn([(row.id.int, row.token_counts[request.gate.encoding]) for row in more])
         scope = tenant_scope(request.scope.tenant_id, is_pipelined=True)
     if len(found) > len(admission.chosen):
         admitted = set(admission.chosen)

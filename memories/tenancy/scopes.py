@@ -5,7 +5,7 @@ ADR-0128). A scope opens a transaction and sets it; outside of any scope a query
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, transaction
 from psycopg.errors import DeadlockDetected, ForeignKeyViolation
 
-from memories.tenancy.queries.prepared import execute_prepared, set_locally
+from memories.tenancy.queries.prepared import execute_prepared, send_now, set_locally
 from memories.tenancy.row_scope_tokens import row_scope_token
 from memory_platform.postgres.base import DatabaseWrapper, TransactionStart
 from memory_platform.postgres.roles import logged_in_across_tenants
@@ -118,6 +118,48 @@ def last_write_scope(tenant_id: UUID, *, is_pipelined: bool = False) -> Abstract
     if stack is not None and not connection.in_atomic_block:
         stack.enter_context(tenant_scope(tenant_id))
     return tenant_scope(tenant_id, is_pipelined=is_pipelined)
+
+
+class SecondScope:
+    """A scope on a second connection, beside a pipelined one, which takes all statements where there is no second."""
+
+    def __init__(self, driver: Any) -> None:
+        """`driver` is the second connection, or None."""
+        self._driver = driver
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a second connection to send statements to."""
+        return self._driver is not None
+
+    @contextmanager
+    def sending(self, *, is_last: bool = False) -> Iterator[None]:
+        """Send the statements of the block at once, on the second connection; `is_last` if none follow there."""
+        driver = self._driver
+        if driver is None:
+            yield
+            return
+        if is_last:
+            self._driver = None
+        with cast(DatabaseWrapper, connection).using(driver):
+            yield
+            send_now(is_last=is_last)
+
+    def start_first(self) -> None:
+        """Have the first connection run what was sent to it, while the second is used."""
+        if self._driver is not None:
+            send_now()
+
+
+@contextmanager
+def second_tenant_scope(tenant_id: UUID) -> Iterator[SecondScope]:
+    """Read rows of a tenant on a second connection too, if one is idle (ADR-0264). Open the pipelined scope inside."""
+    database = cast(DatabaseWrapper, connection)
+    with nullcontext() if settings.DATABASE_CITUS else database.second_connection() as driver:
+        if driver is not None:
+            with database.using(driver):
+                _set_scope("tenant", str(tenant_id))
+        yield SecondScope(driver)
 
 
 def write_in_tenant_scope(tenant_id: UUID, write: Callable[[], Result]) -> Result:

@@ -2,13 +2,13 @@
 
 import select
 import struct
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections, utils
 from django.db.backends.ddl_references import Statement
 from django.db.backends.postgresql import base, features, operations, schema
@@ -18,12 +18,18 @@ from django.db.transaction import TransactionManagementError
 from django.utils.functional import cached_property
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from psycopg import Cursor, Pipeline, ServerCursor, adapters
-from psycopg.abc import PQGen
-from psycopg.adapt import Dumper, Transformer
+from psycopg import ServerCursor, adapters
+from psycopg.adapt import Dumper
 from psycopg.errors import ReadOnlySqlTransaction
-from psycopg.generators import send
 from psycopg.pq import Format
+from psycopg_pool import PoolTimeout
+
+from memory_platform.postgres.pipelines import BatchingPipeline, PreparedCursor
+
+#: Held by the request of this process that uses a second connection (ADR-0264).
+_second_connection = threading.Lock()
+#: The pool looks for an idle connection only within some time.
+IDLE_WAIT_SECONDS = 0.001
 
 TENANT_COLUMN = "tenant_id"
 APPS = frozenset({"memories", "context", "compaction"})
@@ -154,89 +160,12 @@ adapters.register_dumper(HalfVectors, TextHalfVectorsDumper)
 adapters.register_dumper(HalfVectors, HalfVectorsDumper)
 
 
-class PreparedCursor(Cursor[Any]):
-    """Binds values in the server, in binary form, and keeps the plans of its statements on the connection (ADR-0115).
-
-    Without DATABASE_PREPARED_STATEMENTS, the server parses each statement again, as a pooler between may need.
-    """
-
-    def execute(self, query: Any, params: Any = None, **_: Any) -> Any:
-        if self._conn._pipeline is not None and self._conn._autocommit and self._queue(query, params):
-            return self
-        return super().execute(query, params, prepare=settings.DATABASE_PREPARED_STATEMENTS, binary=True)
-
-    def _queue(self, query: Any, params: Any) -> bool:
-        """Add a statement that the connection has prepared to the pipeline; return False for any other.
-
-        psycopg's own way locks the connection and passes four generators, none of which has anything to wait for.
-        """
-        connection: Any = self._conn
-        self._tx = Transformer(self)
-        statement = self._convert_query(query, params)
-        names, key = connection._prepared._names, (statement.query, statement.types)
-        if key not in names:
-            return False
-        names.move_to_end(key)  # the least recently used one is discarded first
-        self._send_query_prepared(names[key], statement, binary=True)
-        connection._pipeline.result_queue.append((self, None))
-        return True
-
-    def _fetch_pipeline(self) -> None:
-        super()._fetch_pipeline()
-        super()._fetch_pipeline()  # again, if the server was asked to answer earlier statements first
-
-
 class DatabaseOperations(operations.DatabaseOperations):
     def last_executed_query(self, cursor: Any, sql: str, params: Any) -> Any:
         """Return the statement as the log of queries shows it; a prepared cursor has not bound its values itself."""
         if isinstance(cursor, PreparedCursor):
             return self.compose_sql(sql, params)
         return super().last_executed_query(cursor, sql, params)
-
-
-class BatchingPipeline(Pipeline):
-    """A pipeline that sends its statements when the first result is needed, not one by one (ADR-0153).
-
-    Each send checks the socket, needs a system call, and may wake the server for a single statement.
-    """
-
-    _is_ending = False
-    #: The number of statements whose results are read on their own, 0 for all.
-    _answered_first = 0
-
-    def answer_so_far(self) -> None:
-        """Have the server answer the statements so far at once; the next read does not wait for later ones."""
-        self.command_queue.append(self.pgconn.send_flush_request)
-        self._answered_first = len(self.result_queue)
-
-    def _communicate_gen(self) -> PQGen[None]:
-        """Send nothing yet; psycopg calls this after each statement."""
-        yield from ()
-
-    def _enqueue_sync(self) -> None:
-        super()._enqueue_sync()
-        self._is_ending = True
-
-    def _fetch_gen(self, *, flush: bool) -> PQGen[None]:
-        """Write all statements to the buffer of the connection, then send it and wait."""
-        while self.command_queue:
-            self.command_queue.popleft()()
-        if self._is_ending:
-            # the library sends all with the end of a pipeline; asking the server to send its answers would be a second
-            # system call, which wakes it up once more
-            self._is_ending, flush, self._answered_first = False, False, 0
-            yield from send(self.pgconn)
-        later: list[Any] = []
-        if self._answered_first:
-            flush = False  # it was requested after the statements that are read
-            while len(self.result_queue) > self._answered_first:
-                later.append(self.result_queue.pop())
-            self._answered_first = 0
-            yield from send(self.pgconn)
-        try:
-            yield from super()._fetch_gen(flush=flush)
-        finally:
-            self.result_queue.extend(reversed(later))
 
 
 class TransactionStart:
@@ -276,6 +205,17 @@ def _is_closed_by_server(connection: Any) -> bool:
     poller = select.poll()
     poller.register(connection.fileno(), select.POLLIN)
     return bool(poller.poll(0))
+
+
+def _idle_connection(pool: Any) -> Any:
+    """Return a connection that no request uses, or None: the pool then opens one for a later request, if it may."""
+    with suppress(PoolTimeout):
+        connection = pool.getconn(timeout=IDLE_WAIT_SECONDS)
+        if not _is_closed_by_server(connection):
+            return connection
+        connection.close()
+        pool.putconn(connection)
+    return None
 
 
 class DatabaseErrorWrapper(utils.DatabaseErrorWrapper):
@@ -354,6 +294,39 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return PreparedCursor(self.connection)
         with self.wrap_database_errors:
             return wrapper._prepare_cursor(PreparedCursor(self.connection))
+
+    @contextmanager
+    def second_connection(self) -> Iterator[Any]:
+        """Yield another connection of the pool in a pipeline, or None.
+
+        Only one request of a process gets one, and only one that is idle: the others need the processors as well.
+        """
+        self.ensure_connection()  # as the same role
+        pool: Any = None if self.in_atomic_block else self.pool
+        if pool is None or not _second_connection.acquire(blocking=False):
+            yield None
+            return
+        try:
+            if (connection := _idle_connection(pool)) is None:
+                yield None
+                return
+            try:
+                connection._pipeline = BatchingPipeline(connection)
+                with self.wrap_database_errors, connection.pipeline():
+                    yield connection
+            finally:
+                pool.putconn(connection)
+        finally:
+            _second_connection.release()
+
+    @contextmanager
+    def using(self, other: Any) -> Iterator[None]:
+        """Run the statements of the block on another connection."""
+        own, self.connection = self.connection, other
+        try:
+            yield
+        finally:
+            self.connection = own
 
     @contextmanager
     def pipeline(self) -> Iterator[None]:

@@ -64,6 +64,13 @@ def answer_so_far() -> None:
         pipeline.answer_so_far()
 
 
+def send_now(*, is_last: bool = False) -> None:
+    """In a pipelined scope, send the statements so far without waiting; after the last ones, its transaction ends."""
+    pipeline = cast(Any, connection).connection._pipeline
+    if pipeline is not None:
+        pipeline.send_now(is_last=is_last)
+
+
 def set_locally(values: Mapping[str, str]) -> None:
     """Set database settings until the end of the transaction; with DATABASE_CITUS, on the nodes too (ADR-0228)."""
     if not settings.DATABASE_CITUS:

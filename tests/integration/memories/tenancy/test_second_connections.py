@@ -1,0 +1,102 @@
+"""A second connection of a search: the same rows, at the same time as the first one's statements (ADR-0264)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection
+
+from memories.models import Tenant
+from memories.search.retrieval import Retrieval
+from memories.tenancy.queries.prepared import execute_prepared, send_prepared
+from memories.tenancy.scopes import second_tenant_scope, tenant_scope
+from tests.database_roles import own_connections
+from tests.factories import FACTORY_NOW, make_memory, make_tenant
+from tests.integration.memories.search_helpers import retrieve_for_test
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TEXTS = "SELECT content FROM memories_memory ORDER BY content"
+SCOPE = "SELECT current_setting('app.scope', true)"
+
+
+@pytest.fixture
+def idle_connection() -> Iterator[Any]:
+    """Let the pool have a connection besides that of the test; return the pool."""
+    with own_connections():
+        wrapper: Any = connection
+        wrapper.ensure_connection()
+        wrapper.pool.putconn(wrapper.pool.getconn())
+        yield wrapper.pool
+
+
+def test_second_connection_reads_the_rows_of_the_tenant_while_the_first_is_busy(idle_connection: Any) -> None:
+    mine, other = make_tenant(), make_tenant()
+    make_memory(mine, "tea")
+    make_memory(other, "coffee")
+    with second_tenant_scope(mine.pk) as second, tenant_scope(mine.pk, is_pipelined=True):
+        slow = send_prepared("SELECT 1 + length(pg_sleep(.2)::text)", [])
+        second.start_first()
+        with second.sending():
+            first_rows = send_prepared(TEXTS, [])
+        with second.sending(is_last=True):
+            last_rows = send_prepared(TEXTS, [])
+        assert not second.is_open, "no statement can follow the last ones"
+        assert first_rows.rows() == last_rows.rows() == [("tea",)]
+        assert slow.cursor.pgresult is None, "which has not ended"
+        assert slow.rows() == [(1,)]
+    given_back = idle_connection.getconn()
+    try:
+        assert given_back.execute(SCOPE).fetchone()[0] in ("", None), "the scope ends with the block"
+    finally:
+        idle_connection.putconn(given_back)
+
+
+def test_only_one_request_of_a_process_gets_a_second_connection(idle_connection: Any) -> None:
+    tenant = make_tenant()
+    make_memory(tenant, "tea")
+    with second_tenant_scope(tenant.pk) as first, second_tenant_scope(tenant.pk) as other:
+        assert (first.is_open, other.is_open) == (True, False)
+        with tenant_scope(tenant.pk, is_pipelined=True), other.sending(is_last=True):
+            assert execute_prepared(TEXTS, []) == [("tea",)], "its statements go to the first connection"
+
+
+def test_in_a_transaction_there_is_no_second_connection(idle_connection: Any) -> None:
+    """It would not see what the transaction has written."""
+    tenant = make_tenant()
+    with tenant_scope(tenant.pk), second_tenant_scope(tenant.pk) as second:
+        assert not second.is_open
+
+
+def test_failing_statement_of_a_second_connection_is_raised_and_gives_it_back(idle_connection: Any) -> None:
+    tenant = make_tenant()
+
+    def fail() -> None:
+        with second_tenant_scope(tenant.pk) as second, tenant_scope(tenant.pk, is_pipelined=True):
+            with second.sending():
+                sent = send_prepared("SELECT 1 / (length(%s::text) - 1)", ["x"])
+            sent.rows()
+
+    for _ in range(2):
+        with pytest.raises(DatabaseError, match="division by zero"):
+            fail()
+    with second_tenant_scope(tenant.pk) as second:
+        assert second.is_open
+
+
+def test_search_finds_the_same_with_and_without_a_second_connection(idle_connection: Any) -> None:
+    tenant = make_tenant()
+    for number in range(12):
+        make_memory(tenant, f"Alex drinks tea number {number}.", is_embedded=True, session="s", position=number)
+    one, both = _search(tenant, has_second=False), _search(tenant, has_second=True)
+    assert len(both.candidates) == 12
+    assert both.candidates == one.candidates
+    assert both.vectors.keys() == one.vectors.keys()
+
+
+def _search(tenant: Tenant, *, has_second: bool) -> Retrieval:
+    with second_tenant_scope(tenant.pk) as second:
+        assert second.is_open
+        if not has_second:
+            return retrieve_for_test(tenant, "tea number 3", now=FACTORY_NOW, with_vectors=True, adjacent_turn_reach=1)
+    return retrieve_for_test(tenant, "tea number 3", now=FACTORY_NOW, with_vectors=True, adjacent_turn_reach=1)

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth import admin as auth_admin
+from django.contrib.auth.models import Group, User
 from django.db import models
 from django.http import HttpRequest
 from rest_framework_api_key.models import APIKey
@@ -21,14 +23,34 @@ from memories.tenancy.scopes import admin_write_scope, tenant_scope
 
 if TYPE_CHECKING:
     ModelForm = forms.ModelForm[Any]
+    UserAdmin = auth_admin.UserAdmin[User]
 else:
-    ModelForm = forms.ModelForm
+    ModelForm, UserAdmin = forms.ModelForm, auth_admin.UserAdmin
 
 # Five kinds of objects need no list of links beside every page, and the lists need the width.
 admin.site.enable_nav_sidebar = False
-#: The package's own keys belong to no tenant and grant nothing here.
-if admin.site.is_registered(APIKey):
-    admin.site.unregister(APIKey)
+# The package's own keys grant nothing here; groups are the roles, which code finds by name; people are below.
+for model in (APIKey, Group, User):
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
+
+
+@admin.register(User)
+class PersonAdmin(UserAdmin):
+    """Accounts of people. Who deletes one ends its memberships by the action, which keeps an admin in each tenant."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return obj != request.user and super().has_delete_permission(request, obj)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        for membership in Membership.objects.all().of_users([obj.pk]):
+            with tenant_scope(membership.tenant_id):
+                remove_member(membership=membership, **by_now(request))
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        for person in queryset:
+            self.delete_model(request, person)
 
 
 class TenantAdminForm(ModelForm):

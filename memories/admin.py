@@ -15,7 +15,7 @@ from memories.search.actions import set_tenant_language
 from memories.services.tenancy.tenant_names import TenantNameError, check_tenant_name
 from memories.store import admin as memory_admin  # noqa: F401 - registers the class
 from memories.tenancy.actions.api_keys import revoke_api_key
-from memories.tenancy.actions.operators import add_member, remove_member
+from memories.tenancy.actions.operators import add_member, delete_operator, remove_member
 from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.admin import TenantModelAdmin, by_now
 from memories.tenancy.queries.languages import text_search_configs
@@ -37,16 +37,13 @@ for model in (APIKey, Group, User):
 
 @admin.register(User)
 class PersonAdmin(UserAdmin):
-    """Accounts of people. Who deletes one ends its memberships by the action, which keeps an admin in each tenant."""
+    """Accounts of people."""
 
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return obj != request.user and super().has_delete_permission(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        for membership in Membership.objects.all().of_users([obj.pk]):
-            with tenant_scope(membership.tenant_id):
-                remove_member(membership=membership, **by_now(request))
-        super().delete_model(request, obj)
+        delete_operator(user=obj, **by_now(request))
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         for person in queryset:

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth import admin as auth_admin
+from django.contrib.auth.models import Group, User
 from django.db import models
 from django.http import HttpRequest
 from rest_framework_api_key.models import APIKey
@@ -13,7 +15,7 @@ from memories.search.actions import set_tenant_language
 from memories.services.tenancy.tenant_names import TenantNameError, check_tenant_name
 from memories.store import admin as memory_admin  # noqa: F401 - registers the class
 from memories.tenancy.actions.api_keys import revoke_api_key
-from memories.tenancy.actions.operators import add_member, remove_member
+from memories.tenancy.actions.operators import add_member, delete_operator, remove_member
 from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.admin import TenantModelAdmin, by_now
 from memories.tenancy.queries.languages import text_search_configs
@@ -21,14 +23,31 @@ from memories.tenancy.scopes import admin_write_scope, tenant_scope
 
 if TYPE_CHECKING:
     ModelForm = forms.ModelForm[Any]
+    UserAdmin = auth_admin.UserAdmin[User]
 else:
-    ModelForm = forms.ModelForm
+    ModelForm, UserAdmin = forms.ModelForm, auth_admin.UserAdmin
 
 # Five kinds of objects need no list of links beside every page, and the lists need the width.
 admin.site.enable_nav_sidebar = False
-#: The package's own keys belong to no tenant and grant nothing here.
-if admin.site.is_registered(APIKey):
-    admin.site.unregister(APIKey)
+# The package's own keys grant nothing here; groups are the roles, which code finds by name; people are below.
+for model in (APIKey, Group, User):
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
+
+
+@admin.register(User)
+class PersonAdmin(UserAdmin):
+    """Accounts of people."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return obj != request.user and super().has_delete_permission(request, obj)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        delete_operator(user=obj, **by_now(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        for person in queryset:
+            self.delete_model(request, person)
 
 
 class TenantAdminForm(ModelForm):

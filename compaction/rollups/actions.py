@@ -19,7 +19,7 @@ def request_roll_up(*, partition: Partition, style: str, by: Actor, now: datetim
     Raises `InvalidInput` for an unknown style and for the root, `Conflict` while another such run is open.
     """
     if style not in PartitionSummary.Style.values:
-        raise InvalidInput("invalid_choice", f"Known values:  {', '.join(PartitionSummary.Style.values)}.", "style")
+        raise InvalidInput("invalid_choice", f"Known values: {', '.join(PartitionSummary.Style.values)}.", "style")
     if not partition.path:
         raise InvalidInput("no_roll_up", "The whole tenant has a memo but no summary.", "partition")
     run = open_roll_up(partition, style, by.label, now)

@@ -44,7 +44,7 @@ def replay_context(
     for an unknown mode.
     """
     if mode not in list(ReplayMode):
-        raise InvalidInput("invalid_choice", f"Known values:  {', '.join(ReplayMode)}.", "mode")
+        raise InvalidInput("invalid_choice", f"Known values: {', '.join(ReplayMode)}.", "mode")
     with tenant_scope(tenant_id):
         receipt = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
         if mode == ReplayMode.RECORDED:

@@ -170,7 +170,7 @@ def _check_choices(request: ContextRequest) -> None:
 
 def _check_choice(name: str, value: str, known: Collection[str]) -> None:
     if value not in known:
-        raise InvalidInput("invalid_choice", f"Known values:  {', '.join(known)}.", name)
+        raise InvalidInput("invalid_choice", f"Known values: {', '.join(known)}.", name)
 
 
 def _check_range(name: str, value: int | None, highest: int) -> None:

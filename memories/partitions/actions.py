@@ -165,7 +165,7 @@ def _check_text(text: str, field: str) -> None:
 
 def _check_choice(value: str, known: list[str], field: str) -> None:
     if value not in known:
-        raise InvalidInput("invalid_choice", f"Known values:  {', '.join(known)}.", field)
+        raise InvalidInput("invalid_choice", f"Known values: {', '.join(known)}.", field)
 
 
 def _save_version(
@@ -174,7 +174,7 @@ def _save_version(
     """Save `draft` as the version after `latest`; return the active version and whether it is new."""
     current = latest if latest is not None and latest.recorded_to is None else None
     if if_version is not None and if_version != (current.version if current else 0):
-        raise StaleVersion("stale_version", "The text has changed in the meantime; read it again.")
+        raise StaleVersion("stale_version", "Someone else changed the text in the meantime.")
     text = normalise_content(content)
     if current is not None and current.content == text:
         return current, False

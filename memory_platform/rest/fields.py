@@ -167,7 +167,7 @@ class StrictChoiceField(StrictField):
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str) or data not in self.choices:
-            self.refuse("invalid_choice", f"Must be one of:  {', '.join(self.choices)}.")
+            self.refuse("invalid_choice", f"Must be one of: {', '.join(self.choices)}.")
         return data
 
 

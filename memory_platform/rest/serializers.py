@@ -15,16 +15,25 @@ PROBLEMS_MAX, ROW_PROBLEMS_MAX = 50, 10
 UNKNOWN_NAMED_MAX = 20
 
 
+def _not_an_object(code: str = "not_an_object") -> serializers.ValidationError:
+    detail = serializers.ErrorDetail("Must be a JSON object.", code=code)
+    return serializers.ValidationError({"": [detail]})
+
+
 class StrictSerializer(serializers.Serializer[Any]):
     """Reports every unknown field, and a body that is not an object."""
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if data is None and self.root is self:  # the library has its own text for a body of `null`
+            raise _not_an_object("null")
+        return super().run_validation(data)
 
     def to_internal_value(self, data: Any) -> Any:
         errors: dict[str, Any] = {}
         if isinstance(data, Mapping):
             errors = _unknown_fields(data, set(self.fields))
         elif data is not None:
-            detail = serializers.ErrorDetail("Must be a JSON object.", code="not_an_object")
-            raise serializers.ValidationError({"": [detail]})
+            raise _not_an_object()
         try:
             values = super().to_internal_value(data)
         except serializers.ValidationError as error:

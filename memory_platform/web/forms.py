@@ -14,6 +14,8 @@ class PlatformForm(forms.Form):
 
     #: The units of numbers by the name of their field.
     units: ClassVar[Mapping[str, str]] = {}
+    #: Whether someone else saved in the meantime. The page shows that state, so saving again may replace it.
+    is_stale = False
 
     def unit_of(self, name: str) -> str:
         return self.units.get(name, "")

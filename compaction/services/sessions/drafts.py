@@ -92,7 +92,7 @@ def text_problem(value: object, *, bytes_max: int = CONTENT_BYTES_MAX) -> tuple[
 
 def _problems_of(row: NewMessage, now: datetime) -> Iterator[tuple[str, str, str]]:
     if row.role not in ROLES:
-        yield "role", "invalid_choice", f"Must be one of:  {', '.join(ROLES)}."
+        yield "role", "invalid_choice", f"Must be one of: {', '.join(ROLES)}."
     if problem := text_problem(row.content):
         yield "content", *problem
     yield from _problems_of_tools(row)

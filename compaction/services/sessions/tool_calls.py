@@ -58,7 +58,7 @@ def _object(value: object, place: str, known: tuple[str, ...]) -> Mapping[str, A
     if not isinstance(value, Mapping):
         raise CallError("not_an_object", "Must be a JSON object.", place)
     if not set(value) <= set(known):
-        raise CallError("unknown_field", f"Known fields:  {', '.join(known)}.", place)
+        raise CallError("unknown_field", f"Known fields: {', '.join(known)}.", place)
     return value
 
 

@@ -50,7 +50,7 @@ def budget_keep(request: HtmxRequest) -> HttpResponseBase:
         "query_text": fields.get("query", ""),
         "effect_query": _effect_query(profile, form["max_tokens"].value()),
         "golden": golden,
-        "link": request.build_absolute_uri(_workbench(request, request.GET.urlencode())),
+        "is_less": (fields.get("max_tokens") or profile.default_tokens) < profile.default_tokens,
     }
     return render_page(request, "context/profiles/budget_keep.html", page, form=form)
 

@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from context.evaluation.report import evaluation_report, published_evidence_rows
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.evaluation.views.starting import start_evaluation
-from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
+from context.models import EvaluationRun, GoldenQuestion, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
 from context.profiles.forms import NewProfileForm
 from context.profiles.publishing_gate import publishing_gate
@@ -24,6 +24,7 @@ from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profi
 from context.profiles.versions import field_title, labelled_changes
 from context.profiles.views.effects import try_scoring_profile
 from context.profiles.views.operations import active_version, selected_version, version_url, whole_number
+from context.services.profiles.publishing import QUESTIONS_MIN
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
 from context.workbench.saved_questions import saved_questions
 from memories.models import AuditEntry
@@ -108,10 +109,17 @@ def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
             add_flash(request, text)
             if "evaluate" in request.POST:
                 with errors_as_flash(request):
-                    named = f"{row.name}{VERSION_MARK}{row.version}"
-                    return start_evaluation(request, corpus_kind=EvaluationRun.Corpus.GOLDEN, profile=named)
+                    return _evaluate(request, row)
             return redirect(version_url(request, row))
     return render_page(request, "context/profiles/scoring_profile.html", page, form=form)
+
+
+def _evaluate(request: HtmxRequest, row: ScoringProfileVersion) -> HttpResponseBase:
+    """Evaluate a draft on golden questions if there are enough to publish it, else on updated facts."""
+    with tenant_scope(request.tenant.id):
+        questions = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().row_count()
+    corpus = EvaluationRun.Corpus.GOLDEN if questions >= QUESTIONS_MIN else EvaluationRun.Corpus.UPDATED_FACTS
+    return start_evaluation(request, corpus_kind=corpus, profile=f"{row.name}{VERSION_MARK}{row.version}")
 
 
 def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[str, Any]:
@@ -144,6 +152,7 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
         "lines": published_evidence_rows(comparison) if comparison else [],
         "runs": shown,
         "budgets": DEFAULT_EVALUATION_BUDGETS,
+        "questions_min": QUESTIONS_MIN,
         "table": report.tables[0] if report else None,
         "targets": list(assignments.with_keys().newest_first()),
         "changes": list(changes[:CHANGES_SHOWN_MAX]),

@@ -76,7 +76,9 @@ def _locked(memory: Memory, if_version: int | None) -> Memory:
     if current is None:
         raise NotFound("not_found", "There is no such memory.")
     if if_version is not None and if_version != current.version:
-        raise StaleVersion("stale_version", f"The memory is at version {current.version}, not {if_version}.")
+        raise StaleVersion(
+            "stale_version", f"Someone saved version {current.version} since you read version {if_version}."
+        )
     return current
 
 

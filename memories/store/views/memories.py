@@ -149,4 +149,4 @@ def memory_page(
         "comparison": comparison,
         "is_expired": memory.expires_at is not None and memory.expires_at <= timezone.now(),
     }
-    return render_page(request, "memories/store/memory.html", page, fragment="body", form=link_form or form)
+    return render_page(request, "memories/store/memory.html", page, fragment="fragment", form=link_form or form)

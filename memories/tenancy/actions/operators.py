@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from memories.models import Membership, Tenant
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
-from memories.tenancy.scopes import authentication_scope
+from memories.tenancy.scopes import authentication_scope, tenant_scope
 from memory_platform.web.roles import Role, role_of
 
 #: Models that the group `admin` may change in Django admin.
@@ -97,6 +97,15 @@ def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
     tenant, user_id = membership.tenant, membership.user_id
     membership.delete()
     record_audit("remove_member", "user", [user_id], tenant_id=tenant.pk, by=by, now=now)
+
+
+@transaction.atomic
+def delete_operator(*, user: User, by: Actor, now: datetime) -> None:
+    """Delete an account and its memberships, in a scope that sees them all. Raises `Conflict` `last_admin`."""
+    for membership in Membership.objects.all().of_users([user.pk]):
+        with tenant_scope(membership.tenant_id):
+            remove_member(membership=membership, by=by, now=now)
+    user.delete()
 
 
 def _keep_an_admin(membership: Membership, tenant_ids: Collection[UUID]) -> None:

@@ -9,7 +9,7 @@ from django.forms import Form
 from django.http import Http404
 from django.utils import timezone
 
-from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError
+from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError, StaleVersion
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of
@@ -64,6 +64,8 @@ def errors_on_form(form: Form, names: Mapping[str, str] | None = None) -> Iterat
 
 def add_error_to_form(form: Form, error: PlatformError, names: Mapping[str, str] | None = None) -> None:
     """Show a refusal as `errors_on_form` does."""
+    if isinstance(form, PlatformForm):
+        form.is_stale = isinstance(error, StaleVersion)
     for problem in error.problems:
         name = (names or {}).get(problem.field, problem.field)
         form.add_error(name if name in form.fields else None, problem.detail)

@@ -34,12 +34,18 @@ def test_budget_becomes_the_next_version_and_the_workbench_uses_it(client: Clien
     shown = text_of(client.get(f"{page('budget-keep', tenant)}?{urlencode(INPUTS)}"))
     assert 'value="669"' in shown
     assert "default_tokens=669" in shown
+    assert "This is less than now" in shown
     done = keep(client, tenant, keep_in="profile")
     assert budgets(tenant) == {"default": 669}
     assert "669 tokens saved in default 1." in text_of(done)
     assert "max_tokens" not in done.redirect_chain[-1][0]
     client.post(undo_of(done))
     assert budgets(tenant) == {"default": BudgetProfile().default_tokens}
+
+
+def test_larger_budget_is_kept_without_a_warning(client: Client, tenant: Tenant) -> None:
+    address = f"{page('budget-keep', tenant)}?{urlencode(INPUTS | {'max_tokens': 4_001})}"
+    assert "This is less than now" not in text_of(client.get(address))
 
 
 def test_budget_is_kept_for_one_partition(client: Client, tenant: Tenant) -> None:

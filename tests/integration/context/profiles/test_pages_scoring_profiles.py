@@ -436,6 +436,20 @@ def test_draft_is_evaluated_from_its_page(client: Client, tenant: Tenant) -> Non
     assert (run.profile_name, run.profile_version, run.profile_numbers) == ("own", 1, NUMBERS)
 
 
+@pytest.mark.parametrize(("questions", "corpus"), [(29, "updated_facts"), (30, "golden")])
+def test_saved_draft_is_evaluated_on_questions_that_suffice(
+    questions: int, corpus: str, client: Client, tenant: Tenant
+) -> None:
+    memory = make_bakery_memories(tenant)[0]
+    for number in range(questions):
+        golden(tenant, f"Question {number}?", memory)
+    new_version(tenant, "own")
+    client.post(page("scoring-profile", tenant, "own"), typed(edited_from=1, evaluate=1))
+    with tenant_scope(tenant.pk):
+        run = EvaluationRun.objects.for_tenant(tenant.pk).get(profile_name="own")
+    assert run.corpus_kind == corpus
+
+
 def test_name_that_is_an_address_of_the_api_is_refused(client: Client, tenant: Tenant) -> None:
     response = client.post(page("scoring-create", tenant), {"name": "assignments"})
     assert response.status_code == 422

@@ -55,6 +55,17 @@ def at(tenant: Tenant, **query: str) -> str:
     return f"{page('partitions', tenant)}?{urlencode(query)}"
 
 
+def test_memo_that_someone_else_saved_can_be_saved_over_the_version_that_is_shown(
+    client: Client, tenant: Tenant
+) -> None:
+    for content in ("First.", "Second."):
+        refused = client.post(page("memo", tenant), {"seen_version": 0, "content": content})
+    assert refused.status_code == 422
+    seen = re.findall(r'name="seen_version" value="(\d+)"', text_of(refused))
+    client.post(page("memo", tenant), {"seen_version": seen[0], "content": "Second."})
+    assert memos(tenant) == ["Second.", "First."]
+
+
 def test_memo_is_saved_in_versions_and_an_empty_one_is_allowed(client: Client, tenant: Tenant) -> None:
     assert "No memo" in text_of(client.get(page("memo", tenant)))
     response = client.post(page("memo", tenant), {"seen_version": 0, "content": "Bikes.\r\nOnly."}, follow=True)

@@ -250,6 +250,19 @@ def test_superuser_deletes_a_person_with_the_memberships(superuser: Client, tena
     assert superuser.post(url, chosen).status_code == 302
     with tenant_scope(tenant.pk):
         assert not Membership.objects.for_tenant(tenant.pk).exists()
+        assert AuditEntry.objects.for_tenant(tenant.pk).of_verbs(["remove_member"]).count() == 2
+
+
+def test_superuser_deletes_neither_own_account_nor_only_admin_nor_roles(superuser: Client, tenant: Tenant) -> None:
+    own, ada = User.objects.get(is_superuser=True), new_operator("ada", "admin", tenant)
+    url = reverse("admin:auth_user_changelist")
+    assert superuser.post(f"{url}{own.pk}/delete/", {"post": "yes"}).status_code == 403
+    chosen = {"action": "delete_selected", "_selected_action": [own.pk], "post": "yes"}
+    assert superuser.post(url, chosen).status_code == 403
+    refused = superuser.post(url, chosen | {"_selected_action": [ada.pk]}, follow=True)
+    assert "is the only admin of a tenant" in refused.content.decode()
+    assert User.objects.filter(pk__in=[own.pk, ada.pk]).count() == 2
+    assert superuser.get("/admin/auth/group/").status_code == 404
 
 
 def test_admin_changes_the_members_and_the_language_of_own_tenants(client: Client, tenant: Tenant) -> None:

@@ -1,5 +1,6 @@
 """The list of memories and the page of one: browse, search, edit, archive, restore, pin, and back again."""
 
+import re
 from datetime import timedelta
 from html import unescape
 from typing import Any
@@ -206,8 +207,10 @@ def test_edit_opens_a_version_and_can_be_undone(client: Client, tenant: Tenant) 
 
 def test_edit_by_htmx_renders_the_memory_again_with_the_message(client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[0]
-    response = client.post(page("memory", tenant, memory.pk), form_of(memory, kind="fact"), headers=HTMX)
+    typed = form_of(memory, content="It takes 50 minutes.")
+    response = client.post(page("memory", tenant, memory.pk), typed, headers=HTMX)
     assert response.status_code == 200
+    assert 'id="page-title" hx-swap-oob="true">It takes 50 minutes.</h1>' in text_of(response)
     assert "<html" not in text_of(response)
     assert 'hx-swap-oob="innerHTML"' in text_of(response)
     assert "Saved as version 2." in text_of(response)
@@ -260,7 +263,19 @@ def test_edit_of_a_version_that_is_no_longer_current_is_refused(client: Client, 
     response = client.post(address, form_of(memory, content="I was slower."))
     assert response.status_code == 422
     assert "I was slower." in text_of(response)
+    assert "Someone saved version 2 since you read version 1." in text_of(response)
     assert as_stored(memory).content == "Somebody was faster."
+
+
+def test_refused_edit_can_be_saved_again_over_the_version_that_is_shown(client: Client, tenant: Tenant) -> None:
+    memory = make_bakery_memories(tenant)[0]
+    address = page("memory", tenant, memory.pk)
+    client.post(address, form_of(memory, content="Somebody was faster."))
+    refused = client.post(address, form_of(memory, content="I was slower."))
+    seen = re.findall(r'name="seen_version" value="(\d+)"', text_of(refused))
+    assert seen == ["2"]
+    client.post(address, form_of(memory, content="I was slower.", seen_version=seen[0]))
+    assert (as_stored(memory).content, as_stored(memory).version) == ("I was slower.", 3)
 
 
 def test_edit_onto_the_text_of_another_memory_is_refused(client: Client, tenant: Tenant) -> None:

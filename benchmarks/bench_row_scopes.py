@@ -1,16 +1,19 @@
-"""What the signature of row scopes costs (ADR-0128): the same requests with policies that check it and that do not.
+"""What the signature of row scopes costs (ADR-0128): the same requests with signed scopes that policies check, and with
+unsigned scopes that they do not.
 
-Both sets of policies take turns in one database. Processor time of this process and of the database is compared.
+Both are sent in pairs to one database, as two roles. Processor time of this process and of the database is compared.
+With two tenants, which take turns, no connection remembers the token that a request begins with (ADR-0254).
 
-    python -m benchmarks.bench_row_scopes --memories 20000
+    python -m benchmarks.bench_row_scopes --memories 20000 --tenants 1
 """
 
 import gc
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,20 +26,28 @@ from benchmarks.texts import question_with_rare_words
 from benchmarks.timing import argument_parser, hodges_lehmann
 
 WARM_UP_REQUESTS = 10
-_CHECKED = "row_scope('{kind}')"
 _UNCHECKED = (
     "(CASE WHEN starts_with(current_setting(''app.scope'', true), ''{kind}:'')"
     " THEN split_part(current_setting(''app.scope'', true), '':'', 2) END)"
 )
-_SET_POLICIES = """
+#: Gives the role of maintenance the policies of the API's role, without the check, and no others.
+_UNCHECKED_POLICIES = """
 DO $$
 DECLARE policy record; rows text;
 BEGIN
-    FOR policy IN SELECT * FROM kept_policies LOOP
+    FOR policy IN SELECT polname AS name, polrelid::regclass::text AS relation, polroles = '{0}' AS is_for_all,
+        polcmd = '*' AS is_for_all_commands, pg_get_expr(polqual, polrelid) AS rows FROM pg_policy
+    LOOP
+        IF NOT policy.is_for_all THEN
+            EXECUTE format('ALTER POLICY %I ON %s TO memory_console', policy.name, policy.relation);
+            CONTINUE;
+        END IF;
+        EXECUTE format('ALTER POLICY %I ON %s TO memory_app, memory_console', policy.name, policy.relation);
         rows := policy.rows;
-        {replace}
-        EXECUTE format('ALTER POLICY %I ON %s USING (%s)', policy.name, policy.relation, rows)
-            || CASE policy.command WHEN '*' THEN format(' WITH CHECK (%s)', rows) ELSE '' END;
+        REPLACE_KINDS
+        EXECUTE format('CREATE POLICY %I ON %s FOR %s TO memory_maintenance USING (%s)', policy.name || '_unchecked',
+            policy.relation, CASE WHEN policy.is_for_all_commands THEN 'ALL' ELSE 'SELECT' END, rows)
+            || CASE WHEN policy.is_for_all_commands THEN format(' WITH CHECK (%s)', rows) ELSE '' END;
     END LOOP;
 END
 $$
@@ -47,17 +58,29 @@ _REPLACE = " ".join(
 )
 
 
-@contextmanager
-def both_policies() -> Iterator[Callable[[bool], None]]:
-    """Yield a function that lets all policies check the signature, or not."""
-    from django.db import connections
+def switch_between_roles() -> Callable[[bool], None]:
+    """Return a function that lets scopes be signed and policies check them, or neither, in a connection of its own."""
+    from django.db import connection, connections
+
+    import memories.tenancy.scopes as scopes_module
+    from memory_platform.postgres import roles
 
     with connections["owner"].cursor() as cursor:
-        cursor.execute(
-            "CREATE TEMPORARY TABLE kept_policies AS SELECT polname AS name, polrelid::regclass::text AS relation,"
-            " polcmd AS command, pg_get_expr(polqual, polrelid) AS rows FROM pg_policy"
-        )
-        yield lambda is_checked: cursor.execute(_SET_POLICIES.format(replace="" if is_checked else _REPLACE))
+        cursor.execute(_UNCHECKED_POLICIES.replace("REPLACE_KINDS", _REPLACE))
+    opened = {}
+    for is_checked, alias in ((False, roles.MAINTENANCE), (True, roles.API)):
+        with roles.logged_in_as(alias):
+            connection.ensure_connection()
+            opened[is_checked], connection.connection = connection.connection, None
+    scopes: Any = scopes_module
+    sign, remembered = scopes.row_scope_token, scopes._REMEMBERED
+
+    def switch(is_checked: bool) -> None:
+        connection.connection = opened[is_checked]
+        scopes.row_scope_token = sign if is_checked else lambda name, argument, _pid: f"{name}:{argument}:"
+        scopes._REMEMBERED = remembered if is_checked else ""
+
+    return switch
 
 
 class Processor:
@@ -81,24 +104,33 @@ class Processor:
         return self.milliseconds() - start
 
 
-def requests(key: str) -> dict[str, Callable[[], Any]]:
-    """Return the measured requests by name."""
+def requests(*keys: str) -> dict[str, Callable[[], Any]]:
+    """Return the measured requests by name; each uses the next key."""
     from rest_framework.test import APIClient
 
-    client, draw = APIClient(headers={"Authorization": f"Bearer {key}", "Host": "localhost"}), random.Random(3)
+    clients = cycle(APIClient(headers={"Authorization": f"Bearer {key}", "Host": "localhost"}) for key in keys)
+    draw = random.Random(3)
 
     def context() -> Any:
         body = {"query": question_with_rare_words(draw), "max_tokens": 2_000, "partition": "user=u7"}
-        return client.post("/api/v1/context", body, format="json")
+        return next(clients).post("/api/v1/context", body, format="json")
 
     return {
         "context": context,
-        "store a memory": lambda: client.post("/api/v1/memories", {"content": str(draw.random())}, format="json"),
-        "list memories": lambda: client.get("/api/v1/memories"),
+        "store a memory": lambda: next(clients).post(
+            "/api/v1/memories", {"content": str(draw.random())}, format="json"
+        ),
+        "list memories": lambda: next(clients).get("/api/v1/memories"),
     }
 
 
-def measure(call: Callable[[], Any], switch: Callable[[bool], None], rounds: int, count: int) -> str:
+def measure(
+    call: Callable[[], Any],
+    switch: Callable[[bool], None],
+    rounds: int,
+    count: int,
+    warm_up: int = WARM_UP_REQUESTS,
+) -> str:
     """Return columns: processor milliseconds of a request with and without, the ratio, and its 95 % interval.
 
     A round is the median of its requests. The times are medians of the rounds, the ratio is `hodges_lehmann` of pairs.
@@ -107,11 +139,12 @@ def measure(call: Callable[[], Any], switch: Callable[[bool], None], rounds: int
     for number in range(rounds):
         for is_checked in (True, False) if number % 2 else (False, True):
             switch(is_checked)
-            for _ in range(WARM_UP_REQUESTS):
+            for _ in range(warm_up):
                 answer = call()
                 if answer.status_code >= 300:
                     raise RuntimeError(answer.content[:300])
-            gc.collect()
+            if warm_up:
+                gc.collect()
             processor = Processor()
             taken[is_checked].append(median(processor.of(call) for _ in range(count)))
     ratios = [checked / plain for checked, plain in zip(taken[True], taken[False], strict=True)]
@@ -120,14 +153,15 @@ def measure(call: Callable[[], Any], switch: Callable[[bool], None], rounds: int
 
 
 def main() -> int:
-    options = argument_parser(__doc__, memories=20_000, rounds=40, requests=40).parse_args()
+    options = argument_parser(__doc__, memories=20_000, tenants=1, pairs=1_000).parse_args()
     with throwaway_database():
-        key = new_key(load_memories(options.memories))
-        with both_policies() as switch:
-            print(f"{'request':<18}{'checked ms':>12}{'plain ms':>12}{'ratio':>10}")
-            for name, call in requests(key).items():
-                print(f"{name:<18}{measure(call, switch, options.rounds, options.requests)}", flush=True)
-            switch(True)
+        keys = [new_key(load_memories(options.memories - number)) for number in range(options.tenants)]
+        switch = switch_between_roles()
+        print(f"{'request':<18}{'checked ms':>12}{'plain ms':>12}{'ratio':>10}")
+        for name, call in requests(*keys).items():
+            measure(call, switch, 1, 1)
+            print(f"{name:<18}{measure(call, switch, options.pairs, options.tenants, warm_up=0)}", flush=True)
+        switch(True)
     return 0
 
 

@@ -1,0 +1,11 @@
+from django.db import migrations
+
+from memories.tenancy.row_security import ROW_SCOPES
+
+
+class Migration(migrations.Migration):
+    """Let a connection remember the tokens of row scopes that it has checked."""
+
+    dependencies = [("memories", "0011_tokens_that_expire")]
+
+    operations = [migrations.RunSQL(ROW_SCOPES, migrations.RunSQL.noop)]

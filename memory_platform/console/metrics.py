@@ -19,6 +19,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from compaction.models import Compaction, Run
 from context.models import EvaluationRun
 from memories.models import Memory
+from memories.search.vector_index import tail_lengths
 from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.scopes import maintenance_scope
 from memory_platform.console.health import read_components
@@ -97,6 +98,10 @@ class _Present:
                 age.add_metric([kind], max((self._now - oldest).total_seconds(), 0.0))
         yield count
         yield age
+        tail = GaugeMetricFamily("memory_platform_unindexed_vectors", "Vectors beside their index.", labels=["model"])
+        for model, length in tail_lengths().items():
+            tail.add_metric([model], float(length))
+        yield tail
 
 
 def _queued(queue: str) -> float:

@@ -174,6 +174,9 @@ def test_two_profiles_are_compared_on_one_query(api: APIClient, admin: APIClient
         ({"profiles": ["default", "nobody"]}, 400, "unknown_budget_profile", "profiles.1"),
         ({"profiles": ["default", "default"], "budget_profile": "default"}, 400, "given_twice", "budget_profile"),
         ({"profiles": ["default", "default"], "max_tokens": 0}, 400, "out_of_range", "max_tokens"),
+        ({"profiles": ["default", "default"], "packer": 7}, 400, "invalid_choice", "packer"),
+        ({"profiles": ["default", "default"], "packer": ["greedy"]}, 400, "invalid_choice", "packer"),
+        ({"profiles": ["default", "default"], "render": {}}, 400, "invalid_choice", "render"),
     ],
 )
 def test_bad_difference_is_refused_by_name(

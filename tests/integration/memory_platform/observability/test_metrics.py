@@ -71,6 +71,7 @@ def test_contexts_tokens_requests_and_backlogs_are_counted(tenant: Tenant, api_k
     assert after["memory_platform_component_up", "database"] == 1
     assert {kind for name, *kind in after if name == "memory_platform_backlog" for kind in kind} >= {"embeddings"}
     assert ("memory_platform_queue_tasks", "embedding") in after
+    assert "memory_platform_unindexed_vectors" in {name for name, *_ in after}
 
 
 def test_counts_of_several_processes_are_added_up(tmp_path: Path) -> None:
